@@ -1,8 +1,10 @@
 import { defineConfig } from "vitest/config";
+import { BrowserCount } from "./test/support/browser-count.ts";
 
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    reporters: ["default", new BrowserCount()],
     globalSetup: ["test/support/redis-server.ts"],
     // They end what hangs. A busy machine may take ten times as long as a quiet one.
     testTimeout: 60_000,

@@ -1,11 +1,13 @@
 /**
  * Bundles the program with its dependencies: `dist/errand.js` loads a few files instead of about a thousand, so each
- * command starts in about half the time. The library stays as the compiler wrote it, with its dependencies outside.
+ * command starts in about half the time. The library stays as the compiler wrote it, with its dependencies outside. The
+ * console is bundled by bundle-console.mjs.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundleConsole } from "./bundle-console.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const SRC = join(ROOT, "src");
@@ -46,7 +48,9 @@ export async function bundle() {
     metafile: true,
     logLevel: "warning",
   });
-  writeFileSync(join(ROOT, "dist/licenses.txt"), licenses(Object.keys(metafile.inputs)));
+  const page = await bundleConsole();
+  const inputs = [...Object.keys(metafile.inputs), ...page.inputs];
+  writeFileSync(join(ROOT, "dist/licenses.txt"), licenses(inputs));
 }
 
 /** The licences of the packages of which the bundle has copies. */

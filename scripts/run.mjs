@@ -13,6 +13,8 @@ import { parseArgs } from "node:util";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const DIST = join(ROOT, "dist");
+/** Its sources are bundled for browsers, not compiled. */
+const CONSOLE = join(ROOT, "src/console/");
 /** npm does not pack files whose names start like this. */
 const STAMP = join(DIST, "._stamp");
 const MAIN = join(DIST, "errand.js");
@@ -20,7 +22,7 @@ const MAIN = join(DIST, "errand.js");
 const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [args...])
 
   start   run the broker: errand serve [args...]
-  dev     the same from the sources, restarted when they change
+  dev     the same from the sources, restarted when they change; the console is bundled again, reload the page
   demo    run examples/demo.ts
   bench   run the benchmarks (--help lists them)
   test    run the tests: vitest run [args...]
@@ -55,7 +57,12 @@ const TASKS = {
     process.argv = [process.execPath, MAIN, "serve", ...args];
     await import(pathToFileURL(MAIN).href);
   },
-  dev: (args) => run(bin("tsx"), ["watch", "src/main.ts", "serve", ...args]),
+  async dev(args) {
+    const { watchConsole } = await import("./bundle-console.mjs");
+    await watchConsole();
+    await run(bin("tsx"), ["watch", "src/main.ts", "serve", ...args]);
+    process.exit(0);
+  },
   async demo(args) {
     await build();
     await run(process.execPath, ["--import", "tsx", "examples/demo.ts", ...args]);
@@ -191,7 +198,7 @@ async function build() {
     // Several checkers would each read the types of the libraries again. `check` also checks those.
     await run(bin("tsc"), ["-p", "tsconfig.build.json", "--checkers", "1"], ["inherit", 2, "inherit"]);
     for (const file of files(join(ROOT, "src"))) {
-      if (file.endsWith(".ts")) continue;
+      if (file.endsWith(".ts") || file.startsWith(CONSOLE)) continue;
       const target = join(DIST, relative(join(ROOT, "src"), file));
       fs.mkdirSync(dirname(target), { recursive: true });
       fs.copyFileSync(file, target);
@@ -214,9 +221,13 @@ function built() {
 /** Of every input of the build. */
 function fingerprint() {
   const hash = createHash("sha256");
-  const settings = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "scripts/bundle.mjs"].map(
-    (name) => join(ROOT, name),
-  );
+  const settings = [
+    "package-lock.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "scripts/bundle.mjs",
+    "scripts/bundle-console.mjs",
+  ].map((name) => join(ROOT, name));
   for (const file of [...files(join(ROOT, "src")), ...settings]) {
     const { mtimeMs, size } = fs.statSync(file);
     hash.update(`${relative(ROOT, file)}\n${mtimeMs}\n${size}\n`);

@@ -33,6 +33,7 @@ export type {
   WatchOptions,
 } from "./client/delegator-options.ts";
 export { ErrandApiError } from "./client/errors.ts";
+export { explainWait } from "./client/explain-wait.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
@@ -75,5 +76,6 @@ export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts"
 export type { AnswerBody } from "./schema/interrupt.ts";
 export type { Problem } from "./schema/problem.ts";
 export type { ListedSession, NewSession, Session, SessionCode } from "./schema/session.ts";
+export type { Status } from "./schema/status.ts";
 export type { TokenInfo } from "./schema/token.ts";
 export type { Checkpoint } from "./schema/values.ts";

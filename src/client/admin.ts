@@ -20,6 +20,7 @@ import {
   sessionCodeSchema,
   sessionPageSchema,
 } from "../schema/session.ts";
+import { type Status, statusSchema } from "../schema/status.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
@@ -55,6 +56,11 @@ export class Admin {
   /** Sends no request yet. Throws `invalid_url`. */
   constructor(options: ConnectionOptions = {}) {
     this.#http = new Http(options);
+  }
+
+  /** The broker's version and time, and the principal of your token. For the operator and viewers also its Redis. */
+  status({ signal }: CallOptions = {}): Promise<Status> {
+    return this.#http.requestWithRetry(statusSchema, { path: "/v1/status", signal });
   }
 
   /** Agents by name, with presence and counts, fetched page by page as the loop asks for them. */
@@ -117,6 +123,15 @@ export class Admin {
         if (!hasCode(error, "precondition_failed") || round === MAX_ROUNDS) throw error;
       }
     }
+  }
+
+  /** Creates the agent. Throws `precondition_failed` if it exists, and leaves it as it is. */
+  createAgent(name: string, settings: AgentPatch = {}, { signal }: CallOptions = {}): Promise<AgentChange> {
+    const path = route`/v1/agents/${name}`;
+    const body = mergePatch({}, settings);
+    const headers = { "if-none-match": "*" };
+    // Not retried: a retry of a call whose answer was lost would find the agent that it created.
+    return this.#http.request(agentChangeSchema, { method: "PUT", path, body, headers, signal });
   }
 
   /**

@@ -131,8 +131,18 @@ export class Delegator {
     const path = "/v1/events";
     const query = { ...what, types: what.types?.join(",") };
     // Without a cursor, a stream that breaks before its first event would resume at a later time and skip events.
-    const after = options.after ?? (await this.#now(path, query, signal));
+    const after = options.after ?? (await this.cursor(what, { signal }));
     yield* readEvents(this.#http, { path, query, after, signal, ends: false });
+  }
+
+  /**
+   * The cursor of the newest event. Take it first, then read a list, then `watch` with it as `after`: what happens in
+   * between is not missed.
+   */
+  async cursor(filter: EventFilter = {}, { signal }: ControlOptions = {}): Promise<string> {
+    const query = { ...filter, types: filter.types?.join(","), limit: 1 };
+    const call = { path: "/v1/events", query, signal };
+    return (await this.#http.requestUntilAvailable(cursorSchema, call)).cursor;
   }
 
   /**
@@ -265,15 +275,5 @@ export class Delegator {
 
   #post(path: string, body: object, signal?: AbortSignal): Promise<Delegation> {
     return this.#http.requestWithRetry(delegationSchema, { method: "POST", path, body, signal });
-  }
-
-  /** A cursor at the current end of the events. */
-  async #now(path: string, query: Record<string, string | undefined>, signal?: AbortSignal): Promise<string> {
-    const { cursor } = await this.#http.requestUntilAvailable(cursorSchema, {
-      path,
-      query: { ...query, limit: 1 },
-      signal,
-    });
-    return cursor;
   }
 }

@@ -2,7 +2,7 @@
  * Reads single pages of a list, an inbox or events, for callers that store cursors themselves. The cursor of a page
  * selects the next one.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type DelegationFilter, delegationSchema } from "../schema/delegation.ts";
 import { eventPageSchema, type StreamEvent } from "../schema/event.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
@@ -62,10 +62,10 @@ export class Pages {
     });
   }
 
-  /** The first events of a delegation, oldest first. */
-  async events(id: string, limit: number, signal?: AbortSignal): Promise<StreamEvent[]> {
+  /** The first events of a delegation after the cursor, oldest first. */
+  async events(id: string, limit: number, signal?: AbortSignal, after = "0"): Promise<StreamEvent[]> {
     const path = route`/v1/delegations/${id}/events`;
-    const query = { after: "0", limit };
+    const query = { after, limit };
     return (await this.#http.requestWithRetry(eventPageSchema, { path, query, signal })).events;
   }
 }

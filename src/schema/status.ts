@@ -1,5 +1,5 @@
 /** The broker's status: version, time, its Redis. Limit: one gateway's view; counts and rates are metrics (`/metrics`). */
-import { z } from "zod";
+import * as z from "zod";
 import { instantSchema, principalSchema } from "./values.ts";
 
 export const redisStatusSchema = z.strictObject({

@@ -10,29 +10,15 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createContext, runInContext } from "node:vm";
 import { build } from "esbuild";
-import { chromium } from "playwright-core";
 import { Webhook } from "standardwebhooks";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Agent } from "../../src/index.ts";
 import { as, startBroker } from "../support/broker.ts";
+import { SKIP, sharedBrowser } from "../support/browser.ts";
 import { freshDir } from "../support/program.ts";
 import { eventLike } from "./stub-broker.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
-  existsSync,
-);
-/** Only the pages that the test serves. */
-const FLAGS = [
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-  "--host-resolver-rules=MAP *.test 127.0.0.1",
-];
-
 /** An application of two lines, and the function of its page: a global, so that both environments can call it. */
 const APPLICATION = `
 import { Delegator, textOf } from "errand";
@@ -157,7 +143,7 @@ test("the delegator needs only the web's globals", async () => {
   expect(runInContext("typeof process", web)).toBe("undefined");
 });
 
-describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origin and without TLS", () => {
+describe.skipIf(SKIP)("in Chromium, on a page of another origin and without TLS", () => {
   /** Serves one empty page with the script, under any name that ends in `.test`. */
   async function openPage(script: string) {
     const server = createServer((request, response) => {
@@ -167,18 +153,14 @@ describe.skipIf(CHROMIUM === undefined)("in Chromium, on a page of another origi
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = portOf(server.address());
-    const browser = await chromium.launch({
-      executablePath: CHROMIUM ?? "",
-      chromiumSandbox: false,
-      args: FLAGS,
-    });
+    const context = await (await sharedBrowser()).newContext();
     onTestFinished(async () => {
-      await browser.close();
+      await context.close();
       server.closeAllConnections();
       server.close();
     });
     const open = async (host: string) => {
-      const page = await browser.newPage();
+      const page = await context.newPage();
       await page.goto(`http://${host}:${port}/`);
       return (call: string) => page.evaluate(call);
     };

@@ -80,6 +80,8 @@ test(
     await until(() => said.includes("errand is ready at") || broker.exitCode !== null);
     const url = /errand is ready at (\S+)/.exec(said)?.[1] ?? said;
 
+    const page = await fetch(url);
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("<title>Errand</title>")]);
     writeFileSync(join(folder, "app.mjs"), SCRIPT);
     const token = readFileSync(join(folder, "data/operator-token"), "utf8").trim();
     const output = execFileSync(process.execPath, ["app.mjs", url, token], { cwd: folder, encoding: "utf8" });
@@ -135,6 +137,7 @@ test(
     const shapes = [
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
+      /^dist\/console\/(?:index\.html|[a-z]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
       /^docs\/[a-z0-9-]+\.(?:md|json)$/,
       /^deploy\/[a-z.-]+$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
@@ -148,6 +151,7 @@ test(
       "LICENSE",
       "CHANGELOG.md",
       "dist/errand.js",
+      "dist/console/index.html",
       "dist/index.d.ts",
       "docs/operations.md",
     ])
@@ -164,7 +168,7 @@ test(
     expect(text).not.toMatch(/^\/\/# sourceMappingURL/m);
     // The bundle has copies of the dependencies, which their licences allow if the text is there.
     const licenses = readFileSync(join(unpacked, "package/dist/licenses.txt"), "utf8");
-    for (const name of ["bullmq", "ioredis", "zod"]) {
+    for (const name of ["bullmq", "ioredis", "preact", "zod"]) {
       expect(licenses).toMatch(new RegExp(`^${name} [0-9.]+ \\(MIT\\)\n\n.*MIT`, "ms"));
     }
     for (const license of licenses.split("\n\n---\n\n")) expect(license.length, license).toBeGreaterThan(100);

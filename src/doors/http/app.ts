@@ -8,6 +8,7 @@ import { type Context, Hono } from "hono";
 import { ErrandError } from "../../schema/errors.ts";
 import type { CardSigner } from "../a2a/cards/signing.ts";
 import { a2aAddresses, a2aRoutes } from "../a2a/routes.ts";
+import { consoleRoutes } from "../console/console.ts";
 import { mcpRoutes } from "../mcp/routes.ts";
 import type { McpTestExtension } from "../mcp/server.ts";
 import { docsPage } from "../openapi/docs-page.ts";
@@ -49,6 +50,9 @@ export const ROUTES: readonly Route[] = [
   ...auditRoutes,
   ...statusRoutes,
 ];
+
+/** Common headers that a response may have of its own. */
+const OWN_HEADERS = ["cache-control", "vary"];
 
 let description: Document | undefined;
 
@@ -109,7 +113,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     pipeline.count(c.req.method, c.get("route") ?? "other", c.get("sent") ?? c.res.status);
     if (c.get("sent") !== undefined) return;
     for (const [name, value] of Object.entries(commonHeaders(c))) {
-      if (name !== "cache-control" || !c.res.headers.has(name)) c.res.headers.set(name, value);
+      if (!OWN_HEADERS.includes(name) || !c.res.headers.has(name)) c.res.headers.set(name, value);
     }
   });
   app.use(async (c, next) => {
@@ -141,6 +145,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   }
 
   for (const mount of [
+    ...consoleRoutes(),
     ...a2aRoutes(broker, options.signer),
     ...mcpRoutes({
       broker,
@@ -210,7 +215,8 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     };
     try {
       const response = await handle(mounted);
-      return deliver(c, response instanceof Response ? await withText(response) : response, authenticated);
+      const isText = response instanceof Response && !response.headers.has("content-encoding");
+      return deliver(c, isText ? await withText(response) : response, authenticated);
     } finally {
       authenticated?.endTurn();
     }

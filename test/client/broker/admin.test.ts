@@ -40,3 +40,29 @@ test("a session is opened with a token or a code, listed and revoked", async () 
   await signedIn.revokeSession(other.id);
   for await (const one of alice.sessions()) throw new Error(`still there: ${one.id}`);
 });
+
+test("createAgent leaves an agent that exists as it is", async () => {
+  const { url } = await startBroker();
+  const admin = new Admin({ url, token: OPERATOR });
+  expect((await admin.createAgent("scout", { description: "first" })).created).toBe(true);
+  await expect(admin.createAgent("scout", { description: "second" })).rejects.toMatchObject({
+    code: "precondition_failed",
+  });
+  expect((await admin.getAgent("scout")).description).toBe("first");
+});
+
+test("status names the principal; what happens after cursor() is watched from it", async () => {
+  const { url } = await startBroker();
+  const alice = await as(url, "caller:alice");
+  const connection = { url, token: alice.token };
+  expect(await new Admin(connection).status()).toMatchObject({ principal: "caller:alice", redis: null });
+  const delegator = new Delegator(connection);
+  await new Admin({ url, token: OPERATOR }).createAgent("scout");
+  await delegator.delegate({ target: "scout", task: "before" });
+  const after = await delegator.cursor();
+  const { id } = await delegator.delegate({ target: "scout", task: "after" });
+  for await (const event of delegator.watch({}, { after })) {
+    expect(event).toMatchObject({ type: "DELEGATION_SENT", delegation_id: id });
+    break;
+  }
+});

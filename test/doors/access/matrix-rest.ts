@@ -47,6 +47,7 @@ GET /healthz                                   ok     ok     ok     ok     ok   
 GET /readyz                                    ok     ok     ok     ok     ok       ok     ok       ok
 GET /openapi.json                              ok     ok     ok     ok     ok       ok     ok       ok
 GET /docs                                      ok     ok     ok     ok     ok       ok     ok       ok
+GET /                                          ok     ok     ok     ok     ok       ok     ok       ok
 GET /a2a/:agent/.well-known/agent-card.json    ok     ok     ok     ok     ok       ok     ok       ok
 `);
 

@@ -36,6 +36,8 @@ const MOUNTS = [
   "POST /mcp",
   "GET /mcp",
   "DELETE /mcp",
+  // The same for everybody: test/console/serving.test.ts.
+  "GET /console/*",
 ];
 
 type AskOf = (subject: Subject, column: Column) => Ask;

@@ -1,0 +1,160 @@
+/**
+ * Bundles the console (`src/console`) for browsers into `dist/console`: names with a hash of the content, so that a browser
+ * keeps each file for good, and each file compressed in advance. Fails if the page has grown beyond its limits.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { build, context, transform } from "esbuild";
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const OUT = join(ROOT, "dist/console");
+
+/** In bytes after gzip. The first load is the page, its styles, its script and what the script imports at once. */
+const LIMITS = { firstLoad: 60_000, everything: 150_000 };
+
+/**
+ * Leaves out what the page never calls, a fifth of it: zod's export of schemas as JSON Schema, its compiler (which the
+ * page's security policy forbids), its checks of e-mail addresses and the like, its English messages; and of ours the texts of
+ * limits, and the check of the schemas that agents ask with.
+ */
+const lean = {
+  name: "lean",
+  setup({ onLoad }) {
+    onLoad({ filter: /zod\/v4\/core\/(?:to-json-schema|json-schema-processors)\.js$/ }, ({ path }) => {
+      const names = readFileSync(path, "utf8").matchAll(/^export (?:const|function) (\w+)/gm);
+      return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
+    });
+    onLoad({ filter: /zod\/v4\/classic\/schemas\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8")
+        .replaceAll(/this\.check\(core\._\w+\(Zod\w+, params\)\)/g, "undefined")
+        .replaceAll("$ZodObjectJIT", "$ZodObject"),
+    }));
+    onLoad({ filter: /zod\/v4\/locales\/en\.js$/ }, () => ({
+      contents: "export default () => ({ localeError: () => undefined });",
+    }));
+    onLoad({ filter: /src\/schema\/json-schema\/check-schema\.ts$/ }, () => ({
+      contents: "export const schemaIssues = () => [];",
+    }));
+    onLoad({ filter: /src\/schema\/[a-z0-9-]+\.ts$/ }, async ({ path }) => {
+      const { code } = await transform(readFileSync(path, "utf8"), { loader: "ts" });
+      return {
+        contents: await (path.endsWith("limits.ts") ? valuesOnly(code) : droppable(code)),
+        loader: "js",
+      };
+    });
+  },
+};
+
+async function valuesOnly(code) {
+  const { LIMITS: limits } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  const values = Object.entries(limits).map(([name, { value }]) => [name, { value }]);
+  return `export const LIMITS = ${JSON.stringify(Object.fromEntries(values))};`;
+}
+
+/** Each schema becomes a call without side effects, so that esbuild drops those that the page does not use. */
+function droppable(code) {
+  const schemas = /^((?:export )?const \w+Schema = )([\s\S]*?);\n(?=\S|$)/gm;
+  return code.replaceAll(schemas, "$1/* @__PURE__ */ (() => $2)();\n");
+}
+
+const OPTIONS = {
+  absWorkingDir: ROOT,
+  entryPoints: {
+    console: "src/console/main.tsx",
+    styles: "src/console/styles/styles.css",
+    icon: "src/console/icon.svg",
+  },
+  outdir: "dist/console",
+  entryNames: "[name]-[hash]",
+  chunkNames: "[name]-[hash]",
+  loader: { ".svg": "copy" },
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "browser",
+  target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  minify: true,
+  plugins: [lean],
+  write: false,
+  metafile: true,
+  logLevel: "warning",
+};
+
+/** Returns the paths of the sources, for the list of licences. */
+export async function bundleConsole() {
+  const result = await build(OPTIONS);
+  const sizes = write(result);
+  const firstLoad = `first load ${kilobytes(sizes.firstLoad)} of ${kilobytes(LIMITS.firstLoad)}`;
+  const everything = `everything ${kilobytes(sizes.everything)} of ${kilobytes(LIMITS.everything)}`;
+  if (sizes.firstLoad > LIMITS.firstLoad || sizes.everything > LIMITS.everything)
+    throw new Error(`the console is too large after gzip: ${firstLoad}, ${everything}`);
+  return { inputs: Object.keys(result.metafile.inputs), sizes };
+}
+
+/** Bundles again whenever a source changes. */
+export async function watchConsole() {
+  const rewrite = {
+    name: "rewrite",
+    setup: ({ onEnd }) => onEnd((result) => void (result.errors.length === 0 && write(result))),
+  };
+  const watching = await context({ ...OPTIONS, plugins: [lean, rewrite], minify: false });
+  await watching.rebuild();
+  await watching.watch();
+}
+
+function write({ outputFiles, metafile }) {
+  const contents = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]));
+  const outputs = Object.entries(metafile.outputs).map(([path, output]) => ({
+    ...output,
+    name: basename(path),
+  }));
+  const named = (entry) => outputs.find(({ entryPoint }) => entryPoint === entry).name;
+  const script = named(OPTIONS.entryPoints.console);
+  const styles = named(OPTIONS.entryPoints.styles);
+  const first = importedAtOnce(script, outputs);
+  const page = readFileSync(join(ROOT, "src/console/page.html"), "utf8")
+    .replace("{styles}", styles)
+    .replace("{icon}", named(OPTIONS.entryPoints.icon))
+    .replace("{script}", script)
+    .replace(
+      "{preloads}",
+      first.map((name) => `<link rel="modulepreload" href="console/${name}">`).join("\n"),
+    );
+  contents.set("index.html", Buffer.from(page));
+
+  rmSync(OUT, { recursive: true, force: true });
+  mkdirSync(OUT, { recursive: true });
+  let everything = 0;
+  let firstLoad = 0;
+  for (const [name, content] of contents) {
+    const small = gzipSync(content, { level: 9 });
+    everything += small.length;
+    if ([...first, script, styles, "index.html"].includes(name)) firstLoad += small.length;
+    put(name, content);
+    put(`${name}.gz`, small);
+    put(`${name}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+  }
+  return { firstLoad, everything };
+}
+
+function put(name, content) {
+  writeFileSync(join(OUT, name), content);
+}
+
+/** The files that the browser needs before the script can run. */
+function importedAtOnce(name, outputs, found = new Set()) {
+  const { imports = [] } = outputs.find((output) => output.name === name) ?? {};
+  for (const { path, kind } of imports) {
+    const next = basename(path);
+    if (kind !== "import-statement" || found.has(next)) continue;
+    found.add(next);
+    importedAtOnce(next, outputs, found);
+  }
+  return [...found];
+}
+
+const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;

@@ -1,0 +1,91 @@
+import type { Agent } from "../../schema/agent.ts";
+import { go, href } from "../app/route.ts";
+import { readAgents } from "../data/agents.ts";
+import { PresenceOf } from "../live/agent-row.tsx";
+import { isOperator } from "../session/rights.ts";
+import { session } from "../session/session.ts";
+import { Confirm } from "../ui/confirm.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useAction } from "../ui/use-action.ts";
+import { useLoaded } from "../ui/use-loaded.ts";
+import { count } from "../ui/words.ts";
+import { AgentSettings } from "./agent-settings.tsx";
+import { Connect } from "./connect.tsx";
+import { Workers } from "./workers.tsx";
+
+/** One agent: its presence and work, its settings, and how to start a worker. */
+export function AgentPage({ name }: { readonly name: string }) {
+  const { value, error, reload } = useLoaded(name, ({ admin }, signal) => admin.getAgent(name, { signal }));
+  const changed = () => {
+    reload();
+    void readAgents();
+  };
+  return (
+    <section class="stack" aria-labelledby="agent-title">
+      <p>
+        <a href={href("agents")}>All agents</a>
+      </p>
+      <h1 id="agent-title">{name}</h1>
+      <Problem error={error} />
+      {value === null ? (
+        error === null && <p class="loading">Reading the agent …</p>
+      ) : (
+        <>
+          {value.description !== "" && <p>{value.description}</p>}
+          <p class="parties">
+            <PresenceOf agent={value} />
+            <a href={href("find", { target: name, state: "live" })}>{loadOf(value)}</a>
+          </p>
+          {isOperator.value && <Controls agent={value} onChanged={changed} />}
+          <Workers name={name} />
+          <AgentSettings agent={value} onChanged={changed} />
+          <Connect name={name} cardUrl={value.a2a_card_url} />
+        </>
+      )}
+    </section>
+  );
+}
+
+const loadOf = ({ counts }: Agent): string =>
+  `${counts.working} running, ${counts.interrupted} asking, ${counts.waiting + counts.delayed} queued`;
+
+interface ControlsProps {
+  readonly agent: Agent;
+  readonly onChanged: () => void;
+}
+
+function Controls({ agent, onChanged }: ControlsProps) {
+  const { name, paused, counts } = agent;
+  const { isRunning, error, run } = useAction();
+  const admin = session.value?.connection.admin;
+  const toggle = async () => {
+    await (paused ? admin?.resumeAgent(name) : admin?.pauseAgent(name));
+    onChanged();
+  };
+  const live = counts.waiting + counts.delayed + counts.working + counts.interrupted;
+  const remove = async () => {
+    await admin?.deleteAgent(name, { force: live > 0 });
+    await readAgents();
+    go(href("agents"));
+  };
+  return (
+    <div class="buttons actions">
+      <button type="button" disabled={isRunning} onClick={() => void run(toggle)}>
+        {paused ? "Resume" : "Pause"}
+      </button>
+      <Confirm verb="Delete" question={`Delete ${name}?`} danger onConfirm={remove}>
+        <ul>
+          <li>
+            {live === 0
+              ? "Nothing is delegated to it now."
+              : `${count(live, "live delegation")} to it are canceled.`}
+          </li>
+          <li>Its tokens are revoked: its workers stop within a second.</li>
+          <li>A new agent of this name sees nothing of its past. This cannot be undone.</li>
+        </ul>
+      </Confirm>
+      <Problem error={error} />
+      {paused && <p class="dim">Paused: its workers get nothing new, and what is delegated to it waits.</p>}
+    </div>
+  );
+}

@@ -1,0 +1,68 @@
+import { href, route } from "../app/route.ts";
+import { agents } from "../data/agents.ts";
+import { AgentRow } from "../live/agent-row.tsx";
+import { isOperator } from "../session/rights.ts";
+import { Empty } from "../ui/empty.tsx";
+import { count } from "../ui/words.ts";
+import { AgentPage } from "./agent-page.tsx";
+import { AuditLog } from "./audit-log.tsx";
+import { NewAgent } from "./new-agent.tsx";
+import { Tokens } from "./tokens.tsx";
+
+/** All agents; with `?name=` one of them; the operator's tokens and log. */
+export function Agents() {
+  const { params } = route.value;
+  const name = params.get("name");
+  const part = params.get("part");
+  return (
+    <>
+      {isOperator.value && (
+        <nav class="tabs" aria-label="Administration">
+          <a href={href("agents")} aria-current={part === null ? "page" : undefined}>
+            Agents
+          </a>
+          <a href={href("agents", { part: "tokens" })} aria-current={part === "tokens" ? "page" : undefined}>
+            Tokens
+          </a>
+          <a href={href("agents", { part: "log" })} aria-current={part === "log" ? "page" : undefined}>
+            Log
+          </a>
+        </nav>
+      )}
+      {part === "tokens" && isOperator.value ? (
+        <Tokens />
+      ) : part === "log" && isOperator.value ? (
+        <AuditLog />
+      ) : name !== null ? (
+        <AgentPage key={name} name={name} />
+      ) : (
+        <AgentList />
+      )}
+    </>
+  );
+}
+
+function AgentList() {
+  const found = agents.value;
+  return (
+    <section aria-labelledby="agents-title">
+      <h1 id="agents-title">
+        Agents {found !== null && found.length > 0 && <small>{count(found.length, "agent")}</small>}
+      </h1>
+      {isOperator.value && <NewAgent />}
+      {found === null && <p class="loading">Reading the agents …</p>}
+      {found?.length === 0 && (
+        <Empty title="No agent yet" line="errand agent put scout">
+          An agent is a name with a queue, under which workers ask for work.
+        </Empty>
+      )}
+      <ul class="rows agent-rows">
+        {found?.map((agent) => (
+          <li key={agent.name}>
+            <AgentRow agent={agent} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

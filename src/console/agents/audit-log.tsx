@@ -1,0 +1,45 @@
+import type { AuditEntry } from "../../schema/audit.ts";
+import type { Connection } from "../data/connection.ts";
+import { Age } from "../ui/age.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
+import { useLoaded } from "../ui/use-loaded.ts";
+
+/** The newest entries; `errand audit` has all. */
+const MAX = 200;
+
+/** Who changed tokens and agents, erased, or acted in bulk. */
+export function AuditLog() {
+  const { value, error } = useLoaded("log", read);
+  return (
+    <section aria-labelledby="log-title">
+      <h1 id="log-title">Log</h1>
+      <Problem error={error} />
+      {value?.length === 0 && (
+        <Empty title="Nothing changed yet">
+          Who makes or revokes tokens, changes agents, erases delegations or acts in bulk is written here.
+        </Empty>
+      )}
+      <ul class="log">
+        {value?.map((entry, index) => (
+          <li key={index}>
+            <Age at={entry.at} ago />
+            <b>{entry.by}</b>
+            <span>{entry.action.replace(".", ": ").replaceAll("_", " ")}</span>
+            <Said>{entry.subject}</Said>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+async function read({ admin }: Connection, signal: AbortSignal): Promise<readonly AuditEntry[]> {
+  const found: AuditEntry[] = [];
+  for await (const entry of admin.audit({}, { signal })) {
+    found.push(entry);
+    if (found.length >= MAX) break;
+  }
+  return found;
+}

@@ -1,0 +1,129 @@
+import { useSignal } from "@preact/signals";
+import type { NewToken } from "../../client/admin.ts";
+import type { TokenInfo } from "../../schema/token.ts";
+import { agents } from "../data/agents.ts";
+import { session } from "../session/session.ts";
+import { Age, Left } from "../ui/age.tsx";
+import { Confirm } from "../ui/confirm.tsx";
+import { CopyLine } from "../ui/copy.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useAction } from "../ui/use-action.ts";
+import { useLoaded } from "../ui/use-loaded.ts";
+
+/** The tokens of all principals. A secret is shown once, when it is made. */
+export function Tokens() {
+  const { value, error, reload } = useLoaded("tokens", ({ admin }, signal) => admin.listTokens({ signal }));
+  const fresh = useSignal<NewToken | null>(null);
+  return (
+    <section aria-labelledby="tokens-title">
+      <h1 id="tokens-title">Tokens</h1>
+      <NewTokenForm
+        onMade={(token) => {
+          fresh.value = token;
+          reload();
+        }}
+      />
+      {fresh.value && (
+        <div class="secret" role="status">
+          <p>
+            The token of <b>{fresh.value.principal}</b>. It is shown only now.
+          </p>
+          <CopyLine text={fresh.value.token} />
+        </div>
+      )}
+      <Problem error={error} />
+      {value?.length === 0 && (
+        <Empty title="No token yet" line="errand token create caller:alice">
+          A token lets one principal in: an agent's worker, somebody who delegates, approves or only looks.
+        </Empty>
+      )}
+      <ul class="tokens">
+        {value?.map((token) => (
+          <Token key={token.id} token={token} onRevoked={reload} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRevoked: () => void }) {
+  const { id, principal, created_at, expires_at } = token;
+  const revoke = async () => {
+    await session.value?.connection.admin.revokeToken(id);
+    onRevoked();
+  };
+  return (
+    <li>
+      <b>{principal}</b>
+      <code>{id}</code>
+      <span class="dim">
+        made <Age at={created_at} ago />
+        {expires_at !== null && (
+          <>
+            , <Left until={expires_at} />
+          </>
+        )}
+      </span>
+      <Confirm verb="Revoke" question={`Revoke this token of ${principal}?`} danger onConfirm={revoke}>
+        <p>Whoever uses it is refused within a second, open streams included.</p>
+      </Confirm>
+    </li>
+  );
+}
+
+const KINDS = ["caller", "approver", "viewer", "agent"] as const;
+
+function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }) {
+  const kind = useSignal<string>("caller");
+  const name = useSignal("");
+  const { isRunning, error, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      const made = await session.value?.connection.admin.createToken(`${kind.value}:${name.value}`);
+      if (made) onMade(made);
+      name.value = "";
+    });
+  };
+  return (
+    <form class="inline" onSubmit={submit}>
+      <label>
+        <span>For</span>
+        <select
+          value={kind.value}
+          onChange={(event) => {
+            kind.value = event.currentTarget.value;
+          }}
+        >
+          {KINDS.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span>Name</span>
+        <input
+          required
+          pattern="[a-z0-9][a-z0-9_\-]{0,62}"
+          title="Small letters, digits, - and _; at most 63"
+          list={kind.value === "agent" ? "agent-names" : undefined}
+          placeholder={kind.value === "agent" ? "scout" : "alice"}
+          value={name.value}
+          onInput={(event) => {
+            name.value = event.currentTarget.value;
+          }}
+        />
+      </label>
+      <datalist id="agent-names">
+        {agents.value?.map((agent) => (
+          <option key={agent.name} value={agent.name} />
+        ))}
+      </datalist>
+      <button type="submit" disabled={isRunning}>
+        Create token
+      </button>
+      <Problem error={error} />
+    </form>
+  );
+}

@@ -1,0 +1,45 @@
+import { mine } from "../needs/mine.ts";
+import { mayDelegate } from "../session/rights.ts";
+import { Account } from "./account.tsx";
+import { Logo } from "./logo.tsx";
+import { href, type View } from "./route.ts";
+
+const ENTRIES: readonly (readonly [View, string])[] = [
+  ["needs", "Needs you"],
+  ["live", "Live"],
+  ["find", "Find"],
+  ["agents", "Agents"],
+];
+
+export function Header({ view }: { readonly view: View }) {
+  const waiting = mine.value.length;
+  return (
+    <header class="header">
+      <button type="button" class="skip" onClick={toView}>
+        To the view
+      </button>
+      <a class="brand" href={href("live")}>
+        <Logo /> Errand
+      </a>
+      <nav aria-label="Views">
+        {ENTRIES.map(([name, title]) => (
+          <a key={name} href={href(name)} aria-current={view === name ? "page" : undefined}>
+            {title}
+            {name === "needs" && waiting > 0 && <span class="badge">{waiting}</span>}
+          </a>
+        ))}
+      </nav>
+      {mayDelegate.value && (
+        <a class="button primary delegate-link" href={href("delegate")} aria-label="Delegate">
+          + <span>Delegate</span>
+        </a>
+      )}
+      <Account />
+    </header>
+  );
+}
+
+/** A link would change the fragment, which names the view. */
+function toView(): void {
+  document.getElementById("view")?.focus();
+}

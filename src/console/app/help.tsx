@@ -1,0 +1,42 @@
+import { useEffect, useRef } from "preact/hooks";
+import { helpIsOpen } from "./keys.ts";
+
+const KEYS = [
+  ["j", "the next row"],
+  ["k", "the row before"],
+  ["Enter", "open it"],
+  ["Esc", "close the open delegation"],
+  ["a", "approve the focused question"],
+  ["d", "deny it"],
+  ["/", "find"],
+  ["?", "these keys"],
+] as const;
+
+export function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-label="Keyboard"
+      onClose={() => {
+        helpIsOpen.value = false;
+      }}
+    >
+      <h2>Keyboard</h2>
+      <dl class="keys">
+        {KEYS.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button type="submit">Close</button>
+      </form>
+    </dialog>
+  );
+}

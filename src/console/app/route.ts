@@ -1,0 +1,59 @@
+/**
+ * What the page shows, kept in the URL's fragment: `#/find?state=failed&open=dlg_…`. A fragment never reaches a server, so
+ * a search leaves no trace in anybody's logs, and the page works under any path.
+ */
+import { computed, signal } from "@preact/signals";
+import { delegationIdSchema } from "../../schema/values.ts";
+
+export const VIEWS = ["needs", "live", "find", "agents", "delegate"] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface Route {
+  /** Null: the URL names none, and the page chooses. */
+  readonly view: View | null;
+  readonly params: URLSearchParams;
+}
+
+function read(): Route {
+  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  return { view: VIEWS.find((view) => view === path) ?? null, params: new URLSearchParams(query) };
+}
+
+/** The code of a link that signs in. It is removed from the URL at once, so that no history keeps it. */
+export function takeCode(): string | null {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code !== null) history.replaceState(null, "", location.pathname);
+  return code;
+}
+
+export const route = signal(read());
+addEventListener("hashchange", () => {
+  route.value = read();
+});
+
+/** The delegation that is open beside the view. */
+export const opened = computed(
+  () => delegationIdSchema.safeParse(route.value.params.get("open")).data ?? null,
+);
+
+type Params = Readonly<Record<string, string | undefined>>;
+
+export function href(view: View, params: Params = {}): string {
+  const given = Object.entries(params).flatMap(([name, value]) => (value ? [[name, value]] : []));
+  const query = new URLSearchParams(given).toString();
+  return `#/${view}${query === "" ? "" : `?${query}`}`;
+}
+
+/** The current view with some parameters changed; undefined removes one. */
+export function hrefWith(changes: Params): string {
+  const { view, params } = route.value;
+  return href(view ?? "live", { ...Object.fromEntries(params), ...changes });
+}
+
+export const hrefOf = (id: string): string => hrefWith({ open: id, tab: undefined });
+
+export function go(to: string, { replace = false } = {}): void {
+  if (replace) history.replaceState(null, "", to);
+  else history.pushState(null, "", to);
+  route.value = read();
+}

@@ -1,0 +1,81 @@
+import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { startAgents } from "../data/agents.ts";
+import { startStream } from "../data/stream.ts";
+import { Live } from "../live/live.tsx";
+import { watchAnswers } from "../needs/answers.ts";
+import { mine } from "../needs/mine.ts";
+import { Needs } from "../needs/needs.tsx";
+import { Header } from "./header.tsx";
+import { helpIsOpen, moveFocus, useKey } from "./keys.ts";
+import { lazy, loadLater } from "./lazy.tsx";
+import { PhoneBar } from "./phone-bar.tsx";
+import { Reconnecting } from "./reconnecting.tsx";
+import { go, href, hrefWith, opened, route, type View } from "./route.ts";
+
+const Help = lazy((later) => later.Help);
+const Find = lazy((later) => later.Find);
+const Agents = lazy((later) => later.Agents);
+const Delegate = lazy((later) => later.Delegate);
+const DelegationPane = lazy((later) => later.DelegationPane);
+
+const PAGES: Readonly<Record<View, ComponentType>> = {
+  needs: Needs,
+  live: Live,
+  find: Find,
+  agents: Agents,
+  delegate: Delegate,
+};
+
+/** The frame of all views: the menu, what waits at the left, the view, and the open delegation at the right. */
+export function Shell() {
+  useEffect(() => {
+    const stops = [startStream(), startAgents(), watchAnswers()];
+    const announcing = loadLater().then(({ announceNeeds }) => announceNeeds());
+    return () => {
+      for (const stop of stops) stop();
+      void announcing.then((stop) => stop());
+    };
+  }, []);
+  const view = viewOf();
+  const id = opened.value;
+  const Page = PAGES[view];
+  useKey("Escape", id === null ? undefined : () => go(hrefWith({ open: undefined, tab: undefined })));
+  useKey("/", () => go(href("find")));
+  useKey("j", () => moveFocus(1));
+  useKey("k", () => moveFocus(-1));
+  useKey("?", () => {
+    helpIsOpen.value = true;
+  });
+  return (
+    <div class={`shell view-${view} ${id === null ? "" : "has-open"}`}>
+      <Header view={view} />
+      <Reconnecting />
+      <div class="columns">
+        {view !== "needs" && (
+          <aside class="column needs-column" aria-label="Needs you">
+            <Needs />
+          </aside>
+        )}
+        <main class="column view-column" id="view" tabIndex={-1}>
+          <Page />
+        </main>
+        {id !== null && (
+          <aside class="column open-column" aria-label="Delegation">
+            <DelegationPane key={id} id={id} />
+          </aside>
+        )}
+      </div>
+      <PhoneBar view={view} />
+      {helpIsOpen.value && <Help />}
+    </div>
+  );
+}
+
+/** Without a view in the URL: what needs the reader, if anything does. */
+function viewOf(): View {
+  return route.value.view ?? (mine.value.length > 0 && innerWidth < TWO_COLUMNS ? "needs" : "live");
+}
+
+/** From this width on, what needs the reader is beside the view anyway. */
+const TWO_COLUMNS = 800;

@@ -1,0 +1,56 @@
+/** The agents with presence and counts. Presence is in no event, so they are read again from time to time. */
+import { effect, signal } from "@preact/signals";
+import type { Agent } from "../../schema/agent.ts";
+import { checkSession, session } from "../session/session.ts";
+import { onEvents } from "./stream.ts";
+
+/** Null: not read yet. */
+export const agents = signal<readonly Agent[] | null>(null);
+
+const IDLE_MS = 10_000;
+/** At most one reading in this time, however many events there are. */
+const BUSY_MS = 2_000;
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+let dueAt = Number.POSITIVE_INFINITY;
+
+function readWithin(ms: number): void {
+  const at = performance.now() + ms;
+  if (at >= dueAt) return;
+  dueAt = at;
+  clearTimeout(timer);
+  timer = setTimeout(() => void readAgents(), ms);
+}
+
+export async function readAgents(): Promise<void> {
+  clearTimeout(timer);
+  dueAt = Number.POSITIVE_INFINITY;
+  const connection = session.peek()?.connection;
+  if (!connection) return;
+  try {
+    if (agents.peek() === null || !document.hidden) {
+      const found = await connection.admin.listAgents();
+      if (session.peek()?.connection === connection) agents.value = found;
+    }
+  } catch (error) {
+    checkSession(error);
+  }
+  readWithin(IDLE_MS);
+}
+
+/** Reads the agents while somebody is signed in. */
+export function startAgents(): () => void {
+  const quiet = onEvents(() => readWithin(BUSY_MS));
+  const stop = effect(() => {
+    if (session.value) void readAgents();
+    else agents.value = null;
+  });
+  return () => {
+    quiet();
+    stop();
+    clearTimeout(timer);
+  };
+}
+
+export const agentOf = (name: string): Agent | undefined =>
+  agents.value?.find((agent) => agent.name === name);

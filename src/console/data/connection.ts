@@ -1,0 +1,36 @@
+/** The library's clients, with one token, for the broker that served the page. */
+import { signal } from "@preact/signals";
+import { Admin } from "../../client/admin.ts";
+import { Delegator } from "../../client/delegator.ts";
+import { Pages } from "../../client/pages.ts";
+
+export interface Connection {
+  readonly delegator: Delegator;
+  readonly admin: Admin;
+  readonly pages: Pages;
+}
+
+/** When the broker stopped answering, in milliseconds since 1970; null while it answers. */
+export const lostSince = signal<number | null>(null);
+
+/** How long a click waits for a broker that is away. */
+const RETRY_MS = 10_000;
+
+export function connect(token?: string): Connection {
+  const options = {
+    url: new URL(".", location.href).href,
+    token,
+    failFast: false,
+    retryForMs: RETRY_MS,
+    onRetry: () => {
+      lostSince.value ??= Date.now();
+    },
+    fetch: async (...request: Parameters<typeof fetch>): Promise<Response> => {
+      const response = await fetch(...request);
+      // A proxy answers 502 to 504 for a broker that is away.
+      if (response.status < 500) lostSince.value = null;
+      return response;
+    },
+  };
+  return { delegator: new Delegator(options), admin: new Admin(options), pages: new Pages(options) };
+}

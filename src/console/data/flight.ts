@@ -1,0 +1,92 @@
+/** What the lists show of a delegation: a few fields of it, kept current by its events. */
+import * as z from "zod";
+import {
+  type Delegation,
+  delegationErrorSchema,
+  type Interrupt,
+  isTerminal,
+  type Progress,
+  progressSchema,
+  type State,
+} from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
+
+export interface Flight
+  extends Pick<
+    Delegation,
+    | "id"
+    | "state"
+    | "version"
+    | "target"
+    | "delegator"
+    | "task_preview"
+    | "created_at"
+    | "not_before_at"
+    | "attempt"
+  > {
+  readonly progress: Progress | null;
+  readonly interrupt: Interrupt | null;
+  /** The error in words. */
+  readonly error: string | null;
+  readonly finished_at: string | null;
+}
+
+export function toFlight(delegation: Delegation): Flight {
+  const { id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt } =
+    delegation;
+  const { progress, interrupt, finished_at, error } = delegation;
+  return {
+    ...{ id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt },
+    ...{ progress, interrupt, finished_at },
+    error: error === null ? null : error.message || error.code,
+  };
+}
+
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
+/** The fields of some events; a field of another shape counts as absent. */
+const detailsSchema = z.object({
+  status: optional(z.string()),
+  progress: optional(progressSchema),
+  attempt: optional(z.number()),
+  error: optional(delegationErrorSchema.pick({ code: true, message: true })),
+  task_preview: optional(z.string()),
+});
+
+/** The flight after the event; null if the event does not say enough, so that the delegation must be read. */
+export function afterEvent(flight: Flight | undefined, event: DelegationEvent): Flight | null {
+  const details = detailsSchema.parse(event);
+  if (event.type === "DELEGATION_SENT") return departure(event, details.task_preview ?? "");
+  if (flight === undefined || event.seq !== flight.version + 1) return null;
+  // The question itself is in the delegation.
+  if (asks(event.state)) return null;
+  return {
+    ...flight,
+    state: event.state,
+    version: event.seq,
+    interrupt: null,
+    progress: event.state === "submitted" ? null : (details.progress ?? flight.progress),
+    attempt: details.attempt ?? flight.attempt,
+    ...(isTerminal(event.state) && {
+      finished_at: event.at,
+      error: details.error ? details.error.message || details.error.code : null,
+    }),
+  };
+}
+
+function departure(event: DelegationEvent, task_preview: string): Flight | null {
+  // When it may start is in the delegation.
+  if (event.status === "delayed") return null;
+  return {
+    ...{
+      id: event.delegation_id,
+      state: event.state,
+      version: event.seq,
+      target: event.target,
+      task_preview,
+    },
+    ...{ delegator: event.delegator, created_at: event.at, not_before_at: null, attempt: 1 },
+    ...{ progress: null, interrupt: null, error: null, finished_at: null },
+  };
+}
+
+export const asks = (state: State): boolean => state === "input_required" || state === "auth_required";

@@ -1,0 +1,118 @@
+/**
+ * The live delegations that the reader may see, and those that ended just now. Each is a signal of its own, so that an
+ * event redraws one row.
+ */
+import { batch, computed, type Signal, signal } from "@preact/signals";
+import { ErrandApiError } from "../../client/errors.ts";
+import { type Delegation, isTerminal, LIVE_STATES } from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
+import { checkSession } from "../session/session.ts";
+import type { Connection } from "./connection.ts";
+import { afterEvent, asks, type Flight, toFlight } from "./flight.ts";
+
+/** How long an ended delegation stays in view. */
+const LINGER_MS = 20_000;
+const PAGE = 50;
+/** Pages that one reading may take: a bound for brokers with very many. */
+const MAX_PAGES = 100;
+
+const flights = signal<ReadonlyMap<string, Signal<Flight>>>(new Map());
+/** Whether the first reading is complete. */
+export const isLoaded = signal(false);
+
+/** Newest first. */
+export const inView = computed(() => [...flights.value.values()]);
+/** Those that ask a question, the soonest to expire first. */
+export const asking = computed(() =>
+  inView.value
+    .filter((flight) => asks(flight.value.state) && flight.value.interrupt !== null)
+    .sort((a, b) => expiryOf(a.value) - expiryOf(b.value)),
+);
+const expiryOf = ({ interrupt }: Flight): number => Date.parse(interrupt?.expires_at ?? "") || 0;
+
+export const flightOf = (id: string): Signal<Flight> | undefined => flights.value.get(id);
+
+export function clearFlights(): void {
+  flights.value = new Map();
+  isLoaded.value = false;
+}
+
+/** Reads all live delegations, and forgets those that are live no more. */
+export async function readFlights({ pages }: Connection, abort: AbortSignal): Promise<void> {
+  const found = new Set<string>();
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const query = { state: LIVE_STATES, limit: PAGE, cursor };
+    const { delegations, next_cursor } = await pages.list(query, abort);
+    for (const { id } of delegations) found.add(id);
+    keep(delegations.map(toFlight));
+    cursor = next_cursor ?? undefined;
+    if (cursor === undefined) break;
+  }
+  const gone = [...flights.value.values()].filter(
+    ({ value }) => !found.has(value.id) && !isTerminal(value.state),
+  );
+  drop(gone.map(({ value }) => value.id));
+  isLoaded.value = true;
+}
+
+/** Applies events in order; reads the delegations of which they do not say enough. */
+export function applyEvents(connection: Connection, events: readonly DelegationEvent[]): void {
+  const changed = new Map<string, Flight>();
+  const unclear = new Set<string>();
+  for (const event of events) {
+    const id = event.delegation_id;
+    const known = changed.get(id) ?? flightOf(id)?.value;
+    if (known && event.seq <= known.version) continue;
+    const after = afterEvent(known, event);
+    if (after) changed.set(id, after);
+    else unclear.add(id);
+  }
+  keep([...changed.values()]);
+  for (const id of unclear) void refresh(connection, id);
+}
+
+/** Reads one delegation again. */
+export async function refresh({ delegator }: Connection, id: string): Promise<void> {
+  try {
+    show(await delegator.get(id));
+  } catch (error) {
+    checkSession(error);
+    if (error instanceof ErrandApiError && error.code === "delegation_not_found") drop([id]);
+  }
+}
+
+/** Takes over a delegation as the broker answered it. */
+export function show(delegation: Delegation): void {
+  const flight = toFlight(delegation);
+  // One that ended long ago is of no concern here.
+  if (isTerminal(flight.state) && flightOf(flight.id) === undefined) return;
+  keep([flight]);
+}
+
+function keep(news: readonly Flight[]): void {
+  batch(() => {
+    const added: [string, Signal<Flight>][] = [];
+    for (const flight of news) {
+      const known = flightOf(flight.id);
+      if (known && known.value.version > flight.version) continue;
+      if (known) known.value = flight;
+      else added.push([flight.id, signal(flight)]);
+      if (isTerminal(flight.state)) setTimeout(drop, LINGER_MS, [flight.id]);
+    }
+    if (added.length > 0) flights.value = new Map([...added, ...flights.value].sort(newestFirst));
+  });
+}
+
+const newestFirst = (a: [string, Signal<Flight>], b: [string, Signal<Flight>]): number =>
+  b[1].peek().created_at.localeCompare(a[1].peek().created_at) || b[0].localeCompare(a[0]);
+
+function drop(ids: readonly string[]): void {
+  if (ids.length === 0) return;
+  const left = new Map(flights.value);
+  for (const id of ids) left.delete(id);
+  flights.value = left;
+}
+
+/** Forgets one that was erased. */
+export const clearOne = (id: string): void => drop([id]);

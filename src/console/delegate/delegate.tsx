@@ -1,0 +1,121 @@
+import { useSignal } from "@preact/signals";
+import type { MessageInput } from "../../schema/a2a.ts";
+import type { DelegateInput } from "../../schema/delegation.ts";
+import { go, href, route } from "../app/route.ts";
+import { agentOf, agents } from "../data/agents.ts";
+import { show } from "../data/flights.ts";
+import { PresenceOf } from "../live/agent-row.tsx";
+import { session } from "../session/session.ts";
+import { Problem } from "../ui/problem.tsx";
+import { useAction } from "../ui/use-action.ts";
+import { partOf } from "./file-to-part.ts";
+
+/** Hands work to an agent, and opens it live. */
+export function Delegate() {
+  const target = useSignal(route.value.params.get("target") ?? "");
+  const { isRunning, error, run } = useAction();
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = new FormData(event.currentTarget);
+    void run(async () => {
+      const delegation = await session.value?.connection.delegator.delegate(await inputOf(form));
+      if (!delegation) return;
+      show(delegation);
+      go(href("live", { open: delegation.id }));
+    });
+  };
+  const agent = agentOf(target.value);
+  return (
+    <section aria-labelledby="delegate-title">
+      <h1 id="delegate-title">Delegate</h1>
+      <form class="fields delegate" onSubmit={submit}>
+        <label class="wide">
+          <span>Agent</span>
+          <input
+            name="target"
+            required
+            list="targets"
+            autocomplete="off"
+            placeholder={agents.value?.[0]?.name ?? "scout"}
+            value={target.value}
+            onInput={(event) => {
+              target.value = event.currentTarget.value;
+            }}
+          />
+          <datalist id="targets">
+            {agents.value?.map(({ name, description }) => (
+              <option key={name} value={name}>
+                {description}
+              </option>
+            ))}
+          </datalist>
+          {agent && <PresenceOf agent={agent} />}
+        </label>
+        <label class="wide">
+          <span>Task</span>
+          <textarea name="task" rows={5} required placeholder="What is to be done" />
+        </label>
+        <label class="wide">
+          <span>
+            Files <small>optional</small>
+          </span>
+          <input type="file" name="files" multiple />
+        </label>
+        <label>
+          <span>Priority</span>
+          <select name="priority" defaultValue="5">
+            {[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((priority) => (
+              <option key={priority} value={priority} selected={priority === 5}>
+                {priority === 9
+                  ? "9, first"
+                  : priority === 5
+                    ? "5, as usual"
+                    : priority === 0
+                      ? "0, last"
+                      : priority}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span>
+            Deadline <small>optional</small>
+          </span>
+          <input type="datetime-local" name="deadline" />
+        </label>
+        <label class="wide">
+          <span>
+            A part of <small>optional: the id of a live delegation</small>
+          </span>
+          <input
+            name="parent"
+            autocomplete="off"
+            placeholder="dlg_…"
+            defaultValue={route.value.params.get("parent") ?? ""}
+          />
+        </label>
+        <Problem error={error} />
+        <div class="buttons wide">
+          <button type="submit" class="primary" disabled={isRunning}>
+            Delegate
+          </button>
+        </div>
+      </form>
+    </section>
+  );
+}
+
+async function inputOf(form: FormData): Promise<DelegateInput> {
+  const text = (name: string): string => String(form.get(name) ?? "").trim();
+  const files = form.getAll("files").filter((entry) => entry instanceof File && entry.size > 0);
+  const parts = await Promise.all(files.flatMap((entry) => (entry instanceof File ? [partOf(entry)] : [])));
+  const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
+  return {
+    target: text("target"),
+    ...(parts.length > 0 ? { message } : { task: text("task") }),
+    priority: Number(text("priority")),
+    ...(text("deadline") !== "" && { deadline: new Date(text("deadline")).toISOString() }),
+    ...(text("parent") !== "" && { parent_id: text("parent") }),
+  };
+}

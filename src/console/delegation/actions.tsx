@@ -1,0 +1,86 @@
+import { useSignal } from "@preact/signals";
+import { type Delegation, isTerminal } from "../../schema/delegation.ts";
+import { go, hrefOf, hrefWith } from "../app/route.ts";
+import { clearOne, show } from "../data/flights.ts";
+import { mayRedrive, maySteer } from "../session/rights.ts";
+import { session } from "../session/session.ts";
+import { Confirm } from "../ui/confirm.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useAction } from "../ui/use-action.ts";
+
+/** What the reader may do with the delegation in its state. */
+export function Actions({ delegation }: { readonly delegation: Delegation }) {
+  const isOver = isTerminal(delegation.state);
+  const isFailed = delegation.state === "failed";
+  const may = { steer: maySteer(delegation), redrive: mayRedrive(delegation) };
+  if (!(may.steer && !isOver) && !(may.redrive && isOver)) return null;
+  return (
+    <div class="buttons actions">
+      {!isOver && may.steer && <Cancel delegation={delegation} />}
+      {isFailed && may.redrive && <Redrive id={delegation.id} />}
+      {isOver && may.redrive && <Erase id={delegation.id} />}
+    </div>
+  );
+}
+
+function Cancel({ delegation }: { readonly delegation: Delegation }) {
+  const reason = useSignal("");
+  const cancel = async () => {
+    const text = reason.value.trim();
+    const canceled = await session.value?.connection.delegator.cancel(
+      delegation.id,
+      text === "" ? undefined : text,
+    );
+    if (canceled) show(canceled);
+  };
+  return (
+    <Confirm verb="Cancel" question="Cancel this delegation?" danger onConfirm={cancel}>
+      <p>
+        Its agent is told at once, and everything delegated under it is canceled, too. This cannot be undone.
+      </p>
+      <label>
+        <span>
+          Reason <small>optional</small>
+        </span>
+        <input
+          maxLength={1024}
+          value={reason.value}
+          onInput={(event) => {
+            reason.value = event.currentTarget.value;
+          }}
+        />
+      </label>
+    </Confirm>
+  );
+}
+
+function Redrive({ id }: { readonly id: string }) {
+  const { isRunning, error, run } = useAction();
+  const redrive = async () => {
+    const again = await session.value?.connection.delegator.redrive(id);
+    if (!again) return;
+    show(again);
+    go(hrefOf(again.id));
+  };
+  return (
+    <>
+      <button type="button" disabled={isRunning} onClick={() => void run(redrive)}>
+        Redrive
+      </button>
+      <Problem error={error} />
+    </>
+  );
+}
+
+function Erase({ id }: { readonly id: string }) {
+  const erase = async () => {
+    await session.value?.connection.delegator.delete(id);
+    clearOne(id);
+    go(hrefWith({ open: undefined, tab: undefined }));
+  };
+  return (
+    <Confirm verb="Erase" question="Erase this delegation?" danger onConfirm={erase}>
+      <p>Its task, conversation, events and artifacts are deleted for everybody. This cannot be undone.</p>
+    </Confirm>
+  );
+}

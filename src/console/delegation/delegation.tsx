@@ -1,0 +1,97 @@
+import type { Delegation } from "../../schema/delegation.ts";
+import { isTerminal } from "../../schema/delegation.ts";
+import { go, hrefWith, route } from "../app/route.ts";
+import { toFlight } from "../data/flight.ts";
+import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
+import { maySteer } from "../session/rights.ts";
+import { CopyLine } from "../ui/copy.tsx";
+import { JsonText } from "../ui/json.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Actions } from "./actions.tsx";
+import { Artifacts } from "./artifacts.tsx";
+import { Conversation } from "./conversation.tsx";
+import { FollowUp } from "./follow-up.tsx";
+import { Summary } from "./summary.tsx";
+import { Timeline } from "./timeline.tsx";
+import { Tree } from "./tree.tsx";
+import { useDelegation } from "./use-delegation.ts";
+
+const TABS = ["conversation", "timeline", "artifacts", "tree", "raw"] as const;
+type Tab = (typeof TABS)[number];
+const TITLES: Readonly<Record<Tab, string>> = {
+  conversation: "Conversation",
+  timeline: "Timeline",
+  artifacts: "Artifacts",
+  tree: "Tree",
+  raw: "Raw",
+};
+
+/** Everything about one delegation. */
+export function DelegationPane({ id }: { readonly id: string }) {
+  const { value, error, reload } = useDelegation(id);
+  const close = () => go(hrefWith({ open: undefined, tab: undefined }));
+  return (
+    <article class="delegation">
+      <div class="delegation-top">
+        <CopyLine text={id} label={shortOf(id)} />
+        <button type="button" class="quiet" onClick={close} aria-label="Close">
+          ✕
+        </button>
+      </div>
+      {value === null && error === null && <p class="loading">Reading the delegation …</p>}
+      {value === null ? <Problem error={error} /> : <Whole delegation={value} reload={reload} />}
+    </article>
+  );
+}
+
+/** The end of an id is what differs. */
+const shortOf = (id: string): string => `…${id.slice(-8)}`;
+
+function Whole({ delegation, reload }: { readonly delegation: Delegation; readonly reload: () => void }) {
+  const tab = TABS.find((one) => one === route.value.params.get("tab")) ?? "conversation";
+  return (
+    <>
+      <Summary delegation={delegation} />
+      <Actions delegation={delegation} />
+      <nav class="tabs" aria-label="Parts of the delegation">
+        {TABS.map((one) => (
+          <a
+            key={one}
+            href={hrefWith({ tab: one === "conversation" ? undefined : one })}
+            aria-current={tab === one ? "page" : undefined}
+          >
+            {TITLES[one]}
+            {one === "artifacts" && delegation.artifacts.length > 0 && (
+              <small> {delegation.artifacts.length}</small>
+            )}
+          </a>
+        ))}
+      </nav>
+      <div class="tab">
+        {tab === "conversation" && <Talk delegation={delegation} reload={reload} />}
+        {tab === "timeline" && <Timeline delegation={delegation} />}
+        {tab === "artifacts" && <Artifacts artifacts={delegation.artifacts} />}
+        {tab === "tree" && <Tree delegation={delegation} />}
+        {tab === "raw" && <JsonText value={delegation} />}
+      </div>
+    </>
+  );
+}
+
+function Talk({ delegation, reload }: { readonly delegation: Delegation; readonly reload: () => void }) {
+  const { interrupt, state } = delegation;
+  return (
+    <>
+      <Conversation delegation={delegation} />
+      {interrupt && maySteer(delegation) && (
+        <section class="question" data-question={interrupt.id} aria-label="The open question">
+          <TimeLeft interrupt={interrupt} />
+          <AnswerForm flight={toFlight(delegation)} interrupt={interrupt} />
+        </section>
+      )}
+      {!interrupt && !isTerminal(state) && maySteer(delegation) && (
+        <FollowUp id={delegation.id} onSent={reload} />
+      )}
+    </>
+  );
+}

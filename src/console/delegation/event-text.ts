@@ -1,0 +1,62 @@
+/** An event in a line of words. */
+import * as z from "zod";
+import { progressSchema } from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
+import { nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
+
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
+const detailsSchema = z.object({
+  by: optional(z.string()),
+  decision: optional(z.string()),
+  attempt: optional(z.number()),
+  worker_id: optional(z.string()),
+  reason: optional(z.string()),
+  retry_at: optional(z.string()),
+  progress: optional(progressSchema),
+  error: optional(z.object({ code: z.string(), message: z.string() })),
+  artifact: optional(z.object({ artifactId: z.string(), name: optional(z.string()) })),
+});
+
+const WORDS: Readonly<Record<string, string>> = {
+  queued: "accepted",
+  delayed: "accepted for later",
+  leased: "a worker took it",
+  progress: "progress",
+  artifact: "artifact",
+  interrupted: "the agent asked",
+  answered: "answered",
+  message: "follow-up",
+  released: "the worker gave it back",
+  lease_expired: "the worker stopped responding",
+  retrying: "the attempt failed",
+};
+
+export function eventText(event: DelegationEvent): string {
+  const details = detailsSchema.parse(event);
+  const { by, decision, attempt = 1, worker_id, reason, retry_at, progress, error, artifact } = details;
+  const ended = event.type === "DELEGATION_COMPLETE" || event.type === "DELEGATION_FAILED";
+  const what = ended ? STATE_WORDS[event.state] : (WORDS[event.status ?? ""] ?? event.status ?? event.type);
+  return [
+    what,
+    attempt > 1 && `attempt ${attempt}`,
+    by && `by ${nameOf(by)}`,
+    decision,
+    worker_id,
+    progress && stepOf({ progress }),
+    artifact && (artifact.name ?? artifact.artifactId),
+    error && `${error.code}: ${error.message}`,
+    reason,
+    retry_at && `again at ${new Date(retry_at).toLocaleTimeString()}`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** The class that colours it. */
+export function toneOf(event: DelegationEvent): string {
+  if (event.type === "DELEGATION_COMPLETE") return "completed";
+  if (event.type === "DELEGATION_FAILED") return event.state === "canceled" ? "canceled" : "failed";
+  if (event.status === "interrupted") return "asks";
+  if (event.status === "retrying" || event.status === "lease_expired") return "failed";
+  return event.status === "leased" ? "working" : "";
+}

@@ -1,0 +1,59 @@
+/** The attempts of a delegation as lanes, and the scale of their time. */
+import { isTerminal } from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
+
+export interface Lane {
+  readonly attempt: number;
+  readonly events: DelegationEvent[];
+  /** From and to, in milliseconds since 1970. */
+  readonly leases: [number, number][];
+}
+
+/** Ends of a lease; the attempt after it may be another. */
+const ENDS_LEASE: readonly string[] = ["released", "lease_expired", "retrying", "interrupted"];
+const ENDS_ATTEMPT: readonly string[] = ["lease_expired", "retrying"];
+
+export function lanesOf(events: readonly DelegationEvent[], end: number): readonly Lane[] {
+  let lane: Lane = { attempt: 1, events: [], leases: [] };
+  const lanes = [lane];
+  let leasedAt: number | null = null;
+  for (const event of events) {
+    const at = Date.parse(event.at);
+    const status = event.status ?? "";
+    lane.events.push(event);
+    if (status === "leased") leasedAt = at;
+    if (leasedAt !== null && (ENDS_LEASE.includes(status) || isTerminal(event.state))) {
+      lane.leases.push([leasedAt, at]);
+      leasedAt = null;
+    }
+    if (ENDS_ATTEMPT.includes(status)) {
+      lane = { attempt: lane.attempt + 1, events: [], leases: [] };
+      lanes.push(lane);
+    }
+  }
+  if (leasedAt !== null) lane.leases.push([leasedAt, end]);
+  return lanes.filter(({ events: own, leases }) => own.length > 0 || leases.length > 0);
+}
+
+const LONG_MS = 60_000;
+/** As long as this a longer pause is drawn. */
+const SHORT_MS = 6_000;
+
+/** A scale from 0 to 1 on which no pause without an instant takes more room than a short one. */
+export function compress(instants: readonly number[]) {
+  const sorted = [...new Set(instants)].sort((a, b) => a - b);
+  const places = new Map<number, number>();
+  const breaks: { at: number; ms: number }[] = [];
+  let drawn = 0;
+  for (const [index, instant] of sorted.entries()) {
+    const pause = instant - (sorted[index - 1] ?? instant);
+    if (pause > LONG_MS) breaks.push({ at: drawn + SHORT_MS / 2, ms: pause });
+    drawn += pause > LONG_MS ? SHORT_MS : pause;
+    places.set(instant, drawn);
+  }
+  const whole = Math.max(1, drawn);
+  return {
+    place: (instant: number): number => (places.get(instant) ?? 0) / whole,
+    breaks: breaks.map(({ at, ms }) => ({ at: at / whole, label: `${Math.round(ms / 60_000)} min` })),
+  };
+}

@@ -1,0 +1,84 @@
+import { explainWait } from "../../client/explain-wait.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import { hrefOf } from "../app/route.ts";
+import { agentOf } from "../data/agents.ts";
+import { now } from "../data/clock.ts";
+import { Age, Elapsed, Left } from "../ui/age.tsx";
+import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
+import { count, nameOf, PHASES, STATE_WORDS, shareOf, stepOf } from "../ui/words.ts";
+
+/** The head of a delegation: its state in words, whose it is, and why it waits. */
+export function Summary({ delegation }: { readonly delegation: Delegation }) {
+  const { state, target, delegator, task_preview, created_at, finished_at } = delegation;
+  const { attempt, max_attempts, redrive_of, parent_id } = delegation;
+  const phase = PHASES[state];
+  const why = explainWait(delegation, agentOf(target), now.value);
+  return (
+    <header class="summary">
+      <h1>
+        <Said>{task_preview || "(no text)"}</Said>
+      </h1>
+      <p class={`state ${phase}`}>
+        <StateMark phase={phase} /> <b>{STATE_WORDS[state]}</b>{" "}
+        {finished_at === null ? (
+          <>
+            for <Elapsed from={created_at} to={null} />
+          </>
+        ) : (
+          <>
+            after <Elapsed from={created_at} to={finished_at} />, <Age at={finished_at} ago />
+          </>
+        )}
+      </p>
+      <p class="parties">
+        <span title={delegator}>{nameOf(delegator)}</span> <span>→</span> <span title={target}>{target}</span>
+        <span class="dim">
+          attempt {attempt} of {max_attempts}
+        </span>
+        {delegation.priority !== 5 && <span class="dim">priority {delegation.priority}</span>}
+      </p>
+      {why !== null && <p class="why">{why}</p>}
+      {state === "working" && <Working delegation={delegation} />}
+      {redrive_of !== null && (
+        <p class="dim">
+          Repeats <a href={hrefOf(redrive_of)}>…{redrive_of.slice(-8)}</a>
+        </p>
+      )}
+      {parent_id !== null && (
+        <p class="dim">
+          A part of <a href={hrefOf(parent_id)}>…{parent_id.slice(-8)}</a>
+        </p>
+      )}
+    </header>
+  );
+}
+
+/** The progress of the agent, and its lease. */
+function Working({ delegation }: { readonly delegation: Delegation }) {
+  const { lease, progress } = delegation;
+  const share = shareOf(delegation);
+  const step = stepOf(delegation);
+  const tools = progress?.tools_used ?? [];
+  return (
+    <div class="working-now">
+      {share !== undefined && <progress value={share} aria-label="Progress" />}
+      <p>
+        {step !== "" && <Said>{step}</Said>}
+        {progress?.eta_seconds !== undefined && (
+          <span class="dim"> about {Math.ceil(progress.eta_seconds)} s to go</span>
+        )}
+      </p>
+      {tools.length > 0 && (
+        <p class="dim">
+          {count(tools.length, "tool")}: <Said>{tools.join(", ")}</Said>
+        </p>
+      )}
+      {lease && (
+        <p class="dim">
+          Worker <Said>{lease.worker_id}</Said>, lease <Left until={lease.expires_at} />
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+import type { Delegation } from "../../schema/delegation.ts";
+import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
+import type { Connection } from "../data/connection.ts";
+import { Empty } from "../ui/empty.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useLoaded } from "../ui/use-loaded.ts";
+import { Windowed } from "../ui/windowed.tsx";
+import { duration } from "../ui/words.ts";
+import { eventText, toneOf } from "./event-text.ts";
+import { Lanes } from "./lanes.tsx";
+
+const PAGE = 1000;
+
+/** The attempts as lanes, and every event with the time between it and the one before. */
+export function Timeline({ delegation }: { readonly delegation: Delegation }) {
+  const { id, version } = delegation;
+  const { value, error } = useLoaded(`${id} ${version}`, (connection, signal) =>
+    read(connection, id, signal),
+  );
+  if (error !== null) return <Problem error={error} />;
+  if (value === null) return <p class="loading">Reading the events …</p>;
+  if (value.length === 0) return <Empty title="No events">Its events are stored no more.</Empty>;
+  const start = Date.parse(value[0]?.at ?? "");
+  return (
+    <>
+      <Lanes events={value} delegation={delegation} />
+      <Windowed
+        items={value.map((event, index) => ({ event, before: value[index - 1] }))}
+        rowHeight={28}
+        keyOf={keyOf}
+      >
+        {({ event, before }) => (
+          <div class={`event ${toneOf(event)}`} title={`${event.type} ${event.at}`}>
+            <span class="event-at">{offset(Date.parse(event.at) - start)}</span>
+            <span class="event-gap">{before ? gap(Date.parse(event.at) - Date.parse(before.at)) : ""}</span>
+            <bdi class="event-text said">{eventText(event)}</bdi>
+          </div>
+        )}
+      </Windowed>
+    </>
+  );
+}
+
+const keyOf = ({ event }: { readonly event: DelegationEvent }): string => String(event.seq);
+
+const MINUTE_MS = 60_000;
+/** Since the start. */
+const offset = (ms: number): string => (ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${duration(ms)}`);
+/** A pause worth seeing. */
+const gap = (ms: number): string => (ms >= MINUTE_MS ? `⋯ ${duration(ms)}` : "");
+
+async function read(
+  { pages }: Connection,
+  id: string,
+  signal: AbortSignal,
+): Promise<readonly DelegationEvent[]> {
+  const found: DelegationEvent[] = [];
+  let after = "0";
+  for (;;) {
+    const events = await pages.events(id, PAGE, signal, after);
+    found.push(...events.filter(isMove));
+    const last = events.at(-1);
+    if (!last || events.length < PAGE) return found;
+    after = last.id;
+  }
+}
+
+const isMove = (event: StreamEvent): event is DelegationEvent =>
+  event.type !== "DELEGATION_SNAPSHOT" && event.type !== "RESET";

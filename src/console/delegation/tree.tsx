@@ -1,0 +1,48 @@
+import type { Branch } from "../../client/tree.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import { hrefOf } from "../app/route.ts";
+import type { Connection } from "../data/connection.ts";
+import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
+import { useLoaded } from "../ui/use-loaded.ts";
+import { PHASES, STATE_WORDS } from "../ui/words.ts";
+
+/** More than this many are not read. */
+const MAX = 200;
+
+/** The delegation with everything delegated under it. */
+export function Tree({ delegation }: { readonly delegation: Delegation }) {
+  const { id, version } = delegation;
+  const { value, error } = useLoaded(`${id} ${version}`, (connection, signal) =>
+    read(connection, id, signal),
+  );
+  if (error !== null) return <Problem error={error} />;
+  if (value === null) return <p class="loading">Reading the tree …</p>;
+  return (
+    <>
+      {value.length === 1 && <p class="dim">Nothing is delegated under it.</p>}
+      <ul class="tree">
+        {value.map(({ delegation: one, depth }) => (
+          <li key={one.id} style={{ paddingInlineStart: `${depth * 20}px` }}>
+            <a href={hrefOf(one.id)} aria-current={one.id === id ? "true" : undefined}>
+              <StateMark phase={PHASES[one.state]} />
+              <b>{one.target}</b>
+              <Said>{one.task_preview}</Said>
+              <small>{STATE_WORDS[one.state]}</small>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+async function read({ delegator }: Connection, id: string, signal: AbortSignal): Promise<readonly Branch[]> {
+  const found: Branch[] = [];
+  for await (const branch of delegator.tree(id, { signal, pageSize: 50 })) {
+    found.push(branch);
+    if (found.length >= MAX) break;
+  }
+  return found;
+}

@@ -1,0 +1,102 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { LIVE_STATES, TERMINAL_STATES } from "../../schema/delegation.ts";
+import { useKey } from "../app/keys.ts";
+import { go, hrefWith } from "../app/route.ts";
+import { agents } from "../data/agents.ts";
+import { STATE_WORDS } from "../ui/words.ts";
+import type { FieldName } from "./filter.ts";
+
+const TEXT = { type: "text" } as const;
+const TIME = { type: "datetime-local" } as const;
+
+/** After the last key. */
+const PAUSE_MS = 300;
+
+/** The fields write the URL, and the URL is what is searched: every search can be shared. */
+export function FilterForm({ params }: { readonly params: URLSearchParams }) {
+  const search = useRef<HTMLInputElement>(null);
+  const showMore = useSignal(["delegator", "error_code", "since", "until"].some((name) => params.get(name)));
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useKey("/", () => search.current?.focus());
+  useEffect(() => {
+    // On a phone the keyboard would cover the list.
+    if (innerWidth >= 800 && !params.get("open")) search.current?.focus();
+    return () => clearTimeout(timer.current);
+  }, []);
+  const set = (name: FieldName, value: string) => go(hrefWith({ [name]: value }), { replace: true });
+  const setLater = (name: FieldName, value: string) => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(set, PAUSE_MS, name, value);
+  };
+  const field = (name: FieldName, label: string, more: typeof TEXT | typeof TIME, placeholder = "") => (
+    <label>
+      <span>{label}</span>
+      <input
+        {...more}
+        name={name}
+        placeholder={placeholder}
+        defaultValue={params.get(name) ?? ""}
+        onInput={({ currentTarget }) => setLater(name, currentTarget.value)}
+      />
+    </label>
+  );
+  return (
+    <search>
+      <form class="filter" onSubmit={(event) => event.preventDefault()}>
+        <input
+          ref={search}
+          type="search"
+          aria-label="Text of the task"
+          placeholder="Text of the task"
+          maxLength={100}
+          defaultValue={params.get("q") ?? ""}
+          onInput={({ currentTarget }) => setLater("q", currentTarget.value)}
+        />
+        <select
+          aria-label="State"
+          value={params.get("state") ?? ""}
+          onChange={({ currentTarget }) => set("state", currentTarget.value)}
+        >
+          <option value="">Any state</option>
+          <option value="live">Live</option>
+          {[...LIVE_STATES, ...TERMINAL_STATES].map((state) => (
+            <option key={state} value={state}>
+              {STATE_WORDS[state]}
+            </option>
+          ))}
+        </select>
+        <select
+          aria-label="Agent"
+          value={params.get("target") ?? ""}
+          onChange={({ currentTarget }) => set("target", currentTarget.value)}
+        >
+          <option value="">Any agent</option>
+          {agents.value?.map(({ name }) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+        <button
+          type="button"
+          class="quiet"
+          aria-expanded={showMore.value}
+          onClick={() => {
+            showMore.value = !showMore.value;
+          }}
+        >
+          {showMore.value ? "Less" : "More"}
+        </button>
+        {showMore.value && (
+          <div class="filter-more">
+            {field("delegator", "Delegator", TEXT, "caller:alice")}
+            {field("error_code", "Error", TEXT, "attempts_exhausted")}
+            {field("since", "From", TIME)}
+            {field("until", "Before", TIME)}
+          </div>
+        )}
+      </form>
+    </search>
+  );
+}

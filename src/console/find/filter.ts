@@ -1,0 +1,44 @@
+/** The filter of a search, in the URL and as the API takes it. */
+import {
+  type DelegationFilter,
+  delegationFilterSchema,
+  LIVE_STATES,
+  stateSchema,
+} from "../../schema/delegation.ts";
+
+export const FIELDS = ["q", "state", "target", "delegator", "error_code", "since", "until"] as const;
+export type FieldName = (typeof FIELDS)[number];
+
+const fields = delegationFilterSchema.shape;
+
+export const isFiltered = (params: URLSearchParams): boolean => FIELDS.some((name) => params.get(name));
+
+export function filterOf(params: URLSearchParams): DelegationFilter {
+  const text = (name: FieldName): string | undefined => {
+    const value = params.get(name)?.trim();
+    // What no delegation can have, for example half a name, does not filter yet.
+    return name === "state" || fields[name].safeParse(value).success ? value : undefined;
+  };
+  return {
+    q: text("q"),
+    target: text("target"),
+    delegator: text("delegator"),
+    error_code: text("error_code"),
+    state: statesOf(text("state")),
+    since: instantOf(params.get("since")),
+    until: instantOf(params.get("until")),
+  };
+}
+
+/** `live` stands for all states that are not final. */
+function statesOf(text: string | undefined): DelegationFilter["state"] {
+  if (text === "live") return LIVE_STATES;
+  const { data } = stateSchema.safeParse(text);
+  return data;
+}
+
+/** A local time, as the browser's field writes it. */
+function instantOf(text: string | null): string | undefined {
+  const ms = Date.parse(text ?? "");
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+}

@@ -1,0 +1,56 @@
+import type { Agent } from "../../schema/agent.ts";
+import { href } from "../app/route.ts";
+import { Age } from "../ui/age.tsx";
+
+/** An agent: whether somebody works under its name, and how much it has to do. */
+export function AgentRow({ agent }: { readonly agent: Agent }) {
+  const { name, counts } = agent;
+  return (
+    <a class="agent-row" href={href("agents", { name })} data-row={name}>
+      <span class="agent-name" title={name}>
+        {name}
+      </span>
+      <PresenceOf agent={agent} />
+      <span class="agent-counts">
+        <Count number={counts.working} word="running" />
+        <Count number={counts.interrupted} word="asking" />
+        <Count number={counts.waiting} word="queued" />
+        {counts.delayed > 0 && <Count number={counts.delayed} word="delayed" />}
+      </span>
+    </a>
+  );
+}
+
+function Count({ number, word }: { readonly number: number; readonly word: string }) {
+  return (
+    <span class={number === 0 ? "count none" : "count"}>
+      <b>{number}</b> {word}
+    </span>
+  );
+}
+
+export function PresenceOf({ agent }: { readonly agent: Pick<Agent, "presence" | "paused" | "delivery"> }) {
+  const { presence, paused, delivery } = agent;
+  const isOnline = presence.state === "online";
+  return (
+    <span class={`presence ${presence.state}`}>
+      <svg viewBox="0 0 16 16" aria-hidden="true" class={`mark ${isOnline ? "online" : "offline"}`}>
+        <circle class={isOnline ? "solid" : "hollow"} cx="8" cy="8" r="4.5" />
+      </svg>
+      {isOnline ? (
+        delivery.mode === "push" ? (
+          "reachable"
+        ) : (
+          "polling"
+        )
+      ) : presence.last_seen_at === null ? (
+        "never seen"
+      ) : (
+        <span>
+          last seen <Age at={presence.last_seen_at} ago />
+        </span>
+      )}
+      {paused && <b class="paused">‖ paused</b>}
+    </span>
+  );
+}

@@ -1,0 +1,68 @@
+import type { Signal } from "@preact/signals";
+import { hrefOf, opened } from "../app/route.ts";
+import { now } from "../data/clock.ts";
+import type { Flight } from "../data/flight.ts";
+import { Age, Elapsed } from "../ui/age.tsx";
+import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
+import { nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf } from "../ui/words.ts";
+
+/** One delegation: what is asked, and its way from the delegator to the agent. */
+export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
+  const { id, state, task_preview, created_at, finished_at, delegator, target } = flight.value;
+  const phase = PHASES[state];
+  const isOpen = opened.value === id;
+  return (
+    <a class={`flight ${phase}`} href={hrefOf(id)} data-row={id} aria-current={isOpen ? "true" : undefined}>
+      <span class="flight-head">
+        <span class="flight-task">
+          <Said>{task_preview || "(no text)"}</Said>
+        </span>
+        <span class="flight-age">
+          {finished_at === null ? <Elapsed from={created_at} to={null} /> : <Age at={finished_at} ago />}
+        </span>
+      </span>
+      <span class="flight-from" title={delegator}>
+        {nameOf(delegator)}
+      </span>
+      <Track phase={phase} at={placeOf(flight.value, phase)} />
+      <span class="flight-to" title={target}>
+        {target}
+      </span>
+      <span class="flight-step">
+        <Said title={statusOf(flight.value)}>{statusOf(flight.value)}</Said>
+      </span>
+    </a>
+  );
+}
+
+/** The line with the dot. `at` is between 0, the delegator, and 1, the agent. */
+function Track({ phase, at }: { readonly phase: Phase; readonly at: number }) {
+  return (
+    <span class="track">
+      <span class="track-carrier" style={{ transform: `translateX(${(at * 100).toFixed(1)}%)` }}>
+        <StateMark phase={phase} />
+      </span>
+    </span>
+  );
+}
+
+const QUEUED_AT = 0.06;
+
+function placeOf(flight: Flight, phase: Phase): number {
+  if (phase === "queued") return QUEUED_AT;
+  if (phase === "completed") return 1;
+  if (phase === "failed") return QUEUED_AT;
+  // Progress moves the dot through the middle, so that neither end is taken for a state.
+  const share = shareOf(flight);
+  return share === undefined ? 0.5 : 0.15 + 0.75 * share;
+}
+
+function statusOf(flight: Flight): string {
+  const { state, error, attempt, not_before_at } = flight;
+  const again = attempt > 1 ? `attempt ${attempt}` : "";
+  if (state === "working") return [stepOf(flight) || "working", again].filter(Boolean).join(" · ");
+  if (state === "submitted" && Date.parse(not_before_at ?? "") > now.peek()) return "delayed";
+  if (state === "submitted") return again === "" ? "queued" : `waits for ${again}`;
+  return error === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${error}`;
+}

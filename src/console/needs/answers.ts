@@ -1,0 +1,125 @@
+/**
+ * Answers on their way: each waits a few seconds, in which it can be taken back, and is then sent. When the page closes
+ * meanwhile, it is sent at once. What became of a question is shown in its place for a while.
+ */
+import type { Answer, Answers } from "../../client/answer.ts";
+import { ErrandApiError } from "../../client/errors.ts";
+import type { Delegation, Interrupt } from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
+import type { Connection } from "../data/connection.ts";
+import { asks, type Flight } from "../data/flight.ts";
+import { flightOf, refresh, show } from "../data/flights.ts";
+import { onEvents } from "../data/stream.ts";
+import { checkSession, session } from "../session/session.ts";
+import { nameOf } from "../ui/words.ts";
+import { SignalMap } from "./signal-map.ts";
+
+export const UNDO_MS = 4_000;
+const NOTE_MS = 8_000;
+
+export interface Pending {
+  readonly flight: Flight;
+  readonly interrupt: Interrupt;
+  /** "Approved", for the reader. */
+  readonly done: string;
+  readonly answer: Answer | Answers;
+}
+
+/** What became of a question that is open no more. */
+export interface Note {
+  readonly flight: Flight;
+  readonly text: string;
+  readonly at: string;
+}
+
+/** All by the question's id. */
+export const pending = new SignalMap<Pending>();
+export const notes = new SignalMap<Note>();
+export const failures = new SignalMap<unknown>();
+const timers = new Map<string, ReturnType<typeof setTimeout>>();
+
+export function answerLater(one: Pending): void {
+  const { id } = one.interrupt;
+  failures.delete(id);
+  pending.set(id, one);
+  timers.set(
+    id,
+    setTimeout(() => void send(id), UNDO_MS),
+  );
+}
+
+export function undo(id: string): void {
+  clearTimeout(timers.get(id));
+  timers.delete(id);
+  pending.delete(id);
+}
+
+async function send(id: string): Promise<void> {
+  clearTimeout(timers.get(id));
+  const one = pending.get(id);
+  const connection = session.value?.connection;
+  if (!one || !connection || !timers.delete(id)) return;
+  try {
+    const answered = await connection.delegator.answer(one.flight.id, id, one.answer);
+    note(id, { flight: one.flight, text: one.done, at: new Date().toISOString() });
+    show(answered);
+  } catch (error) {
+    checkSession(error);
+    if (error instanceof ErrandApiError && error.code === "interrupt_not_open") {
+      await noteOther(connection, one);
+    } else failures.set(id, error);
+  }
+  pending.delete(id);
+}
+
+/** Somebody else was faster: says who. */
+async function noteOther(connection: Connection, { flight, interrupt }: Pending): Promise<void> {
+  const delegation = await connection.delegator.get(flight.id).catch(() => null);
+  const text = delegation === null ? "This question is open no more" : whoAnswered(delegation, interrupt);
+  note(interrupt.id, { flight, text, at: delegation?.updated_at ?? new Date().toISOString() });
+  await refresh(connection, flight.id);
+}
+
+function whoAnswered({ history, state }: Delegation, { id }: Interrupt): string {
+  const answer = history.findLast(
+    ({ metadata }) => metadata?.interrupt_id === id && metadata.by !== undefined,
+  );
+  if (!answer) return `This question is open no more: the delegation is ${state.replaceAll("_", " ")}`;
+  return `${nameOf(String(answer.metadata?.by))} ${verbOf(answer.metadata?.decision)} this`;
+}
+
+const verbOf = (decision: unknown): string =>
+  decision === "approve" ? "approved" : decision === "deny" ? "denied" : "answered";
+
+function note(id: string, text: Note): void {
+  notes.set(id, text);
+  setTimeout(() => notes.delete(id), NOTE_MS);
+}
+
+/** Notes the answers that other people give while their questions are in view. */
+export function watchAnswers(): () => void {
+  const quiet = onEvents((events) => {
+    for (const event of events) if (event.status === "answered") noteEvent(event);
+  });
+  const leave = () => {
+    for (const id of pending.keys()) void send(id);
+  };
+  addEventListener("pagehide", leave);
+  return () => {
+    quiet();
+    removeEventListener("pagehide", leave);
+  };
+}
+
+function noteEvent(event: DelegationEvent): void {
+  const known = lastAsked.get(event.delegation_id);
+  const flight = flightOf(event.delegation_id)?.value;
+  if (!known || !flight || asks(flight.state) || pending.get(known) || notes.get(known)) return;
+  note(known, { flight, text: `${nameOf(String(event.by))} ${verbOf(event.decision)} this`, at: event.at });
+}
+
+/** The question that each delegation asked last, as the page showed it. */
+const lastAsked = new Map<string, string>();
+export function rememberAsked({ id, interrupt }: Flight): void {
+  if (interrupt) lastAsked.set(id, interrupt.id);
+}

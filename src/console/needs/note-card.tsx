@@ -1,0 +1,19 @@
+import { hrefOf } from "../app/route.ts";
+import { Age } from "../ui/age.tsx";
+import { Said } from "../ui/said.tsx";
+import type { Note } from "./answers.ts";
+
+/** What became of a question that was here a moment ago. */
+export function NoteCard({ note }: { readonly note: Note }) {
+  const { flight, text, at } = note;
+  return (
+    <div class="question over" role="status">
+      <a class="question-task" href={hrefOf(flight.id)}>
+        <Said>{flight.task_preview}</Said>
+      </a>
+      <p>
+        {text} <Age at={at} ago />.
+      </p>
+    </div>
+  );
+}

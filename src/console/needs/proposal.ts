@@ -1,0 +1,31 @@
+/** What a request proposes, read with care: an agent chose all of it. */
+import * as z from "zod";
+
+const actionSchema = z.object({
+  action: z.object({ name: z.string(), arguments: z.unknown() }),
+  edit: z.boolean().optional().catch(undefined),
+});
+
+export interface Proposal {
+  readonly name: string;
+  readonly arguments: unknown;
+  /** Whether the reader may change the arguments. */
+  readonly isEditable: boolean;
+}
+
+export function readAction(request: unknown): Proposal | null {
+  const { data } = actionSchema.safeParse(request);
+  return data ? { ...data.action, isEditable: data.edit === true } : null;
+}
+
+const labelSchema = z
+  .object({ label: z.string() })
+  .or(z.object({ title: z.string() }))
+  .or(z.object({ name: z.string() }));
+
+/** An option as a button shows it. */
+export function optionText(option: unknown): string {
+  if (typeof option === "string") return option;
+  const { data } = labelSchema.safeParse(option);
+  return data ? (Object.values(data)[0] ?? "") : JSON.stringify(option);
+}

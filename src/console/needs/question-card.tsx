@@ -1,0 +1,129 @@
+import { useSignal } from "@preact/signals";
+import type { Answer, Answers } from "../../client/answer.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { hrefOf } from "../app/route.ts";
+import { now } from "../data/clock.ts";
+import type { Flight } from "../data/flight.ts";
+import { Age, Left } from "../ui/age.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
+import { nameOf } from "../ui/words.ts";
+import { answerLater, failures, pending, undo } from "./answers.ts";
+import { type Given, RequestForm } from "./request-form.tsx";
+
+/** One question: who asks, for whom, what is proposed, and the answers. */
+export function QuestionCard({ flight }: { readonly flight: Flight }) {
+  const { id, target, delegator, task_preview, interrupt } = flight;
+  if (interrupt === null) return null;
+  return (
+    <article
+      class="question"
+      data-question={interrupt.id}
+      data-row={id}
+      tabIndex={-1}
+      aria-label={`${target} asks`}
+    >
+      <header>
+        <StateMark phase="asks" />
+        <b title={target}>{target}</b>
+        <span>
+          asks for <span title={delegator}>{nameOf(delegator)}</span>
+        </span>
+        <Age at={interrupt.raised_at} ago />
+      </header>
+      <a class="question-task" href={hrefOf(id)}>
+        <Said>{task_preview}</Said>
+      </a>
+      <TimeLeft interrupt={interrupt} />
+      <AnswerForm flight={flight} interrupt={interrupt} />
+    </article>
+  );
+}
+
+/** The requests of a question and the answer to them; also used where a delegation is shown. */
+export function AnswerForm({
+  flight,
+  interrupt,
+}: {
+  readonly flight: Flight;
+  readonly interrupt: Interrupt;
+}) {
+  const given = useSignal<Readonly<Record<string, Given>>>({});
+  const waiting = pending.get(interrupt.id);
+  const { requests } = interrupt;
+  const submit = (answer: Answer | Answers, done: string) => answerLater({ flight, interrupt, answer, done });
+  if (waiting) {
+    return (
+      <p class="answered" role="status">
+        {waiting.done}.{" "}
+        <button type="button" onClick={() => undo(interrupt.id)}>
+          Undo
+        </button>
+      </p>
+    );
+  }
+  const [only] = requests;
+  const error = <Problem error={failures.get(interrupt.id)} />;
+  if (requests.length === 1 && only) {
+    return (
+      <>
+        <RequestForm
+          request={only}
+          kind={interrupt.kind}
+          onGive={({ answer, done }) => submit(answer, done)}
+        />
+        {error}
+      </>
+    );
+  }
+  const missing = requests.filter(({ request_id }) => given.value[request_id] === undefined).length;
+  const answers = Object.fromEntries(
+    Object.entries(given.value).map(([request, { answer }]) => [request, answer] as const),
+  );
+  return (
+    <>
+      {requests.map((request) => (
+        <fieldset key={request.request_id}>
+          <legend>
+            <Said>{request.request_id}</Said>
+          </legend>
+          <RequestForm
+            request={request}
+            kind={interrupt.kind}
+            given={given.value[request.request_id]}
+            onGive={(one) => {
+              given.value = { ...given.value, [request.request_id]: one };
+            }}
+          />
+        </fieldset>
+      ))}
+      {error}
+      <button
+        type="button"
+        class="primary"
+        disabled={missing > 0}
+        onClick={() => submit({ answers }, "Answered")}
+      >
+        {missing > 0 ? `${missing} of ${requests.length} still to answer` : "Send the answers"}
+      </button>
+    </>
+  );
+}
+
+/** In the last fifth of its time, a question is urgent. */
+const URGENT = 0.2;
+
+export function TimeLeft({ interrupt }: { readonly interrupt: Interrupt }) {
+  const ends = Date.parse(interrupt.expires_at);
+  const whole = Math.max(1, ends - Date.parse(interrupt.raised_at));
+  const left = Math.min(1, Math.max(0, (ends - now.value) / whole));
+  return (
+    <div class={left < URGENT ? "time-left urgent" : "time-left"}>
+      <span class="bar">
+        <span style={{ transform: `scaleX(${left.toFixed(3)})` }} />
+      </span>
+      <Left until={interrupt.expires_at} />
+    </div>
+  );
+}

@@ -1,0 +1,151 @@
+import { useSignal } from "@preact/signals";
+import type { Interrupt } from "../../schema/delegation.ts";
+import type { AnswerBody } from "../../schema/interrupt.ts";
+import { Json } from "../ui/json.tsx";
+import { JsonField } from "../ui/json-field.tsx";
+import { Parts } from "../ui/parts.tsx";
+import { Said } from "../ui/said.tsx";
+import { optionText, readAction } from "./proposal.ts";
+import { SchemaForm } from "./schema-form.tsx";
+
+export interface Given {
+  readonly answer: AnswerBody;
+  /** "Approved", for the reader. */
+  readonly done: string;
+}
+
+interface Props {
+  readonly request: Interrupt["requests"][number];
+  readonly kind: Interrupt["kind"];
+  /** Set where several are answered together. */
+  readonly given?: Given | undefined;
+  readonly onGive: (given: Given) => void;
+}
+
+/** One request: what is asked or proposed, and the ways to answer it that fit. */
+export function RequestForm({ request, kind, given, onGive }: Props) {
+  const { message, options = [], schema } = request;
+  const action = readAction(request);
+  const edited = useSignal<unknown>(undefined);
+  const isEditing = useSignal(false);
+  const data = isEditing.value && edited.value !== undefined ? { data: edited.value } : {};
+  const decide = (decision: "approve" | "deny") =>
+    onGive({
+      answer: { decision, ...(decision === "approve" && data) },
+      done: decision === "approve" ? "Approved" : "Denied",
+    });
+  return (
+    <div class="request">
+      <Parts parts={message.parts} />
+      {action && (
+        <div class="proposal">
+          <h3>
+            <Said>{action.name}</Said>
+          </h3>
+          {isEditing.value ? (
+            <JsonField
+              label={`Arguments of ${action.name}`}
+              value={action.arguments}
+              onValue={(value) => {
+                edited.value = value;
+              }}
+            />
+          ) : (
+            <Json value={action.arguments} />
+          )}
+          {action.isEditable && (
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => {
+                isEditing.value = !isEditing.value;
+              }}
+            >
+              {isEditing.value ? "As proposed" : "Edit"}
+            </button>
+          )}
+        </div>
+      )}
+      {options.length > 0 && (
+        <div class="buttons">
+          {options.map((option) => (
+            <OptionButton key={JSON.stringify(option)} option={option} onGive={onGive} />
+          ))}
+        </div>
+      )}
+      {schema !== undefined && !action && (
+        <SchemaForm
+          schema={schema}
+          onSubmit={(value) => onGive({ answer: { data: value }, done: "Answered" })}
+        />
+      )}
+      {options.length === 0 && (action || schema === undefined) && (
+        <>
+          <div class="buttons">
+            <button type="button" name="approve" class="approve" onClick={() => decide("approve")}>
+              Approve <kbd>a</kbd>
+            </button>
+            <button type="button" name="deny" onClick={() => decide("deny")}>
+              Deny <kbd>d</kbd>
+            </button>
+          </div>
+          {!action && <TextAnswer kind={kind} onGive={onGive} />}
+        </>
+      )}
+      {given && (
+        <p class="answered" role="status">
+          {given.done}, not sent yet.
+        </p>
+      )}
+    </div>
+  );
+}
+
+const DECISIONS = { approve: "Approved", deny: "Denied" } as const;
+
+function OptionButton({ option, onGive }: { readonly option: unknown; readonly onGive: Props["onGive"] }) {
+  const text = optionText(option);
+  if (option === "approve" || option === "deny") {
+    const give = () => onGive({ answer: { decision: option }, done: DECISIONS[option] });
+    return (
+      <button type="button" name={option} class={option === "approve" ? "approve" : ""} onClick={give}>
+        {option === "approve" ? "Approve" : "Deny"} <kbd>{option === "approve" ? "a" : "d"}</kbd>
+      </button>
+    );
+  }
+  const answer = typeof option === "string" ? { text: option } : { data: option };
+  return (
+    <button type="button" onClick={() => onGive({ answer, done: `Answered “${text}”` })}>
+      <Said>{text}</Said>
+    </button>
+  );
+}
+
+const SECRET = { type: "password" } as const;
+const PLAIN = { type: "text" } as const;
+
+function TextAnswer({ kind, onGive }: Pick<Props, "kind" | "onGive">) {
+  const text = useSignal("");
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (text.value.trim() !== "") onGive({ answer: { text: text.value }, done: "Answered" });
+  };
+  const label = kind === "auth" ? "A secret for the agent alone" : "Or answer in words";
+  return (
+    <form class="text-answer" onSubmit={submit}>
+      <input
+        {...(kind === "auth" ? SECRET : PLAIN)}
+        autocomplete="off"
+        aria-label={label}
+        placeholder={label}
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+        }}
+      />
+      <button type="submit" disabled={text.value.trim() === ""}>
+        Answer
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,48 @@
+/** The fields of a JSON Schema that is simple enough for a form. */
+import * as z from "zod";
+
+const TYPES = ["string", "number", "integer", "boolean", "array"] as const;
+
+const propertySchema = z.looseObject({
+  type: z.enum(TYPES).optional(),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  enum: z.array(z.string()).optional(),
+  items: z.looseObject({ enum: z.array(z.string()) }).optional(),
+  default: z.unknown().optional(),
+});
+const objectSchema = z.looseObject({
+  type: z.literal("object"),
+  properties: z.record(z.string(), propertySchema),
+  required: z.array(z.string()).optional(),
+});
+/** With one of these, a form could not tell what fits. */
+const COMPLEX = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties"];
+
+export interface Field {
+  readonly name: string;
+  readonly type: (typeof TYPES)[number];
+  readonly title: string;
+  readonly description: string;
+  /** Of an enum, or of a list of them. */
+  readonly choices: readonly string[];
+  readonly isRequired: boolean;
+  readonly initial: unknown;
+}
+
+/** Null: a form cannot express it. */
+export function fieldsOf(schema: unknown): readonly Field[] | null {
+  const { data } = objectSchema.safeParse(schema);
+  if (!data || isComplex(data)) return null;
+  const fields: Field[] = [];
+  for (const [name, property] of Object.entries(data.properties)) {
+    const { type = property.enum ? "string" : undefined, title = name, description = "" } = property;
+    const choices = property.enum ?? property.items?.enum ?? [];
+    if (type === undefined || isComplex(property) || (type === "array" && choices.length === 0)) return null;
+    const isRequired = data.required?.includes(name) === true;
+    fields.push({ name, type, title, description, choices, isRequired, initial: property.default });
+  }
+  return fields.length > 0 ? fields : null;
+}
+
+const isComplex = (schema: object): boolean => COMPLEX.some((key) => key in schema);

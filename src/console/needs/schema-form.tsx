@@ -1,0 +1,101 @@
+import { useSignal } from "@preact/signals";
+import { JsonField } from "../ui/json-field.tsx";
+import { Said } from "../ui/said.tsx";
+import { type Field, fieldsOf } from "./schema-fields.ts";
+
+interface Props {
+  readonly schema: unknown;
+  readonly onSubmit: (data: unknown) => void;
+}
+
+/** A form for simple schemas: strings, numbers, booleans, enums and lists of enums. For others, a JSON editor. */
+export function SchemaForm({ schema, onSubmit }: Props) {
+  const fields = fieldsOf(schema);
+  const data = useSignal<unknown>(undefined);
+  if (fields === null) {
+    const submit = (event: Event) => {
+      event.preventDefault();
+      if (data.value !== undefined) onSubmit(data.value);
+    };
+    return (
+      <form class="fields" onSubmit={submit}>
+        <JsonField
+          label="The answer, as JSON"
+          value={{}}
+          onValue={(value) => {
+            data.value = value;
+          }}
+        />
+        <button type="submit">Answer</button>
+      </form>
+    );
+  }
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = new FormData(event.currentTarget);
+    onSubmit(Object.fromEntries(fields.flatMap((field) => memberOf(field, form))));
+  };
+  return (
+    <form class="fields" onSubmit={submit}>
+      {fields.map((field) => (
+        // biome-ignore lint/a11y/noLabelWithoutControl: the control is in it
+        <label key={field.name} class={field.type === "boolean" ? "check" : ""}>
+          <span>
+            <Said>{field.title}</Said>
+            {!field.isRequired && field.type !== "boolean" && <small> optional</small>}
+          </span>
+          <Control field={field} />
+          {field.description !== "" && (
+            <small>
+              <Said>{field.description}</Said>
+            </small>
+          )}
+        </label>
+      ))}
+      <button type="submit">Answer</button>
+    </form>
+  );
+}
+
+function Control({ field }: { readonly field: Field }) {
+  const { name, type, choices, isRequired } = field;
+  if (type === "boolean")
+    return <input type="checkbox" name={name} defaultChecked={field.initial === true} />;
+  if (choices.length > 0) {
+    return (
+      <select name={name} required={isRequired} multiple={type === "array"}>
+        {!isRequired && type !== "array" && <option value="">–</option>}
+        {choices.map((choice, index) => (
+          <option key={choice} value={index} selected={field.initial === choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  const initial = typeof field.initial === "string" || typeof field.initial === "number" ? field.initial : "";
+  if (type === "string") return <input name={name} required={isRequired} defaultValue={String(initial)} />;
+  return (
+    <input
+      type="number"
+      name={name}
+      required={isRequired}
+      step={type === "integer" ? 1 : "any"}
+      defaultValue={String(initial)}
+    />
+  );
+}
+
+/** The member of the answer; none for an empty optional field. */
+function memberOf({ name, type, choices, isRequired }: Field, form: FormData): [string, unknown][] {
+  const text = form.get(name);
+  if (type === "boolean") return [[name, text !== null]];
+  if (type === "array") {
+    const chosen = form.getAll(name).map((index) => choices[Number(index)]);
+    return chosen.length > 0 || isRequired ? [[name, chosen]] : [];
+  }
+  if (typeof text !== "string" || (text === "" && !isRequired)) return [];
+  if (choices.length > 0) return [[name, choices[Number(text)]]];
+  return [[name, type === "string" ? text : Number(text)]];
+}

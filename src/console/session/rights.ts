@@ -1,0 +1,20 @@
+/** What the signed-in principal may do, so that no button is shown that the broker would refuse. */
+import { computed } from "@preact/signals";
+import { session } from "./session.ts";
+
+const principal = computed(() => session.value?.principal ?? "");
+const kind = computed(() => principal.value.split(":", 1)[0] ?? "");
+
+export const isOperator = computed(() => kind.value === "operator");
+export const mayDelegate = computed(() => ["agent", "caller", "operator"].includes(kind.value));
+
+interface Owned {
+  readonly delegator: string;
+}
+const owns = ({ delegator }: Owned): boolean => principal.value === delegator;
+
+/** Answer, cancel, and send follow-ups. */
+export const maySteer = (delegation: Owned): boolean =>
+  isOperator.value || kind.value === "approver" || owns(delegation);
+/** Redrive and erase. */
+export const mayRedrive = (delegation: Owned): boolean => isOperator.value || owns(delegation);

@@ -1,0 +1,74 @@
+/** Who is signed in, and the connection to the broker with that session. */
+import { signal } from "@preact/signals";
+import { ErrandApiError } from "../../client/errors.ts";
+import type { Principal } from "../../schema/values.ts";
+import { type Connection, connect } from "../data/connection.ts";
+import { type StoredSession, storedSession } from "./stored-session.ts";
+
+export interface Session {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly connection: Connection;
+  /** The broker's clock minus this machine's. */
+  readonly clockOffsetMs: number;
+}
+
+/** Null: nobody is signed in. Undefined: a stored session or a code is being checked. */
+export const session = signal<Session | null | undefined>(undefined);
+/** Why the last session ended, if its reader did not end it. */
+export const endedBecause = signal<string | null>(null);
+
+/** Exchanges a token for a session, so that the token itself is stored nowhere. Throws what the broker says against it. */
+export async function signIn(token: string): Promise<void> {
+  await enter(await connect(token).admin.createSession());
+}
+
+/** At the start: by the code in the URL (`#code=…`, which works once), or with the stored session. */
+export async function resumeSession(code: string | null): Promise<void> {
+  const stored = storedSession.read();
+  try {
+    if (code !== null) await enter(await connect().admin.createSession({ code }));
+    else if (stored !== null) await enter(stored);
+    else session.value = null;
+  } catch (error) {
+    if (code !== null) endedBecause.value = CODE_USED;
+    else if (isRefused(error)) return endSession(REVOKED);
+    else endedBecause.value = error instanceof Error ? error.message : String(error);
+    session.value = null;
+  }
+}
+
+async function enter(stored: StoredSession): Promise<void> {
+  const connection = connect(stored.token);
+  const { principal, now } = await connection.admin.status();
+  storedSession.write(stored);
+  endedBecause.value = null;
+  session.value = { id: stored.id, principal, connection, clockOffsetMs: Date.parse(now) - Date.now() };
+}
+
+const REVOKED = "Your session has ended: it was revoked, its token was, or its 12 hours are over.";
+const CODE_USED = "This link was used already, or is older than ten minutes. Sign in with a token.";
+const isRefused = (error: unknown): boolean =>
+  error instanceof ErrandApiError && error.code === "unauthenticated";
+
+/** For every failed call: a session that is refused is over. */
+export function checkSession(error: unknown): void {
+  if (isRefused(error) && session.value) endSession(REVOKED);
+}
+
+export async function signOut(): Promise<void> {
+  const left = session.value;
+  endSession();
+  // If the broker is away, the session ends by itself.
+  await left?.connection.admin.revokeSession(left.id).catch(() => undefined);
+}
+
+function endSession(because: string | null = null): void {
+  storedSession.clear();
+  endedBecause.value = because;
+  session.value = null;
+}
+
+storedSession.onCleared(() => {
+  session.value = null;
+});

@@ -1,0 +1,33 @@
+import { useComputed } from "@preact/signals";
+import { now } from "../data/clock.ts";
+import { duration, elapsed } from "./words.ts";
+
+/** How long ago the instant was; the instant itself in the title. */
+export function Age({ at, ago = false }: { readonly at: string; readonly ago?: boolean }) {
+  const text = useComputed(() => `${duration(now.value - Date.parse(at))}${ago ? " ago" : ""}`);
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {text}
+    </time>
+  );
+}
+
+/** The time from an instant to another, or to now. */
+export function Elapsed({ from, to }: { readonly from: string; readonly to: string | null }) {
+  const text = useComputed(() => elapsed((to === null ? now.value : Date.parse(to)) - Date.parse(from)));
+  return (
+    <time dateTime={from} title={`since ${new Date(from).toLocaleString()}`}>
+      {text}
+    </time>
+  );
+}
+
+/** The time left until the instant. */
+export function Left({ until }: { readonly until: string }) {
+  const text = useComputed(() => `${duration(Date.parse(until) - now.value)} left`);
+  return (
+    <time dateTime={until} title={`until ${new Date(until).toLocaleString()}`}>
+      {text}
+    </time>
+  );
+}

@@ -1,0 +1,50 @@
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { Problem } from "./problem.tsx";
+import { useAction } from "./use-action.ts";
+
+interface Props {
+  /** The verb: on the button, and again in the question. */
+  readonly verb: string;
+  readonly question: string;
+  /** What follows from it, or fields. */
+  readonly children?: ComponentChildren;
+  readonly danger?: boolean;
+  readonly onConfirm: () => Promise<unknown>;
+}
+
+/** A button that asks before it acts. */
+export function Confirm({ verb, question, children, danger = false, onConfirm }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const { isRunning, error, run } = useAction();
+  const close = () => dialog.current?.close();
+  const confirm = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await onConfirm();
+      close();
+    });
+  };
+  return (
+    <>
+      <button type="button" class={danger ? "danger" : ""} onClick={() => dialog.current?.showModal()}>
+        {verb}
+      </button>
+      <dialog ref={dialog} aria-label={question}>
+        <form onSubmit={confirm}>
+          <h2>{question}</h2>
+          {children}
+          <Problem error={error} />
+          <div class="buttons">
+            <button type="submit" class={danger ? "danger primary" : "primary"} disabled={isRunning}>
+              {verb}
+            </button>
+            <button type="button" onClick={close}>
+              Keep as it is
+            </button>
+          </div>
+        </form>
+      </dialog>
+    </>
+  );
+}

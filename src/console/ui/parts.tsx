@@ -1,0 +1,57 @@
+import type { Part } from "../../schema/a2a.ts";
+import { Code } from "./code.tsx";
+import { Diff } from "./diff.tsx";
+import { FilePart } from "./file-part.tsx";
+import { Json } from "./json.tsx";
+import { Said } from "./said.tsx";
+
+/** The parts of a message or an artifact, each as what it is. */
+export function Parts({ parts }: { readonly parts: readonly Part[] }) {
+  return (
+    <div class="parts">
+      {parts.map((part, index) => (
+        <OnePart key={index} part={part} />
+      ))}
+    </div>
+  );
+}
+
+function OnePart({ part }: { readonly part: Part }) {
+  const { text, raw, url, mediaType = "", filename } = part;
+  if (text !== undefined) {
+    if (mediaType === "text/x-diff" || mediaType === "text/x-patch") return <Diff text={text} />;
+    if (isCode(mediaType)) return <Code>{text}</Code>;
+    return (
+      <p class="text">
+        <Said>{text}</Said>
+      </p>
+    );
+  }
+  if (raw !== undefined) return <FilePart base64={raw} mediaType={mediaType} name={filename} />;
+  if (url !== undefined) return <Link url={url} name={filename} />;
+  return <Json value={part.data} />;
+}
+
+const isCode = (mediaType: string): boolean =>
+  /^(?:application\/|text\/(?:x-|css|html|javascript))/.test(mediaType);
+
+/** Only web addresses can be followed; others are text. */
+function Link({ url, name }: { readonly url: string; readonly name: string | undefined }) {
+  const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+  return (
+    <p class="text">
+      {name !== undefined && (
+        <>
+          <Said>{name}</Said>:{" "}
+        </>
+      )}
+      {isWeb ? (
+        <a href={url} rel="noreferrer noopener" target="_blank">
+          <Said>{url}</Said>
+        </a>
+      ) : (
+        <Said>{url}</Said>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,33 @@
+import type { Phase } from "./words.ts";
+
+/** The shape of a state; its colour comes from the styles. Shape and word together never rely on colour. */
+export function StateMark({ phase }: { readonly phase: Phase }) {
+  return (
+    <svg class={`mark ${phase}`} viewBox="0 0 16 16" aria-hidden="true">
+      <Shape phase={phase} />
+    </svg>
+  );
+}
+
+function Shape({ phase }: { readonly phase: Phase }) {
+  switch (phase) {
+    case "queued":
+      return <circle class="hollow" cx="8" cy="8" r="4.5" />;
+    case "working":
+      return <circle class="solid" cx="8" cy="8" r="5" />;
+    case "asks":
+      return (
+        <>
+          <circle class="hollow" cx="8" cy="8" r="6.75" />
+          <path class="line" d="M6.2 6.4a1.9 1.9 0 1 1 2.7 1.7c-.6.3-.9.6-.9 1.2" />
+          <circle class="solid" cx="8" cy="11.6" r=".9" />
+        </>
+      );
+    case "completed":
+      return <path class="line" d="m3 8.5 3.5 3.5L13 4.5" />;
+    case "failed":
+      return <path class="line" d="m4 4 8 8m0-8-8 8" />;
+    case "canceled":
+      return <path class="line" d="M3 8h10" />;
+  }
+}

@@ -1,0 +1,69 @@
+/** States, names and times as people say them. */
+import type { State } from "../../schema/delegation.ts";
+import type { Flight } from "../data/flight.ts";
+
+/** How a state is drawn: its colour and its shape. */
+export type Phase = "queued" | "working" | "asks" | "completed" | "failed" | "canceled";
+
+export const PHASES: Readonly<Record<State, Phase>> = {
+  submitted: "queued",
+  working: "working",
+  input_required: "asks",
+  auth_required: "asks",
+  completed: "completed",
+  failed: "failed",
+  rejected: "failed",
+  canceled: "canceled",
+};
+
+export const STATE_WORDS: Readonly<Record<State, string>> = {
+  submitted: "queued",
+  working: "working",
+  input_required: "asks a question",
+  auth_required: "asks for access",
+  completed: "completed",
+  failed: "failed",
+  rejected: "rejected",
+  canceled: "canceled",
+};
+
+/** `caller:alice` as `alice`. */
+export const nameOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
+
+/** The step that an agent is at; empty if it reports none. */
+export function stepOf({ progress }: Pick<Flight, "progress">): string {
+  const { done, total, current_step, message } = progress ?? {};
+  const count = done === undefined ? "" : total === undefined ? `${done}` : `${done}/${total}`;
+  return [count, current_step ?? message ?? ""].filter(Boolean).join(" ");
+}
+
+/** Between 0 and 1; undefined if the agent does not say. */
+export function shareOf({ progress }: Pick<Flight, "progress">): number | undefined {
+  const { done, total } = progress ?? {};
+  if (done === undefined || total === undefined || total <= 0) return undefined;
+  return Math.min(1, done / total);
+}
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["min", 60],
+] as const;
+
+/** `4 s`, `3 min`, `2 d`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
+  return `${seconds} s`;
+}
+
+/** `1m 12s`, for what is watched as it grows. */
+export function elapsed(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return duration(ms);
+}
+
+export const count = (number: number, one: string, many = `${one}s`): string =>
+  `${number.toLocaleString("en")} ${number === 1 ? one : many}`;

@@ -1,0 +1,106 @@
+/**
+ * Serves the console: one page at `/` and its files under `/console/`, as scripts/bundle-console.mjs wrote them. They hold
+ * no data and need no token; the page calls the API with the token of whoever signs in.
+ */
+import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
+import { ErrandError } from "../../schema/errors.ts";
+import type { Mount, MountedRequest } from "../http/mount.ts";
+
+/** Where the build puts the files: for the program, and for the sources (`npm run dev`, tests). */
+const FOLDERS = [
+  new URL("../../console/", import.meta.url),
+  new URL("../../../dist/console/", import.meta.url),
+];
+
+/** Nothing from elsewhere, nothing inline, no frame around it, and no text that becomes a script. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const HEADERS = {
+  "content-security-policy": POLICY,
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  vary: "Accept-Encoding, Origin",
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** The smallest first, with the ending of its file. */
+const ENCODINGS = [
+  ["br", ".br"],
+  ["gzip", ".gz"],
+] as const;
+
+/** A file's name contains a hash of its content. */
+const FILE = /^[a-z0-9-]+-[A-Z0-9]{8}\.(?:css|js|svg)$/;
+
+/** The first of the folders that has a file serves it. */
+export const consoleRoutes = (folders: readonly URL[] = FOLDERS): readonly Mount[] => [
+  { methods: ["GET"], path: "/", handle: (request) => page(folders, request) },
+  { methods: ["GET"], path: "/console/*", handle: (request) => file(folders, request) },
+];
+
+async function page(folders: readonly URL[], request: MountedRequest): Promise<Response> {
+  const found = await read(folders, "index.html", request);
+  if (found === null) {
+    throw new ErrandError("not_found", "The console is not built.", {
+      recovery: "Run 'npm run build' in the broker's folder, then reload the page. The API works without it.",
+    });
+  }
+  return found;
+}
+
+async function file(folders: readonly URL[], request: MountedRequest): Promise<Response> {
+  const found = FILE.test(request.rest) ? await read(folders, request.rest, request) : null;
+  if (found !== null) return found;
+  throw new ErrandError("not_found", "The console has no such file.", {
+    recovery: "Reload the page: the broker may have another version now.",
+  });
+}
+
+async function read(
+  folders: readonly URL[],
+  name: string,
+  request: MountedRequest,
+): Promise<Response | null> {
+  const accepted = acceptedEncodings(request.header("accept-encoding"));
+  const encoding = ENCODINGS.find(([token]) => accepted.includes(token));
+  for (const folder of folders) {
+    const content = await readFile(new URL(name + (encoding?.[1] ?? ""), folder)).catch(() => null);
+    if (content === null) continue;
+    return new Response(new Uint8Array(content), {
+      headers: {
+        ...HEADERS,
+        "content-type": TYPES[extname(name)] ?? "application/octet-stream",
+        "cache-control": name === "index.html" ? "no-cache" : "public, max-age=31536000, immutable",
+        ...(encoding && { "content-encoding": encoding[0] }),
+      },
+    });
+  }
+  return null;
+}
+
+function acceptedEncodings(header: string | undefined): readonly string[] {
+  return (header ?? "")
+    .split(",")
+    .map((entry) => entry.replaceAll(" ", "").toLowerCase())
+    .filter((entry) => !entry.endsWith(";q=0"))
+    .map((entry) => entry.split(";")[0] ?? "");
+}

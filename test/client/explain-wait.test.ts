@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { explainWait } from "../../src/index.ts";
+
+const NOW = Date.parse("2026-01-01T12:00:00.000Z");
+const WAITING = {
+  state: "submitted",
+  target: "scout",
+  delegator: "caller:alice",
+  not_before_at: null,
+  interrupt: null,
+} as const;
+const SCOUT = {
+  paused: false,
+  presence: { state: "online", last_seen_at: "2026-01-01T11:59:59.000Z", pollers: 1 },
+  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0 },
+  delivery: { mode: "poll" },
+} as const;
+const AWAY = { state: "offline", last_seen_at: "2025-12-30T12:00:00.000Z", pollers: 0 } as const;
+
+test("each reason is a sentence", () => {
+  const interrupt = {
+    id: "int_1",
+    kind: "input",
+    requests: [],
+    raised_at: "2026-01-01T11:00:00.000Z",
+    expires_at: "2026-01-01T12:29:30.000Z",
+  } as const;
+  const of = (...given: Parameters<typeof explainWait>) => explainWait(given[0], given[1], NOW);
+  expect([
+    of({ ...WAITING, state: "working" }, SCOUT),
+    of({ ...WAITING, state: "input_required", interrupt: { ...interrupt, requests: [] } }, SCOUT),
+    of({ ...WAITING, not_before_at: "2026-01-01T12:00:12.000Z" }, SCOUT),
+    of(WAITING, { ...SCOUT, paused: true }),
+    of(WAITING, { ...SCOUT, presence: AWAY }),
+    of(WAITING, { ...SCOUT, presence: { ...AWAY, last_seen_at: null } }),
+    of(WAITING, { ...SCOUT, presence: AWAY, delivery: { mode: "push" } }),
+    of(WAITING, { ...SCOUT, counts: { ...SCOUT.counts, waiting: 4 } }),
+    of(WAITING),
+  ]).toEqual([
+    null,
+    "Waiting for an answer from caller:alice or an approver, 29 min left.",
+    "It may start in 12 s.",
+    "scout is paused.",
+    "Nobody is polling for scout (last seen 2 d ago).",
+    "Nobody is polling for scout (never seen).",
+    "scout cannot be reached (last seen 2 d ago).",
+    "Waiting for a worker of scout: 3 more in its queue.",
+    "Waiting for a worker of scout.",
+  ]);
+});

@@ -1,0 +1,55 @@
+/** axe-core finds no serious fault in any view of the console, light or dark, wide or narrow. Needs a build. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP, showView } from "../support/browser.ts";
+import { setScene } from "./scene.ts";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+async function faults(page: Page): Promise<string[]> {
+  const result =
+    await page.evaluate(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+    violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + " " + html + " " + failureSummary)))`);
+  return Array.isArray(result) ? result.map(String) : ["axe did not run"];
+}
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test.each(["light", "dark"] as const)("every view in %s", async (colorScheme) => {
+    const { url } = await startBroker();
+    // The policy of the page would not let axe in; the other tests run under it.
+    const { page } = await openTab("about:blank", { bypassCSP: true, colorScheme });
+    await page.goto(url);
+    await page.evaluate(AXE);
+    const found: Record<string, string[]> = { "sign-in": await faults(page) };
+    const { ids } = await setScene(url);
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".flight").first().waitFor();
+    await page.locator(".agent-row").first().waitFor();
+    const views = {
+      live: "#/live",
+      needs: "#/needs",
+      find: "#/find",
+      agents: "#/agents",
+      agent: "#/agents?name=coder",
+      tokens: "#/agents?part=tokens",
+      delegate: "#/delegate",
+      conversation: `#/live?open=${ids.asking}`,
+      timeline: `#/live?open=${ids.working}&tab=timeline`,
+      artifacts: `#/live?open=${ids.completed}&tab=artifacts`,
+      raw: `#/live?open=${ids.failed}&tab=raw`,
+    };
+    for (const [name, hash] of Object.entries(views)) {
+      await showView(page, hash);
+      found[name] = await faults(page);
+    }
+    expect(Object.entries(found).flatMap(([view, list]) => list.map((fault) => `${view}: ${fault}`))).toEqual(
+      [],
+    );
+  });
+});

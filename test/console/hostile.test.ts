@@ -1,0 +1,139 @@
+/** Text of strangers in the console: it is shown as text, nothing of it runs, and no view breaks. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP, showView } from "../support/browser.ts";
+
+const RUN = "globalThis.ran=1";
+const CORPUS = [
+  `<script>${RUN}</script>`,
+  `<img src=x onerror="${RUN}">`,
+  `<svg/onload=${RUN}>`,
+  `"><iframe srcdoc="<script>parent.ran=1</script>">`,
+  `javascript:${RUN}`,
+  `[click](javascript:${RUN}) ![x](x" onerror="${RUN})`,
+  `</textarea></pre></style><style>*{display:none}</style>`,
+  `{{constructor.constructor('${RUN}')()}} \${${RUN}} &#60;script&#62;`,
+  "\u001b[31mred\u001b[0m \u202egnp.exe\u202c \u2066isolate \u0000",
+  "x".repeat(3000),
+];
+const ALL = CORPUS.join("\n").replaceAll("\u0000", "");
+
+async function fill(url: string) {
+  const api = client(url);
+  await api.agent("scout", { description: ALL.slice(0, 4000) });
+  const parts = [
+    { text: ALL },
+    { text: ALL, mediaType: "text/html" },
+    { text: `-${ALL}\n+${ALL}`, mediaType: "text/x-diff" },
+    { data: { [CORPUS[0] ?? ""]: ALL, nested: { [CORPUS[1] ?? ""]: [ALL] } } },
+    { url: `javascript:${RUN}`, filename: CORPUS[1] },
+    { url: `https://example.com/${encodeURIComponent(CORPUS[2] ?? "")}` },
+    {
+      raw: Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" onload="${RUN}"/>`).toString("base64"),
+      mediaType: "image/svg+xml",
+      filename: CORPUS[1],
+    },
+    {
+      raw: Buffer.from(CORPUS[0] ?? "").toString("base64"),
+      mediaType: "text/html",
+      filename: "../../x.html",
+    },
+    { raw: "not base64!", mediaType: "image/png" },
+  ];
+  const asking = (await api.delegate("scout", { message: { parts } })).body.id;
+  const [{ lease_id: first }] = (await api.lease("scout", { worker_id: "<b>worker</b>" })).body.leases;
+  await api.heartbeat(first, {
+    progress: {
+      message: ALL.slice(0, 4000),
+      current_step: CORPUS[1],
+      tools_used: CORPUS.slice(0, 5),
+      done: 1,
+      total: 2,
+    },
+  });
+  await api.message(asking, ALL);
+  await api.call("POST", `/v1/leases/${first}/artifacts`, {
+    artifact: { artifactId: CORPUS[0], name: CORPUS[1], description: ALL, parts },
+  });
+  await api.interrupt(first, {
+    requests: [
+      {
+        request_id: CORPUS[1],
+        message: { parts },
+        options: [...CORPUS.slice(0, 8).map((one) => one.slice(0, 200)), { label: CORPUS[1] }],
+      },
+      {
+        request_id: "form",
+        text: ALL,
+        schema: {
+          type: "object",
+          properties: {
+            [CORPUS[1] ?? ""]: {
+              type: "string",
+              title: CORPUS[0],
+              description: ALL,
+              enum: CORPUS.slice(0, 3),
+            },
+          },
+        },
+      },
+    ],
+  });
+  const failed = (await api.delegate("scout", { task: CORPUS[1], max_attempts: 1 })).body.id;
+  const [{ lease_id: second }] = (await api.lease("scout")).body.leases;
+  await api.reply(second, { state: "failed", message: { parts }, error: { code: "hostile", message: ALL } });
+  return { asking, failed };
+}
+
+/** No view may be wider than the window: nothing foreign breaks the layout. */
+const isWithin = (page: Page) => page.evaluate("document.documentElement.scrollWidth <= innerWidth");
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("hostile text in every field is text, in every view", async () => {
+    const { url } = await startBroker();
+    const { asking, failed } = await fill(url);
+    const { page, context } = await openTab("about:blank");
+    await context.addInitScript(() => {
+      addEventListener("securitypolicyviolation", (event) =>
+        console.error(`policy: ${event.violatedDirective}`),
+      );
+    });
+    await page.goto(url);
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".flight").first().waitFor();
+    const views = [
+      "#/live",
+      "#/needs",
+      "#/find?q=onerror",
+      "#/agents",
+      "#/agents?name=scout",
+      "#/delegate",
+      `#/find?q=${encodeURIComponent(CORPUS[0] ?? "")}&target=${encodeURIComponent(CORPUS[1] ?? "")}`,
+      ...["conversation", "timeline", "artifacts", "tree", "raw"].flatMap((tab) =>
+        [asking, failed].map((id) => `#/live?open=${id}&tab=${tab}`),
+      ),
+      `#/live?open=${encodeURIComponent(CORPUS[1] ?? "")}`,
+    ];
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 800 },
+    ]) {
+      await page.setViewportSize(viewport);
+      for (const view of viewport.width > 1000 ? views : views.slice(0, 9)) {
+        await showView(page, view);
+        expect(await isWithin(page), `${view} at ${viewport.width}`).toBe(true);
+      }
+    }
+    expect(await page.evaluate("globalThis.ran")).toBeUndefined();
+    // What ran would have needed one of these.
+    expect(
+      await page
+        .locator("iframe, object, embed, body script, [onerror], [onload], a[href^=javascript]")
+        .count(),
+    ).toBe(0);
+    await page.goto(`${url}/#/live?open=${asking}`);
+    await page.locator(".conversation", { hasText: CORPUS[0] ?? "" }).waitFor();
+  });
+});

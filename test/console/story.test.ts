@@ -1,0 +1,244 @@
+/** The console in a browser, with a real gateway: one delegation from its beginning to its end. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { as, client, freshDb, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP } from "../support/browser.ts";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/until.ts";
+
+/** What a browser says of a broker that is away for a moment, or of a token that is refused. */
+const LOST = /Failed to load resource|net::ERR_/;
+
+async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+}
+
+const flightOf = (page: Page, text: string) => page.locator(".flight", { hasText: text });
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("delegate, watch, be asked, approve by keyboard, see it complete; reload and restart in between", async () => {
+    const db = await freshDb();
+    const first = await startGatewayProcess(db);
+    const { url } = first;
+    const api = client(url);
+    await api.agent("coder");
+    const { page } = await openTab(url, { expected: LOST });
+    await signIn(page, OPERATOR);
+    await page.getByRole("link", { name: "Delegate" }).click();
+    await page.getByLabel("Agent", { exact: true }).fill("coder");
+    await page.getByLabel("Task").fill("Fix the login test");
+    await page.getByRole("button", { name: "Delegate" }).click();
+    // It opens beside the live view.
+    const flight = flightOf(page, "Fix the login test");
+    await flight.locator("text=queued").waitFor();
+    await page.locator(".why", { hasText: "Nobody is polling for coder" }).waitFor();
+    const id = new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("open") ?? "";
+    expect(id).toMatch(/^dlg_/);
+
+    const [{ lease_id: lease }] = (await api.lease("coder")).body.leases;
+    await api.heartbeat(lease, { progress: { done: 5, total: 8, current_step: "testing" } });
+    await flight.locator("text=5/8 testing").waitFor();
+    await page.reload();
+    await flight.locator("text=5/8 testing").waitFor();
+    // The agents are read again from time to time.
+    await page.locator(".agent-row", { hasText: "1 running" }).waitFor();
+
+    const { port } = first;
+    await first.kill();
+    await page.locator("text=Reconnecting").waitFor();
+    await startGatewayProcess(db, { port });
+    await page.locator(".reconnecting").waitFor({ state: "detached" });
+
+    await api.interrupt(lease, { text: "Push the fix?", request_id: "push" });
+    const question = page.locator(".needs .question");
+    await question.locator("text=Push the fix?").waitFor();
+    await until(async () => (await page.title()) === "(1) Errand");
+    await page.keyboard.press("Escape");
+    // The first key focuses the question, and decides nothing.
+    await page.keyboard.press("a");
+    expect(await question.locator("text=Undo").count()).toBe(0);
+    await page.keyboard.press("a");
+    await question.locator("text=Approved").waitFor();
+    expect((await api.get(id)).body.state).toBe("input_required");
+    await until(async () => (await api.get(id)).body.state === "submitted");
+
+    const [again] = (await api.lease("coder")).body.leases;
+    expect(again.delegation.history.at(-1).metadata).toMatchObject({ decision: "approve", by: "operator" });
+    await api.reply(again.lease_id, { text: "Pushed." });
+    await flight.locator("text=completed").waitFor();
+    await until(async () => (await page.title()) === "Errand");
+    await flight.click();
+    await page.locator(".conversation", { hasText: "Pushed." }).waitFor();
+    await page.locator(".conversation", { hasText: "approved" }).waitFor();
+  });
+
+  test("an answer can be taken back; two pages agree; the other page says who answered", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const [ann, ben] = await Promise.all([as(url, "approver:ann"), as(url, "approver:ben")]);
+    await api.agent("deployer");
+    const { body } = await api.delegate("deployer", { task: "Deploy it" });
+    const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
+    await api.interrupt(lease, { text: "Now?", options: ["Now", "Tonight"] });
+    const [one, two] = await Promise.all([openTab(url), openTab(url)]);
+    await Promise.all([signIn(one.page, ann.token), signIn(two.page, ben.token)]);
+    // Approvers do not delegate.
+    expect(await one.page.getByRole("link", { name: "Delegate" }).count()).toBe(0);
+    await one.page.getByRole("button", { name: "Now", exact: true }).click();
+    await one.page.getByRole("button", { name: "Undo" }).click();
+    await one.page.getByRole("button", { name: "Tonight" }).click();
+    await one.page.locator(".question", { hasText: "Answered “Tonight”" }).waitFor();
+    await two.page.locator(".question.over", { hasText: "ann answered this" }).waitFor();
+    expect((await api.get(body.id)).body.history.at(-1)).toMatchObject({
+      parts: [{ text: "Tonight" }],
+      metadata: { by: "approver:ann" },
+    });
+    await flightOf(two.page, "Deploy it").locator("text=queued").waitFor();
+  });
+
+  test("an answer that waits is sent when the page closes", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    const { body } = await api.delegate("deployer", { task: "Deploy it" });
+    const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
+    await api.interrupt(lease, { text: "Now?" });
+    const { page } = await openTab(url);
+    await signIn(page, OPERATOR);
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.goto("about:blank");
+    await until(async () => (await api.get(body.id)).body.history.at(-1)?.metadata?.decision === "deny");
+  });
+
+  test("a revoked token signs out while watching, and its secret is gone", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const viewer = await as(url, "viewer:vic");
+    await api.agent("scout");
+    const { page } = await openTab(url, { expected: LOST });
+    await signIn(page, viewer.token);
+    await api.call("DELETE", `/v1/tokens/${viewer.tokenId}`);
+    await page.locator("text=Your session has ended").waitFor();
+    expect(await page.evaluate("JSON.stringify({ ...sessionStorage, ...localStorage })")).not.toContain(
+      viewer.token,
+    );
+  });
+
+  test("a link signs in once; signing out ends the session in every tab", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const { body } = await api.call("POST", "/v1/sessions/codes");
+    const { page, context } = await openTab(`${url}/#code=${body.code}`, { expected: LOST });
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    expect(page.url()).not.toContain(body.code);
+    expect(await page.evaluate("localStorage.getItem('errand-session')")).not.toContain(OPERATOR);
+    const second = await context.newPage();
+    await second.goto(url);
+    await second.getByRole("heading", { name: "Live" }).waitFor();
+    await page.locator(".account summary").click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await second.getByRole("button", { name: "Sign in" }).waitFor();
+    await until(async () => (await api.call("GET", "/v1/sessions")).body.sessions.length === 0);
+    await page.goto("about:blank");
+    await page.goto(`${url}/#code=${body.code}`);
+    await page.locator("text=This link was used already").waitFor();
+  });
+
+  test("a wrong token is refused with a reason, and nothing is stored", async () => {
+    const { url } = await startBroker();
+    const { page } = await openTab(url, { expected: LOST });
+    await page.getByLabel("Token").fill("errand_wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    expect(await page.evaluate("localStorage.getItem('errand-session')")).toBeNull();
+  });
+
+  test("an agent is created, paused, changed and deleted; a token is made and revoked", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const { page } = await openTab(url);
+    await signIn(page, OPERATOR);
+    await page.getByRole("link", { name: "Agents" }).click();
+    await page.getByLabel("New agent").fill("scout");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { name: "scout" }).waitFor();
+    await api.call("PATCH", "/v1/agents/scout", { limits: { lease_seconds: 90 } });
+    await page.getByLabel("Running at once").fill("2");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.locator("text=Changed: limits.max_working").waitFor();
+    // Only what was edited is sent: the other client's change stays.
+    expect((await api.call("GET", "/v1/agents/scout")).body.limits).toMatchObject({
+      max_working: 2,
+      lease_seconds: 90,
+    });
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    expect((await api.call("GET", "/v1/agents/scout")).body.paused).toBe(true);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await until(async () => (await api.call("GET", "/v1/agents/scout")).status === 404);
+
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByLabel("Name").fill("alice");
+    await page.getByRole("button", { name: "Create token" }).click();
+    const secret = await page.locator(".secret code").textContent();
+    expect(secret).toMatch(/^errand_/);
+    expect((await client(url, secret).call("GET", "/v1/status")).body.principal).toBe("caller:alice");
+    await page.getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await until(async () => (await client(url, secret).call("GET", "/v1/status")).status === 401);
+    await page.getByRole("link", { name: "Log" }).click();
+    await page.locator(".log", { hasText: "token: revoke" }).waitFor();
+  });
+
+  test("a search is its URL; a form answers a schema; redrive, cancel and erase", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    const failing = (await api.delegate("coder", { task: "Fails", max_attempts: 1 })).body.id;
+    const [{ lease_id: lease }] = (await api.lease("coder")).body.leases;
+    await api.reply(lease, { state: "failed", error: { code: "disk_full", message: "No space left" } });
+    const asking = (await api.delegate("coder", { task: "Asks" })).body.id;
+    const [{ lease_id: second }] = (await api.lease("coder")).body.leases;
+    const schema = {
+      type: "object",
+      properties: { branch: { type: "string" }, depth: { type: "integer" }, fast: { type: "boolean" } },
+      required: ["branch"],
+    };
+    await api.interrupt(second, { text: "Where?", schema });
+    const { page } = await openTab(url);
+    await signIn(page, OPERATOR);
+
+    const card = page.locator(".question", { hasText: "Where?" });
+    await card.getByLabel("branch").fill("main");
+    await card.getByLabel("depth").fill("5");
+    await card.getByLabel("fast").check();
+    await card.getByRole("button", { name: "Answer" }).click();
+    await until(async () => (await api.get(asking)).body.state === "submitted");
+    expect((await api.get(asking)).body.history.at(-1).parts).toEqual([
+      { data: { branch: "main", depth: 5, fast: true } },
+    ]);
+
+    await page.keyboard.press("/");
+    await page.getByLabel("Text of the task").fill("fail");
+    await page.locator(".found", { hasText: "Fails" }).waitFor();
+    await until(() => page.url().endsWith("#/find?q=fail"));
+    await page.goto("about:blank");
+    await page.goto(`${url}/#/find?q=fail&state=failed`);
+    const found = page.locator(".found", { hasText: "failed: disk_full" });
+    await found.click();
+    await page.locator(".conversation", { hasText: "No space left" }).waitFor();
+    await page.getByRole("button", { name: "Redrive" }).click();
+    await page.locator(".summary", { hasText: "Repeats" }).waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByLabel("Reason").fill("not needed");
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await page.locator(".state.canceled").first().waitFor();
+    await page.goto(`${url}/#/find?open=${failing}`);
+    await page.getByRole("button", { name: "Erase" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Erase" }).click();
+    await until(async () => (await api.get(failing)).status === 404);
+  });
+});

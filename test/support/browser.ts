@@ -1,0 +1,91 @@
+/**
+ * Debian's Chromium for tests: one for all tests of a worker, and a context (cookies, storage) of its own for each test.
+ * Without a browser the tests are skipped, but never in CI.
+ */
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
+import { expect, onTestFinished } from "vitest";
+import { CHROMIUM } from "./chromium.ts";
+
+/** In CI a missing browser is a failure. */
+export const SKIP = CHROMIUM === undefined && process.env.CI !== "true";
+
+/** Only the pages that the test serves. */
+const FLAGS = [
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--host-resolver-rules=MAP *.test 127.0.0.1",
+];
+
+let browser: Promise<Browser> | undefined;
+
+async function launch(): Promise<Browser> {
+  if (CHROMIUM === undefined) throw new Error("no Chromium in /usr/bin: apt-get install chromium");
+  return chromium.launch({ executablePath: CHROMIUM, chromiumSandbox: false, args: FLAGS });
+}
+
+/** It ends with the worker. */
+export function sharedBrowser(): Promise<Browser> {
+  browser ??= launch();
+  return browser;
+}
+
+export interface Tab {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Messages that the console of a healthy page does not have. */
+  readonly complaints: string[];
+}
+
+/** A page, whose test fails if the page complains: an error, a warning, a violated policy. `expected` are not counted. */
+export async function openTab(
+  url: string,
+  options: BrowserContextOptions & { expected?: RegExp } = {},
+): Promise<Tab> {
+  const { expected, ...rest } = options;
+  const context = await (await sharedBrowser()).newContext({
+    viewport: { width: 1280, height: 800 },
+    ...rest,
+  });
+  const complaints: string[] = [];
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  watchFor(page, complaints, expected);
+  onTestFinished(async () => {
+    await context.close();
+    expect(complaints).toEqual([]);
+  });
+  await page.goto(url);
+  return { page, context, complaints };
+}
+
+/** Shows a view of the console by its fragment, and waits until it has what it reads. */
+export async function showView(page: Page, hash: string): Promise<void> {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, hash);
+  await page.locator("h1:visible").first().waitFor();
+  await page.waitForFunction(
+    (to) => location.hash === to && document.querySelector(".loading") === null,
+    await page.evaluate("location.hash"),
+  );
+}
+
+function watchFor(page: Page, complaints: string[], expected?: RegExp): void {
+  const add = (text: string) => {
+    if (!expected?.test(text)) complaints.push(text);
+  };
+  page.on("pageerror", (error) => add(`uncaught: ${error.message}`));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) add(`${message.type()}: ${message.text()}`);
+  });
+}
