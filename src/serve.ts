@@ -16,6 +16,7 @@ import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
 import { findRedisServer, RedisBinaryError } from "./redis/find-server.ts";
 import { randomId } from "./redis/shards.ts";
+import { signInLine } from "./sign-in-link.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 
 const EXIT_TRANSPORT = 75;
@@ -85,6 +86,9 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }
     say(howClientsConnect(config, dataDir, url, announced));
+    const isAtTerminal = process.stderr.isTTY && storage.embedded !== null;
+    const signIn = isAtTerminal ? await signInLine(gateway.broker) : undefined;
+    if (signIn !== undefined) say(signIn);
     if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
     say("errand is stopping");
     stoppedAt = Date.now();

@@ -24,6 +24,38 @@ test("with an external Redis the data directory is private, too", async () => {
   expect(modeOf(join(dataDir, "operator-token")).toString(8)).toBe("600");
 }, 40_000);
 
+test("on a terminal a link signs in once, as the operator", async () => {
+  const cwd = freshDir();
+  const main = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
+  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("ERRAND_"));
+  const spawning = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
+  const child = spawn("python3", ["-c", spawning, process.execPath, main, "serve"], {
+    cwd,
+    env: { ...Object.fromEntries(clean), ERRAND_PORT: "0" },
+    stdio: "pipe",
+  });
+  const exited = once(child, "exit");
+  let screen = "";
+  child.stdout.on("data", (bytes: Buffer) => {
+    screen += bytes.toString();
+  });
+  onTestFinished(async () => {
+    // Ctrl-C, as at a terminal.
+    child.stdin.write("\u0003");
+    await exited;
+  });
+  const link = await until(() => /(http:\S+)\/#code=(errand_code_\w+)\r?\n/.exec(screen), {
+    what: "the link",
+  });
+  const [, url = "", code] = link ?? [];
+  expect(screen).toContain(`errand is ready at ${url}`);
+  const signIn = () => request(url, "POST", "/v1/sessions", { token: null, body: { code } });
+  const signedIn = await signIn();
+  expect(signedIn).toMatchObject({ status: 201, body: { principal: "operator", token_id: null } });
+  expect((await request(url, "GET", "/v1/tokens", { token: signedIn.body.token })).status).toBe(200);
+  expect((await signIn()).status).toBe(401);
+}, 40_000);
+
 test("too many connections do not end the broker: it serves again when some are closed", async () => {
   const cwd = freshDir();
   const { socket } = await startServer();

@@ -20,6 +20,14 @@ export interface Identity {
   readonly expires_at: number | null;
 }
 
+/** The caller with the configured operator token. */
+export const OPERATOR_IDENTITY: Identity = {
+  principal: "operator",
+  token_id: null,
+  session_id: null,
+  expires_at: null,
+};
+
 /** Watches the token, and the session, of an open stream, parked poll or MCP session. */
 export interface TokenWatch {
   hasEnded(): boolean;

@@ -14,7 +14,13 @@ import { toInstant } from "../../schema/values.ts";
 import { BoundedMap } from "../../util/bounded.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
 import { type Principal, toPrincipal } from "./access.ts";
-import type { Identity, Lookup, Revocations, TokenWatch } from "./revocations.ts";
+import {
+  type Identity,
+  type Lookup,
+  OPERATOR_IDENTITY,
+  type Revocations,
+  type TokenWatch,
+} from "./revocations.ts";
 import { hashOf, ID_LENGTH, SECRET_LENGTH, sameHash } from "./secret.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -25,12 +31,6 @@ const CACHE_MAX = 10_000;
 /** The most expired tokens that one creation deletes. */
 const EXPIRED_BATCH = 100;
 const OPERATOR = toPrincipal("operator");
-const OPERATOR_IDENTITY: Identity = {
-  principal: "operator",
-  token_id: null,
-  session_id: null,
-  expires_at: null,
-};
 
 /**
  * KEYS: tokens, expiring, audit · ARGV: id, JSON, expires at or empty, the limit of tokens, then the audit entry ·

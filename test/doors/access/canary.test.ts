@@ -171,6 +171,8 @@ test("no content of requests reaches the log, at its finest level", async () => 
   const log = stdout() + stderr();
   expect(log).toContain("late reply");
   expect(log.toLowerCase()).not.toContain(CANARY);
+  // The link that signs in is for a terminal, not for a log.
+  expect(log).not.toContain("#code=");
 }, 120_000);
 
 describe("an agent's error reaches the delegator as error.message and nowhere else", () => {
