@@ -290,11 +290,12 @@ test("messages that a server sent while its stream was reopened are not missed (
     if (method === "tasks/resubscribe") {
       server.fault = () => undefined;
       go("two");
-      setTimeout(() => go("end"), 500);
     }
     return undefined;
   };
   server.cut();
+  await until(() => server.streams() === 2, SLOW);
+  go("end");
   const done = await ended(id);
   expect(done.artifacts[0].parts).toEqual([{ text: "one " }, { text: "two" }]);
 });

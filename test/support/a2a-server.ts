@@ -125,6 +125,8 @@ export interface A2aServer {
   /** The JSON-RPC methods that were called, in order. */
   readonly calls: string[];
   readonly headers: IncomingMessage["headers"][];
+  /** How many event streams it has opened so far. */
+  readonly streams: () => number;
   /** The ids of all tasks, each once. */
   readonly tasks: () => string[];
   readonly task: (id: string) => Promise<Task | undefined>;
@@ -171,6 +173,7 @@ export async function startA2aServer(options: A2aServerOptions): Promise<A2aServ
   const canceled: string[] = [];
   const calls: string[] = [];
   const headers: A2aServer["headers"] = [];
+  let streams = 0;
   const context = () => new ServerCallContext({ requestedVersion: version });
 
   const handler = () => {
@@ -207,6 +210,7 @@ export async function startA2aServer(options: A2aServerOptions): Promise<A2aServ
     canceled,
     calls,
     headers,
+    streams: () => streams,
     tasks: () => [...new Set(turns.map(({ taskId }) => taskId))],
     task: (id) => store.load(id, context()),
     store: async (id, members) => {
@@ -257,6 +261,7 @@ export async function startA2aServer(options: A2aServerOptions): Promise<A2aServ
       return;
     }
     if (!outgoing.destroyed) outgoing.writeHead(200, { "content-type": "text/event-stream" });
+    streams += 1;
     // Read to its end even without a listener: the SDK stores the updates that pass here.
     for await (const event of result) {
       if (!outgoing.destroyed) outgoing.write(`data: ${JSON.stringify(event)}\n\n`);
