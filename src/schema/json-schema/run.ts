@@ -141,6 +141,7 @@ export class Run {
     if (Array.isArray(value)) return `[${value.map((item) => this.textOf(item)).join(",")}]`;
     if (!isObject(value)) return JSON.stringify(value);
     const names = [...this.namesOf(value)].sort();
+    for (const name of names) this.spendOn(name);
     return `{${names.map((name) => `${JSON.stringify(name)}:${this.textOf(value[name])}`).join(",")}}`;
   }
 }
