@@ -37,6 +37,9 @@ function isOfType(value: unknown, type: unknown): boolean {
       return isObject(value);
     case "integer":
       return Number.isInteger(value);
+    // 1e400 is read as Infinity, which is stored as null.
+    case "number":
+      return Number.isFinite(value);
     default:
       return typeof value === type;
   }
@@ -47,9 +50,11 @@ const hasType = (value: unknown, type: unknown): boolean => typesOf(type).some((
 /** The largest rounding error of a quotient, in proportion to it. */
 const ROUNDING = 2 ** -50;
 
-/** Tolerates the rounding of binary fractions: 19.99 is a multiple of 0.01. */
+/** Exact for a whole divisor. Otherwise tolerates the rounding of binary fractions: 19.99 is a multiple of 0.01. */
 function isMultiple(value: number, of: number): boolean {
+  if (Number.isInteger(of)) return value % of === 0;
   const quotient = value / of;
+  if (!Number.isFinite(quotient)) return value % of === 0;
   return Math.abs(quotient - Math.round(quotient)) <= Math.abs(quotient) * ROUNDING;
 }
 

@@ -103,8 +103,9 @@ const FORM_CHECKS: Readonly<Record<Form, readonly [isGood: (value: unknown) => b
   schema: [() => true, ""],
   schemas: [(value) => Array.isArray(value) && value.length > 0, "must be a list of at least one schema"],
   schema_map: [isObject, "must be an object with schemas by name"],
-  number: [(value) => typeof value === "number", "must be a number"],
-  positive: [(value) => typeof value === "number" && value > 0, "must be a number greater than 0"],
+  // 1e400 is read as Infinity, which is stored as null.
+  number: [Number.isFinite, "must be a number"],
+  positive: [(value) => Number.isFinite(value) && Number(value) > 0, "must be a number greater than 0"],
   count: [(value) => Number.isInteger(value) && Number(value) >= 0, "must be a whole number, at least 0"],
   boolean: [(value) => typeof value === "boolean", "must be true or false"],
   list: [Array.isArray, "must be a list"],
