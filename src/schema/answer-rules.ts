@@ -91,7 +91,7 @@ function dataIssues(request: Request, { decision, data, message }: AnswerInput):
   if (action === undefined && isChoice(choices, data)) {
     const isSecond = decision !== undefined && schema === undefined;
     return isSecond
-      ? [{ path: "data", reason: "not allowed, because the decision is already the choice" }]
+      ? [{ path: "data", reason: "not allowed beside a decision: that is already the choice" }]
       : [];
   }
   if (schema !== undefined) return within("data", validate(schema, data).issues);
