@@ -66,6 +66,8 @@ export async function setScene(url: string, token = OPERATOR): Promise<Scene> {
   await api.interrupt(leases.asking ?? "", {
     text: "Version 2.4.1 passed on staging. Deploy it to production?",
     request_id: "deploy",
+    action: { name: "deploy", arguments: { service: "search", version: "2.4.1", hosts: 12 } },
+    edit: true,
     expires_in_seconds: 1800,
   });
   await start("options", ci, "scout", { task: TASKS[2] });

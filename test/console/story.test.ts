@@ -98,6 +98,32 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await flightOf(two.page, "Deploy it").locator("text=queued").waitFor();
   });
 
+  test("a proposed action is shown, edited in place and approved", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    const { body } = await api.delegate("deployer", { task: "Deploy it" });
+    const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
+    const action = { name: "fs.delete", arguments: { path: "/tmp/old", force: false } };
+    await api.interrupt(lease, { text: "May I?", action, edit: true });
+    const { page } = await openTab(url);
+    await signIn(page, OPERATOR);
+    const card = page.locator(".needs .question");
+    await card.locator(".proposal", { hasText: "fs.delete" }).waitFor();
+    await card.locator(".members", { hasText: "/tmp/old" }).waitFor();
+    await card.getByRole("button", { name: "Edit" }).click();
+    const editor = card.getByLabel("Arguments of fs.delete");
+    await editor.fill("{ not JSON");
+    await card.getByRole("alert").waitFor();
+    await editor.fill('{ "path": "/tmp/older", "force": false }');
+    await card.getByRole("button", { name: "Approve" }).click();
+    await until(async () => (await api.get(body.id)).body.state === "submitted");
+    expect((await api.get(body.id)).body.history.at(-1)).toMatchObject({
+      parts: [{ data: { path: "/tmp/older", force: false } }],
+      metadata: { decision: "approve" },
+    });
+  });
+
   test("an answer that waits is sent when the page closes", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -28,6 +28,8 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
   const action = readAction(request);
   const edited = useSignal<unknown>(undefined);
   const isEditing = useSignal(false);
+  /** The edited arguments are no JSON. */
+  const isBroken = useSignal(false);
   const data = isEditing.value && edited.value !== undefined ? { data: edited.value } : {};
   const decide = (decision: "approve" | "deny") =>
     onGive({
@@ -48,6 +50,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
               value={action.arguments}
               onValue={(value) => {
                 edited.value = value;
+                isBroken.value = value === undefined;
               }}
             />
           ) : (
@@ -59,6 +62,8 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
               class="quiet"
               onClick={() => {
                 isEditing.value = !isEditing.value;
+                edited.value = undefined;
+                isBroken.value = false;
               }}
             >
               {isEditing.value ? "As proposed" : "Edit"}
@@ -82,7 +87,13 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
       {options.length === 0 && (action || schema === undefined) && (
         <>
           <div class="buttons">
-            <button type="button" name="approve" class="approve" onClick={() => decide("approve")}>
+            <button
+              type="button"
+              name="approve"
+              class="approve"
+              disabled={isEditing.value && isBroken.value}
+              onClick={() => decide("approve")}
+            >
               Approve <kbd>a</kbd>
             </button>
             <button type="button" name="deny" onClick={() => decide("deny")}>
