@@ -17,7 +17,7 @@ test("the block runs as it is, and its delegation completes", async () => {
   writeFileSync(join(cwd, ".errand", "operator-token"), `${OPERATOR}\n`);
   const script = block.replace("http://127.0.0.1:4180", url);
   expect(script).toContain(url);
-  const { stdout } = await promisify(execFile)("bash", ["-euc", script], { cwd, timeout: 60_000 });
+  const { stdout } = await promisify(execFile)("bash", ["-euc", script], { cwd, timeout: 180_000 });
   expect(stdout).toContain('"message":"counting"');
   expect(stdout).toContain("DELEGATION_COMPLETE");
-}, 60_000);
+}, 180_000);

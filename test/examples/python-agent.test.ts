@@ -22,7 +22,7 @@ const covered = new Set<number>();
 /** A test for these numbers of the conformance list. */
 function conforms(numbers: readonly number[], what: string, run: () => Promise<void>): void {
   for (const number of numbers) covered.add(number);
-  test(`[${numbers.join(", ")}] ${what}`, { timeout: 60_000 }, run);
+  test(`[${numbers.join(", ")}] ${what}`, { timeout: 120_000 }, run);
 }
 
 async function setup({

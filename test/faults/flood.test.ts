@@ -54,7 +54,7 @@ test("a body is parsed when its turn comes, because a parsed one takes more memo
   const flood = Array.from({ length: MOST }, () => alice.delegate("scout"));
   await until(() => reached() === MOST);
   const malformed = alice.call("POST", "/v1/delegations", "no JSON");
-  await until(() => gateway.inProgress("caller:alice").waiting === 1, { timeoutMs: 10_000 });
+  await until(() => gateway.inProgress("caller:alice").waiting === 1);
   open();
   expect((await malformed).body.code).toBe("invalid_json");
   await Promise.all(flood);

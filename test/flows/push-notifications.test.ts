@@ -328,7 +328,7 @@ test("killed before any command between the event and its call: the event is sti
     await victim.arm(n);
     await doomed.reply(held).catch(() => null);
     // It may die a moment after its answer.
-    await until(() => !victim.isAlive() || received.length === 2, { timeoutMs: 2_000 }).catch(() => null);
+    await until(() => !victim.isAlive() || received.length === 2, { timeoutMs: 20_000 }).catch(() => null);
     survived = victim.isAlive();
     await victim.kill();
     if ((await api.get(id)).body.state === "working") {

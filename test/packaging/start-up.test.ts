@@ -22,7 +22,7 @@ test("with an external Redis the data directory is private, too", async () => {
   await serveIn(cwd, { ERRAND_REDIS_URL: `unix:${socket}` });
   expect(modeOf(dataDir).toString(8)).toBe("700");
   expect(modeOf(join(dataDir, "operator-token")).toString(8)).toBe("600");
-}, 40_000);
+}, 240_000);
 
 test("on a terminal a link signs in once, as the operator", async () => {
   const cwd = freshDir();
@@ -54,7 +54,7 @@ test("on a terminal a link signs in once, as the operator", async () => {
   expect(signedIn).toMatchObject({ status: 201, body: { principal: "operator", token_id: null } });
   expect((await request(url, "GET", "/v1/tokens", { token: signedIn.body.token })).status).toBe(200);
   expect((await signIn()).status).toBe(401);
-}, 40_000);
+}, 240_000);
 
 test("too many connections do not end the broker: it serves again when some are closed", async () => {
   const cwd = freshDir();
@@ -93,13 +93,13 @@ test("too many connections do not end the broker: it serves again when some are 
   for (const socket of sockets) socket.destroy();
   await until(async () => (await request(url, "GET", "/healthz", { token: null })).status === 200);
   expect(child.exitCode).toBeNull();
-}, 40_000);
+}, 240_000);
 
 test("an unreachable Redis is named, with the reason", async () => {
   const run = errand(freshDir(), ["serve"], { ERRAND_REDIS_URL: "redis://127.0.0.1:1", ERRAND_PORT: "0" });
   expect(await run.ended()).toBe(75);
   expect(run.stderr()).toContain("ECONNREFUSED 127.0.0.1:1");
-}, 40_000);
+}, 240_000);
 
 test("the start prints the variables that the CLI needs in another shell, and they are sufficient", async () => {
   const { socket } = await startServer();
@@ -121,7 +121,7 @@ test("the start prints the variables that the CLI needs in another shell, and th
     what: "the start",
   });
   expect(own.stderr()).not.toContain("operator-token");
-}, 90_000);
+}, 240_000);
 
 test("an unusable data directory or server binary is a configuration problem, with a next step", async () => {
   const cwd = freshDir();
@@ -148,7 +148,7 @@ test("an unusable data directory or server binary is a configuration problem, wi
   const binary = errand(cwd, ["serve"], { ERRAND_PORT: "0", ERRAND_REDIS_BIN: "/nowhere/redis" });
   expect(await binary.ended()).toBe(78);
   expect(binary.stderr()).toMatch(/^errand: ERRAND_REDIS_BIN: \/nowhere\/redis: .*Install redis-server/);
-}, 60_000);
+}, 240_000);
 
 test.skipIf(process.getuid?.() === 0)(
   "a data directory that is not writable is named",

@@ -7,7 +7,7 @@ import { as } from "../support/broker.ts";
 import { SLOW, setupRelay } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 const REMOTES: Version[] = ["1.0", "0.3"];
 const KINDS = [

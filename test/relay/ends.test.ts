@@ -10,7 +10,7 @@ import { startGatewayProcess } from "../support/gateway-process.ts";
 import { SLOW, setupRelay, startRelaying, watching } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
 
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const asking = (turn: { begin: () => void; status: (state: string, said: string) => void }) => {
   turn.begin();

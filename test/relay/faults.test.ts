@@ -9,7 +9,7 @@ import { SLOW, setupRelay as setup, startRelaying, watching } from "../support/r
 import { allowStalls } from "../support/stalls.ts";
 import { until } from "../support/until.ts";
 
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const never = () => new Promise<void>(() => undefined);
 

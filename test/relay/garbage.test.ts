@@ -8,7 +8,7 @@ import { LIMITS } from "../../src/schema/limits.ts";
 import { client, startBroker } from "../support/broker.ts";
 import { startRelaying, watching } from "../support/relaying.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 type Json = ReturnType<typeof JSON.parse>;
 

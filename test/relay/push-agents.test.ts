@@ -7,7 +7,7 @@ import { startGatewayProcess } from "../support/gateway-process.ts";
 import { SLOW, watching } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
 
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const LOCAL = { callbackAllow: ["127.0.0.1"] };
 const LEASE_SECONDS = 60;
@@ -280,7 +280,8 @@ test("a stored push agent that was never announced is found by the list, and ann
   }
   expect(gateway.broker.pushAgents.has("told")).toBe(false);
   await api.agent("told", { delivery });
-  await until(() => other.gateway.broker.pushAgents.has("told"), { timeoutMs: 5_000 });
+  // Sooner than the other gateway reads the list by itself: every 15 s.
+  await until(() => other.gateway.broker.pushAgents.has("told"), { timeoutMs: 12_000 });
   expect(gateway.broker.pushAgents.has("told")).toBe(true);
   const { body } = await api.delegate("found");
   expect(await watching(api).ended(body.id)).toMatchObject({ state: "completed" });

@@ -4,7 +4,7 @@ import type { Version } from "../support/a2a-server.ts";
 import { SLOW, setupRelay as setup } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 const KINDS: [Version, boolean][] = [
   ["1.0", true],

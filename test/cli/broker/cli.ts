@@ -13,7 +13,7 @@ import { until } from "../../support/until.ts";
 import { run as runHere } from "../fake-host.ts";
 
 // A test may start several processes on a machine that is busy.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 interface Setting {
   readonly token?: string;

@@ -9,7 +9,7 @@ import { taskSession } from "../../support/tasks-client.ts";
 import { until } from "../../support/until.ts";
 
 // Each test starts several processes, on a machine that may be busy.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const ERAS: readonly Era[] = ["modern", "legacy"];
 const LEGACY = "2025-11-25";

@@ -271,7 +271,7 @@ describe("as a process", () => {
     );
     const heartbeat = await until(() => held[0], { what: "the held heartbeat" });
     heartbeat.problem(409, "lease_lost", "PROTOCOL", { details: { reason: "canceled" } });
-    await until(() => areGone(pids), { what: "the command's end", timeoutMs: 8000 });
+    await until(() => areGone(pids), { what: "the command's end" });
     await until(() => stderr().includes(`${ID} dropped: the lease is lost (canceled)`), {
       what: "the log line",
     });

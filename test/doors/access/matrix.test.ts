@@ -109,7 +109,7 @@ describe("over HTTP", () => {
     ).toEqual([]);
   });
 
-  test("each row is as the table says", { timeout: 60_000 }, async () => {
+  test("each row is as the table says", { timeout: 240_000 }, async () => {
     const world = await openWorld();
     for (const [name, row] of Object.entries(REST)) {
       const [stage, reads] = [stageOf(name), name.startsWith("GET ")];
@@ -126,7 +126,7 @@ describe("over A2A", () => {
     ).toEqual(Object.keys(PARAMS).sort());
   });
 
-  test.each(A2A_FORMS)("each row is as the table says: %s", { timeout: 60_000 }, async (form) => {
+  test.each(A2A_FORMS)("each row is as the table says: %s", { timeout: 240_000 }, async (form) => {
     const world = await openWorld();
     for (const [name, row] of Object.entries(A2A)) {
       const ask = a2aAsk(form, name);
@@ -145,7 +145,7 @@ describe("over MCP", () => {
     ).toEqual(tools.sort());
   });
 
-  test.each(MCP_ERAS)("each row is as the table says: %s", { timeout: 60_000 }, async (era) => {
+  test.each(MCP_ERAS)("each row is as the table says: %s", { timeout: 240_000 }, async (era) => {
     const world = await openWorld();
     const sessions = era === "modern" ? null : await connectMcp(world);
     for (const [name, row] of Object.entries(MCP)) {
