@@ -22,8 +22,11 @@ const names = new Set(
     .concat(readdirSync(ROOT))
     .map((path) => basename(path)),
 );
+/** Commands write these. */
+const ignored = read(".gitignore").split("\n");
 const exists = (path: string): boolean =>
-  path.includes("/") ? ["", "src"].some((base) => existsSync(join(ROOT, base, path))) : names.has(path);
+  ignored.includes(path) ||
+  (path.includes("/") ? ["", "src"].some((base) => existsSync(join(ROOT, base, path))) : names.has(path));
 
 test.each(["CONTRIBUTING.md", "ARCHITECTURE.md"])("every path in %s exists", (page) => {
   const named = namedPaths(page);
