@@ -2,7 +2,8 @@
  * Which answers fit which question.
  *
  * A question's choices are its `options`; an `action` without options has approve and deny. The choices `approve` and
- * `deny` are chosen by `decision`, another string by `text`, anything else by `data`. Beside a choice, text is a comment.
+ * `deny` are chosen by `decision` only, another string by `text` or `data`, any other value by `data`. Beside a decision
+ * or data, text is a comment.
  *
  * | the question has | an answer has |
  * | --- | --- |
@@ -75,8 +76,7 @@ function decisionIssues(kind: Kind, request: Request, { decision }: AnswerInput)
 function dataIssues(request: Request, { decision, data, message }: AnswerInput): readonly Issue[] {
   const { schema, action, edit } = request;
   const choices = choicesOf(request);
-  const isFree = choices.length === 0 && schema === undefined;
-  if (isFree) return [];
+  if (choices.length === 0 && schema === undefined) return [];
   // An agent could take the data of a part for the data of the answer.
   const at = message?.parts.findIndex((part) => "data" in part) ?? -1;
   if (at >= 0)
