@@ -234,6 +234,7 @@ export class Sessions implements Lookup {
         LIMITS.login_sessions.value,
         total,
         codeHash ?? "",
+        keys.session(""),
         ...entry.args,
       ],
     );

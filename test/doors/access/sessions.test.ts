@@ -113,6 +113,17 @@ describe("a session", () => {
     expect((await session.call("GET", "/v1/status")).status).toBe(200);
   });
 
+  test("of an earlier operator token does not count against the limit", async () => {
+    const { another, opened, open } = await setup();
+    for (let at = 0; at < LIMITS.login_sessions.value; at += 1) await opened(OPERATOR);
+    expect((await open(OPERATOR)).status).toBe(409);
+    const token = "another-operator-token";
+    const changed = await another({ operatorToken: token });
+    expect((await open(token, {}, changed.url)).status).toBe(201);
+    const listed = await request(changed.url, "GET", "/v1/sessions", { token });
+    expect(listed.body.sessions).toHaveLength(1);
+  });
+
   test("opened while its token is revoked does not survive, whichever comes first", async () => {
     const { url, admin, open, codeOf, redis } = await setup();
     for (let round = 0; round < 8; round += 1) {
