@@ -192,9 +192,9 @@ export class Admin {
   }
 
   /**
-   * Opens a session for a person: 12 hours with the rights of this client's token, or with those of the token that
-   * created `code`; no token is sent then. Pass the `token` of the answer, which is shown only once, to other clients.
-   * Never retried: a code works once. Throws `unauthenticated` for a code that is unknown, expired or used.
+   * Opens a session for a person. For 12 hours, it has the rights of this client's token. With a `code`, no token is sent,
+   * and the session has the rights of the token that created the code. Pass the `token` of the answer, which is shown
+   * only once, to other clients. Never retried: a code works once. Throws `unauthenticated` for a code that is unknown, expired or used.
    *
    * @example
    * ```ts
@@ -218,7 +218,7 @@ export class Admin {
     return this.#http.request(sessionCodeSchema, { method: "POST", path: "/v1/sessions/codes", signal });
   }
 
-  /** The sessions of this client's principal, for the operator all of them; fetched page by page. */
+  /** The sessions of this client's principal (for the operator: all), fetched page by page. */
   async *sessions(options: PageOptions = {}): AsyncGenerator<ListedSession, void> {
     const { pageSize, signal } = options;
     let cursor: string | undefined;
@@ -234,7 +234,7 @@ export class Admin {
     } while (cursor !== undefined);
   }
 
-  /** Ends a session within a second, also its open streams and polls. To sign out, revoke the own one. */
+  /** Ends a session within a second, also its open streams and polls. To sign out, revoke your own session. */
   async revokeSession(id: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.requestWithRetry(z.unknown(), {
       method: "DELETE",

@@ -32,8 +32,9 @@ prompt, or pass '-' and write it to stdin.
 The file of --answers is a JSON object. It maps each request_id to a text, or to an object with decision, text or
 message, and data.
 
-An answer must fit its question, or nothing changes: one of the options, data that fits the schema, a decision for an
-action. The prompt asks again, and says why. With approve, --data replaces the arguments of an action that is editable.`;
+The broker refuses an answer that does not fit its question: give one of the options, data that fits the schema, or a
+decision for an action. The prompt then says why, and asks again. With approve, --data replaces the arguments of an
+editable action.`;
 
 export function addAnswer(program: Command, { host }: Cli): void {
   program

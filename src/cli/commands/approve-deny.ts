@@ -31,7 +31,7 @@ export function addApprove(program: Command, cli: Cli): void {
     cli,
     "approve",
     "answer yes to delegations' questions; they resume ahead of new work",
-    "the data that the question asks for, or other arguments for an action that is editable",
+    "the data that the question asks for, or other arguments for an editable action",
     [
       "errand approve dlg_…",
       'errand approve dlg_… --text "but only on staging"',

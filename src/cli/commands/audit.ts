@@ -47,7 +47,7 @@ export function addAudit(program: Command, { host }: Cli): void {
       "list the audit log, newest first: changes to tokens, sessions and agents, erasures and bulk operations (operator only)",
     )
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
-    .option("--subject <id>", "only this agent, or id of a token, session or delegation")
+    .option("--subject <id>", "only this agent, or this id of a token, session or delegation")
     .option("--by <principal>", "only actions of this principal", valid(principalSchema))
     .option("--limit <n>", "maximum number of entries", wholeBetween(1, 100_000), 50)
     .addHelpText("after", examples("errand audit", "errand audit --action token.create --json"))

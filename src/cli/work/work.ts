@@ -31,8 +31,9 @@ the command gets SIGTERM, and SIGKILL after 5 s. Ctrl-C returns the work to the 
 To ask a question, print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for
 example {"interrupt": {"text": "Which?", "options": ["a", "b"]}}. Its fields are those of POST
 /v1/leases/{id}/interrupt: kind, text, message, request_id, options, schema, action, edit, requests,
-expires_in_seconds. An answer has one of the options, and data that fits the schema. For an action, it has a decision;
-with edit, its data replaces the arguments. After the answer, the command runs again from the start, with the same stdin. ERRAND_DECISION is then approve or deny if the newest answer is a decision, and
+expires_in_seconds. An answer is one of the options, or data that fits the schema. For an action, it is a decision; with
+edit, its data replaces the arguments. After the answer, the command runs again from the start, with the same stdin.
+ERRAND_DECISION is then approve or deny if the newest answer is a decision, and
 ERRAND_ANSWER is its text (up to 32 KiB) if it has one. Otherwise they are unset, so a plain deny sets no ERRAND_ANSWER.
 ERRAND_ANSWERS_FILE names a JSON file with all answers so far:
 {"<request_id>": {"text"?, "decision"?, "data"?, "by", "at", "message"}}. Follow-up messages are appended to the file
