@@ -19,39 +19,54 @@ interface Waiting {
 
 export class Batches {
   readonly #redis: Redis;
-  readonly #script: Script;
-  /** The commands of this turn, by the shard of their keys: one call of a script has the keys of one shard. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  /** The commands of this turn, by their script and shard: one call has the keys of one shard. */
+  readonly #waiting = new Map<Script, Map<string, Waiting[]>>();
+  /** The script of the waiting commands, by their first key. */
+  readonly #scripts = new Map<string, Script>();
 
-  constructor(redis: Redis, script: Script) {
+  constructor(redis: Redis) {
     this.#redis = redis;
-    this.#script = script;
   }
 
-  /** Runs one command; `base` is the prefix of its keys. Rejects with the command's own error, or with the call's. */
-  run(base: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  /**
+   * Runs one command; `base` is the prefix of its keys. Commands with the same first key run in the order of these calls.
+   * Rejects with the command's own error, or with the call's.
+   */
+  run(
+    script: Script,
+    base: string,
+    keys: readonly [string, ...string[]],
+    args: readonly string[],
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
+      const [first] = keys;
+      if ((this.#scripts.get(first) ?? script) !== script) this.#send();
       // An immediate runs after the sockets that are readable now were read, so their commands are in this batch.
-      if (this.#waiting.size === 0) setImmediate(() => this.#send());
-      const command = { keys, args, resolve, reject };
-      const others = this.#waiting.get(base);
-      if (others) others.push(command);
-      else this.#waiting.set(base, [command]);
+      if (this.#scripts.size === 0) setImmediate(() => this.#send());
+      this.#scripts.set(first, script);
+      const byBase = this.#waiting.get(script) ?? new Map<string, Waiting[]>();
+      this.#waiting.set(script, byBase);
+      const commands = byBase.get(base) ?? [];
+      byBase.set(base, commands);
+      commands.push({ keys, args, resolve, reject });
     });
   }
 
   #send(): void {
-    const waiting = [...this.#waiting.values()];
+    const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const batch of waiting.flatMap(inBatches)) void this.#call(batch);
+    this.#scripts.clear();
+    for (const [script, byBase] of waiting) {
+      for (const batch of [...byBase.values()].flatMap(inBatches)) void this.#call(script, batch);
+    }
   }
 
-  async #call(batch: readonly Waiting[]): Promise<void> {
+  async #call(script: Script, batch: readonly Waiting[]): Promise<void> {
     const keys = batch.flatMap((command) => command.keys);
     const counts = batch.flatMap((command) => [command.keys.length, command.args.length]);
     const args = batch.flatMap((command) => command.args);
     try {
-      const answers = await this.#script.run(this.#redis, keys, [batch.length, ...counts, ...args]);
+      const answers = await script.run(this.#redis, keys, [batch.length, ...counts, ...args]);
       if (!Array.isArray(answers)) throw new TypeError("the script returned no list of answers");
       for (const [at, { resolve, reject }] of batch.entries()) {
         const answer: unknown = answers[at];

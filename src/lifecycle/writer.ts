@@ -53,9 +53,7 @@ const NO_CEILING: Ceiling = { isReached: () => false };
 export type Observe = (command: CommandOrTake, outcome: Outcome, record: StoredDelegation | null) => void;
 
 export class Writer {
-  /** Of the moves that grow a delegation, and of the others. */
-  readonly #growing: Batches;
-  readonly #inFlight: Batches;
+  readonly #batches: Batches;
   readonly #shards: Shards;
   readonly #common: CommonParams;
   readonly #observe: Observe;
@@ -71,8 +69,7 @@ export class Writer {
     observe: Observe = () => {},
     ceiling: Ceiling = NO_CEILING,
   ) {
-    this.#growing = new Batches(redis, growingScript);
-    this.#inFlight = new Batches(redis, inFlightScript);
+    this.#batches = new Batches(redis);
     this.#shards = shards;
     this.#common = { clock, retention_ms: retentionMs };
     this.#observe = observe;
@@ -111,7 +108,7 @@ export class Writer {
   async #move(command: Command, taker?: Taker): Promise<Result> {
     const shard = this.#shards.ofId(command.id);
     if (!shard) return { outcome: { kind: "missing", now: 0 }, record: null, unseen: [] };
-    const keys = [shard.delegation(command.id)];
+    const keys: [string, ...string[]] = [shard.delegation(command.id)];
     const args = encode(command, shard, this.#common);
     if (taker) {
       keys.push(shard.agent(taker.agent));
@@ -143,12 +140,12 @@ export class Writer {
 
   async #run(
     { base }: Pick<ShardKeys, "base">,
-    keys: readonly string[],
+    keys: readonly [string, ...string[]],
     args: readonly string[],
     command: CommandOrTake,
   ): Promise<Result> {
-    const batches = memoryOf(command) === undefined ? this.#inFlight : this.#growing;
-    return this.#result(await batches.run(base, keys, args), command);
+    const script = memoryOf(command) === undefined ? inFlightScript : growingScript;
+    return this.#result(await this.#batches.run(script, base, keys, args), command);
   }
 
   #result(answer: unknown, command: CommandOrTake): Result {

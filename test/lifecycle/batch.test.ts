@@ -79,3 +79,26 @@ test("when the call fails, each of its commands does", async () => {
   expect((await submit("scout").moved).outcome.kind).toBe("ok");
   expect(broker.writer.underWay("any")).toBeUndefined();
 });
+
+test("commands for one delegation run in the order in which they came", async () => {
+  const { broker, submit } = await setup();
+  const [one, other, third] = [submit("scout"), submit("scout"), submit("scout")];
+  await Promise.all([one.moved, other.moved, third.moved]);
+  const cancel = (id: string) => broker.writer.move({ move: "cancel", id });
+  // Loads the script.
+  await cancel(third.id);
+  const message = JSON.stringify({ messageId: "m2", role: "ROLE_USER", parts: [{ text: "and this" }] });
+  // A message may grow the delegation, so its script is another one. The first cancel has no part in this.
+  const moves = [
+    cancel(other.id),
+    broker.writer.move({
+      move: "message",
+      id: one.id,
+      params: { message_id: "m2", message_hash: "h" },
+      history: [message],
+    }),
+    cancel(one.id),
+  ];
+  const results = await Promise.all(moves);
+  expect(results.map(({ outcome }) => outcome.kind)).toEqual(["ok", "ok", "ok"]);
+});
