@@ -204,6 +204,21 @@ describe("a schema is refused", () => {
       "",
       "never end",
     ],
+    [
+      "references that multiply",
+      {
+        $defs: Object.fromEntries(
+          // Each refers to the next one three times: 3 ** 10 checks of any value.
+          Array.from({ length: 10 }, (_, n) => [
+            `d${n}`,
+            { allOf: Array.from({ length: 3 }, () => (n < 9 ? { $ref: `#/$defs/d${n + 1}` } : {})) },
+          ]),
+        ),
+        $ref: "#/$defs/d0",
+      },
+      "",
+      "multiply too often",
+    ],
     ["too many bytes", { enum: ["x".repeat(70_000)] }, "", "at most 65536 bytes"],
   ])("%s", (_name, schema, path, reason) => {
     const [first, second] = schemaIssues(schema);

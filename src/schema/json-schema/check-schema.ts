@@ -14,12 +14,14 @@ const MAX_BYTES = LIMITS.schema_bytes.value;
 const MAX_DEPTH = LIMITS.schema_depth.value;
 /** If the references of a schema never end or multiply, checking one of these values takes too many steps. */
 const PROBES = [null, {}, []];
+/** More than the keywords of the largest schema. Fewer than a check may take, because one body may have 32 schemas. */
+const PROBE_STEPS = 20_000;
 
 /** The issues of the schema, with paths from its root; none if it can be enforced. */
 export function schemaIssues(schema: unknown): readonly Issue[] {
   const issues = formIssues(schema);
   if (issues.length > 0) return issues;
-  const isEndless = PROBES.some((probe) => validate(schema, probe).tooComplex);
+  const isEndless = PROBES.some((probe) => validate(schema, probe, PROBE_STEPS).tooComplex);
   return isEndless ? [{ path: "", reason: "its references never end, or multiply too often" }] : [];
 }
 

@@ -1,6 +1,5 @@
 /** One validation: its steps, which are counted and bounded, and the issues that it finds. */
 import type { Issue } from "../issues.ts";
-import { LIMITS } from "../limits.ts";
 import { shownName } from "../text.ts";
 import { isObject, type Members } from "./keywords.ts";
 import { toPointer, valueAt } from "./pointer.ts";
@@ -38,12 +37,14 @@ export class Run {
   readonly #root: unknown;
   readonly #assertions: ReadonlyMap<string, Assertion>;
   readonly #targets = new Map<string, unknown>();
+  readonly #maxSteps: number;
   #steps = 0;
   #nesting = 0;
   /** Above 0 while an alternative is tried, whose issues are not reported. */
   #trials = 0;
 
-  constructor(root: unknown, assertions: ReadonlyMap<string, Assertion>) {
+  constructor(root: unknown, assertions: ReadonlyMap<string, Assertion>, maxSteps: number) {
+    this.#maxSteps = maxSteps;
     this.#root = root;
     this.#assertions = assertions;
   }
@@ -102,7 +103,7 @@ export class Run {
 
   spend(steps: number): void {
     this.#steps += steps;
-    if (this.#steps > LIMITS.schema_steps.value) throw new TooComplex();
+    if (this.#steps > this.#maxSteps) throw new TooComplex();
   }
 
   spendOn(text: string): void {

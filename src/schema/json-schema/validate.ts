@@ -4,6 +4,7 @@
  * steps, compiles no code and runs no patterns.
  */
 import type { Issue } from "../issues.ts";
+import { LIMITS } from "../limits.ts";
 import { assertions } from "./assertions.ts";
 import { Run, TooComplex } from "./run.ts";
 
@@ -14,8 +15,12 @@ export interface Verdict {
   readonly tooComplex: boolean;
 }
 
-export function validate(schema: unknown, value: unknown): Verdict {
-  const run = new Run(schema, assertions);
+export function validate(
+  schema: unknown,
+  value: unknown,
+  maxSteps: number = LIMITS.schema_steps.value,
+): Verdict {
+  const run = new Run(schema, assertions, maxSteps);
   try {
     run.fits(schema, value, null);
     return { issues: run.issues, tooComplex: false };
