@@ -27,7 +27,7 @@ globalThis.delegating = async (connection) => {
   const { id } = await delegator.delegate({ target: "scout", task: "two words" });
   const types = [];
   for await (const event of delegator.watch(id, { after: "0" })) types.push(event.type);
-  const { reply } = await delegator.wait(id, { timeoutSeconds: 15 });
+  const { reply } = await delegator.wait(id, { timeoutSeconds: 50 });
   const inbox = [];
   for await (const result of delegator.results({ follow: false })) inbox.push(result.delegation.id);
   const refusal = await delegator.cancel(id).catch((error) => error.code);

@@ -14,7 +14,7 @@ import {
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
-const PATIENT = { timeoutSeconds: 15 };
+const PATIENT = { timeoutSeconds: 50 };
 
 /** A broker with the agents scout and smith, and a caller. */
 async function setup() {

@@ -13,7 +13,7 @@ import { as, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { losingAnswers } from "../lossy-fetch.ts";
 
-const PATIENT = { timeoutSeconds: 15 };
+const PATIENT = { timeoutSeconds: 50 };
 
 /** A broker with the agent scout, and a caller. */
 async function setup() {
