@@ -1,3 +1,4 @@
+/** `explainWait`: why a delegation waits, in a sentence. */
 import { expect, test } from "vitest";
 import { explainWait } from "../../src/index.ts";
 

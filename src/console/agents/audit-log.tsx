@@ -9,7 +9,7 @@ import { useLoaded } from "../ui/use-loaded.ts";
 /** The newest entries; `errand audit` has all. */
 const MAX = 200;
 
-/** Who changed tokens and agents, erased, or acted in bulk. */
+/** The audit log: who changed tokens, sessions or agents, erased delegations, or acted in bulk. */
 export function AuditLog() {
   const { value, error } = useLoaded("log", read);
   return (

@@ -5,6 +5,7 @@ import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 
+/** A form that creates an agent and opens its page. */
 export function NewAgent() {
   const name = useSignal("");
   const { isRunning, error, run } = useAction();

@@ -66,7 +66,7 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
         )}
       </span>
       <Confirm verb="Revoke" question={`Revoke this token of ${principal}?`} danger onConfirm={revoke}>
-        <p>Whoever uses it is refused within a second, open streams included.</p>
+        <p>The token stops working within a second, also in open streams.</p>
       </Confirm>
     </li>
   );

@@ -1,4 +1,4 @@
-/** Tells of what waits outside the page: in the title, in the favicon and, if wanted, by a notification. */
+/** Shows the number of open questions outside the page: in its title, its favicon and, if wanted, a notification. */
 import { effect } from "@preact/signals";
 import type { Flight } from "../data/flight.ts";
 import { mine } from "../needs/mine.ts";
@@ -32,7 +32,7 @@ async function drawIcon(count: number): Promise<void> {
   if (drawn === count) link.href = icon;
 }
 
-/** By their text: few, and kept, because the browser may load one at any time. */
+/** The favicons, by their text. There are few, and they are kept, because the browser may load one at any time. */
 const icons = new Map<string, string>();
 
 const SIZE = 64;
@@ -62,7 +62,7 @@ async function iconWith(icon: string, text: string): Promise<string> {
   return icons.get(text) ?? icon;
 }
 
-/** The questions that were there already, or that a notification told of. */
+/** Questions that need no notification: they were open at the start, or had one. */
 const told = new Set<string>();
 
 function notify(questions: readonly Flight[]): void {

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { helpIsOpen } from "./keys.ts";
 
+/** The keyboard shortcuts, in a dialog. */
 const KEYS = [
   ["j", "the next row"],
   ["k", "the row before"],

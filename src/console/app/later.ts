@@ -1,4 +1,4 @@
-/** What the first view can do without, in one file that is loaded right after it. */
+/** The parts that the first view does not need, in one file that is loaded right after it. */
 export { Agents } from "../agents/agents.tsx";
 export { Delegate } from "../delegate/delegate.tsx";
 export { DelegationPane } from "../delegation/delegation.tsx";

@@ -72,10 +72,10 @@ export function Shell() {
   );
 }
 
-/** Without a view in the URL: what needs the reader, if anything does. */
+/** The view if the URL names none: the open questions, if there are any. */
 function viewOf(): View {
   return route.value.view ?? (mine.value.length > 0 && innerWidth < TWO_COLUMNS ? "needs" : "live");
 }
 
-/** From this width on, what needs the reader is beside the view anyway. */
+/** From this width on, the open questions are beside every view. */
 const TWO_COLUMNS = 800;

@@ -8,7 +8,7 @@ import { onEvents } from "./stream.ts";
 export const agents = signal<readonly Agent[] | null>(null);
 
 const IDLE_MS = 10_000;
-/** At most one reading in this time, however many events there are. */
+/** The shortest time between two readings, however many events arrive. */
 const BUSY_MS = 2_000;
 
 let timer: ReturnType<typeof setTimeout> | undefined;

@@ -52,7 +52,7 @@ const detailsSchema = z.object({
   task_preview: optional(z.string()),
 });
 
-/** The flight after the event; null if the event does not say enough, so that the delegation must be read. */
+/** The flight after the event. Null if the event lacks a field that is needed: read the delegation instead. */
 export function afterEvent(flight: Flight | undefined, event: DelegationEvent): Flight | null {
   const details = detailsSchema.parse(event);
   if (event.type === "DELEGATION_SENT") return departure(event, details.task_preview ?? "");

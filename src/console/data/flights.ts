@@ -13,7 +13,7 @@ import { afterEvent, asks, type Flight, toFlight } from "./flight.ts";
 /** How long an ended delegation stays in view. */
 const LINGER_MS = 20_000;
 const PAGE = 50;
-/** Pages that one reading may take: a bound for brokers with very many. */
+/** At most this many pages are read: a bound for brokers with very many live delegations. */
 const MAX_PAGES = 100;
 
 const flights = signal<ReadonlyMap<string, Signal<Flight>>>(new Map());
@@ -37,7 +37,7 @@ export function clearFlights(): void {
   isLoaded.value = false;
 }
 
-/** Reads all live delegations, and forgets those that are live no more. */
+/** Reads all live delegations, and forgets those that are no longer live. */
 export async function readFlights({ pages }: Connection, abort: AbortSignal): Promise<void> {
   const found = new Set<string>();
   let cursor: string | undefined;
@@ -56,7 +56,7 @@ export async function readFlights({ pages }: Connection, abort: AbortSignal): Pr
   isLoaded.value = true;
 }
 
-/** Applies events in order; reads the delegations of which they do not say enough. */
+/** Applies events in order. Reads a delegation again if its events lack a field that is needed. */
 export function applyEvents(connection: Connection, events: readonly DelegationEvent[]): void {
   const changed = new Map<string, Flight>();
   const unclear = new Set<string>();
@@ -82,10 +82,10 @@ export async function refresh({ delegator }: Connection, id: string): Promise<vo
   }
 }
 
-/** Takes over a delegation as the broker answered it. */
+/** Shows a delegation as the broker returned it. */
 export function show(delegation: Delegation): void {
   const flight = toFlight(delegation);
-  // One that ended long ago is of no concern here.
+  // A delegation that ended long ago is not shown.
   if (isTerminal(flight.state) && flightOf(flight.id) === undefined) return;
   keep([flight]);
 }

@@ -87,7 +87,7 @@ async function follow(
 }
 
 function deliver(connection: Connection, events: readonly DelegationEvent[]): void {
-  // After a sign-out they concern nobody. Those of a hidden page do: its cursor is past them.
+  // After a sign-out, drop them. On a hidden page, apply them: its cursor is past them.
   if (session.value?.connection !== connection) return;
   applyEvents(connection, events);
   for (const listener of listeners) listener(events);

@@ -9,7 +9,7 @@ export async function partOf(file: File): Promise<Part> {
   };
 }
 
-/** As many arguments as every browser takes in one call. */
+/** Every browser accepts this many arguments in one call. */
 const CHUNK = 8192;
 
 function base64(bytes: Uint8Array): string {

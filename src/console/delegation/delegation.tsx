@@ -44,7 +44,7 @@ export function DelegationPane({ id }: { readonly id: string }) {
   );
 }
 
-/** The end of an id is what differs. */
+/** The end of an id, because beginnings are alike. */
 const shortOf = (id: string): string => `…${id.slice(-8)}`;
 
 function Whole({ delegation, reload }: { readonly delegation: Delegation; readonly reload: () => void }) {

@@ -52,7 +52,7 @@ export function eventText(event: DelegationEvent): string {
     .join(" · ");
 }
 
-/** The class that colours it. */
+/** The CSS class that colours the event. */
 export function toneOf(event: DelegationEvent): string {
   if (event.type === "DELEGATION_COMPLETE") return "completed";
   if (event.type === "DELEGATION_FAILED") return event.state === "canceled" ? "canceled" : "failed";

@@ -9,7 +9,7 @@ export interface Lane {
   readonly leases: [number, number][];
 }
 
-/** Ends of a lease; the attempt after it may be another. */
+/** Events that end a lease; the attempt after one may be another. */
 const ENDS_LEASE: readonly string[] = ["released", "lease_expired", "retrying", "interrupted"];
 const ENDS_ATTEMPT: readonly string[] = ["lease_expired", "retrying"];
 
@@ -36,10 +36,10 @@ export function lanesOf(events: readonly DelegationEvent[], end: number): readon
 }
 
 const LONG_MS = 60_000;
-/** As long as this a longer pause is drawn. */
+/** A longer pause is drawn as if it were this long. */
 const SHORT_MS = 6_000;
 
-/** A scale from 0 to 1 on which no pause without an instant takes more room than a short one. */
+/** A scale from 0 to 1 that shortens long pauses between instants. */
 export function compress(instants: readonly number[]) {
   const sorted = [...new Set(instants)].sort((a, b) => a - b);
   const places = new Map<number, number>();

@@ -19,7 +19,7 @@ export function Timeline({ delegation }: { readonly delegation: Delegation }) {
   );
   if (error !== null) return <Problem error={error} />;
   if (value === null) return <p class="loading">Reading the events …</p>;
-  if (value.length === 0) return <Empty title="No events">Its events are stored no more.</Empty>;
+  if (value.length === 0) return <Empty title="No events">Its events are no longer stored.</Empty>;
   const start = Date.parse(value[0]?.at ?? "");
   return (
     <>
@@ -44,9 +44,9 @@ export function Timeline({ delegation }: { readonly delegation: Delegation }) {
 const keyOf = ({ event }: { readonly event: DelegationEvent }): string => String(event.seq);
 
 const MINUTE_MS = 60_000;
-/** Since the start. */
+/** The time since the start. */
 const offset = (ms: number): string => (ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${duration(ms)}`);
-/** A pause worth seeing. */
+/** The text of a pause; empty for a short one. */
 const gap = (ms: number): string => (ms >= MINUTE_MS ? `⋯ ${duration(ms)}` : "");
 
 async function read(

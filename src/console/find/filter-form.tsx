@@ -10,7 +10,7 @@ import type { FieldName } from "./filter.ts";
 const TEXT = { type: "text" } as const;
 const TIME = { type: "datetime-local" } as const;
 
-/** After the last key. */
+/** The wait after the last key. */
 const PAUSE_MS = 300;
 
 /** The fields write the URL, and the URL is what is searched: every search can be shared. */

@@ -16,7 +16,7 @@ export const isFiltered = (params: URLSearchParams): boolean => FIELDS.some((nam
 export function filterOf(params: URLSearchParams): DelegationFilter {
   const text = (name: FieldName): string | undefined => {
     const value = params.get(name)?.trim();
-    // What no delegation can have, for example half a name, does not filter yet.
+    // A value that no delegation can have, for example half a name, is ignored.
     return name === "state" || fields[name].safeParse(value).success ? value : undefined;
   };
   return {

@@ -5,7 +5,7 @@ import type { Delegation, DelegationFilter } from "../../schema/delegation.ts";
 import { checkSession, session } from "../session/session.ts";
 
 const PAGE = 50;
-/** A search may look at many delegations before it finds one; it stops to be asked again after so many pages. */
+/** A search may look at many delegations before it finds one; after this many pages it stops, and the reader can continue it. */
 const MAX_PAGES = 10;
 
 export function useFound(filter: DelegationFilter) {

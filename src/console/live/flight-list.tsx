@@ -6,7 +6,7 @@ import { FlightRow } from "./flight-row.tsx";
 
 /**
  * The rows, newest first. New ones enter at the top only while nobody reads further down or holds the focus; otherwise a
- * button counts them, so that no row moves under a hand.
+ * button counts them, so that no row moves while the reader uses it.
  */
 export function FlightList() {
   const list = useRef<HTMLUListElement>(null);

@@ -25,14 +25,14 @@ export interface Pending {
   readonly answer: Answer | Answers;
 }
 
-/** What became of a question that is open no more. */
+/** What happened to a question that is no longer open. */
 export interface Note {
   readonly flight: Flight;
   readonly text: string;
   readonly at: string;
 }
 
-/** All by the question's id. */
+/** By the question's id. */
 export const pending = new SignalMap<Pending>();
 export const notes = new SignalMap<Note>();
 export const failures = new SignalMap<unknown>();
@@ -72,7 +72,7 @@ async function send(id: string): Promise<void> {
   pending.delete(id);
 }
 
-/** Somebody else was faster: says who. */
+/** Notes who answered first. */
 async function noteOther(connection: Connection, { flight, interrupt }: Pending): Promise<void> {
   const delegation = await connection.delegator.get(flight.id).catch(() => null);
   const text = delegation === null ? "This question is open no more" : whoAnswered(delegation, interrupt);

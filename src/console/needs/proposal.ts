@@ -1,4 +1,4 @@
-/** What a request proposes, read with care: an agent chose all of it. */
+/** Reads what a request proposes. Trusts nothing, because an agent chose all of it. */
 import * as z from "zod";
 
 const actionSchema = z.object({

@@ -17,7 +17,7 @@ export interface Given {
 interface Props {
   readonly request: Interrupt["requests"][number];
   readonly kind: Interrupt["kind"];
-  /** Set where several are answered together. */
+  /** Set if several requests are answered together. */
   readonly given?: Given | undefined;
   readonly onGive: (given: Given) => void;
 }
@@ -28,7 +28,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
   const action = readAction(request);
   const edited = useSignal<unknown>(undefined);
   const isEditing = useSignal(false);
-  /** The edited arguments are no JSON. */
+  /** The edited arguments are not JSON. */
   const isBroken = useSignal(false);
   const data = isEditing.value && edited.value !== undefined ? { data: edited.value } : {};
   const decide = (decision: "approve" | "deny") =>

@@ -16,7 +16,7 @@ const objectSchema = z.looseObject({
   properties: z.record(z.string(), propertySchema),
   required: z.array(z.string()).optional(),
 });
-/** With one of these, a form could not tell what fits. */
+/** A schema with one of these keywords gets no form, because a form could not check it. */
 const COMPLEX = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties"];
 
 export interface Field {
@@ -24,7 +24,7 @@ export interface Field {
   readonly type: (typeof TYPES)[number];
   readonly title: string;
   readonly description: string;
-  /** Of an enum, or of a list of them. */
+  /** The values of an enum, or of a list of enum values. */
   readonly choices: readonly string[];
   readonly isRequired: boolean;
   readonly initial: unknown;

@@ -87,7 +87,7 @@ function Control({ field }: { readonly field: Field }) {
   );
 }
 
-/** The member of the answer; none for an empty optional field. */
+/** The field's member of the answer; none if the field is optional and empty. */
 function memberOf({ name, type, choices, isRequired }: Field, form: FormData): [string, unknown][] {
   const text = form.get(name);
   if (type === "boolean") return [[name, text !== null]];

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** A map whose readers are drawn again when it changes. */
+/** A map; components that read it are drawn again when it changes. */
 export class SignalMap<T> {
   readonly #map = signal<ReadonlyMap<string, T>>(new Map());
 

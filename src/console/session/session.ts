@@ -15,10 +15,10 @@ export interface Session {
 
 /** Null: nobody is signed in. Undefined: a stored session or a code is being checked. */
 export const session = signal<Session | null | undefined>(undefined);
-/** Why the last session ended, if its reader did not end it. */
+/** Why the last session ended; null if the reader signed out. */
 export const endedBecause = signal<string | null>(null);
 
-/** Exchanges a token for a session, so that the token itself is stored nowhere. Throws what the broker says against it. */
+/** Exchanges a token for a session, so that the token itself is stored nowhere. Throws the broker's refusal. */
 export async function signIn(token: string): Promise<void> {
   await enter(await connect(token).admin.createSession());
 }
@@ -51,7 +51,7 @@ const CODE_USED = "This link was used already, or is older than ten minutes. Sig
 const isRefused = (error: unknown): boolean =>
   error instanceof ErrandApiError && error.code === "unauthenticated";
 
-/** For every failed call: a session that is refused is over. */
+/** Called for every failed call. A refused session has ended. */
 export function checkSession(error: unknown): void {
   if (isRefused(error) && session.value) endSession(REVOKED);
 }

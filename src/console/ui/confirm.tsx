@@ -7,7 +7,7 @@ interface Props {
   /** The verb: on the button, and again in the question. */
   readonly verb: string;
   readonly question: string;
-  /** What follows from it, or fields. */
+  /** The consequences of the action, or fields. */
   readonly children?: ComponentChildren;
   readonly danger?: boolean;
   readonly onConfirm: () => Promise<unknown>;

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 interface Props {
   readonly label: string;
   readonly value: unknown;
-  /** Undefined while the text is no JSON. */
+  /** Undefined while the text is not JSON. */
   readonly onValue: (value: unknown) => void;
 }
 

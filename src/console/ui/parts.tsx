@@ -5,7 +5,7 @@ import { FilePart } from "./file-part.tsx";
 import { Json } from "./json.tsx";
 import { Said } from "./said.tsx";
 
-/** The parts of a message or an artifact, each as what it is. */
+/** The parts of a message or an artifact, each in the form of its type. */
 export function Parts({ parts }: { readonly parts: readonly Part[] }) {
   return (
     <div class="parts">

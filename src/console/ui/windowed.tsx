@@ -2,14 +2,14 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-/** Up to this many rows are all drawn. */
+/** A list with at most this many rows is drawn whole. */
 const PLAIN = 200;
 /** Rows drawn above and below those in view. */
 const MARGIN = 20;
 
 interface Props<T> {
   readonly items: readonly T[];
-  /** Of every row, in pixels. */
+  /** The height of every row, in pixels. */
   readonly rowHeight: number;
   readonly keyOf: (item: T) => string;
   readonly children: (item: T) => ComponentChildren;

@@ -72,10 +72,7 @@ const CODE_RECOVERY = "Request a new code: 'errand sessions link', or POST /v1/s
 
 export class Sessions implements Lookup {
   readonly #options: SessionOptions;
-  /**
-   * Shows whether a stored session is of this operator token. A hash of the token's hash: it is stored, so it must not be
-   * the hash that bearer tokens are compared with.
-   */
+  /** Recognizes the sessions of this operator token. Stored, so it is not the hash that bearer tokens are compared with. */
   readonly #operatorMark: string;
   readonly #cache = new BoundedMap<string, { readonly found: CachedSession | null; readonly until: number }>(
     CACHE_MAX,
