@@ -10,6 +10,11 @@ import { resumeSession } from "./session/session.ts";
 config({ jitless: true });
 followTheme();
 void resumeSession(takeCode());
+// A link that is opened in a tab with this page changes only the hash.
+addEventListener("hashchange", () => {
+  const code = takeCode();
+  if (code !== null) void resumeSession(code);
+});
 
 const place = document.getElementById("console");
 if (place) render(<App />, place);

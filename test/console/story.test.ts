@@ -6,7 +6,7 @@ import { openTab, SKIP } from "../support/browser.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
-/** What a browser says of a broker that is away for a moment, or of a token that is refused. */
+/** What a browser says of a broker that is away for a moment, or of a request that is refused. */
 const LOST = /Failed to load resource|net::ERR_/;
 
 async function signIn(page: Page, token: string): Promise<void> {
@@ -105,8 +105,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { body } = await api.delegate("deployer", { task: "Deploy it" });
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
     const action = { name: "fs.delete", arguments: { path: "/tmp/old", force: false } };
-    await api.interrupt(lease, { text: "May I?", action, edit: true });
-    const { page } = await openTab(url);
+    const schema = { properties: { path: { maxLength: 12 } } };
+    await api.interrupt(lease, { text: "May I?", action, edit: true, schema });
+    const { page } = await openTab(url, { expected: LOST });
     await signIn(page, OPERATOR);
     const card = page.locator(".needs .question");
     await card.locator(".proposal", { hasText: "fs.delete" }).waitFor();
@@ -115,6 +116,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const editor = card.getByLabel("Arguments of fs.delete");
     await editor.fill("{ not JSON");
     await card.getByRole("alert").waitFor();
+    const tooLong = '{ "path": "/tmp/much/older", "force": false }';
+    await editor.fill(tooLong);
+    await card.getByRole("button", { name: "Approve" }).click();
+    // Refused, with the edit as it was: nothing else can be approved by mistake.
+    await card.locator("text=does not fit").waitFor();
+    expect(await editor.inputValue()).toBe(tooLong);
     await editor.fill('{ "path": "/tmp/older", "force": false }');
     await card.getByRole("button", { name: "Approve" }).click();
     await until(async () => (await api.get(body.id)).body.state === "submitted");
@@ -170,6 +177,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.goto("about:blank");
     await page.goto(`${url}/#code=${body.code}`);
     await page.locator("text=This link was used already").waitFor();
+    const another = (await api.call("POST", "/v1/sessions/codes")).body;
+    await page.evaluate(`location.hash = "#code=${another.code}"`);
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    expect(page.url()).not.toContain(another.code);
   });
 
   test("a wrong token is refused with a reason, and nothing is stored", async () => {

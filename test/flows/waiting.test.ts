@@ -37,7 +37,7 @@ test("200 parked polls send Redis no commands, and delayed work wakes them on ti
   const arrivals: number[] = [];
   const early: number[] = [];
   const polls = Array.from({ length: 200 }, async (_, n) => {
-    const body = { wait_seconds: 12 };
+    const body = { wait_seconds: 50 };
     const answer = await gateways[n % 2]?.(OPERATOR, "POST", `/v1/agents/${agents[n % 20]}/leases`, body);
     const now = Date.now();
     for (const { delegation } of answer?.body.leases ?? []) {
@@ -45,13 +45,12 @@ test("200 parked polls send Redis no commands, and delayed work wakes them on ti
       (late < 0 ? early : arrivals).push(late);
     }
   });
+  await until(() => brokers.reduce((sum, { handoff }) => sum + handoff.polls.countAll(), 0) === 200);
   const due = Date.now() + 5_000;
   for (const [n, target] of agents.entries()) {
     const not_before = new Date(due + n * 50).toISOString();
     expect((await api.delegate(target, { not_before })).body.not_before_at).toBe(not_before);
   }
-  await until(() => brokers.reduce((sum, { handoff }) => sum + handoff.polls.countAll(), 0) === 200);
-
   // The first fetch of every poll is over.
   await until(async () => {
     const count = looks();

@@ -45,7 +45,8 @@ function NothingNeeded() {
 /** Presses the button of the focused question; without one, focuses the first question instead of deciding anything. */
 function press(name: "approve" | "deny"): void {
   const card = document.activeElement?.closest("[data-question]");
-  if (card) card.querySelector<HTMLButtonElement>(`button[name=${name}]`)?.click();
+  // The form of an answer on its way is hidden.
+  if (card) card.querySelector<HTMLButtonElement>(`:not([hidden]) > .request button[name=${name}]`)?.click();
   else focusFirst();
 }
 

@@ -49,20 +49,29 @@ export function AnswerForm({
   readonly flight: Flight;
   readonly interrupt: Interrupt;
 }) {
-  const given = useSignal<Readonly<Record<string, Given>>>({});
   const waiting = pending.get(interrupt.id);
+  return (
+    <>
+      {waiting && (
+        <p class="answered" role="status">
+          {waiting.done}.{" "}
+          <button type="button" onClick={() => undo(interrupt.id)}>
+            Undo
+          </button>
+        </p>
+      )}
+      {/* Only hidden, so that what was typed is still there when the answer is taken back or refused. */}
+      <div hidden={waiting !== undefined}>
+        <RequestForms flight={flight} interrupt={interrupt} />
+      </div>
+    </>
+  );
+}
+
+function RequestForms({ flight, interrupt }: { readonly flight: Flight; readonly interrupt: Interrupt }) {
+  const given = useSignal<Readonly<Record<string, Given>>>({});
   const { requests } = interrupt;
   const submit = (answer: Answer | Answers, done: string) => answerLater({ flight, interrupt, answer, done });
-  if (waiting) {
-    return (
-      <p class="answered" role="status">
-        {waiting.done}.{" "}
-        <button type="button" onClick={() => undo(interrupt.id)}>
-          Undo
-        </button>
-      </p>
-    );
-  }
   const [only] = requests;
   const error = <Problem error={failures.get(interrupt.id)} />;
   if (requests.length === 1 && only) {

@@ -45,8 +45,9 @@ export function SignIn() {
           Sign in
         </button>
         <p class="hint">
-          The operator's token is in the broker's data directory: <code>cat .errand/operator-token</code>. The
-          operator makes tokens for others: <code>errand token create caller:alice</code>.
+          <code>npx errand sessions link</code> prints a link that signs in. The operator's token is in the
+          broker's data directory: <code>cat .errand/operator-token</code>. The operator makes tokens for
+          others: <code>npx errand token create caller:alice</code>.
         </p>
       </form>
     </main>

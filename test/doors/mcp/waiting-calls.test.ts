@@ -155,9 +155,9 @@ describe.each(ERAS)("in the %s era", (era) => {
       retryable: true,
       retry_after_seconds: 5,
     });
-    expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
     const { body } = await scout.lease("scout");
     await scout.reply(body.leases[0].lease_id);
+    expect((await alice.call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
     expect(toolOutput(await first).data).toMatchObject({ state: "completed" });
   });
 
