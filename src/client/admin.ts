@@ -22,6 +22,7 @@ import {
 } from "../schema/session.ts";
 import { type Status, statusSchema } from "../schema/status.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
+import { eachPage } from "./each-page.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 
@@ -65,14 +66,11 @@ export class Admin {
 
   /** Agents by name, with presence and counts, fetched page by page as the loop asks for them. */
   async *agents(options: PageOptions = {}): AsyncGenerator<AgentInfo, void> {
-    const { pageSize, signal } = options;
-    let cursor: string | undefined;
-    do {
-      const query = { cursor, limit: pageSize };
-      const page = await this.#http.requestWithRetry(pageSchema, { path: "/v1/agents", query, signal });
-      yield* page.agents;
-      cursor = page.next_cursor ?? undefined;
-    } while (cursor !== undefined);
+    const { pageSize: limit, signal } = options;
+    const pages = eachPage((cursor) =>
+      this.#http.requestWithRetry(pageSchema, { path: "/v1/agents", query: { cursor, limit }, signal }),
+    );
+    for await (const { agents } of pages) yield* agents;
   }
 
   /** Returns all agents at once, otherwise like {@link Admin.agents}. */
@@ -220,18 +218,15 @@ export class Admin {
 
   /** The sessions of this client's principal (for the operator: all), fetched page by page. */
   async *sessions(options: PageOptions = {}): AsyncGenerator<ListedSession, void> {
-    const { pageSize, signal } = options;
-    let cursor: string | undefined;
-    do {
-      const query = { cursor, limit: pageSize };
-      const page = await this.#http.requestWithRetry(sessionPageSchema, {
+    const { pageSize: limit, signal } = options;
+    const pages = eachPage((cursor) =>
+      this.#http.requestWithRetry(sessionPageSchema, {
         path: "/v1/sessions",
-        query,
+        query: { cursor, limit },
         signal,
-      });
-      yield* page.sessions;
-      cursor = page.next_cursor ?? undefined;
-    } while (cursor !== undefined);
+      }),
+    );
+    for await (const { sessions } of pages) yield* sessions;
   }
 
   /** Ends a session within a second, also its open streams and polls. To sign out, revoke your own session. */
@@ -245,14 +240,15 @@ export class Admin {
 
   /** The audit log, newest first, fetched page by page as the loop asks for it. */
   async *audit(filter: AuditFilter = {}, options: PageOptions = {}): AsyncGenerator<AuditEntry, void> {
-    let cursor: string | undefined;
-    do {
-      const query = { ...filter, cursor, limit: options.pageSize };
-      const { signal } = options;
-      const page = await this.#http.requestWithRetry(auditPageSchema, { path: "/v1/audit", query, signal });
-      yield* page.entries;
-      cursor = page.next_cursor ?? undefined;
-    } while (cursor !== undefined);
+    const { pageSize: limit, signal } = options;
+    const pages = eachPage((cursor) =>
+      this.#http.requestWithRetry(auditPageSchema, {
+        path: "/v1/audit",
+        query: { ...filter, cursor, limit },
+        signal,
+      }),
+    );
+    for await (const { entries } of pages) yield* entries;
   }
 
   /** The token stops working within a second, also in open streams and polls, and its sessions end. */

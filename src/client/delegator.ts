@@ -24,6 +24,7 @@ import {
   type WatchOptions,
   withOptions,
 } from "./delegator-options.ts";
+import { eachPage } from "./each-page.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { randomKey } from "./random-key.ts";
@@ -163,15 +164,16 @@ export class Delegator {
 
   /** Delegations that you may see, newest first, fetched page by page as the loop asks for them. */
   async *list(filter: DelegationFilter = {}, options: ListOptions = {}): AsyncGenerator<Delegation, void> {
-    const { pageSize, signal } = options;
+    const { pageSize: limit, signal } = options;
     const state = typeof filter.state === "object" ? filter.state.join(",") : filter.state;
-    let cursor: string | undefined;
-    do {
-      const query = { ...filter, state, cursor, limit: pageSize };
-      const page = await this.#http.requestWithRetry(pageSchema, { path: "/v1/delegations", query, signal });
-      yield* page.delegations;
-      cursor = page.next_cursor ?? undefined;
-    } while (cursor !== undefined);
+    const pages = eachPage((cursor) =>
+      this.#http.requestWithRetry(pageSchema, {
+        path: "/v1/delegations",
+        query: { ...filter, state, cursor, limit },
+        signal,
+      }),
+    );
+    for await (const { delegations } of pages) yield* delegations;
   }
 
   /** Cancels the delegation. A second cancel is no error; after any other end, it throws `already_finished`. */
