@@ -1,26 +1,11 @@
-/**
- * One Redis process: its configuration, its start (with a lock, and tied to the life of its parent), its stop, and a
- * probe. Limit: without util-linux, a stale lock is recognized by its pid, so a reused pid keeps it locked.
- */
-import { execFile, spawn } from "node:child_process";
+/** One Redis process: its configuration, its start, its stop, and a probe. */
 import { createConnection } from "node:net";
 import { totalmem } from "node:os";
-import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EmbeddedHome } from "./embedded-home.ts";
 import type { RedisServerBinary } from "./find-server.ts";
+import { type LockedProcess, startLocked } from "./locked-process.ts";
 
-export type Exit = { readonly code: number | null; readonly signal: string | null; readonly stderr: string };
-
-export type Launched = {
-  readonly pid: number | undefined;
-  readonly exited: Promise<Exit>;
-  exit(): Exit | undefined;
-  kill(signal: NodeJS.Signals): void;
-};
-
-/** The exit code of a start that found the lock held. */
-export const LOCK_HELD = 75;
 const STOP_MS = 10_000;
 const PROBE_MS = 2_000;
 
@@ -48,81 +33,21 @@ export function configOf(home: EmbeddedHome, fsync: "always" | "everysec"): stri
   ].join("\n");
 }
 
-/**
- * Replaces setpriv and flock where they are missing (macOS, busybox): a shell claims a lock file with its pid, starts a
- * watcher that reads fd 3 until the parent's death closes it, and then executes Redis in its own place.
- */
-const PORTABLE = `
-umask 077
-lock=$1.pid mine=$1.$$; shift
-alive() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
-take() { ln "$mine" "$lock" 2>/dev/null; }
-echo $$ >"$mine" || exit 74
-if ! take; then
-  held=$(cat "$lock" 2>/dev/null)
-  if ! alive "$held" && mv "$lock" "$mine.old" 2>/dev/null; then
-    # Another start may have put its own lock there in between: put it back.
-    [ "$(cat "$mine.old")" = "$held" ] || ln "$mine.old" "$lock"
-  fi
-  take || { rm -f "$mine" "$mine.old"; exit ${LOCK_HELD}; }
-fi
-rm -f "$mine" "$mine.old"
-( (read -r _ <&3 || kill -TERM $$) </dev/null >/dev/null 2>&1 & )
-exec "$@" 3<&-
-`;
-
 /** Starts Redis so that it holds the lock while it runs, and ends when this process ends. */
-export async function launch(binary: RedisServerBinary, config: string, lock: string): Promise<Launched> {
-  const { env } = binary;
+export async function launch(
+  { command, env }: RedisServerBinary,
+  config: string,
+  lock: string,
+): Promise<LockedProcess> {
+  const redis = await startLocked(lock, [command, "--port", "0", "-"], env);
   // The configuration goes through stdin, because other users may read a command line or an environment.
-  const redis = [binary.command, "--port", "0", "-"];
-  const native = ["--pdeathsig", "TERM", "flock", "-n", "-F", "-E", String(LOCK_HELD)];
-  const [command, args] = (await runs("setpriv", [...native, "/dev/null", "true"], env))
-    ? ["setpriv", [...native, lock, ...redis]]
-    : ["sh", ["-c", PORTABLE, "sh", lock, ...redis]];
-  // Detached: Ctrl-C must not stop Redis before the gateway has drained.
-  const child = spawn(command, args, { env, detached: true, stdio: ["pipe", "ignore", "pipe", "pipe"] });
-
-  let stderr = "";
-  child.stderr?.on("data", (chunk: Buffer) => {
-    stderr = `${stderr}${chunk}`.slice(-4_000);
-  });
-  // Redis may exit before it has read its configuration.
-  child.stdin?.on("error", () => undefined);
-  child.stdin?.end(config);
-  const lifeline = child.stdio[3];
-  lifeline?.on("error", () => undefined);
-
-  let exit: Exit | undefined;
-  const exited = new Promise<Exit>((resolve) => {
-    child.once("exit", (code, signal) => {
-      exit = { code, signal, stderr };
-      // Ends the watcher before the pid can be reused.
-      if (lifeline instanceof Writable) lifeline.end("done\n");
-      resolve(exit);
-    });
-    child.once("error", (error) => {
-      exit ??= { code: null, signal: null, stderr: error.message };
-      resolve(exit);
-    });
-  });
-  return { pid: child.pid, exited, exit: () => exit, kill: (signal) => child.kill(signal) };
+  redis.stdin?.end(config);
+  // Redis writes to its log file; an unread pipe would block it.
+  redis.stdout?.resume();
+  return redis;
 }
 
-function runs(
-  command: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>>,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    execFile(command, args, { env, timeout: 5_000 }, (error) =>
-      // Every user may lock /dev/null, so this tests that the tools work.
-      resolve(error === null || error.code === LOCK_HELD),
-    );
-  });
-}
-
-export async function terminate(child: Launched): Promise<void> {
+export async function terminate(child: LockedProcess): Promise<void> {
   child.kill("SIGTERM");
   const exited = new AbortController();
   const timeout = sleep(STOP_MS, "late" as const, { signal: exited.signal }).catch(() => undefined);

@@ -5,18 +5,12 @@
  */
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { cutPartialCommand } from "./append-only-file.ts";
 import { type EmbeddedHome, prepareHome } from "./embedded-home.ts";
 import { logSince, readLoad } from "./embedded-log.ts";
-import {
-  configOf,
-  type Exit,
-  type Launched,
-  LOCK_HELD,
-  launch,
-  probe,
-  terminate,
-} from "./embedded-server.ts";
+import { configOf, launch, probe, terminate } from "./embedded-server.ts";
 import type { RedisServerBinary } from "./find-server.ts";
+import { type Exit, LOCK_HELD, type LockedProcess, withLock } from "./locked-process.ts";
 
 export type EmbeddedOptions = {
   readonly dataDir: string;
@@ -55,7 +49,7 @@ class Supervisor implements EmbeddedRedis {
   readonly #options: EmbeddedOptions;
   readonly #home: EmbeddedHome;
   readonly #stopping = new AbortController();
-  #child: Launched | undefined;
+  #child: LockedProcess | undefined;
   #pid: number | undefined;
   #attempt: Promise<void> | undefined;
   #failures = 0;
@@ -113,14 +107,17 @@ class Supervisor implements EmbeddedRedis {
   }
 
   async #startServer(): Promise<void> {
-    const { log, binary, fsync } = this.#options;
+    const { log, fsync } = this.#options;
+    const { data, lock } = this.#home;
     const deadline = Date.now() + LOCK_TIMEOUT_MS;
     for (let round = 0; ; round += 1) {
       this.#logFrom = await stat(this.#home.logfile).then(
         ({ size }) => size,
         () => 0,
       );
-      const child = await launch(await binary(), configOf(this.#home, fsync), this.#home.lock);
+      const binary = await this.#options.binary();
+      await withLock(lock, binary.env, () => cutPartialCommand(data));
+      const child = await launch(binary, configOf(this.#home, fsync), lock);
       try {
         if (await this.#waitUntilReady(child)) return;
       } catch (error) {
@@ -129,7 +126,7 @@ class Supervisor implements EmbeddedRedis {
       }
       if (Date.now() > deadline) {
         throw new Error(
-          `Another process holds ${this.#home.lock}, but no Redis answers at ${this.#home.socket}; ` +
+          `Another process holds ${lock}, but no Redis answers at ${this.#home.socket}; ` +
             "end that process or choose another ERRAND_DATA_DIR.",
         );
       }
@@ -140,7 +137,7 @@ class Supervisor implements EmbeddedRedis {
   }
 
   /** Waits until Redis answers; false if none is running, or if another process has the lock. */
-  async #waitUntilReady(child: Launched | undefined): Promise<boolean> {
+  async #waitUntilReady(child: LockedProcess | undefined): Promise<boolean> {
     const { log } = this.#options;
     let answeredAt = Date.now();
     let loggedAt = Date.now();
@@ -171,7 +168,7 @@ class Supervisor implements EmbeddedRedis {
     }
   }
 
-  #use(child: Launched | undefined, pid: number | undefined): void {
+  #use(child: LockedProcess | undefined, pid: number | undefined): void {
     const { log } = this.#options;
     const known = pid === this.#pid && child === this.#child;
     this.#pid = pid;

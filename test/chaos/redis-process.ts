@@ -2,7 +2,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { type Launched, launch, probe } from "../../src/redis/embedded-server.ts";
+import { cutPartialCommand } from "../../src/redis/append-only-file.ts";
+import { launch, probe } from "../../src/redis/embedded-server.ts";
+import type { LockedProcess } from "../../src/redis/locked-process.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { until } from "../support/until.ts";
 
@@ -14,7 +16,7 @@ export class RedisProcess {
   readonly client: Redis;
   readonly #directory: string;
   readonly #config: string;
-  #server: Launched | undefined;
+  #server: LockedProcess | undefined;
   #binary: ReturnType<typeof testRedisBinary> | undefined;
 
   constructor(directory: string, fsync: "always" | "everysec") {
@@ -44,6 +46,7 @@ export class RedisProcess {
     // Searched once, because the search runs the binary and is slow on a busy machine.
     this.#binary ??= testRedisBinary();
     const binary = await this.#binary;
+    await cutPartialCommand(join(this.#directory, "redis"));
     for (let tries = 1; ; tries += 1) {
       const server = await launch(binary, this.#config, join(this.#directory, "lock"));
       this.#server = server;

@@ -19,8 +19,9 @@ import { Redis } from "ioredis";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type EmbeddedOptions, type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
-import { LOCK_HELD, launch, probe, terminate } from "../../src/redis/embedded-server.ts";
+import { launch, probe, terminate } from "../../src/redis/embedded-server.ts";
 import type { RedisServerBinary } from "../../src/redis/find-server.ts";
+import { LOCK_HELD } from "../../src/redis/locked-process.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { until } from "../support/until.ts";
 

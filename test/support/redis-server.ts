@@ -6,8 +6,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { type Launched, launch, probe, terminate } from "../../src/redis/embedded-server.ts";
+import { launch, probe, terminate } from "../../src/redis/embedded-server.ts";
 import { findRedisServer, type RedisServerBinary } from "../../src/redis/find-server.ts";
+import type { LockedProcess } from "../../src/redis/locked-process.ts";
 import { until } from "./until.ts";
 
 declare module "vitest" {
@@ -27,7 +28,7 @@ export function testRedisBinary(): Promise<RedisServerBinary> {
 }
 
 let directory: string | undefined;
-let server: Launched | undefined;
+let server: LockedProcess | undefined;
 
 export async function setup(project: TestProject): Promise<void> {
   const binary = await testRedisBinary();
