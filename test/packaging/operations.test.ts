@@ -43,6 +43,33 @@ describe("metrics", () => {
     expect(documented.sort()).toEqual(real.sort());
   });
 
+  test("the dashboard asks for metrics and labels that exist", async () => {
+    const text = await scrape();
+    const target = z.object({ expr: z.string() });
+    const { panels } = z
+      .object({
+        panels: z.array(z.object({ id: z.int(), title: z.string(), targets: z.array(target).default([]) })),
+      })
+      .parse(JSON.parse(read("deploy/grafana.json")));
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const exprs = panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })));
+    expect(exprs.length).toBeGreaterThan(20);
+    for (const { title, expr } of exprs) {
+      const [, name = ""] = /((?:errand|nodejs|process)_\w+?)(?:_bucket)?(?:[{[ )]|$)/.exec(expr) ?? [];
+      expect(text, `${title}: ${expr}`).toContain(`# TYPE ${name} `);
+      const series = text.split("\n").filter((line) => new RegExp(`^${name}(?:_bucket)?[{ ]`).test(line));
+      // The story makes no callbacks and no pushes.
+      if (series.length === 0) expect(name).toMatch(/^errand_(?:callbacks|pushes)_total$/);
+      else if (expr.includes("_bucket")) expect(series.join("\n"), title).toContain(`${name}_bucket{le="`);
+      const [, group = ""] = /by \((\w+)\)/.exec(expr) ?? [];
+      // The server of Prometheus adds the label instance.
+      const labels = [group, ...[...expr.matchAll(/(\w+)=~?"/g)].map(([, label]) => label)];
+      for (const label of labels.filter((one) => one !== "" && one !== "instance")) {
+        if (series.length > 0) expect(series.join("\n"), `${title}: ${label}`).toContain(`${label}="`);
+      }
+    }
+  });
+
   test("the rules ask for metrics, labels and values that exist", async () => {
     const text = await scrape();
     const rules = z
