@@ -8,7 +8,8 @@ const TASKS = [
   "Translate the release notes into French",
   "Find out why the nightly build takes twice as long since Tuesday and propose what to do about it",
 ];
-const LONG = "deploy-the-service-with-a-very-long-name-that-goes-on-and-on".slice(0, 63);
+/** The longest name that an agent can have. */
+export const LONG = "deploy-the-service-with-a-very-long-name-that-goes-on-and-on".slice(0, 63);
 
 type Api = ReturnType<typeof client>;
 export interface Scene {

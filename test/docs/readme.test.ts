@@ -1,6 +1,6 @@
-/** The walk-through with curl in README.md, pasted into a shell. Needs bash and curl. */
+/** The picture in README.md, and its walk-through with curl, pasted into a shell. Needs bash and curl. */
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -8,6 +8,13 @@ import { OPERATOR, startBroker } from "../support/broker.ts";
 import { freshDir } from "../support/program.ts";
 
 const page = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+
+test("the first screen shows the console, in a picture of at most 200 kB", () => {
+  const [introduction = ""] = page.split("\n## ");
+  const [, picture = ""] = /!\[[^\]]+\]\(([^)]+)\)/.exec(introduction) ?? [];
+  expect(picture).toBe("docs/console.png");
+  expect(statSync(new URL(`../../${picture}`, import.meta.url)).size).toBeLessThanOrEqual(200_000);
+});
 
 test("the block runs as it is, and its delegation completes", async () => {
   const [, block = ""] = /```sh\n(token=[^`]*curl[^`]*)```/.exec(page) ?? [];
