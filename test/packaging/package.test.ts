@@ -138,7 +138,7 @@ test(
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^dist\/console\/(?:index\.html|[a-z]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
-      /^docs\/[a-z0-9-]+\.(?:md|json)$/,
+      /^docs\/(?:[a-z0-9-]+\.(?:md|json)|console\.png)$/,
       /^deploy\/[a-z.-]+$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
       /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|ARCHITECTURE\.md|LICENSE)$/,
@@ -154,6 +154,7 @@ test(
       "dist/console/index.html",
       "dist/index.d.ts",
       "docs/operations.md",
+      "docs/console.png",
     ])
       expect(paths).toContain(needed);
 
