@@ -84,7 +84,8 @@ function members({ event, fields }: Pick<Command, "event" | "fields">): string {
 
 export function encode(command: Command, { base }: Pick<ShardKeys, "base">, common: CommonParams): string[] {
   const { params, move, id, bytes, artifacts: chunks, history, shows } = command;
-  const head: Head = { ...params, move, id, base, bytes };
+  // V8 11 takes ten times as long for a literal that begins with a spread and goes on with names: about 1 µs a name.
+  const head: Head = { move, id, base, bytes, ...params };
   if (chunks && chunks.length > 0) {
     head.chunks = chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append }));
     head.shows = shows;
@@ -107,7 +108,7 @@ export function encodeTake(taker: Taker, { base }: Pick<ShardKeys, "base">, comm
   const { agent, ...params } = taker;
   return encodeHead(
     TAKE,
-    { ...params, move: TAKE.move, take: true, target: agent, base, fields: 0, in_event: 0 },
+    { move: TAKE.move, take: true, target: agent, base, fields: 0, in_event: 0, ...params },
     common,
   );
 }

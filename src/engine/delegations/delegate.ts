@@ -26,17 +26,14 @@ const DEFAULT_TTL_MS = 604_800_000;
 function toMessage(request: DelegateRequest, id: string) {
   const { metadata, ...sent } = request.message ?? { parts: [{ text: request.task ?? "" }] };
   const { delegation_id: _ours, ...own } = metadata ?? {};
-  return {
-    ...sent,
-    messageId: sent.messageId ?? randomUUID(),
-    role: sent.role ?? "ROLE_USER",
-    metadata: { ...own, delegation_id: id },
-  };
+  const { messageId = randomUUID(), role = "ROLE_USER" } = sent;
+  return Object.assign({}, sent, { messageId, role, metadata: Object.assign(own, { delegation_id: id }) });
 }
 
-function contextOf(request: DelegateRequest): string {
-  const fromMessage = contextIdSchema.safeParse(request.message?.contextId);
-  return request.context_id ?? (fromMessage.success ? fromMessage.data : `ctx_${randomId(26)}`);
+function contextOf({ context_id, message }: DelegateRequest): string {
+  if (context_id !== undefined) return context_id;
+  const given = message?.contextId;
+  return given !== undefined && contextIdSchema.safeParse(given).success ? given : `ctx_${randomId(26)}`;
 }
 
 const milliseconds = (seconds: number | undefined): number | undefined =>

@@ -27,12 +27,8 @@ export interface ReplyResult {
 function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
   if (request.text === undefined && request.message === undefined) return undefined;
   const sent = withoutLease(request.message ?? { parts: [{ text: request.text ?? "" }] });
-  return JSON.stringify({
-    ...sent,
-    messageId: sent.messageId ?? randomUUID(),
-    role: sent.role ?? "ROLE_AGENT",
-    parts: sent.parts ?? [],
-  });
+  const { messageId = randomUUID(), role = "ROLE_AGENT", parts } = sent;
+  return JSON.stringify(Object.assign({}, sent, { messageId, role, parts: parts ?? [] }));
 }
 
 /** The agent's error, or a default; the broker adds the recovery, and a category if the agent gave none. */
@@ -66,7 +62,7 @@ export async function replyMove(
   const result = await broker.writer.move({
     move: MOVE_OF[request.state],
     id,
-    params: { ...params, retryable: error?.retryable },
+    params: { retryable: error?.retryable, ...params },
     event: {
       error: errorJson,
       response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
@@ -91,7 +87,7 @@ export async function reply(
 ): Promise<ReplyResult> {
   const { id, params } = holderOf(principal, leaseId);
   const { next: _next, ...body } = request;
-  const { outcome, record } = await replyMove(broker, id, { ...params, reply_hash: bodyHash(body) }, body);
+  const { outcome, record } = await replyMove(broker, id, { reply_hash: bodyHash(body), ...params }, body);
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
