@@ -30,13 +30,9 @@ for n = tonumber(ARGV[2]), tonumber(ARGV[3]) do
   end
   for _, key in ipairs(r.keys) do
     local name = named(key.name)
-    if key.type == 'hash' then
-      local fields = all(key.values)
-      for i, text in ipairs(fields) do fields[i] = events[text] or text end
-      redis.call('HSET', name, unpack(fields))
-    else
-      redis.call('RPUSH', name, unpack(all(key.values)))
-    end
+    local values = all(key.values)
+    for i, text in ipairs(values) do values[i] = events[text] or text end
+    redis.call(key.type == 'hash' and 'HSET' or 'RPUSH', name, unpack(values))
     if key.ttl_ms > 0 then redis.call('PEXPIRE', name, key.ttl_ms) end
   end
   for _, entry in ipairs(r.zsets) do

@@ -13,15 +13,6 @@ local function info(key)
   return found
 end
 local function none_up_to(key, id) return #redis.call('XRANGE', key, '-', id, 'COUNT', 1) == 0 end
-local function parts(id)
-  local ms, seq = string.match(id, '(%d+)-(%d+)')
-  return tonumber(ms), tonumber(seq)
-end
-local function is_before(one, other)
-  local ms, seq = parts(one)
-  local other_ms, other_seq = parts(other)
-  return ms < other_ms or (ms == other_ms and seq < other_seq)
-end
 local function is_missed(key, position, oldest)
   if position == '0-0' or not none_up_to(key, position) then return false end
   local found = info(key)

@@ -1,5 +1,5 @@
 /**
- * Reads stored streams: their edges, and pages bounded by bytes, each checked for gaps and read in one step.
+ * Reads stored events, of streams and of single delegations: the edges of streams, and pages bounded by bytes, each checked for gaps and read in one step.
  * Limit: an entry that is larger than a page is a page of its own.
  */
 import { z } from "zod";
@@ -11,12 +11,16 @@ import { TIME_LUA } from "../redis/time.ts";
 const READ_ENTRIES = 200;
 export const READ_BYTES = 1024 * 1024;
 
+const part = (name: string): string => readLua(`./${name}.lua`, import.meta.url);
+/** For scripts that read the events of a delegation. */
+export const OWN_LUA = `${part("ids")}\n${part("own")}`;
 const MISSED = `#!lua flags=no-writes
 ${TIME_LUA}
-${readLua("./missed.lua", import.meta.url)}`;
+${OWN_LUA}
+${part("missed")}`;
 
-const edgesScript = new Script(`${MISSED}\n${readLua("./edges.lua", import.meta.url)}`);
-const pageScript = new Script(`${MISSED}\n${readLua("./page.lua", import.meta.url)}`);
+const edgesScript = new Script(`${MISSED}\n${part("edges")}`);
+const pageScript = new Script(`${MISSED}\n${part("page")}`);
 
 const edgesSchema = z.tuple([z.string(), z.string(), z.string(), z.number()]);
 const pageSchema = z.tuple([
@@ -55,14 +59,25 @@ export interface Page {
   readonly entries: readonly (readonly [id: string, flat: readonly string[]])[];
 }
 
-/** The next entries after the position, without those before `oldest`. */
+/** The next entries after the position, without those before `oldest`. `stream` may be a delegation's events, a list. */
 export async function readPage(
   redis: Redis,
   stream: string,
   position: string,
   oldest: string,
+  entries = READ_ENTRIES,
 ): Promise<Page> {
-  const answer = await pageScript.run(redis, [stream], [position, oldest, READ_ENTRIES, READ_BYTES]);
-  const [kind, entries] = pageSchema.parse(answer);
-  return { kind, entries };
+  const answer = await pageScript.run(redis, [stream], [position, oldest, entries, READ_BYTES]);
+  const [kind, found] = pageSchema.parse(answer);
+  return { kind, entries: found };
+}
+
+/** The event of a delegation with this id; its fields as {@link readPage} returns them. */
+export async function readEvent(
+  redis: Redis,
+  events: string,
+  id: string,
+): Promise<readonly string[] | undefined> {
+  const [found] = (await readPage(redis, events, "0-0", id, 1)).entries;
+  return found?.[0] === id ? found[1] : undefined;
 }

@@ -116,7 +116,7 @@ function* inBatches(entries: readonly Entry[]): Generator<Entry[]> {
 }
 
 export async function* watch(options: Watch): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, source, bodies, wants = () => true, signal } = options;
+  const { redis, shards, feed, source, bodies, keptMs, wants = () => true, signal } = options;
   const indexes = shardsOf(shards, source);
   const positions = [...options.after];
   const load = (entry: Entry) => (wants(entry) ? bodies.load(entry) : entry);
@@ -132,12 +132,14 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   };
   try {
     const streams = indexes.map((shard) => streamOf(shards, shard, source));
-    // The events of a delegation have no age limit: they are shown as long as its record exists.
-    const keptMs = source.kind === "delegation" ? undefined : options.keptMs;
+    // The events of a delegation are never trimmed and have no age limit: they are shown as long as its record exists.
     const expires = source.kind === "principal";
-    const found = await Promise.all(
-      streams.map((stream, at) => edges(redis, stream, positions[at], { keptMs, expires })),
-    );
+    const found =
+      source.kind === "delegation"
+        ? []
+        : await Promise.all(
+            streams.map((stream, at) => edges(redis, stream, positions[at], { keptMs, expires })),
+          );
     if (found.some(({ missed }) => missed)) {
       // Continues with the oldest event that is kept.
       for (const [at, { missed }] of found.entries()) if (missed) positions[at] = "0-0";

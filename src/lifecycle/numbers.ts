@@ -31,7 +31,7 @@ export const NUMBERS = {
   /** Bytes of an idempotency key that outlives its delegation, and how long after the submit it is kept, at least. */
   key_bytes: 320,
   idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,
-  /** Copies of an event's text: in its delegation's stream and two feeds; a message is in the history as well. */
+  /** Copies of an event's text: in its delegation's own events and two feeds; a message is in the history as well. */
   event_copies: 4,
   /** A feed is kept for the retention time of its newest event, and up to this much longer. */
   feed_extra_ms: 60_000,

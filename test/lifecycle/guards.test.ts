@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { dump } from "../support/dump.ts";
 import { openLifecycle, type TestLifecycle } from "../support/lifecycle.ts";
+import { ownEvents } from "../support/own-events.ts";
 
 describe("the lease is fenced", () => {
   test("a call on an older lease is refused with the reason that ended the lease", async () => {
@@ -132,5 +133,4 @@ describe("a holder that is refused because of its rate or the event limit", () =
   });
 });
 
-const eventsIn = (lifecycle: TestLifecycle, id: string) =>
-  lifecycle.redis.xrange(lifecycle.shards.at(0).delegationEvents(id), "-", "+");
+const eventsIn = (lifecycle: TestLifecycle, id: string) => ownEvents(lifecycle.redis, id);

@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import type { Command, Taker } from "../../src/lifecycle/command.ts";
 import { Tickets } from "../../src/queue/tickets.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
+import { ownEvents } from "../support/own-events.ts";
 
 const TAKER: Taker = { agent: "scout", nonce: "taker", worker_id: "w7", lease_ms: 20_000, confirm_ms: 3_000 };
 
@@ -46,8 +47,8 @@ test("new work is created and taken in one script with the taker's settings, and
   ]);
   // Nobody was before it, so it needed no ticket.
   expect([await ticketOf(id), await redis.exists("{errand:0}:q:scout:pc")]).toEqual(["missing", 0]);
-  const events = await redis.xrange(`{errand:0}:d:${id}:events`, "-", "+");
-  expect(events.map(([, fields]) => (fields[1] ?? "").split("\n").slice(0, 6))).toEqual([
+  const events = await ownEvents(redis, id);
+  expect(events.map(([, text]) => text.split("\n").slice(0, 6))).toEqual([
     ["DELEGATION_SENT", id, "1", expect.any(String), "submitted", "queued"],
     ["DELEGATION_STATUS", id, "2", expect.any(String), "working", "leased"],
   ]);

@@ -4,6 +4,7 @@ import { MOVE_NAMES, MOVES, type Move, type MoveName } from "../../src/lifecycle
 import { type State, stateSchema } from "../../src/schema/delegation.ts";
 import { dump } from "../support/dump.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
+import { ownEvents } from "../support/own-events.ts";
 
 const WEEK_MS = 604_800_000;
 /** Moves that only a timer makes: the sweep's `due` makes them after this time. */
@@ -44,10 +45,10 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     expect(after?.attempt).toBe((before?.attempt ?? 0) + (move.spends ? 1 : 0));
     expect(after?.fence).toBe((before?.fence ?? 0) + (move.lease === "grant" ? 1 : 0));
     expect(after?.ticket).toBe((before?.ticket ?? 0) + (move.queue === "ticket" ? 1 : 0));
-    const events = await lifecycle.redis.xrange(lifecycle.shards.at(0).delegationEvents(id), "-", "+");
+    const events = await ownEvents(lifecycle.redis, id);
     expect(events).toHaveLength(after?.version ?? -1);
     if (move.event !== null) {
-      const last = toEntry(0, "0-0", events.at(-1)?.[1] ?? []);
+      const last = toEntry(0, "0-0", ["e", events.at(-1)?.[1] ?? ""]);
       expect(last.type).toBe(move.event);
       if (move.status) expect(last.status).toBe(move.status);
     }

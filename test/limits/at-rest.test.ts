@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { client, startBroker } from "../support/broker.ts";
+import { ownEvents } from "../support/own-events.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 
 const MIB = 1024 * 1024;
@@ -59,7 +60,7 @@ test("bodies: artifacts are stored once, follow-ups in the history and in the ev
 });
 
 test("events: their number and their bytes", async () => {
-  const { redis, clock, writer, shards, working, grown } = await setup();
+  const { redis, clock, writer, working, grown } = await setup();
   /** Sends progress until it is dropped; returns how often it was stored. */
   const report = async (id: string, text: string): Promise<number> => {
     const json = JSON.stringify({ message: text });
@@ -78,7 +79,7 @@ test("events: their number and their bytes", async () => {
   };
   const many = await working();
   const small = await grown(() => report(many.id, "x"));
-  expect(await redis.xlen(shards.at(0).delegationEvents(many.id))).toBe(LIMITS.delegation_events.value);
+  expect(await ownEvents(redis, many.id)).toHaveLength(LIMITS.delegation_events.value);
   expect(small).toBeLessThan(16 * MIB);
   const few = await working();
   const large = await grown(() => report(few.id, "x".repeat(4_000)));

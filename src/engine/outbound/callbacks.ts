@@ -5,6 +5,7 @@
  */
 import { Webhook } from "standardwebhooks";
 import { toEntry, toEventJson } from "../../events/entry.ts";
+import { readEvent } from "../../events/stored.ts";
 import { type ReadDelegation, readRecord } from "../../lifecycle/stored-delegation.ts";
 import type { TicketData } from "../../queue/tickets.ts";
 import { callbackSchema } from "../../schema/callback.ts";
@@ -44,10 +45,10 @@ export async function deliverCallback(
     broker.log.warn({ delegation_id, seq: ticket }, `callback given up: ${why}`);
     return null;
   }
-  const [found] = await broker.redis.xrange(keys.delegationEvents(delegation_id), event_id, event_id);
+  const found = await readEvent(broker.redis, keys.delegationEvents(delegation_id), event_id);
   if (!found) return null;
   const { url, secret = [], token } = callbackSchema.parse(JSON.parse(record.callback));
-  const stored = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found[1]);
+  const stored = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found);
   const entry = await broker.bodies.load(stored);
   const body = toEventJson(entry, event_id);
   const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());

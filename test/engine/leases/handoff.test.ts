@@ -6,6 +6,7 @@ import { expect, inject, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../../src/app.ts";
 import type { Result } from "../../../src/lifecycle/outcome.ts";
 import { type Answer, client, request, startBroker } from "../../support/broker.ts";
+import { ownEvents } from "../../support/own-events.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 import { openRedisLink } from "../../support/redis-link.ts";
 import { until } from "../../support/until.ts";
@@ -294,8 +295,7 @@ test("a lease whose grant failed after it was written is returned, no attempt sp
   await redis.hdel("{errand:0}:agent:scout", "paused");
   const { status, body: newer } = await api.delegate("scout");
   expect([status, newer.state]).toEqual([202, "submitted"]);
-  const stream = `{errand:0}:d:${older.id}:events`;
-  await until(async () => JSON.stringify(await redis.xrange(stream, "-", "+")).includes("released"));
+  await until(async () => JSON.stringify(await ownEvents(redis, older.id)).includes("released"));
   await redis.rename("aside", history);
   const got = [...leasesOf(await answer), ...leasesOf(await api.lease("scout"))];
   expect(got.map(({ attempt, delegation }) => [attempt, delegation?.id])).toContainEqual([1, older.id]);

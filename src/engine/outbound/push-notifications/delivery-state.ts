@@ -11,18 +11,20 @@
  */
 import { z } from "zod";
 import { type Entry, toEntry } from "../../../events/entry.ts";
+import { OWN_LUA } from "../../../events/stored.ts";
 import { Script } from "../../../redis/script.ts";
 import { type StoredPushConfig, storedPushConfigSchema } from "../../../schema/push-config.ts";
 import type { Broker } from "../../broker.ts";
 
 /** KEYS: pushes, pushed, events · Returns each config with undelivered events, and its job. */
 const ensureJobsScript = new Script(`#!lua flags=allow-oom
+${OWN_LUA}
 local jobs = {}
 for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do
   local job = redis.call('HGET', KEYS[2], 'job:' .. id)
   if not job then
     local at = redis.call('HGET', KEYS[2], 'at:' .. id) or '0-0'
-    if #redis.call('XRANGE', KEYS[3], '(' .. at, '+', 'COUNT', 1) > 0 then
+    if #own_from(KEYS[3], '(' .. at)(1) > 0 then
       job = tostring(redis.call('HINCRBY', KEYS[2], '#', 1))
       redis.call('HSET', KEYS[2], 'job:' .. id, job)
     end
@@ -39,6 +41,7 @@ return jobs`);
  * event id, event.
  */
 const advanceScript = new Script(`#!lua flags=allow-oom
+${OWN_LUA}
 local id, job = ARGV[1], ARGV[2]
 if redis.call('HGET', KEYS[2], 'job:' .. id) ~= job then return {} end
 if ARGV[3] ~= '' then
@@ -46,7 +49,7 @@ if ARGV[3] ~= '' then
   redis.call('HDEL', KEYS[2], 'since:' .. id, 'part:' .. id)
 end
 local at = redis.call('HGET', KEYS[2], 'at:' .. id) or '0-0'
-local entry = redis.call('XRANGE', KEYS[3], '(' .. at, '+', 'COUNT', 1)[1]
+local entry = own_from(KEYS[3], '(' .. at)(1)[1]
 local config = redis.call('HGET', KEYS[1], id)
 if not entry or not config then
   redis.call('HDEL', KEYS[2], 'job:' .. id)

@@ -14,8 +14,7 @@ function store_push()
   local pushed = key .. ':pushed'
   local job = redis.call('HGET', pushed, 'job:' .. cmd.push)
   if job ~= 'over' and redis.call('HEXISTS', pushed, 'at:' .. cmd.push) == 1 then return end
-  local newest = redis.call('XREVRANGE', key .. ':events', '+', '-', 'COUNT', 2)
-  local at = newest[is_terminal(record.state) and 2 or 1]
-  redis.call('HSET', pushed, 'at:' .. cmd.push, at and at[1] or '0-0')
+  local at = nth_newest_event(is_terminal(record.state) and 2 or 1)
+  redis.call('HSET', pushed, 'at:' .. cmd.push, at or '0-0')
   redis.call('HDEL', pushed, 'job:' .. cmd.push, 'since:' .. cmd.push, 'part:' .. cmd.push)
 end

@@ -28,17 +28,15 @@ function erase_events()
   local streams = { base .. ':events', base .. ':feed:' .. record.delegator }
   if record.delegator ~= 'agent:' .. record.target then streams[3] = base .. ':feed:agent:' .. record.target end
   for _, stream in ipairs(streams) do store_oldest(stream) end
-  local start, some = '-', nil
+  local count, ids = 0, {}
   repeat
-    some = redis.call('XRANGE', key .. ':events', start, '+', 'COUNT', 100)
-    local ids = {}
-    for i, entry in ipairs(some) do ids[i] = entry[1] end
+    ids = next_event_ids(count, ids[#ids])
     for _, stream in ipairs(#ids > 0 and streams or {}) do
-      local count = redis.call('XDEL', stream, unpack(ids))
-      if count > 0 then redis.call('HINCRBY', base .. ':erased', stream, count) end
+      local deleted = redis.call('XDEL', stream, unpack(ids))
+      if deleted > 0 then redis.call('HINCRBY', base .. ':erased', stream, deleted) end
     end
-    start = '(' .. (ids[#ids] or '')
-  until #some < 100
+    count = count + #ids
+  until #ids < 100
 end
 
 -- Called before events are erased: stores the stream's oldest event. Until more events are trimmed, a reader whose
