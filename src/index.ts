@@ -76,6 +76,7 @@ export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts"
 export type { AnswerBody } from "./schema/interrupt.ts";
 export type { Problem } from "./schema/problem.ts";
 export type { ListedSession, NewSession, Session, SessionCode } from "./schema/session.ts";
+export type { Durations, Stats, StatsBucket, StatsFilter, StatsPeriod } from "./schema/stats.ts";
 export type { Status } from "./schema/status.ts";
 export type { TokenInfo } from "./schema/token.ts";
 export type { Checkpoint } from "./schema/values.ts";

@@ -21,6 +21,8 @@ import { retryAfterMs } from "./engine/outbound/http-call.ts";
 import { deliverPending } from "./engine/outbound/outbox.ts";
 import { deliverPush } from "./engine/outbound/push-notifications/deliver.ts";
 import { CANCEL_TASK, PushAgentRunner } from "./engine/push-agents/runner.ts";
+import { Counters } from "./engine/stats/counters.ts";
+import { QueueSampler } from "./engine/stats/sampler.ts";
 import { MemoryGuard } from "./engine/upkeep/memory-guard.ts";
 import { metricsObserver, queueDepths } from "./engine/upkeep/metrics-observer.ts";
 import { Sweep } from "./engine/upkeep/sweep.ts";
@@ -72,8 +74,10 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     ...(options.delegatorPercent !== undefined && { percent: options.delegatorPercent }),
   });
   const count = metricsObserver(metrics);
+  const counters = new Counters({ redis, shards, log, clock, isShort: () => memory.isReached() });
   const observe: Observe = (command, outcome, record) => {
     count(command, outcome, record);
+    counters.count(command, outcome, record);
     if (record && outcome.kind === "ok") handoff.moved(record);
   };
   const writer = new Writer(redis, shards, clock, retentionMs, observe, memory);
@@ -118,6 +122,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     clock,
     log,
     metrics,
+    counters,
     connections,
     redisSource: options.redis.socket === undefined ? "external" : "embedded",
     redis,
@@ -154,6 +159,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     metrics.parkedPolls.set(handoff.polls.countAll());
     return queueDepths(broker);
   });
+  const sampler = new QueueSampler(broker);
   const sweep = new Sweep(broker, options.sweepEveryMs);
   let pushAgentsStopped: Promise<void> | undefined;
   const stopPushAgents = () => {
@@ -170,6 +176,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     },
     { name: "feed", start: () => feed.start(), stop: () => feed.stop() },
     { name: "presence", start: () => broker.presence.start(), stop: () => broker.presence.stop() },
+    { name: "figures", start: () => counters.start(), stop: () => counters.stop() },
+    { name: "queue sampler", start: () => sampler.start(), stop: () => sampler.stop() },
     {
       name: "memory guard",
       start: async () => {

@@ -16,6 +16,7 @@ import { addRedrive } from "./commands/redrive.ts";
 import { addResults } from "./commands/results.ts";
 import { addServe } from "./commands/serve.ts";
 import { addSessions } from "./commands/sessions.ts";
+import { addStats } from "./commands/stats.ts";
 import { addToken } from "./commands/token.ts";
 import { addWatch } from "./commands/watch.ts";
 import { addCompletion } from "./completion/completion.ts";
@@ -46,6 +47,7 @@ const COMMANDS = [
   addAgent,
   addToken,
   addSessions,
+  addStats,
   addAudit,
   addDoctor,
   addCompletion,

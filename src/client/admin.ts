@@ -20,6 +20,7 @@ import {
   sessionCodeSchema,
   sessionPageSchema,
 } from "../schema/session.ts";
+import { type Stats, type StatsFilter, statsSchema } from "../schema/stats.ts";
 import { type Status, statusSchema } from "../schema/status.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
 import { eachPage } from "./each-page.ts";
@@ -62,6 +63,20 @@ export class Admin {
   /** The broker's version and time, and the principal of your token. For the operator and viewers also its Redis. */
   status({ signal }: CallOptions = {}): Promise<Status> {
     return this.#http.requestWithRetry(statusSchema, { path: "/v1/status", signal });
+  }
+
+  /**
+   * Throughput, queue length, times to lease and to answer, and failures by code: of the last hour by the minute, or of
+   * the last day by the quarter of an hour. Without a filter, of everything that concerns your token. Throws
+   * `agent_unknown`, and `forbidden` for the figures of others.
+   *
+   * @example
+   * ```ts
+   * const { totals } = await admin.stats({ period: "day", target: "scout" });
+   * ```
+   */
+  stats(filter: StatsFilter = {}, { signal }: CallOptions = {}): Promise<Stats> {
+    return this.#http.requestWithRetry(statsSchema, { path: "/v1/stats", query: { ...filter }, signal });
   }
 
   /** Agents by name, with presence and counts, fetched page by page as the loop asks for them. */

@@ -27,6 +27,7 @@ import type { Handoff } from "./leases/handoff.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostLimiter } from "./outbound/host-limiter.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
+import type { Counters } from "./stats/counters.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
 /** The gateway's identity, its log and its metrics. */
@@ -38,6 +39,8 @@ export interface Gateway {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Figures for charts. */
+  readonly counters: Counters;
 }
 
 export interface Storage {

@@ -21,6 +21,12 @@ export const keys = {
   deleted: `${COMMON}:deleted`,
   /** ZSET token id → when it expires, ms; only of tokens that expire. */
   expiring: `${COMMON}:tokens:expiring`,
+  /** HASH: figures of a subject in one stretch of time (engine/stats/layout.ts); expires. */
+  stats: (subject: string, seconds: number, slot: number) => `${COMMON}:stats:${subject}:${seconds}:${slot}`,
+  /** ZSET: the subjects that have figures → when they were last counted, ms. */
+  statsSubjects: `${COMMON}:stats:subjects`,
+  /** STRING: the gateway that samples the queues at present; expires. */
+  statsSampler: `${COMMON}:stats:sampler`,
   /** ZSET gateway id → its last sign of life, ms; without a recent one, presence does not count the gateway. */
   gateways: `${COMMON}:gateways`,
   /** HASH agent → number of polls parked at that gateway; expires when the gateway is gone. */

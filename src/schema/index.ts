@@ -10,6 +10,7 @@ export * from "./event.ts";
 export * from "./lease.ts";
 export * from "./problem.ts";
 export * from "./session.ts";
+export * from "./stats.ts";
 export * from "./status.ts";
 export * from "./token.ts";
 export * from "./values.ts";

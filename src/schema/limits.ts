@@ -265,6 +265,18 @@ export const LIMITS = {
     null,
   ),
   audit_days: limit(90, "days", "an audit entry is kept at most", null),
+  stats_subjects: limit(
+    1_000,
+    "agents and delegators",
+    "of one day, whose figures (`GET /v1/stats`) are kept, at most about 150 kB each; further ones are counted only in the figures of all",
+    null,
+  ),
+  stats_codes: limit(
+    10,
+    "codes",
+    "of failures counted by name in one bucket of the figures; further ones are counted as `other`",
+    null,
+  ),
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof LIMITS;
@@ -300,6 +312,8 @@ export const AT_REST: readonly LimitName[] = [
   "audit_entries",
   "audit_entry_bytes",
   "audit_days",
+  "stats_subjects",
+  "stats_codes",
 ];
 
 /** Limits on what a gateway keeps in memory for its callers. */

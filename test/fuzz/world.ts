@@ -26,10 +26,10 @@ export interface Given {
 }
 
 /**
- * Keys that a request may write besides its objects: presence, outgoing calls, and the reservation of an idempotency
+ * Keys that a request may write besides its objects: presence, figures, outgoing calls, and the reservation of an idempotency
  * key.
  */
-const BESIDE = /:(?:pollers:.*|gateways|seen)$|hooks|:idempotency:/;
+const BESIDE = /:(?:pollers:.*|gateways|seen|stats:.*)$|hooks|:idempotency:/;
 
 export async function openWorld() {
   const own = await startOwnRedis("everysec");

@@ -34,6 +34,8 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   audit_entries: ["test/doors/rest/audit.test.ts", "it is bounded"],
   audit_entry_bytes: ["test/cli/commands/audit.test.ts", "audit_entry_bytes"],
   audit_days: ["test/doors/rest/audit.test.ts", "old ones are deleted"],
+  stats_subjects: ["test/doors/rest/stats.test.ts", "LIMITS.stats_subjects"],
+  stats_codes: ["test/doors/rest/stats.test.ts", "LIMITS.stats_codes"],
   gateway_request_bytes: ["test/doors/http/inflow.test.ts", "maxTotal"],
   header_seconds: ["test/doors/http/slow-senders.test.ts", "headersMs"],
   request_seconds: ["test/doors/http/slow-senders.test.ts", "requestMs"],

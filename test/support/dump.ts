@@ -1,13 +1,13 @@
 /**
  * The whole state of a Redis database, to compare before and after. Limit: without times to live, and without
- * presence, which gateways write at any time.
+ * presence and figures, which gateways write at any time.
  */
 import type { Redis } from "ioredis";
 
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {};
   for (const key of (await redis.keys("*")).sort()) {
-    if (/:(?:pollers:.*|workers:.*|gateways|seen)$/.test(key)) continue;
+    if (/:(?:pollers:.*|workers:.*|gateways|seen|stats:.*)$/.test(key)) continue;
     const type = await redis.type(key);
     if (type === "hash") all[key] = await redis.hgetall(key);
     else if (type === "zset") all[key] = await redis.zrange(key, "0", "-1", "WITHSCORES");

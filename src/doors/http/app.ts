@@ -23,6 +23,7 @@ import { eventRoutes } from "../rest/events.ts";
 import { leaseRoutes } from "../rest/leases.ts";
 import { replyRoutes } from "../rest/replies.ts";
 import { sessionRoutes } from "../rest/sessions.ts";
+import { statsRoutes } from "../rest/stats.ts";
 import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
@@ -48,6 +49,7 @@ export const ROUTES: readonly Route[] = [
   ...leaseRoutes,
   ...replyRoutes,
   ...auditRoutes,
+  ...statsRoutes,
   ...statusRoutes,
 ];
 

@@ -50,7 +50,7 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
     description: "The sessions of people, and the codes that open one.",
   },
   Audit: { segments: ["audit"], description: "The log of administrative actions." },
-  Status: { segments: ["status"], description: "The state of the broker." },
+  Status: { segments: ["status", "stats"], description: "The state of the broker, and figures of its work." },
 };
 
 const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Schema }> = {

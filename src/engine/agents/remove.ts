@@ -28,6 +28,7 @@ export async function removeAgent(
     await Promise.all(ids.map((id) => cancelIfLive(broker, "operator", id, options)));
   }
   await broker.tickets.deleteQueue(agent);
+  await broker.counters.forget(agent);
   await broker.agents.finishDeletion(agent);
   if (delivery.mode === "push" || broker.pushAgents.has(agent)) await broker.pushAgents.publishChange(agent);
   return true;

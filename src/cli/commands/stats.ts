@@ -1,0 +1,66 @@
+/** `errand stats`: the figures of the last hour or day. */
+import { type Command, Option } from "commander";
+import { Admin } from "../../client/admin.ts";
+import { type Durations, type Stats, type StatsPeriod, statsPeriodSchema } from "../../schema/stats.ts";
+import { agentNameSchema, principalSchema } from "../../schema/values.ts";
+import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { valid } from "../input/arguments.ts";
+import { durationText, oneLine, printJson, printTable } from "../show/output.ts";
+
+interface StatsOptions extends GlobalOptions {
+  readonly period: StatsPeriod;
+  readonly delegator?: string;
+}
+
+export function addStats(program: Command, { host }: Cli): void {
+  program
+    .command("stats")
+    .description(
+      "show throughput, queue length, times to lease and to answer, and failures of the last hour or day",
+    )
+    .argument("[agent]", "only work for this agent", valid(agentNameSchema))
+    .addOption(
+      new Option("--period <period>", "how far back").choices(statsPeriodSchema.options).default("hour"),
+    )
+    .option("--delegator <principal>", "only what this principal delegated", valid(principalSchema))
+    .addHelpText("after", examples("errand stats", "errand stats scout --period day --json"))
+    .action(async (target: string | undefined, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<StatsOptions>();
+      const { period, delegator } = options;
+      const stats = await new Admin(await connect(host, options)).stats({ period, target, delegator });
+      if (options.json) return printJson(host, stats);
+      await printTable(host, rowsOf(stats));
+    });
+}
+
+function rowsOf({ period, target, delegator, buckets, totals }: Stats): string[][] {
+  const latest = buckets.at(-1);
+  const most = (pick: "waiting" | "working") => Math.max(...buckets.map((bucket) => bucket[pick] ?? 0));
+  const queue =
+    latest?.waiting === null
+      ? []
+      : [
+          ["most waiting", String(most("waiting"))],
+          ["most working", String(most("working"))],
+          [
+            "oldest waited",
+            durationText(1000 * Math.max(...buckets.map(({ oldest_seconds }) => oldest_seconds ?? 0))),
+          ],
+        ];
+  return [
+    [`LAST ${period}`.toUpperCase(), target ?? delegator ?? "all agents"],
+    ...(["sent", "leased", "completed", "failed", "rejected", "canceled"] as const).map((name) => [
+      name,
+      String(totals[name]),
+    ]),
+    ...totals.failures.map(({ code, count }) => [`  ${oneLine(code, 60)}`, String(count)]),
+    ["time to lease", durationsText(totals.time_to_lease)],
+    ["time to answer", durationsText(totals.time_to_answer)],
+    ...queue,
+  ];
+}
+
+const durationsText = (durations: Durations): string =>
+  durations === null
+    ? "-"
+    : `median ${durationText(durations.median_seconds * 1000)}, 95 % within ${durationText(durations.p95_seconds * 1000)}`;

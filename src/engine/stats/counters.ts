@@ -1,0 +1,247 @@
+/**
+ * Counts the moves of this gateway in memory and adds them to Redis once a second, in one script: a move costs no
+ * command. Limit: a gateway that is killed loses the last second, and nothing is counted while memory is short.
+ */
+import type { Clock } from "../../lifecycle/command.ts";
+import { MOVES, type Move } from "../../lifecycle/states.ts";
+import { readSummaries } from "../../lifecycle/summary.ts";
+import type { Observe } from "../../lifecycle/writer.ts";
+import type { Redis } from "../../redis/connect.ts";
+import { keys } from "../../redis/keys.ts";
+import { readLua, Script } from "../../redis/script.ts";
+import type { Shards } from "../../redis/shards.ts";
+import { isTerminal } from "../../schema/delegation.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { Log } from "../../telemetry/log.ts";
+import {
+  classOf,
+  FIELD,
+  GAUGE,
+  keptMs,
+  MAX_CODES,
+  RESOLUTIONS,
+  type Subject,
+  slotOf,
+  storedCode,
+} from "./layout.ts";
+
+const FLUSH_MS = 1_000;
+/** Entries in one call of the script, so that other commands are not delayed. */
+const BATCH = 100;
+/** Ends whose record must still be read; beyond it they are counted without their delegator. */
+const MAX_UNREAD = 1_000;
+/** Of one second; beyond it only `all` is counted. */
+const MAX_ENTRIES = 10_000;
+
+const { hour: HOUR, day: DAY } = RESOLUTIONS;
+const SIZES = [HOUR, DAY];
+
+/** Refused by Redis at full memory, like all new work. */
+const writeScript = new Script(`#!lua\n${readLua("./write.lua", import.meta.url)}`);
+
+interface Entry {
+  readonly subject: Subject;
+  readonly at: number;
+  readonly add: Record<string, number>;
+  readonly max: Record<string, number>;
+  readonly codes: Record<string, number>;
+}
+
+/** An end whose outcome names neither the delegator nor the error. */
+interface Unread {
+  readonly id: string;
+  readonly target: string;
+  readonly field: string;
+  readonly at: number;
+}
+
+export interface QueueSample {
+  readonly agent: string;
+  readonly waiting: number;
+  readonly working: number;
+  readonly oldest_seconds: number;
+}
+
+export interface CountersOptions {
+  readonly redis: Redis;
+  readonly shards: Shards;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** True while memory is short: figures can be missing, work cannot. */
+  readonly isShort: () => boolean;
+}
+
+export class Counters {
+  readonly #options: CountersOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #unread: Unread[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #flushing: Promise<void> = Promise.resolve();
+
+  constructor(options: CountersOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer) clearInterval(this.#timer);
+    await this.flush();
+  }
+
+  /** Counts one outcome of the writer. */
+  readonly count: Observe = ({ id }, outcome, record) => {
+    if (outcome.kind !== "ok") return;
+    const { now: at, target, state, move } = outcome;
+    const add = (field: string) => {
+      this.#add("all", at, field);
+      this.#add(`target:${target}`, at, field);
+      if (record) this.#add(`delegator:${record.delegator}`, at, field);
+    };
+    if (move === "submit") add(FIELD.sent);
+    if (move === "lease") add(FIELD.lease(classOf(at - (outcome.ready_at ?? at))));
+    // A finished delegation may still get moves that keep its state, such as a new push config.
+    const { to }: Move = MOVES[move];
+    if (to.length === 0 || !isTerminal(state)) return;
+    if (state === "completed") return add(FIELD.answer(classOf(at - outcome.created_at)));
+    const field = endField(state);
+    if (record) {
+      add(field);
+      this.#addCode(record.delegator, target, at, state, record.error);
+    } else if (id !== undefined && this.#unread.length < MAX_UNREAD) {
+      this.#unread.push({ id, target, field, at });
+    } else add(field);
+  };
+
+  /** Records how full the queues are at an instant, ms. */
+  sample(at: number, samples: readonly QueueSample[]): void {
+    const all = { waiting: 0, working: 0, oldest_seconds: 0 };
+    for (const { agent, waiting, working, oldest_seconds } of samples) {
+      this.#keepMax(`target:${agent}`, at, { waiting, working, oldest_seconds });
+      all.waiting += waiting;
+      all.working += working;
+      all.oldest_seconds = Math.max(all.oldest_seconds, oldest_seconds);
+    }
+    if (samples.length > 0) this.#keepMax("all", at, all);
+  }
+
+  /** Writes what was counted. Never rejects: figures that cannot be written are dropped. */
+  flush(): Promise<void> {
+    this.#flushing = this.#flushing
+      .then(() => this.#flush())
+      .catch((error: unknown) =>
+        this.#options.log.debug(
+          { err: error instanceof Error ? error.message : "unknown" },
+          "figures not written",
+        ),
+      );
+    return this.#flushing;
+  }
+
+  /** Deletes the figures of an agent that is deleted. A gateway that still counts may add to the newest ones. */
+  async forget(agent: string): Promise<void> {
+    await this.flush();
+    const subjects: Subject[] = [`target:${agent}`, `delegator:agent:${agent}`];
+    const now = Date.now() + this.#options.clock.offset_ms;
+    const names = subjects.flatMap((subject) =>
+      SIZES.flatMap((size) =>
+        Array.from({ length: size.buckets + 4 }, (_, n) =>
+          keys.stats(subject, size.seconds, slotOf(now, size) + 1 - n),
+        ),
+      ),
+    );
+    await this.#options.redis.unlink(...names);
+    await this.#options.redis.zrem(keys.statsSubjects, ...subjects);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#readUnread();
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    if (this.#options.isShort()) return;
+    for (let from = 0; from < entries.length; from += BATCH) {
+      await this.#write(entries.slice(from, from + BATCH));
+    }
+  }
+
+  async #write(entries: readonly Entry[]): Promise<void> {
+    const names = entries.flatMap(({ subject, at }) =>
+      SIZES.map((size) => keys.stats(subject, size.seconds, slotOf(at, size))),
+    );
+    await writeScript.run(
+      this.#options.redis,
+      [keys.statsSubjects, ...names],
+      [
+        Math.max(...entries.map(({ at }) => at)),
+        LIMITS.stats_subjects.value,
+        keptMs(DAY),
+        MAX_CODES,
+        SIZES.map(keptMs).join(","),
+        ...entries.map(({ subject, add, max, codes }) => JSON.stringify({ subject, add, max, codes })),
+      ],
+    );
+  }
+
+  /** The sweep does not read the records that it ends: their delegator and error are read here, once. */
+  async #readUnread(): Promise<void> {
+    const unread = this.#unread.splice(0);
+    if (unread.length === 0) return;
+    const { redis, shards } = this.#options;
+    const ids = unread.map(({ id }) => id);
+    const summaries = await readSummaries(redis, shards, ids, { errors: true }).catch(() => []);
+    for (const [index, { target, field, at }] of unread.entries()) {
+      this.#add("all", at, field);
+      this.#add(`target:${target}`, at, field);
+      const summary = summaries[index];
+      if (!summary) continue;
+      this.#add(`delegator:${summary.delegator}`, at, field);
+      this.#addCode(summary.delegator, target, at, summary.state, summary.error);
+    }
+  }
+
+  #addCode(delegator: string, target: string, at: number, state: string, error: string | null): void {
+    if (state === "canceled") return;
+    const code = storedCode(codeOf(error));
+    for (const subject of ["all", `target:${target}`, `delegator:${delegator}`] as const) {
+      const { codes } = this.#entry(subject, at) ?? {};
+      if (codes) codes[code] = (codes[code] ?? 0) + 1;
+    }
+  }
+
+  #add(subject: Subject, at: number, field: string): void {
+    const { add } = this.#entry(subject, at) ?? {};
+    if (add) add[field] = (add[field] ?? 0) + 1;
+  }
+
+  #keepMax(subject: Subject, at: number, sample: Omit<QueueSample, "agent">): void {
+    const { max } = this.#entry(subject, at) ?? {};
+    if (!max) return;
+    const keep = (field: string, value: number) => {
+      max[field] = Math.max(max[field] ?? 0, value);
+    };
+    keep(GAUGE.waiting, sample.waiting);
+    keep(GAUGE.working, sample.working);
+    keep(GAUGE.oldest, Math.round(sample.oldest_seconds));
+  }
+
+  #entry(subject: Subject, at: number): Entry | undefined {
+    const name = `${slotOf(at, HOUR)} ${subject}`;
+    let entry = this.#entries.get(name);
+    if (!entry && (subject === "all" || this.#entries.size < MAX_ENTRIES)) {
+      entry = { subject, at, add: {}, max: {}, codes: {} };
+      this.#entries.set(name, entry);
+    }
+    return entry;
+  }
+}
+
+const endField = (state: string): string =>
+  state === "failed" ? FIELD.failed : state === "rejected" ? FIELD.rejected : FIELD.canceled;
+
+/** The code in the JSON text of a delegation's error; empty if it has none. */
+function codeOf(error: string | null): string {
+  const value: unknown = error === null || error === "" ? null : JSON.parse(error);
+  return typeof value === "object" && value !== null && "code" in value ? String(value.code) : "";
+}

@@ -1,0 +1,70 @@
+/**
+ * How the figures are stored: a small hash for each subject and each stretch of time. A subject is `all`,
+ * `target:<agent>` or `delegator:<principal>`.
+ */
+import { LIMITS } from "../../schema/limits.ts";
+import type { StatsPeriod } from "../../schema/stats.ts";
+
+export type Subject = "all" | `target:${string}` | `delegator:${string}`;
+
+export interface Resolution {
+  readonly seconds: number;
+  /** How many buckets are shown. */
+  readonly buckets: number;
+}
+
+export const RESOLUTIONS: Readonly<Record<StatsPeriod, Resolution>> = {
+  hour: { seconds: 60, buckets: 60 },
+  day: { seconds: 900, buckets: 96 },
+};
+
+/** A bucket outlives the time in which it is shown, because the gateways' clocks and Redis' may differ. */
+export const keptMs = ({ seconds, buckets }: Resolution): number => (buckets + 2) * seconds * 1000;
+
+export const slotOf = (ms: number, { seconds }: Resolution): number => Math.floor(ms / 1000 / seconds);
+
+/** Upper bounds of the durations that are counted together, s; one more counts everything above. */
+const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
+export const CLASSES = BOUNDS.length + 1;
+
+/** The class of a duration: the number in its field's name. */
+export function classOf(ms: number): number {
+  const found = BOUNDS.findIndex((bound) => ms <= bound * 1000);
+  return found < 0 ? BOUNDS.length : found;
+}
+
+/** The duration, s, that this share of the counted ones did not exceed, as if each class were evenly filled. */
+export function percentile(counts: readonly number[], share: number): number {
+  const wanted = share * counts.reduce((sum, count) => sum + count, 0);
+  let before = 0;
+  for (const [index, count] of counts.entries()) {
+    if (count > 0 && before + count >= wanted) {
+      const from = BOUNDS[index - 1] ?? 0;
+      const to = BOUNDS[index] ?? from;
+      return Math.round((from + (to - from) * ((wanted - before) / count)) * 1000) / 1000;
+    }
+    before += count;
+  }
+  return BOUNDS.at(-1) ?? 0;
+}
+
+/** Fields that count; those of durations end in the number of their class. Short, so that Redis packs the hash. */
+export const FIELD = {
+  sent: "s",
+  failed: "f",
+  rejected: "r",
+  canceled: "x",
+  lease: (index: number) => `l${index}`,
+  answer: (index: number) => `a${index}`,
+} as const;
+
+/** Fields that keep the greatest sample. */
+export const GAUGE = { waiting: "w", working: "k", oldest: "o" } as const;
+
+/** Failures by code: one field for each of the first codes, and one for all others. */
+export const CODE_PREFIX = "e:";
+export const MAX_CODES = LIMITS.stats_codes.value;
+/** Longer fields would not be packed. */
+const PACKED = /^[a-z][a-z0-9_]{0,60}$/;
+/** Empty: counted with the others. */
+export const storedCode = (code: string): string => (PACKED.test(code) ? code : "");

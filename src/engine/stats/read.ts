@@ -1,0 +1,135 @@
+/** Reads the figures of a period: one script, for a fixed number of small hashes. */
+
+import { keys } from "../../redis/keys.ts";
+import { Script } from "../../redis/script.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import type { Durations, Stats, StatsFilter, StatsPeriod } from "../../schema/stats.ts";
+import { toInstant } from "../../schema/values.ts";
+import { type Principal, seesAll } from "../access/access.ts";
+import type { Broker } from "../broker.ts";
+import {
+  CLASSES,
+  CODE_PREFIX,
+  FIELD,
+  GAUGE,
+  percentile,
+  RESOLUTIONS,
+  type Subject,
+  slotOf,
+} from "./layout.ts";
+
+type Query = StatsFilter & { readonly period: StatsPeriod };
+interface Scope {
+  readonly target: string | null;
+  readonly delegator: string | null;
+}
+
+const readScript = new Script(`#!lua flags=no-writes
+local buckets = {}
+for i, key in ipairs(KEYS) do buckets[i] = redis.call('HGETALL', key) end
+return buckets`);
+
+export async function readStats(broker: Broker, principal: Principal, query: Query): Promise<Stats> {
+  const { target, delegator } = await scopeOf(broker, principal, query);
+  const size = RESOLUTIONS[query.period];
+  const subject: Subject =
+    target !== null ? `target:${target}` : delegator !== null ? `delegator:${delegator}` : "all";
+  // What this gateway counted is shown at once; the other gateways' last second is not.
+  await broker.counters.flush();
+  const last = slotOf(Date.now() + broker.clock.offset_ms, size);
+  const slots = Array.from({ length: size.buckets }, (_, n) => last - size.buckets + 1 + n);
+  const names = slots.map((slot) => keys.stats(subject, size.seconds, slot));
+  const reply = await readScript.run(broker.bulk, names, []);
+  // An older bucket belongs to a deleted agent of the same name.
+  const since = await sinceOf(broker, { target, delegator });
+  const endOf = (slot: number) => (slot + 1) * size.seconds * 1000;
+  const counted = slots.map((slot, index) =>
+    toCounted(Array.isArray(reply) && endOf(slot) > since ? reply[index] : []),
+  );
+  return {
+    period: query.period,
+    target,
+    delegator,
+    bucket_seconds: size.seconds,
+    buckets: counted.map((fields, index) => ({
+      at: toInstant((slots[index] ?? 0) * size.seconds * 1000),
+      ...figuresOf(fields),
+      waiting: delegator === null ? (fields.get(GAUGE.waiting) ?? 0) : null,
+      working: delegator === null ? (fields.get(GAUGE.working) ?? 0) : null,
+      oldest_seconds: delegator === null ? (fields.get(GAUGE.oldest) ?? 0) : null,
+    })),
+    totals: totalsOf(counted),
+  };
+}
+
+/** What the caller asks for, or all that concerns it. Throws `forbidden` for the figures of others. */
+async function scopeOf(broker: Broker, principal: Principal, query: Query): Promise<Scope> {
+  const { target = null, delegator = null } = query;
+  if (target !== null && delegator !== null) {
+    throw new ErrandError("invalid_request", "Name a target or a delegator, not both.");
+  }
+  const own = principal.kind === "agent" ? principal.name : null;
+  if (target === null && delegator === null) {
+    if (seesAll(principal)) return { target, delegator };
+    return own === null ? { target, delegator: principal.text } : { target: own, delegator };
+  }
+  if (seesAll(principal) || delegator === principal.text || (own !== null && target === own)) {
+    if (target !== null) await broker.agents.get(target);
+    return { target, delegator };
+  }
+  throw new ErrandError(
+    "forbidden",
+    `${principal.text} may see only the figures of its own work and of what it delegated.`,
+  );
+}
+
+async function sinceOf({ agents }: Pick<Broker, "agents">, { target, delegator }: Scope): Promise<number> {
+  const agent = target ?? (delegator?.startsWith("agent:") ? delegator.slice("agent:".length) : null);
+  return agent === null ? 0 : agents.since(agent);
+}
+
+type Counted = ReadonlyMap<string, number>;
+
+function toCounted(flat: unknown): Counted {
+  const counted = new Map<string, number>();
+  if (!Array.isArray(flat)) return counted;
+  for (let i = 0; i + 1 < flat.length; i += 2) counted.set(String(flat[i]), Number(flat[i + 1]));
+  return counted;
+}
+
+function figuresOf(fields: Counted) {
+  const counts = (field: (index: number) => string) =>
+    Array.from({ length: CLASSES }, (_, index) => fields.get(field(index)) ?? 0);
+  const leases = counts(FIELD.lease);
+  const answers = counts(FIELD.answer);
+  const number = (field: string) => fields.get(field) ?? 0;
+  return {
+    sent: number(FIELD.sent),
+    leased: sum(leases),
+    completed: sum(answers),
+    failed: number(FIELD.failed),
+    rejected: number(FIELD.rejected),
+    canceled: number(FIELD.canceled),
+    time_to_lease: durationsOf(leases),
+    time_to_answer: durationsOf(answers),
+  };
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0);
+
+const durationsOf = (counts: readonly number[]): Durations =>
+  sum(counts) === 0
+    ? null
+    : { median_seconds: percentile(counts, 0.5), p95_seconds: percentile(counts, 0.95) };
+
+function totalsOf(buckets: readonly Counted[]): Stats["totals"] {
+  const all = new Map<string, number>();
+  for (const fields of buckets) {
+    for (const [field, count] of fields) all.set(field, (all.get(field) ?? 0) + count);
+  }
+  const failures = [...all]
+    .filter(([field]) => field.startsWith(CODE_PREFIX))
+    .map(([field, count]) => ({ code: field.slice(CODE_PREFIX.length) || "other", count }))
+    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1));
+  return { ...figuresOf(all), failures };
+}

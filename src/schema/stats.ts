@@ -1,0 +1,71 @@
+/** Figures of the last hour and day, for charts. Limit: sums and approximate percentiles; events have every single move. */
+import * as z from "zod";
+import { agentNameSchema, instantSchema, principalSchema } from "./values.ts";
+
+export const statsPeriodSchema = z.enum(["hour", "day"]);
+/** The last 60 minutes by the minute, or the last 24 hours by the quarter of an hour. */
+export type StatsPeriod = z.infer<typeof statsPeriodSchema>;
+
+export const statsFilterSchema = z.strictObject({
+  /** Default: hour. */
+  period: statsPeriodSchema.optional(),
+  /** Only work for this agent. */
+  target: agentNameSchema.optional(),
+  /** Only what this principal delegated; not together with `target`. */
+  delegator: principalSchema.optional(),
+});
+/** Which figures to read; without `target` and `delegator`: all that concern the caller. */
+export type StatsFilter = z.infer<typeof statsFilterSchema>;
+
+const countSchema = z.int().min(0);
+const secondsSchema = z.number().min(0);
+
+/** Half took at most the median, 95 of 100 at most `p95_seconds`; both are estimates. Null: nothing was measured. */
+export const durationsSchema = z
+  .strictObject({ median_seconds: secondsSchema, p95_seconds: secondsSchema })
+  .nullable();
+export type Durations = z.infer<typeof durationsSchema>;
+
+const figures = {
+  /** Delegations that were accepted. */
+  sent: countSchema,
+  leased: countSchema,
+  completed: countSchema,
+  failed: countSchema,
+  rejected: countSchema,
+  canceled: countSchema,
+  /** From a ready ticket to its lease. */
+  time_to_lease: durationsSchema,
+  /** From accepting a delegation to its completion. */
+  time_to_answer: durationsSchema,
+};
+
+export const statsBucketSchema = z.strictObject({
+  /** When it begins. */
+  at: instantSchema,
+  ...figures,
+  /** The most delegations that waited at a time, as sampled twice a minute; null for a delegator. */
+  waiting: countSchema.nullable(),
+  /** The most live leases at a time. */
+  working: countSchema.nullable(),
+  /** The greatest age of the oldest waiting delegation. */
+  oldest_seconds: secondsSchema.nullable(),
+});
+/** What happened in one minute, or in one quarter of an hour. */
+export type StatsBucket = z.infer<typeof statsBucketSchema>;
+
+export const statsSchema = z.strictObject({
+  period: statsPeriodSchema,
+  target: agentNameSchema.nullable(),
+  delegator: principalSchema.nullable(),
+  bucket_seconds: z.int().min(1),
+  /** Oldest first; the last one is not over yet. */
+  buckets: z.array(statsBucketSchema),
+  totals: z.strictObject({
+    ...figures,
+    /** Failed and rejected delegations by code, most frequent first; `other` sums up rare codes. */
+    failures: z.array(z.strictObject({ code: z.string(), count: countSchema })),
+  }),
+});
+/** The figures of a period. */
+export type Stats = z.infer<typeof statsSchema>;

@@ -1,0 +1,26 @@
+/** `errand stats` against a real gateway. */
+import { expect, test } from "vitest";
+import { statsSchema } from "../../../src/schema/stats.ts";
+import { lines, setup } from "../broker/cli.ts";
+
+test("shows what happened in the last hour, of all agents and of one", async () => {
+  const { run, api } = await setup();
+  await api.agent("scout", { limits: { max_attempts: 1 } });
+  await api.agent("coder");
+  for (let n = 0; n < 2; n += 1) await api.delegate("scout");
+  const { lease_id } = (await api.lease("scout")).body.leases[0];
+  await api.reply(lease_id, { state: "failed", error: { code: "disk_full", message: "no" } });
+  const { code, stdout } = await run(["stats"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^LAST HOUR +all agents\nsent +2\nleased +1\n/);
+  expect(stdout).toMatch(/^failed +1$/m);
+  expect(stdout).toMatch(/^ {2}disk_full +1$/m);
+  expect(stdout).toMatch(/^time to lease +median .*, 95 % within /m);
+  expect(stdout).toMatch(/^time to answer +-$/m);
+  const json = await run(["stats", "coder", "--period", "day", "--json"]);
+  expect(lines(statsSchema, json.stdout)).toMatchObject([{ target: "coder", totals: { sent: 0 } }]);
+  expect((await run(["stats", "nobody"])).code).toBe(78);
+  const hers = await run(["stats", "--delegator", "caller:alice"]);
+  expect(hers.stdout).toMatch(/^LAST HOUR +caller:alice\n/);
+  expect(hers.stdout).not.toContain("most waiting");
+});
