@@ -62,9 +62,14 @@ export class Batches {
   }
 
   async #call(script: Script, batch: readonly Waiting[]): Promise<void> {
-    const keys = batch.flatMap((command) => command.keys);
-    const counts = batch.flatMap((command) => [command.keys.length, command.args.length]);
-    const args = batch.flatMap((command) => command.args);
+    const keys: string[] = [];
+    const counts: number[] = [];
+    const args: string[] = [];
+    for (const command of batch) {
+      keys.push(...command.keys);
+      counts.push(command.keys.length, command.args.length);
+      args.push(...command.args);
+    }
     try {
       const answers = await script.run(this.#redis, keys, [batch.length, ...counts, ...args]);
       if (!Array.isArray(answers)) throw new TypeError("the script returned no list of answers");
