@@ -1,0 +1,258 @@
+/**
+ * Measures the console under load, with a broker of its own and Chromium; prints a table. Not a test: it takes some
+ * minutes and wants a quiet machine. Limit: browser, broker and load share the cores.
+ * Usage: npm run build && node --import tsx test/console/load.ts [--live 500] [--per-second 50] [--seconds 60]
+ *   [--finished 10000] [--events 10000]
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { chromium, type Page } from "playwright-core";
+import { z } from "zod";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { client } from "../support/broker.ts";
+import { CHROMIUM } from "../support/chromium.ts";
+import { signIn, withBroker } from "./own-broker.ts";
+
+const { values } = parseArgs({
+  options: {
+    live: { type: "string", default: "500" },
+    "per-second": { type: "string", default: "50" },
+    seconds: { type: "string", default: "60" },
+    finished: { type: "string", default: "10000" },
+    events: { type: "string", default: "10000" },
+  },
+});
+const LIVE = Number(values.live);
+const PER_SECOND = Number(values["per-second"]);
+const SECONDS = Number(values.seconds);
+const FINISHED = Number(values.finished);
+const EVENTS = Number(values.events);
+
+const AGENTS = 10;
+const BATCH = 100;
+const BUBBLES = 10;
+const NEVER_MS = 600_000;
+
+type Api = ReturnType<typeof client>;
+const nameOf = (n: number): string => `agent-${n}`;
+
+/** Submits to the agents in turn. Returns the ids. */
+async function submit(api: Api, count: number, agents: number, task: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let from = 0; from < count; from += BATCH) {
+    const delegations = Array.from({ length: Math.min(BATCH, count - from) }, (_, index) => ({
+      target: nameOf((from + index) % agents),
+      task: `${task} ${from + index}`,
+    }));
+    const { status, body } = await api.call("POST", "/v1/delegations/batch", { delegations });
+    if (status >= 300) throw new Error(`batch: ${status} ${JSON.stringify(body)}`);
+    for (const { delegation } of body.results) ids.push(delegation.id);
+  }
+  return ids;
+}
+
+async function leaseAll(api: Api, agents: number): Promise<string[]> {
+  const found: string[] = [];
+  for (let n = 0; n < agents; n += 1) {
+    for (;;) {
+      const request = { max: LIMITS.leases.value, lease_seconds: 3600, wait_seconds: 0 };
+      const { status, body } = await api.lease(nameOf(n), request);
+      if (status !== 200) throw new Error(`lease: ${status} ${JSON.stringify(body)}`);
+      const { leases } = body;
+      if (leases.length === 0) break;
+      for (const { lease_id } of leases) found.push(String(lease_id));
+    }
+  }
+  return found;
+}
+
+/** What the page did since the last call: its longest task, its longest pause between two frames. */
+const smoothnessSchema = z.object({ longest_task_ms: z.int(), longest_frame_ms: z.int() });
+type Smoothness = z.infer<typeof smoothnessSchema>;
+
+/** Runs in every page before its own code. */
+function watchPage(): void {
+  const seen = { task: 0, frame: 0 };
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) seen.task = Math.max(seen.task, duration);
+  }).observe({ type: "longtask", buffered: true });
+  let before = performance.now();
+  const onFrame = (now: number) => {
+    seen.frame = Math.max(seen.frame, now - before);
+    before = now;
+    requestAnimationFrame(onFrame);
+  };
+  requestAnimationFrame(onFrame);
+  addEventListener("errand-smoothness", () => {
+    document.documentElement.dataset.smoothness = JSON.stringify({
+      longest_task_ms: Math.round(seen.task),
+      longest_frame_ms: Math.round(seen.frame),
+    });
+    seen.task = 0;
+    seen.frame = 0;
+  });
+}
+
+async function smoothness(page: Page): Promise<Smoothness> {
+  const json = await page.evaluate(() => {
+    dispatchEvent(new Event("errand-smoothness"));
+    return document.documentElement.dataset.smoothness;
+  });
+  return smoothnessSchema.parse(JSON.parse(json ?? "null"));
+}
+
+/** Bytes of JavaScript objects that are in use. */
+async function heapOf(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await session.send("Runtime.getHeapUsage");
+  await session.detach();
+  return usedSize;
+}
+
+/** Scrolls the longest column to its end, a screen at a time. */
+async function scrollThrough(page: Page, steps: number): Promise<void> {
+  await page.evaluate(async (count) => {
+    const columns = [...document.querySelectorAll("*"), document.documentElement].filter(
+      (element) => element.scrollHeight > element.clientHeight + 100,
+    );
+    const longest = columns.sort((a, b) => b.scrollHeight - a.scrollHeight)[0];
+    const length = longest?.scrollHeight ?? 0;
+    for (let step = 1; step <= count; step += 1) {
+      longest?.scrollTo({ top: (length * step) / count });
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+  }, steps);
+}
+
+const rows: [string, string][] = [];
+function report(what: string, figure: string): void {
+  rows.push([what, figure]);
+  console.error(`${what}: ${figure}`);
+}
+const MB = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+const smooth = ({ longest_task_ms, longest_frame_ms }: Smoothness): string =>
+  `longest task ${longest_task_ms} ms, longest frame ${longest_frame_ms} ms`;
+
+async function liveView(page: Page, api: Api, url: string): Promise<void> {
+  await submit(api, LIVE, AGENTS, "work that goes on");
+  const leases = await leaseAll(api, AGENTS);
+  const loadedFrom = performance.now();
+  await page.goto(`${url}/#/live`);
+  await page.getByText(`${LIVE} delegations`).first().waitFor();
+  report(`open Live with ${LIVE} delegations`, `${Math.round(performance.now() - loadedFrom)} ms`);
+  await sleep(3_000);
+  await smoothness(page);
+  const heapBefore = await heapOf(page);
+
+  const bubbles: number[] = [];
+  const started = performance.now();
+  let sent = 0;
+  const calls = new Set<Promise<unknown>>();
+  while (performance.now() - started < SECONDS * 1_000) {
+    const due = Math.floor(((performance.now() - started) / 1_000) * PER_SECOND);
+    for (; sent < due; sent += 1) {
+      const progress = { done: sent % 100, total: 100, current_step: `step ${sent}` };
+      const call = api.heartbeat(leases[sent % leases.length] ?? "", { progress });
+      calls.add(call);
+      void call.finally(() => calls.delete(call));
+    }
+    const round = Math.floor(((performance.now() - started) / (SECONDS * 1_000)) * BUBBLES);
+    if (bubbles.length < round) bubbles.push(await bubble(page, api, bubbles.length));
+    await sleep(20);
+  }
+  await Promise.all(calls);
+  const what = `Live, ${LIVE} delegations, ${(sent / SECONDS).toFixed(0)} events/s for ${SECONDS} s`;
+  report(what, smooth(await smoothness(page)));
+  report("its JavaScript heap before and after", `${MB(heapBefore)}, ${MB(await heapOf(page))}`);
+  report("a new delegation appears after, at most", `${Math.round(Math.max(...bubbles))} ms`);
+}
+
+/** From the request until the row is drawn; the row is ended again. */
+async function bubble(page: Page, api: Api, n: number): Promise<number> {
+  const task = `appears ${n}`;
+  const from = performance.now();
+  const { body } = await api.delegate(nameOf(0), { task });
+  await page.waitForFunction(
+    (text) => [...document.querySelectorAll("li, a, button")].some((one) => one.textContent?.includes(text)),
+    task,
+    { timeout: NEVER_MS },
+  );
+  const took = performance.now() - from;
+  await api.cancel(String(body.id));
+  return took;
+}
+
+async function cancelAll(api: Api, target: string): Promise<void> {
+  for (let before: unknown; before !== null; ) {
+    const request = { target, limit: 1000, ...(before === undefined ? {} : { before }) };
+    const { status, body } = await api.call("POST", "/v1/delegations/cancel", request);
+    if (status !== 200) throw new Error(`cancel: ${status} ${JSON.stringify(body)}`);
+    before = body.next_before;
+  }
+}
+
+async function findView(page: Page, api: Api, url: string): Promise<void> {
+  await submit(api, FINISHED, AGENTS, "work that is over");
+  for (let n = 0; n < AGENTS; n += 1) await cancelAll(api, nameOf(n));
+  const from = performance.now();
+  await page.goto(`${url}/#/find?state=canceled`);
+  const older = page.getByRole("button", { name: /Older ones|Reading/ });
+  await older.waitFor();
+  report("open Find", `${Math.round(performance.now() - from)} ms`);
+  await smoothness(page);
+  const pagesFrom = performance.now();
+  // The button may be gone by the time of the click.
+  while ((await older.count()) > 0) await older.click({ timeout: 1_000 }).catch(() => undefined);
+  report(
+    `read all ${FINISHED} page by page`,
+    `${Math.round(performance.now() - pagesFrom)} ms, ${smooth(await smoothness(page))}`,
+  );
+  await scrollThrough(page, 300);
+  report(`scroll through ${FINISHED} rows in 300 frames`, smooth(await smoothness(page)));
+}
+
+async function timeline(page: Page, api: Api, url: string): Promise<void> {
+  const [id = ""] = await submit(api, 1, 1, "work with a long history");
+  const [lease = ""] = await leaseAll(api, 1);
+  // At most 100 events a second are taken.
+  for (let n = 0; n < EVENTS; n += 1) {
+    const { body } = await api.heartbeat(lease, { progress: { done: n } });
+    if (body.code === "rate_limited") {
+      n -= 1;
+      await sleep(100);
+    }
+  }
+  const from = performance.now();
+  await page.goto(`${url}/#/live?tab=timeline&open=${id}`);
+  await page.locator(".event").first().waitFor({ timeout: NEVER_MS });
+  const count = await page.locator("li[aria-setsize]").last().getAttribute("aria-setsize");
+  report(
+    `open a timeline with ${count} events`,
+    `${Math.round(performance.now() - from)} ms, ${smooth(await smoothness(page))}`,
+  );
+  await scrollThrough(page, 300);
+  report("scroll through it in 300 frames", smooth(await smoothness(page)));
+}
+
+await withBroker(async (url, token) => {
+  const api = client(url, token);
+  for (let n = 0; n < AGENTS; n += 1) {
+    await api.agent(nameOf(n), { limits: { max_waiting: 100_000 } });
+  }
+  const browser = await chromium.launch({ executablePath: CHROMIUM ?? "", chromiumSandbox: false });
+  for (const part of [liveView, timeline, findView]) {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+    await signIn(context, token);
+    // tsx wraps functions with a helper that a page does not have.
+    await context.addInitScript("globalThis.__name = (one) => one;");
+    await context.addInitScript(watchPage);
+    const page = await context.newPage();
+    page.setDefaultTimeout(NEVER_MS);
+    await part(page, api, url);
+    await context.close();
+  }
+  await browser.close();
+});
+console.log("| what | figure |\n| --- | --- |");
+for (const [what, figure] of rows) console.log(`| ${what} | ${figure} |`);
