@@ -37,6 +37,9 @@ const keyOf = (source: Source): string =>
       ? `p ${source.principal}`
       : "all";
 
+/** The text in memory of its own. The lines of an event are parts of its text, and V8 keeps a text for its parts. */
+const copyOf = (text: string): string => Buffer.from(text).toString();
+
 export class Feed {
   readonly #redis: Redis;
   readonly #shards: Shards;
@@ -184,7 +187,7 @@ export class Feed {
   }
 
   #remember({ delegation_id, id }: Entry): void {
-    this.#newest.set(delegation_id, id);
+    this.#newest.set(copyOf(delegation_id), id);
     if (this.#newest.size < REMEMBERED) return;
     this.#newestBefore = this.#newest;
     this.#newest = new Map();

@@ -22,7 +22,8 @@ test("a gateway retains nothing of delivered events", async () => {
   const round = async () => {
     const expected = seen + EVENTS;
     for (let n = 0; n < EVENTS; n += 1) {
-      await redis.xadd("{errand:0}:events", "MAXLEN", EVENTS, "*", ...entryFields({ more }));
+      const delegation_id = `dlg_0_${String(expected + n).padStart(26, "0")}`;
+      await redis.xadd("{errand:0}:events", "MAXLEN", EVENTS, "*", ...entryFields({ delegation_id, more }));
     }
     await until(() => seen === expected);
     collectGarbage();
