@@ -53,6 +53,20 @@ async function valuesOnly(code) {
   return `export const LIMITS = ${JSON.stringify(Object.fromEntries(values))};`;
 }
 
+/** Styles that a script imports: their text, minified. */
+const stylesAsText = {
+  name: "styles as text",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /\.css$/ }, ({ path, resolveDir, kind }) =>
+      kind === "import-statement" ? { path: join(resolveDir, path), namespace: "css-text" } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "css-text" }, async ({ path }) => {
+      const { code } = await transform(readFileSync(path, "utf8"), { loader: "css", minify: true });
+      return { contents: `export const styles = ${JSON.stringify(code)};`, watchFiles: [path] };
+    });
+  },
+};
+
 /** Each schema becomes a call without side effects, so that esbuild drops those that the page does not use. */
 function droppable(code) {
   const schemas = /^((?:export )?const \w+Schema = )([\s\S]*?);\n(?=\S|$)/gm;
@@ -78,7 +92,7 @@ const OPTIONS = {
   jsx: "automatic",
   jsxImportSource: "preact",
   minify: true,
-  plugins: [lean],
+  plugins: [lean, stylesAsText],
   write: false,
   metafile: true,
   logLevel: "warning",
@@ -101,7 +115,7 @@ export async function watchConsole() {
     name: "rewrite",
     setup: ({ onEnd }) => onEnd((result) => void (result.errors.length === 0 && write(result))),
   };
-  const watching = await context({ ...OPTIONS, plugins: [lean, rewrite], minify: false });
+  const watching = await context({ ...OPTIONS, plugins: [lean, stylesAsText, rewrite], minify: false });
   await watching.rebuild();
   await watching.watch();
 }

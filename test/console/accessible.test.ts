@@ -41,6 +41,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       agents: "#/agents",
       agent: "#/agents?name=coder",
       tokens: "#/agents?part=tokens",
+      charts: "#/charts",
       delegate: "#/delegate",
       conversation: `#/live?open=${ids.asking}`,
       timeline: `#/live?open=${ids.working}&tab=timeline`,

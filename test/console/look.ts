@@ -54,6 +54,7 @@ const VIEWS = {
   needs: "#/needs",
   find: "#/find",
   agents: "#/agents",
+  charts: "#/charts",
   delegate: "#/delegate",
 };
 await shoot("empty", VIEWS);

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, freshDb, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, SKIP } from "../support/browser.ts";
+import { openTab, SKIP, showView } from "../support/browser.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
@@ -257,6 +257,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect((await api.get(asking)).body.history.at(-1).parts).toEqual([
       { data: { branch: "main", depth: 5, fast: true } },
     ]);
+
+    await showView(page, "#/charts?agent=coder");
+    await page.getByRole("img", { name: "Sent: 2" }).waitFor();
+    await page.locator(".failures").getByRole("link", { name: "disk_full" }).click();
+    await page.locator(".found", { hasText: "Fails" }).waitFor();
+    await showView(page, "#/live");
 
     await page.keyboard.press("/");
     await page.getByLabel("Text of the task").fill("fail");

@@ -9,6 +9,7 @@ const ENTRIES: readonly (readonly [View, string])[] = [
   ["live", "Live"],
   ["find", "Find"],
   ["agents", "Agents"],
+  ["charts", "Charts"],
 ];
 
 export function Header({ view }: { readonly view: View }) {

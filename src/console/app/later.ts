@@ -1,4 +1,10 @@
 /** The parts that the first view does not need, in one file that is loaded right after it. */
+import { styles as delegation } from "../styles/delegation.css";
+import { styles as lists } from "../styles/lists.css";
+import { adopt } from "./adopt.ts";
+
+adopt(delegation, lists);
+
 export { Agents } from "../agents/agents.tsx";
 export { Delegate } from "../delegate/delegate.tsx";
 export { DelegationPane } from "../delegation/delegation.tsx";

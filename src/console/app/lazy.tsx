@@ -7,8 +7,12 @@ import { Problem } from "../ui/problem.tsx";
 export const loadLater = () => import("./later.ts");
 type Later = Awaited<ReturnType<typeof loadLater>>;
 
-export function lazy<Props extends object>(
-  choose: (later: Later) => ComponentType<Props>,
+export const lazy = <Props extends object>(choose: (later: Later) => ComponentType<Props>) =>
+  lazyFrom(loadLater, choose);
+
+export function lazyFrom<Module, Props extends object>(
+  load: () => Promise<Module>,
+  choose: (module: Module) => ComponentType<Props>,
 ): ComponentType<Props> {
   let loaded: ComponentType<Props> | undefined;
   return function Lazy(props: Props) {
@@ -16,9 +20,9 @@ export function lazy<Props extends object>(
     const error = useSignal<unknown>(null);
     useEffect(() => {
       if (loaded) return;
-      loadLater().then(
-        (later) => {
-          loaded = choose(later);
+      load().then(
+        (module) => {
+          loaded = choose(module);
           round.value += 1;
         },
         () => {

@@ -16,6 +16,7 @@ export function PhoneBar({ view }: { readonly view: View }) {
       {entry("live", "Live")}
       {entry("find", "Find")}
       {entry("agents", "Agents")}
+      {entry("charts", "Charts")}
     </nav>
   );
 }

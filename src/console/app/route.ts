@@ -5,7 +5,7 @@
 import { computed, signal } from "@preact/signals";
 import { delegationIdSchema } from "../../schema/values.ts";
 
-export const VIEWS = ["needs", "live", "find", "agents", "delegate"] as const;
+export const VIEWS = ["needs", "live", "find", "agents", "charts", "delegate"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {

@@ -8,7 +8,7 @@ import { mine } from "../needs/mine.ts";
 import { Needs } from "../needs/needs.tsx";
 import { Header } from "./header.tsx";
 import { helpIsOpen, moveFocus, useKey } from "./keys.ts";
-import { lazy, loadLater } from "./lazy.tsx";
+import { lazy, lazyFrom, loadLater } from "./lazy.tsx";
 import { PhoneBar } from "./phone-bar.tsx";
 import { Reconnecting } from "./reconnecting.tsx";
 import { go, href, hrefWith, opened, route, type View } from "./route.ts";
@@ -17,6 +17,10 @@ const Help = lazy((later) => later.Help);
 const Find = lazy((later) => later.Find);
 const Agents = lazy((later) => later.Agents);
 const Delegate = lazy((later) => later.Delegate);
+const Charts = lazyFrom(
+  () => import("../charts/charts.tsx"),
+  ({ Charts: loaded }) => loaded,
+);
 const DelegationPane = lazy((later) => later.DelegationPane);
 
 const PAGES: Readonly<Record<View, ComponentType>> = {
@@ -24,6 +28,7 @@ const PAGES: Readonly<Record<View, ComponentType>> = {
   live: Live,
   find: Find,
   agents: Agents,
+  charts: Charts,
   delegate: Delegate,
 };
 

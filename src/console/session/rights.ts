@@ -6,6 +6,8 @@ const principal = computed(() => session.value?.principal ?? "");
 const kind = computed(() => principal.value.split(":", 1)[0] ?? "");
 
 export const isOperator = computed(() => kind.value === "operator");
+/** Everything, and not only what concerns the principal. */
+export const seesAll = computed(() => ["operator", "approver", "viewer"].includes(kind.value));
 export const mayDelegate = computed(() => ["agent", "caller", "operator"].includes(kind.value));
 
 interface Owned {

@@ -1,0 +1,156 @@
+/**
+ * One chart, drawn as SVG: stacked bars or lines over the buckets of a period. Its text is HTML, because a drawing that
+ * fits any width would distort it.
+ */
+import { duration } from "../ui/words.ts";
+
+export interface Series {
+  readonly name: string;
+  /** Its colour and pattern: a class of charts.css. */
+  readonly look: "one" | "two" | "good" | "bad" | "quiet";
+  /** One value for each bucket; null: nothing was measured. */
+  readonly values: readonly (number | null)[];
+}
+
+interface Props {
+  readonly title: string;
+  readonly note: string;
+  readonly kind: "bars" | "lines";
+  /** The instants at which the buckets begin. */
+  readonly times: readonly string[];
+  readonly series: readonly Series[];
+  /** A value with its unit. */
+  readonly show?: (value: number) => string;
+  /** Round values at which the scale may end; otherwise 1, 2, 5, 10, 20 … */
+  readonly tops?: readonly number[];
+  /** What all buckets come to, for the head and for those who do not see the drawing. */
+  readonly sum: string;
+}
+
+const WIDTH = 600;
+const HEIGHT = 120;
+
+export function Chart({ title, note, kind, times, series, show = plain, tops = [], sum }: Props) {
+  const columns = times.map((_, index) => series.map(({ values }) => values[index] ?? null));
+  const height = (column: readonly (number | null)[]) =>
+    kind === "bars"
+      ? column.reduce<number>((all, value) => all + (value ?? 0), 0)
+      : Math.max(0, ...column.map(Number));
+  const most = Math.max(0, ...columns.map(height));
+  const top = tops.find((value) => value >= most) ?? niceTop(most);
+  const step = WIDTH / Math.max(1, times.length);
+  const y = (value: number) => HEIGHT - (value / top) * HEIGHT;
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h2>{title}</h2>
+        <b>{sum}</b>
+        <small>{note}</small>
+      </figcaption>
+      {series.length > 1 && (
+        <ul class="legend">
+          {series.map(({ name, look }) => (
+            <li key={name}>
+              <span class={`swatch ${look}`} aria-hidden="true" /> {name}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="plot">
+        <span class="chart-top" aria-hidden="true">
+          {show(top)}
+        </span>
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${title}: ${sum}`}
+        >
+          <path class="grid" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
+          {kind === "bars"
+            ? columns.map((column, index) => <Bar key={index} {...{ column, series, y, index, step }} />)
+            : series.map((one) => <Line key={one.name} {...{ one, y, step }} />)}
+          {columns.map((column, index) => (
+            <rect key={index} class="hit" x={index * step} y={0} width={step} height={HEIGHT}>
+              <title>{titleOf(times[index] ?? "", column, series, show)}</title>
+            </rect>
+          ))}
+        </svg>
+      </div>
+      <p class="chart-times" aria-hidden="true">
+        <span>{ago(times[0])}</span>
+        <span>now</span>
+      </p>
+    </figure>
+  );
+}
+
+interface BarProps {
+  readonly column: readonly (number | null)[];
+  readonly series: readonly Series[];
+  readonly y: (value: number) => number;
+  readonly index: number;
+  readonly step: number;
+}
+
+function Bar({ column, series, y, index, step }: BarProps) {
+  let below = 0;
+  return series.map(({ name, look }, at) => {
+    const value = column[at] ?? 0;
+    if (value === 0) return null;
+    const from = below;
+    below += value;
+    return (
+      <rect
+        key={name}
+        class={`bar ${look}`}
+        x={index * step + step * 0.1}
+        y={y(below)}
+        width={step * 0.8}
+        height={y(from) - y(below)}
+      />
+    );
+  });
+}
+
+/** A line is broken where nothing was measured; a single value is drawn as a short dash. */
+function Line({ one, y, step }: { readonly one: Series } & Pick<BarProps, "y" | "step">) {
+  let path = "";
+  let isOpen = false;
+  for (const [index, value] of one.values.entries()) {
+    if (value === null) {
+      isOpen = false;
+      continue;
+    }
+    const at = `${(index * step).toFixed(1)} ${y(value).toFixed(1)}`;
+    path += `${isOpen ? "L" : "M"}${at}h${step.toFixed(1)}`;
+    isOpen = true;
+  }
+  return <path class={`line ${one.look}`} d={path} />;
+}
+
+/** The next of 1, 2, 5, 10, 20 … */
+function niceTop(most: number): number {
+  if (most <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return ([1, 2, 5, 10].find((factor) => factor * power >= most) ?? 10) * power;
+}
+
+const plain = (value: number): string => value.toLocaleString("en");
+
+function titleOf(
+  at: string,
+  column: readonly (number | null)[],
+  series: readonly Series[],
+  show: (value: number) => string,
+): string {
+  const values = series.flatMap(({ name }, index) => {
+    const value = column[index] ?? null;
+    return value === null ? [] : [`${name} ${show(value)}`];
+  });
+  const time = new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return `${time}: ${values.join(", ") || "nothing"}`;
+}
+
+const ago = (at: string | undefined): string =>
+  at === undefined ? "" : `${duration(Date.now() - Date.parse(at))} ago`;

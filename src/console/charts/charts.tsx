@@ -1,0 +1,171 @@
+/** The figures of the last hour or day, of everything that the reader may see or of one agent. */
+import { useEffect } from "preact/hooks";
+import type { Stats, StatsBucket } from "../../schema/stats.ts";
+import { agentNameSchema } from "../../schema/values.ts";
+import { adopt } from "../app/adopt.ts";
+import { go, hrefWith, route } from "../app/route.ts";
+import { agents } from "../data/agents.ts";
+import { seesAll } from "../session/rights.ts";
+import { Problem } from "../ui/problem.tsx";
+import { useLoaded } from "../ui/use-loaded.ts";
+import { Chart } from "./chart.tsx";
+import { styles } from "./charts.css";
+import { Failures } from "./failures.tsx";
+
+adopt(styles);
+
+const RELOAD_MS = 10_000;
+
+export function Charts() {
+  const { params } = route.value;
+  const period = params.get("period") === "day" ? "day" : "hour";
+  const target = agentNameSchema.safeParse(params.get("agent")).data;
+  const { value, error, reload } = useLoaded(`${period} ${target ?? ""}`, ({ admin }, signal) =>
+    admin.stats({ period, target }, { signal }),
+  );
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) reload();
+    }, RELOAD_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <section aria-labelledby="charts-title">
+      <div class="charts-head">
+        <h1 id="charts-title">Charts</h1>
+        <nav class="tabs" aria-label="Period">
+          <a href={hrefWith({ period: undefined })} aria-current={period === "hour" ? "page" : undefined}>
+            Last hour
+          </a>
+          <a href={hrefWith({ period: "day" })} aria-current={period === "day" ? "page" : undefined}>
+            Last day
+          </a>
+        </nav>
+        {seesAll.value && <AgentChoice target={target} />}
+      </div>
+      {!seesAll.value && value !== null && (
+        <p class="dim">{value.target === null ? "What you delegated." : `The work of ${value.target}.`}</p>
+      )}
+      <Problem error={error} />
+      {value === null ? (
+        error === null && <p class="loading">Reading the figures …</p>
+      ) : (
+        <Grid stats={value} />
+      )}
+    </section>
+  );
+}
+
+function AgentChoice({ target }: { readonly target: string | undefined }) {
+  const names = (agents.value ?? []).map(({ name }) => name);
+  if (target !== undefined && !names.includes(target)) names.unshift(target);
+  return (
+    <select
+      aria-label="Agent"
+      value={target ?? ""}
+      onChange={({ currentTarget }) => go(hrefWith({ agent: currentTarget.value || undefined }))}
+    >
+      <option value="">all agents</option>
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Grid({ stats }: { readonly stats: Stats }) {
+  const { buckets, totals, period } = stats;
+  const times = buckets.map(({ at }) => at);
+  const every = period === "hour" ? "by the minute" : "by the quarter of an hour";
+  const values = (pick: (bucket: StatsBucket) => number | null) => buckets.map(pick);
+  const most = (pick: (bucket: StatsBucket) => number | null) =>
+    Math.max(0, ...values(pick).map((value) => value ?? 0));
+  const ended = totals.completed + totals.failed + totals.rejected + totals.canceled;
+  const durations = (name: "time_to_lease" | "time_to_answer") =>
+    ({
+      kind: "lines",
+      times,
+      show: seconds,
+      tops: TIMES,
+      series: [
+        { name: "median", look: "one", values: values((bucket) => bucket[name]?.median_seconds ?? null) },
+        { name: "95 % within", look: "two", values: values((bucket) => bucket[name]?.p95_seconds ?? null) },
+      ],
+      sum: totals[name] === null ? "none" : `median ${seconds(totals[name].median_seconds)}`,
+    }) as const;
+  return (
+    <div class="charts">
+      <Chart
+        title="Sent"
+        note={`delegations accepted, ${every}`}
+        kind="bars"
+        times={times}
+        series={[{ name: "sent", look: "one", values: values(({ sent }) => sent) }]}
+        sum={number(totals.sent)}
+      />
+      <Chart
+        title="Ended"
+        note={every}
+        kind="bars"
+        times={times}
+        series={[
+          { name: "completed", look: "good", values: values(({ completed }) => completed) },
+          {
+            name: "failed or rejected",
+            look: "bad",
+            values: values((bucket) => bucket.failed + bucket.rejected),
+          },
+          { name: "canceled", look: "quiet", values: values(({ canceled }) => canceled) },
+        ]}
+        sum={number(ended)}
+      />
+      {stats.delegator === null && (
+        <>
+          <Chart
+            title="Queue"
+            note="the most at a time"
+            kind="lines"
+            times={times}
+            series={[
+              { name: "waiting", look: "two", values: values(({ waiting }) => waiting) },
+              { name: "working", look: "one", values: values(({ working }) => working) },
+            ]}
+            sum={`at most ${number(most(({ waiting }) => waiting))} waiting`}
+          />
+          <Chart
+            title="Age of the oldest"
+            note="how long the oldest delegation had waited"
+            kind="bars"
+            times={times}
+            show={seconds}
+            tops={TIMES}
+            series={[{ name: "age", look: "two", values: values((bucket) => bucket.oldest_seconds) }]}
+            sum={`at most ${seconds(most((bucket) => bucket.oldest_seconds))}`}
+          />
+        </>
+      )}
+      <Chart title="Time to lease" note="from a ready ticket to a worker" {...durations("time_to_lease")} />
+      <Chart
+        title="Time to answer"
+        note="from the delegation to its completion"
+        {...durations("time_to_answer")}
+      />
+      <Failures failures={totals.failures} />
+    </div>
+  );
+}
+
+/** Round times, s. */
+const TIMES = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400];
+
+const number = (value: number): string => value.toLocaleString("en");
+
+/** `40 ms`, `1.2 s`, `3 min`. */
+function seconds(value: number): string {
+  if (value === 0) return "0 s";
+  if (value < 1) return `${Math.round(value * 1000)} ms`;
+  if (value < 60) return `${Math.round(value * 10) / 10} s`;
+  return value < 3600 ? `${Math.round(value / 6) / 10} min` : `${Math.round(value / 360) / 10} h`;
+}
