@@ -238,9 +238,9 @@ fields.
 
 ## At rest
 
-What Redis stores. One delegation at all its limits takes at most about 35 MiB: its follow-ups and questions are stored
-in its history and in the events of four streams, its artifacts once. A delegation and everything that belongs to it is
-deleted when the retention time after its end is over.
+What Redis stores. One delegation at all its limits takes at most about 20 MiB: its follow-ups and questions are stored
+in its history, in its events and for a while in the live feed, its artifacts once. A delegation and everything that
+belongs to it is deleted when the retention time after its end is over.
 
 ${rows((name) => AT_REST.includes(name))}
 

@@ -26,6 +26,7 @@ const edgesSchema = z.tuple([z.string(), z.string(), z.string(), z.number()]);
 const pageSchema = z.tuple([
   z.enum(["gap", "more", "end"]),
   z.array(z.tuple([z.string(), z.array(z.string())])),
+  z.string(),
 ]);
 
 export interface Edges {
@@ -57,6 +58,8 @@ export interface Page {
    */
   readonly kind: "end" | "more" | "gap";
   readonly entries: readonly (readonly [id: string, flat: readonly string[]])[];
+  /** Where the page ends. Entries of a feed whose delegations were deleted are left out, so it may be empty. */
+  readonly position: string;
 }
 
 /** The next entries after the position, without those before `oldest`. `stream` may be a delegation's events, a list. */
@@ -68,8 +71,8 @@ export async function readPage(
   entries = READ_ENTRIES,
 ): Promise<Page> {
   const answer = await pageScript.run(redis, [stream], [position, oldest, entries, READ_BYTES]);
-  const [kind, found] = pageSchema.parse(answer);
-  return { kind, entries: found };
+  const [kind, found, last] = pageSchema.parse(answer);
+  return { kind, entries: found, position: last };
 }
 
 /** The event of a delegation with this id; its fields as {@link readPage} returns them. */

@@ -154,6 +154,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
         for (const batch of inBatches(entries)) {
           for (const entry of await Promise.all(batch.map(load))) yield advance(entry);
         }
+        positions[at] = page.position;
         more = page.kind === "more";
       }
     }

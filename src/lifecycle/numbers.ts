@@ -24,15 +24,15 @@ export const NUMBERS = {
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
   /** Bytes of a delegation without bodies, with its first `kept_events` events; see docs/operations.md, Sizing. */
-  kept_bytes: 10_240,
+  kept_bytes: 6_144,
   kept_events: 4,
   /** Bytes of each further event besides its text. */
-  kept_event_bytes: 1_024,
+  kept_event_bytes: 512,
   /** Bytes of an idempotency key that outlives its delegation, and how long after the submit it is kept, at least. */
   key_bytes: 320,
   idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,
-  /** Copies of an event's text: in its delegation's own events and two feeds; a message is in the history as well. */
-  event_copies: 4,
+  /** Copies of a message: in the history and in the delegation's own events; of another event's text fewer. */
+  event_copies: 2,
   /** A feed is kept for the retention time of its newest event, and up to this much longer. */
   feed_extra_ms: 60_000,
   /** Events that the shard's own stream keeps for live subscribers. */

@@ -93,7 +93,10 @@ export interface ShardKeys {
    * by then (events/missed.lua).
    */
   readonly erased: string;
-  /** STREAM: the events of one principal, trimmed by age. */
+  /**
+   * STREAM: the events of one principal, trimmed by age. An entry has the id of the event and, as `r`, its delegation and
+   * number; in older data the event itself, as `e`.
+   */
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
   readonly list: (index: string) => string;

@@ -87,6 +87,8 @@ describe.each(Object.entries(write))("%s", (kind, add) => {
     await until(() => open.events.length === 5);
     const { events } = (await alice.events(id)).body;
     expect(open.events.map(({ data }) => data)).toEqual(events);
+    const feed = await alice.call("GET", "/v1/events?after=0", undefined, { accept: "application/json" });
+    expect(feed.body.events).toEqual(events);
     expect(events.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3, 4, 5]);
     for (const [at, event] of events.slice(0, -1).entries()) {
       expect((await alice.events(id, `?after=${event.id}`)).body.events).toEqual(events.slice(at + 1));

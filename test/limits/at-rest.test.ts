@@ -44,7 +44,7 @@ test("bodies: artifacts are stored once, follow-ups in the history and in the ev
   const messages = await grown(async () => {
     while ((await api.message(second.id, large)).status === 202);
   });
-  expect(messages).toBeLessThan(7 * LIMITS.delegation_bytes.value);
+  expect(messages).toBeLessThan(5 * LIMITS.delegation_bytes.value);
 
   // A reader of all of it gets it page by page.
   const before = process.memoryUsage().rss;
@@ -80,10 +80,10 @@ test("events: their number and their bytes", async () => {
   const many = await working();
   const small = await grown(() => report(many.id, "x"));
   expect(await ownEvents(redis, many.id)).toHaveLength(LIMITS.delegation_events.value);
-  expect(small).toBeLessThan(16 * MIB);
+  expect(small).toBeLessThan(8 * MIB);
   const few = await working();
   const large = await grown(() => report(few.id, "x".repeat(4_000)));
-  expect(large).toBeLessThan(6 * LIMITS.event_bytes.value);
+  expect(large).toBeLessThan(4 * LIMITS.event_bytes.value);
 });
 
 test("children", async () => {

@@ -1,5 +1,5 @@
--- Events: one text each (fields.ts), under one id, in the shard's stream, the feeds of the delegation's two principals and
--- its own list.
+-- Events: one text each (fields.ts), under one id, in the shard's stream and the delegation's own list. The feeds of its
+-- two principals refer to it.
 
 -- Appends an event to the shard's stream, which gives it its id.
 function publish(text)
@@ -7,21 +7,23 @@ function publish(text)
 end
 
 -- Copies a published event. `at` is the time of its move; without `at`, it is published late.
-function copy(text, id, at)
+function copy(text, id, seq, at)
   -- A submit sets the expiry `feed_extra_ms` later than it needs, so events within that time need not renew it.
   local renew = cmd.move == 'submit' or not at or at - record.created_at >= LIMITS.feed_extra_ms
-  copy_to_feed(record.delegator, text, id, renew)
-  if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, text, id, renew) end
+  -- A feed refers to the event, which has the same id, by its delegation and number.
+  local ref = cmd.id .. ' ' .. seq
+  copy_to_feed(record.delegator, ref, id, renew)
+  if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, ref, id, renew) end
   -- The list is last: a stream refuses an id that does not grow, so the list gets no event twice and its ids grow. It is
   -- smaller than a stream, for which Redis allocates 4 kB at once. Older versions stored a stream, which continues.
   local added = redis.pcall('RPUSH', key .. ':events', id, text)
   if type(added) == 'table' then redis.call('XADD', key .. ':events', id, 'e', text) end
 end
 
-function copy_to_feed(principal, text, id, renew)
+function copy_to_feed(principal, ref, id, renew)
   local feed = base .. ':feed:' .. principal
-  if not renew and redis.call('XADD', feed, 'NOMKSTREAM', id, 'e', text) then return end
-  redis.call('XADD', feed, 'MINID', '~', digits(math.max(0, time_ms - cmd.retention_ms)), id, 'e', text)
+  if not renew and redis.call('XADD', feed, 'NOMKSTREAM', id, 'r', ref) then return end
+  redis.call('XADD', feed, 'MINID', '~', digits(math.max(0, time_ms - cmd.retention_ms)), id, 'r', ref)
   redis.call('PEXPIRE', feed, digits(cmd.retention_ms + LIMITS.feed_extra_ms))
 end
 
@@ -58,7 +60,7 @@ end
 -- Copies the event after the record is written: an error leaves a move whose event is pending, never an event without
 -- its move.
 function copy_event()
-  if not (event_id and pcall(copy, event, event_id, now)) then
+  if not (event_id and pcall(copy, event, event_id, record.version, now)) then
     event_id = nil
     redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
     redis.call('HSET', key, 'unpublished', 1)

@@ -86,9 +86,9 @@ async function* eventsBefore(broker: Broker, { id, shard, delegation_id }: Entry
     const page = await readPage(broker.bulk, stream, position, "0-0");
     for (const [event_id, flat] of page.entries) {
       if (compareIds(event_id, id) >= 0) return;
-      position = event_id;
       yield withoutBodies(toEntry(shard, event_id, flat));
     }
+    position = page.position;
     if (page.kind !== "more") return;
   }
 }

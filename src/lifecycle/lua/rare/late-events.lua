@@ -3,10 +3,10 @@ function publish_late()
   local late = key .. ':unpublished'
   for _, one in ipairs(redis.call('LRANGE', late, 0, -1)) do
     local for_callback, text = string.sub(one, 1, 1) == '1', string.sub(one, 2)
-    local id = publish(text)
-    copy(text, id)
+    local id, seq = publish(text), string.match(text, '^[^\n]*\n[^\n]*\n(%d+)')
+    copy(text, id, seq)
     redis.call('HSET', key, 'event_id', id)
-    if for_callback then redis.call('HSET', key, 'notify:' .. string.match(text, '^[^\n]*\n[^\n]*\n(%d+)'), id) end
+    if for_callback then redis.call('HSET', key, 'notify:' .. seq, id) end
     redis.call('LPOP', late)
   end
   redis.call('HDEL', key, 'unpublished')
