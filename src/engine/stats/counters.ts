@@ -44,7 +44,8 @@ interface Entry {
   readonly at: number;
   readonly add: Record<string, number>;
   readonly max: Record<string, number>;
-  readonly codes: Record<string, number>;
+  /** A map, because agents choose the codes: `constructor` is a member of every object. */
+  readonly codes: Map<string, number>;
 }
 
 /** An end whose outcome names neither the delegator nor the error. */
@@ -179,7 +180,9 @@ export class Counters {
         keptMs(DAY),
         MAX_CODES,
         SIZES.map(keptMs).join(","),
-        ...entries.map(({ subject, add, max, codes }) => JSON.stringify({ subject, add, max, codes })),
+        ...entries.map(({ subject, add, max, codes }) =>
+          JSON.stringify({ subject, add, max, codes: Object.fromEntries(codes) }),
+        ),
       ],
     );
   }
@@ -206,7 +209,7 @@ export class Counters {
     const code = storedCode(codeOf(error));
     for (const subject of ["all", `target:${target}`, `delegator:${delegator}`] as const) {
       const { codes } = this.#entry(subject, at) ?? {};
-      if (codes) codes[code] = (codes[code] ?? 0) + 1;
+      codes?.set(code, (codes.get(code) ?? 0) + 1);
     }
   }
 
@@ -230,7 +233,7 @@ export class Counters {
     const name = `${slotOf(at, HOUR)} ${subject}`;
     let entry = this.#entries.get(name);
     if (!entry && (subject === "all" || this.#entries.size < MAX_ENTRIES)) {
-      entry = { subject, at, add: {}, max: {}, codes: {} };
+      entry = { subject, at, add: {}, max: {}, codes: new Map() };
       this.#entries.set(name, entry);
     }
     return entry;

@@ -137,3 +137,17 @@ test("codes beyond the limit are summed up", async () => {
     expect(await redis.call("OBJECT", "ENCODING", name)).toBe("listpack");
   }
 });
+
+test("a code that is a member of every object is counted like any other", async () => {
+  const { url, clock } = await startBroker();
+  clock.offset_ms = inOneBucket();
+  const api = client(url);
+  await api.agent("scout", { limits: { max_attempts: 1 } });
+  for (let n = 0; n < 2; n += 1) {
+    await api.delegate("scout");
+    const { lease_id } = (await api.lease("scout")).body.leases[0];
+    await api.reply(lease_id, fail("constructor"));
+  }
+  const { totals } = (await api.call("GET", "/v1/stats?period=day&target=scout")).body;
+  expect(totals).toMatchObject({ sent: 2, failed: 2, failures: [{ code: "constructor", count: 2 }] });
+});
