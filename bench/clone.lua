@@ -32,6 +32,13 @@ for n = tonumber(ARGV[2]), tonumber(ARGV[3]) do
     local name = named(key.name)
     local values = all(key.values)
     for i, text in ipairs(values) do values[i] = events[text] or text end
+    if #key.packed > 0 then
+      local record = {}
+      for _, one in ipairs(key.packed) do
+        record[one.name] = one.number or events[one.text] or one.named and named(one.text) or one.text
+      end
+      values[#values + 1], values[#values + 2] = 'packed', cmsgpack.pack(record)
+    end
     redis.call(key.type == 'hash' and 'HSET' or 'RPUSH', name, unpack(values))
     if key.ttl_ms > 0 then redis.call('PEXPIRE', name, key.ttl_ms) end
   end

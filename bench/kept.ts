@@ -18,10 +18,13 @@ interface Text {
   readonly named: boolean;
 }
 
+/** A packed field of a record: a text, or a number. */
+type Packed = { readonly name: string } & (Text | { readonly number: number });
+
 interface Recipe {
   readonly id: string;
   readonly context_id: string;
-  readonly keys: { name: string; type: "hash" | "list"; values: Text[]; ttl_ms: number }[];
+  readonly keys: { name: string; type: "hash" | "list"; values: Text[]; packed: Packed[]; ttl_ms: number }[];
   readonly zsets: { key: string; member: string; score: number }[];
   /** Added with one id to every stream that has it. */
   readonly events: { id: string; fields: Text[]; copies: { key: string }[] }[];
@@ -106,9 +109,16 @@ async function recipeOf(redis: Redis, id: string, context_id: string): Promise<R
         if (names(key) || names(member)) recipe.zsets.push({ key, member, score: Number(flat[i + 1]) });
       }
     } else if (names(key) && (type === "hash" || type === "list")) {
-      const values =
-        type === "hash" ? Object.entries(await redis.hgetall(key)).flat() : await redis.lrange(key, 0, -1);
-      recipe.keys.push({ name: key, type, values: texts(values), ttl_ms: await redis.pttl(key) });
+      const { packed, values } = type === "hash" ? await hash(redis, key) : await list(redis, key);
+      recipe.keys.push({
+        name: key,
+        type,
+        values: texts(values),
+        packed: packed.map(([name, value]) =>
+          typeof value === "number" ? { name, number: value } : { name, text: value, named: names(value) },
+        ),
+        ttl_ms: await redis.pttl(key),
+      });
     } else if (names(key) || (await mentions(redis, key, type, names))) {
       throw new Error(`${key} (${type}) names a delegation, and how to clone that is not known`);
     }
@@ -117,6 +127,32 @@ async function recipeOf(redis: Redis, id: string, context_id: string): Promise<R
   for (const { copies } of recipe.events) copies.sort((a, b) => Number(names(a.key)) - Number(names(b.key)));
   recipe.events.sort((a, b) => a.id.localeCompare(b.id, "en", { numeric: true }));
   return recipe;
+}
+
+const list = async (redis: Redis, key: string) => ({ packed: [], values: await redis.lrange(key, 0, -1) });
+
+const hashSchema = z.tuple([
+  z.array(z.tuple([z.string(), z.union([z.string(), z.number()])])),
+  z.array(z.string()),
+]);
+
+/** The fields of a hash, and those of its field `packed`; see src/lifecycle/fields.ts. */
+async function hash(redis: Redis, key: string) {
+  const answer = await redis.eval(
+    `local flat, packed, values = redis.call('HGETALL', KEYS[1]), {}, {}
+for i = 1, #flat, 2 do
+  if flat[i] == 'packed' then
+    for name, value in pairs(cmsgpack.unpack(flat[i + 1])) do packed[#packed + 1] = { name, value } end
+  else
+    values[#values + 1], values[#values + 2] = flat[i], flat[i + 1]
+  end
+end
+return { packed, values }`,
+    1,
+    key,
+  );
+  const [packed, values] = hashSchema.parse(answer);
+  return { packed, values };
 }
 
 async function mentions(

@@ -10,7 +10,7 @@ import { buildProgram, everyCommand, pathOf } from "../dist/cli/program.js";
 import { ROUTES } from "../dist/doors/http/app.js";
 import { TOOLS } from "../dist/doors/mcp/tools/tools.js";
 import { API_INFO, openapi } from "../dist/doors/openapi/document.js";
-import { EVENT_LINES, FIELDS, KEYED_FIELDS, MARKS } from "../dist/lifecycle/fields.js";
+import { EVENT_LINES, FIELDS, KEYED_FIELDS, MARKS, PACKED } from "../dist/lifecycle/fields.js";
 import { EVERY_MOVE, GUARDS, MOVES } from "../dist/lifecycle/states.js";
 import { CONDITIONS, TIMERS } from "../dist/lifecycle/timers.js";
 import { A2A_ERRORS } from "../dist/schema/a2a-errors.js";
@@ -58,10 +58,10 @@ function lifecycle() {
     does === null ? "–" : code(does) + (error ? ` (${code(error)})` : ""),
     doc,
   ]);
-  const fields = Object.entries(FIELDS).map(([name, { type, script, read, doc }]) => [
+  const fields = Object.entries(FIELDS).map(([name, { type, own, doc }]) => [
     code(name),
     type,
-    [script && "script", read && "gateways"].filter(Boolean).join(", ") || "by name",
+    own ? "own" : "packed",
     doc,
   ]);
   const head = ["move", "from", "to", "by", "lease", "also required", "event, status", "then", ""];
@@ -108,9 +108,11 @@ ${table(["when", "in", "if", "then", ""], timers)}
 
 ## The stored record
 
-The fields of its hash. An \`instant\` is milliseconds since 1970. Older data stays readable, so a name keeps its meaning.
+Its hash has the field ${code(PACKED)} with all fields that are not \`own\`: a map by name, packed by Lua's cmsgpack. In a
+record of an older version they are fields of the hash, as text; its next move packs them. An \`instant\` is milliseconds
+since 1970. Older data stays readable, so a name keeps its meaning.
 
-${table(["field", "type", "read by", "what"], fields)}
+${table(["field", "type", "kept", "what"], fields)}
 
 By an id:
 

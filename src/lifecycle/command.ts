@@ -2,6 +2,7 @@
 import type { ShardKeys } from "../redis/keys.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import { wellFormedJson } from "../schema/text.ts";
+import type { OwnField } from "./fields.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "./states.ts";
 
 /** Milliseconds added to Redis' clock; 0 in production, changed by tests. */
@@ -33,8 +34,8 @@ export interface Command {
   readonly shows?: "artifact" | "artifacts" | undefined;
   /** Bytes of the bodies among `fields`; those of messages and artifacts are counted separately. */
   readonly bytes?: number;
-  /** The record's fields to set, by name; a value is text, and JSON for a field of type `json`. */
-  readonly fields?: Readonly<Record<string, string | undefined>>;
+  /** The record's own fields to set, by name. */
+  readonly fields?: Readonly<Partial<Record<OwnField, string | undefined>>>;
   /** Return the record as it is after the move (or the refusal). */
   readonly read?: boolean;
 }
@@ -58,6 +59,7 @@ export interface CommonParams {
 }
 
 type Head = Record<string, unknown>;
+type Texts = Readonly<Record<string, string | undefined>>;
 
 /** The command of a taker: its delegation is that of the first ticket. */
 export const TAKE = { move: "lease", read: true } as const;
@@ -73,11 +75,12 @@ const JITTERED: ReadonlySet<string> = new Set([
 ]);
 
 /** JSON members, without braces. A member whose text is also a field's is left out: the script shows the field. */
-function members({ event, fields }: Pick<Command, "event" | "fields">): string {
+function members({ event, fields: own = {} }: Pick<Command, "event" | "fields">): string {
+  const fields: Texts = own;
   let text = "";
   for (const name in event) {
     const json = event[name];
-    if (json !== undefined && json !== fields?.[name]) text += `${text === "" ? "" : ","}"${name}":${json}`;
+    if (json !== undefined && json !== fields[name]) text += `${text === "" ? "" : ","}"${name}":${json}`;
   }
   return text;
 }
@@ -92,8 +95,9 @@ export function encode(command: Command, { base }: Pick<ShardKeys, "base">, comm
   }
   const args = ["", members(command), history?.join(",") ?? ""];
   const others: string[] = [];
-  for (const name in command.fields) {
-    const value = command.fields[name];
+  const fields: Texts = command.fields ?? {};
+  for (const name in fields) {
+    const value = fields[name];
     if (value !== undefined) (command.event?.[name] === value ? args : others).push(name, value);
   }
   head.in_event = (args.length - 3) / 2;

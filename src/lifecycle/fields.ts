@@ -5,31 +5,41 @@
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 
+/** As a script returns it; records of older versions have numbers as text. Empty: the field is absent. */
+export type Value = string | number;
+
 interface Field<T = unknown> {
   readonly type: "number" | "instant" | "text" | "json";
-  /** The script reads the field with the record. */
-  readonly script?: true;
-  /** Parses the stored text, which is empty when the field is absent. Without `read`, gateways do not read the field. */
-  readonly read?: (text: string) => T;
+  /**
+   * A field of the hash; see {@link PACKED}. JSON is, because it may be large: a move writes all packed fields again.
+   */
+  readonly own?: true;
+  /** Parses the stored value. Without `read`, gateways do not read the field. */
+  readonly read?: (value: Value) => T;
   readonly doc: string;
 }
 
+/**
+ * The field of the hash with all fields that are not `own`: a map by name, packed by Lua's cmsgpack. A field of the hash
+ * costs about 60 bytes besides its value, and as text a number costs more to read and write.
+ */
+export const PACKED = "packed";
+
 const number = <A extends number | null>(absent: A) => ({
   type: "number" as const,
-  read: (text: string): number | A => (text === "" ? absent : Number(text)),
+  read: (value: Value): number | A => (value === "" ? absent : Number(value)),
 });
 const instant = <A extends number | null>(absent: A) => ({ ...number(absent), type: "instant" as const });
 const text = <A extends string | null>(absent: A) => ({
   type: "text" as const,
-  read: (value: string): string | A => (value === "" ? absent : value),
+  read: (value: Value): string | A => (value === "" ? absent : String(value)),
 });
-const json = <A extends string | null>(absent: A) => ({ ...text(absent), type: "json" as const });
-/** Read by the script as well. */
-const script = { script: true as const };
+const own = { own: true as const };
+const json = <A extends string | null>(absent: A) => ({ ...text(absent), type: "json" as const, ...own });
 /** Read by the script alone. */
-const NUMBER = { type: "number" as const, ...script };
-const INSTANT = { type: "instant" as const, ...script };
-const TEXT = { type: "text" as const, ...script };
+const NUMBER = { type: "number" as const };
+const INSTANT = { type: "instant" as const };
+const TEXT = { type: "text" as const };
 
 const ancestorsSchema = z.array(z.tuple([z.string(), z.string()]));
 /** Id and target. */
@@ -40,53 +50,53 @@ export const FIELDS = {
   // Identity and content.
   state: {
     type: "text",
-    ...script,
-    read: (value: string) => stateSchema.parse(value),
+    read: (value: Value) => stateSchema.parse(value),
     doc: "its state; absent: the key holds a mark, not a record",
   },
-  version: { ...number(0), ...script, doc: "the number of its events" },
-  target: { ...text(""), ...script, doc: "the agent that it is for" },
-  delegator: { ...text(""), ...script, doc: "the principal that created it" },
-  context_id: { ...text(""), ...script, doc: "the context that it belongs to" },
-  parent_id: { ...text(null), ...script, doc: "the delegation under which it was created" },
+  version: { ...number(0), doc: "the number of its events" },
+  target: { ...text(""), doc: "the agent that it is for" },
+  delegator: { ...text(""), doc: "the principal that created it" },
+  context_id: { ...text(""), doc: "the context that it belongs to" },
+  parent_id: { ...text(null), doc: "the delegation under which it was created" },
   ancestors: {
     type: "json",
-    read: (value: string): readonly Ancestor[] => ancestorsSchema.parse(JSON.parse(value || "[]")),
+    ...own,
+    read: (value: Value): readonly Ancestor[] => ancestorsSchema.parse(JSON.parse(String(value || "[]"))),
     doc: "the delegations above it, the root first: id and target of each",
   },
   children: { ...NUMBER, doc: "1: delegations were created under it" },
-  priority: { ...number(5), ...script, doc: "0 to 9; higher goes first" },
+  priority: { ...number(5), doc: "0 to 9; higher goes first" },
   message: { ...json("null"), doc: "the message to the agent" },
   task_preview: { ...json('""'), doc: "the beginning of its text" },
   metadata: { ...json("{}"), doc: "the delegator's own members" },
   traceparent: { ...text(null), doc: "the W3C trace context of the submit" },
   idempotency: { type: "text", doc: "the name of its idempotency key" },
   redrive_of: { ...text(null), doc: "the failed delegation that it repeats" },
-  redriven_as: { ...text(null), ...script, doc: "the delegation that repeats this one" },
-  redrive_erased: { type: "number", doc: "1: the delegation that repeats this one was erased" },
+  redriven_as: { ...text(null), doc: "the delegation that repeats this one" },
+  redrive_erased: { type: "number", ...own, doc: "1: the delegation that repeats this one was erased" },
   // Times.
-  created_at: { ...instant(0), ...script, doc: "when it was accepted" },
+  created_at: { ...instant(0), doc: "when it was accepted" },
   updated_at: { ...instant(0), doc: "when its newest event was written" },
   not_before_at: { ...instant(null), doc: "when its delay ends" },
-  deadline_at: { ...instant(0), ...script, doc: "its deadline" },
+  deadline_at: { ...instant(0), doc: "its deadline" },
   start_by: { ...INSTANT, doc: "the deadline of its first lease" },
-  finished_at: { ...instant(null), ...script, doc: "when it ended" },
+  finished_at: { ...instant(null), doc: "when it ended" },
   // Its tickets.
-  ticket: { ...number(0), ...script, doc: "the number of its newest ticket" },
+  ticket: { ...number(0), doc: "the number of its newest ticket" },
   ready_at: { ...INSTANT, doc: "when its newest ticket may be taken" },
   returned: { ...NUMBER, doc: "1: it is queued before new work of its priority" },
   check_at: { ...INSTANT, doc: "when the sweep checks that the ticket is in the queue" },
   // Its attempts and leases.
-  attempt: { ...number(1), ...script, doc: "the number of its attempt, from 1" },
-  max_attempts: { ...number(1), ...script, doc: "how many attempts it may take" },
+  attempt: { ...number(1), doc: "the number of its attempt, from 1" },
+  max_attempts: { ...number(1), doc: "how many attempts it may take" },
   releases: { ...NUMBER, doc: "how often it was released" },
   handoffs: { ...NUMBER, doc: "how many of its leases did not reach their holder" },
-  fence: { ...number(0), ...script, doc: "the number of its newest lease; 0: it was never leased" },
+  fence: { ...number(0), doc: "the number of its newest lease; 0: it was never leased" },
   nonce: { ...TEXT, doc: "identifies its newest lease if Redis' answer is lost" },
   worker_id: { ...text(""), doc: "the holder's name for itself" },
   lease_ms: { ...NUMBER, doc: "how far each call of the holder extends the lease" },
   lease_granted_at: { ...instant(null), doc: "when the lease was granted" },
-  lease_expires_at: { ...instant(null), ...script, doc: "when the lease expires" },
+  lease_expires_at: { ...instant(null), doc: "when the lease expires" },
   confirm_by: { ...INSTANT, doc: "the deadline of the holder's first call" },
   ends: { ...TEXT, doc: "one letter for each ended lease: why it ended" },
   closed_by: { ...NUMBER, doc: "the fence of the reply that closed the newest lease" },
@@ -106,13 +116,13 @@ export const FIELDS = {
   interrupt: { ...json(null), doc: "the open question" },
   interrupt_id: { ...TEXT, doc: "the id of the open question" },
   interrupt_raised_at: { ...instant(null), doc: "when the question was asked" },
-  interrupt_expires_at: { ...instant(null), ...script, doc: "the deadline of the answer" },
-  answered: { ...number(0), ...script, doc: "how many questions were answered" },
+  interrupt_expires_at: { ...instant(null), doc: "the deadline of the answer" },
+  answered: { ...number(0), doc: "how many questions were answered" },
   secret_bytes: { ...NUMBER, doc: "bytes of the secret answers" },
   // Its messages and limits.
   spoken: { ...NUMBER, doc: "1: it has a history" },
   unseen: { ...NUMBER, doc: "how many follow-ups its holder has not seen" },
-  bytes: { ...number(0), ...script, doc: "bytes of message, history, artifacts and reply" },
+  bytes: { ...number(0), doc: "bytes of message, history, artifacts and reply" },
   event_bytes: { ...NUMBER, doc: "bytes of its events, bodies excluded" },
   kept: { ...NUMBER, doc: "about how many bytes it takes of its delegator's share" },
   pace_at: { ...INSTANT, doc: "the start of the second in which updates are counted" },
@@ -121,8 +131,8 @@ export const FIELDS = {
   callback: { ...json(null), doc: "where to call back, with its secrets; never shown" },
   callbacks: { ...NUMBER, doc: "who gets its events: 1 its callback, 2 push configs, 3 both" },
   push_bytes: { ...NUMBER, doc: "bytes of its push configs" },
-  notify_seq: { ...number(0), ...script, doc: "the newest event for a callback or push config" },
-  notified_seq: { ...number(0), ...script, doc: "the newest of those that was queued" },
+  notify_seq: { ...number(0), doc: "the newest event for a callback or push config" },
+  notified_seq: { ...number(0), doc: "the newest of those that was queued" },
   cascade: { ...TEXT, doc: "the principal in whose name its children are to be canceled" },
   follow_at: { ...INSTANT, doc: "when the sweep takes over the pending deliveries" },
   event_id: { ...text("0-0"), doc: "the stream id of its newest event" },
@@ -150,23 +160,21 @@ export type NumberField = {
   [N in FieldName]: Fields[N] extends { type: "number" | "instant" } ? N : never;
 }[FieldName];
 export type ReadName = {
-  [N in FieldName]: Fields[N] extends { read: (text: string) => unknown } ? N : never;
+  [N in FieldName]: Fields[N] extends { read: (value: Value) => unknown } ? N : never;
 }[FieldName];
 export type ReadFields = { readonly [N in ReadName]: ReturnType<Fields[N]["read"]> };
+export type OwnField = { [N in FieldName]: Fields[N] extends { own: true } ? N : never }[FieldName];
 
 const isField = (name: string): name is FieldName => name in FIELDS;
-export const FIELD_NAMES = Object.keys(FIELDS).filter(isField);
+const FIELD_NAMES = Object.keys(FIELDS).filter(isField);
 const isRead = (name: FieldName): name is ReadName => "read" in FIELDS[name];
-const isBody = (name: FieldName): boolean => FIELDS[name].type === "json";
-/**
- * The fields that the gateways read, in the order in which the script returns them: the short ones as lines of one
- * text, then the JSON ones as a text each, because Lua takes about 12 instructions for each byte of a new text.
- */
+export const isPacked = (name: FieldName): boolean => !("own" in FIELDS[name]);
+export const PACKED_NAMES = FIELD_NAMES.filter(isPacked);
+/** The fields that the gateways read, in the order in which scripts return them. */
 export const READ_NAMES = [
-  ...FIELD_NAMES.filter(isRead).filter((name) => !isBody(name)),
-  ...FIELD_NAMES.filter(isRead).filter(isBody),
+  ...FIELD_NAMES.filter(isRead).filter(isPacked),
+  ...FIELD_NAMES.filter(isRead).filter((name) => !isPacked(name)),
 ];
-export const READ_LINES = READ_NAMES.filter((name) => !isBody(name)).length;
 
 /** A stored event is one text of these lines; JSON text has no line breaks. `lua` is its expression in the script. */
 export const EVENT_LINES = {

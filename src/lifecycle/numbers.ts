@@ -24,7 +24,7 @@ export const NUMBERS = {
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
   /** Bytes of a delegation without bodies, with its first `kept_events` events; see docs/operations.md, Sizing. */
-  kept_bytes: 6_144,
+  kept_bytes: 4_608,
   kept_events: 4,
   /** Bytes of each further event besides its text. */
   kept_event_bytes: 512,

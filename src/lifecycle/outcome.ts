@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import type { Value } from "./fields.ts";
 import { MOVE_NAMES } from "./states.ts";
 import type { StoredDelegation } from "./stored-delegation.ts";
 
@@ -125,7 +126,7 @@ export interface Result {
 /** Outcome, record, history, artifacts, unseen follow-ups; then the answer of the taker, if there was one. */
 export type Reply = readonly [
   json: string,
-  record: readonly string[],
+  record: readonly Value[],
   history: readonly string[],
   artifacts: readonly string[],
   unseen: readonly string[],

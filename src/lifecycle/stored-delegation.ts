@@ -9,7 +9,7 @@ import type { Shards } from "../redis/shards.ts";
 import { artifactSchema } from "../schema/a2a.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import { toInstant } from "../schema/values.ts";
-import { FIELDS, READ_NAMES, type ReadFields, type ReadName } from "./fields.ts";
+import { FIELDS, PACKED, READ_NAMES, type ReadFields, type ReadName, type Value } from "./fields.ts";
 
 /** The stored fields that the gateways read, and values derived from them. */
 export interface StoredDelegation extends ReadFields {
@@ -29,8 +29,8 @@ export interface ReadDelegation extends StoredDelegation {
   readonly notify: ReadonlyMap<number, string>;
 }
 
-const INSTANT = (value: string): string => (value === "" ? "null" : `"${toInstant(Number(value))}"`);
-const TEXT = (value: string): string => (value === "" ? "null" : JSON.stringify(value));
+const INSTANT = (value: Value): string => (value === "" ? "null" : `"${toInstant(Number(value))}"`);
+const TEXT = (value: Value): string => (value === "" ? "null" : JSON.stringify(value));
 
 /** The parts of a record that are stored outside its hash. */
 export interface Lists {
@@ -60,40 +60,40 @@ function wholeJson(chunks: readonly string[]): string {
   return JSON.stringify({ ...members, parts });
 }
 
-const LINE: ReadonlyMap<string, number> = new Map(READ_NAMES.map((name, line) => [name, line]));
+const PLACE: ReadonlyMap<string, number> = new Map(READ_NAMES.map((name, place) => [name, place]));
 
-/** The lines of a record. Its fields are getters, so a field is parsed only when it is asked for. */
-class Lines {
+/** The values of a record. Its fields are getters, so a field is parsed only when it is asked for. */
+class Values {
   readonly id: string;
-  protected readonly lines: readonly string[];
+  protected readonly values: readonly Value[];
   protected readonly lists: Lists;
 
-  constructor(id: string, lines: readonly string[], lists: Lists) {
+  constructor(id: string, values: readonly Value[], lists: Lists) {
     this.id = id;
-    this.lines = lines;
+    this.values = values;
     this.lists = lists;
   }
 
-  /** The stored text; empty when the field is absent. */
-  protected text(name: ReadName): string {
-    return this.lines[LINE.get(name) ?? -1] ?? "";
+  /** The stored value; empty when the field is absent. */
+  protected value(name: ReadName): Value {
+    return this.values[PLACE.get(name) ?? -1] ?? "";
   }
 }
 
 for (const name of READ_NAMES) {
   const { read } = FIELDS[name];
-  Object.defineProperty(Lines.prototype, name, {
-    get(this: Lines) {
-      return read(this.text(name));
+  Object.defineProperty(Values.prototype, name, {
+    get(this: Values) {
+      return read(this.value(name));
     },
   });
 }
 
-type Of<T> = new (id: string, lines: readonly string[], lists: Lists) => T;
-const hasFields = (lines: Of<Lines>): lines is Of<Lines & ReadFields> =>
-  READ_NAMES.every((name) => name in lines.prototype);
+type Of<T> = new (id: string, values: readonly Value[], lists: Lists) => T;
+const hasFields = (values: Of<Values>): values is Of<Values & ReadFields> =>
+  READ_NAMES.every((name) => name in values.prototype);
 
-const Fields: Of<Lines> = Lines;
+const Fields: Of<Values> = Values;
 if (!hasFields(Fields)) throw new TypeError("a field has no getter");
 
 class Stored extends Fields implements StoredDelegation {
@@ -111,12 +111,12 @@ class Stored extends Fields implements StoredDelegation {
   }
 
   withHistory(history: readonly string[]): StoredDelegation {
-    return new Stored(this.id, this.lines, { ...this.lists, history });
+    return new Stored(this.id, this.values, { ...this.lists, history });
   }
 
   #toJson(): string {
-    const text = (name: ReadName) => TEXT(this.text(name));
-    const instant = (name: ReadName) => INSTANT(this.text(name));
+    const text = (name: ReadName) => TEXT(this.value(name));
+    const instant = (name: ReadName) => INSTANT(this.value(name));
     return (
       `{"id":"${this.id}","state":"${this.state}","version":${this.version},` +
       `"target":${text("target")},"delegator":${text("delegator")},` +
@@ -136,38 +136,45 @@ class Stored extends Fields implements StoredDelegation {
 
   #interruptJson(): string {
     if (this.interrupt === null) return "null";
-    const raised = INSTANT(this.text("interrupt_raised_at"));
-    const expires = INSTANT(this.text("interrupt_expires_at"));
+    const raised = INSTANT(this.value("interrupt_raised_at"));
+    const expires = INSTANT(this.value("interrupt_expires_at"));
     return `{"raised_at":${raised},"expires_at":${expires},${this.interrupt.slice(1)}`;
   }
 
   #leaseJson(): string {
     if (this.state !== "working") return "null";
     const worker = JSON.stringify(this.worker_id);
-    const granted = INSTANT(this.text("lease_granted_at"));
-    return `{"worker_id":${worker},"granted_at":${granted},"expires_at":${INSTANT(this.text("lease_expires_at"))}}`;
+    const granted = INSTANT(this.value("lease_granted_at"));
+    return `{"worker_id":${worker},"granted_at":${granted},"expires_at":${INSTANT(this.value("lease_expires_at"))}}`;
   }
 }
 
 /** A hash, from the flat array that a script returns. */
-export function toFields(flat: readonly string[]): Map<string, string> {
-  const fields = new Map<string, string>();
-  for (let i = 0; i + 1 < flat.length; i += 2) fields.set(flat[i] ?? "", flat[i + 1] ?? "");
+export function toFields<T extends Value>(flat: readonly T[]): Map<string, T> {
+  const fields = new Map<string, T>();
+  for (const [at, value] of flat.entries()) if (at % 2 === 1) fields.set(`${flat[at - 1]}`, value);
   return fields;
 }
 
-/** A record as the script returns it: the fields {@link READ_NAMES}, the short ones as lines of the first text. */
-export function storedFromTexts(id: string, texts: readonly string[], lists: Lists): StoredDelegation {
-  const [lines = "", ...bodies] = texts;
-  return new Stored(id, [...lines.split("\n"), ...bodies], lists);
-}
+/** A record as the script returns it: the fields {@link READ_NAMES}. */
+export const storedFrom = (id: string, values: readonly Value[], lists: Lists): StoredDelegation =>
+  new Stored(id, values, lists);
 
-/** KEYS: the record, its history, its artifacts. One script, so that all three are of the same moment. */
+/**
+ * KEYS: the record, its history, its artifacts · Returns the record's fields, each as name and value, and the other two.
+ * One script, so that all three are of the same moment.
+ */
 const readScript = new Script(`#!lua flags=no-writes
-return { redis.call('HGETALL', KEYS[1]), redis.call('LRANGE', KEYS[2], 0, -1), redis.call('HGETALL', KEYS[3]) }`);
+local flat, fields = redis.call('HGETALL', KEYS[1]), {}
+local function add(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
+for i = 1, #flat, 2 do
+  if flat[i] ~= '${PACKED}' then add(flat[i], flat[i + 1]) end
+  for name, value in pairs(flat[i] == '${PACKED}' and cmsgpack.unpack(flat[i + 1]) or {}) do add(name, value) end
+end
+return { fields, redis.call('LRANGE', KEYS[2], 0, -1), redis.call('HGETALL', KEYS[3]) }`);
 
 const textsSchema = z.array(z.string());
-const readSchema = z.tuple([textsSchema, textsSchema, textsSchema]);
+const readSchema = z.tuple([z.array(z.union([z.string(), z.number()])), textsSchema, textsSchema]);
 
 /** Reads a record; null when there is none (unknown, or deleted after the retention time). */
 export async function readRecord(redis: Redis, shards: Shards, id: string): Promise<ReadDelegation | null> {
@@ -178,10 +185,10 @@ export async function readRecord(redis: Redis, shards: Shards, id: string): Prom
   const fields = toFields(flat);
   // A hash without a state is a mark (MARKS in fields.ts).
   if (!fields.has("state")) return null;
-  const lines = READ_NAMES.map((name) => fields.get(name) ?? "");
-  const stored = new Stored(id, lines, { history, artifacts: toFields(artifacts) });
+  const values = READ_NAMES.map((name) => fields.get(name) ?? "");
+  const stored = new Stored(id, values, { history, artifacts: toFields(artifacts) });
   const notify = [...fields].filter(([name]) => name.startsWith("notify:"));
   return Object.assign(stored, {
-    notify: new Map(notify.map(([name, event_id]) => [Number(name.slice("notify:".length)), event_id])),
+    notify: new Map(notify.map(([name, event_id]) => [Number(name.slice("notify:".length)), `${event_id}`])),
   });
 }

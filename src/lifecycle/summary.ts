@@ -4,22 +4,19 @@
  */
 import { z } from "zod";
 import type { Redis } from "../redis/connect.ts";
+import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import { isTerminal } from "../schema/delegation.ts";
-import { FIELDS, type ReadFields } from "./fields.ts";
+import { FIELDS, type ReadFields, type Value } from "./fields.ts";
+import { FIELDS_OF_LUA } from "./read-fields.ts";
 
-type Summarized =
-  | "state"
-  | "target"
-  | "delegator"
-  | "context_id"
-  | "parent_id"
-  | "created_at"
-  | "updated_at"
-  | "bytes"
-  | "error";
+/** Packed fields. */
+const SUMMARIZED = [
+  ...(["state", "target", "delegator", "context_id", "parent_id", "created_at", "updated_at"] as const),
+  "bytes",
+] as const;
 
-export interface RecordSummary extends Pick<ReadFields, Summarized> {
+export interface RecordSummary extends Pick<ReadFields, (typeof SUMMARIZED)[number] | "error"> {
   readonly id: string;
   readonly finished: boolean;
   /** Empty unless requested. */
@@ -28,6 +25,22 @@ export interface RecordSummary extends Pick<ReadFields, Summarized> {
 
 const previewSchema = z.string();
 
+/** KEYS: records · ARGV: own fields to add · Returns for each the values of SUMMARIZED and of these. */
+const summariesScript = new Script(`#!lua flags=no-writes
+${FIELDS_OF_LUA}
+local rows = {}
+for i, key in ipairs(KEYS) do
+  rows[i] = fields_of(key, { ${SUMMARIZED.map((name) => `'${name}'`).join(", ")} })
+  for n, value in ipairs(ARGV[1] and redis.call('HMGET', key, unpack(ARGV)) or {}) do
+    rows[i][${SUMMARIZED.length} + n] = value
+  end
+end
+return rows`);
+const rowsSchema = z.array(z.array(z.union([z.string(), z.number(), z.null()])));
+
+/** How many records one run of the script reads. */
+const MOST = 100;
+
 /** In the order of the ids; null for an id without a record. `error` and `task_preview` are read only on request. */
 export async function readSummaries(
   redis: Redis,
@@ -35,31 +48,46 @@ export async function readSummaries(
   ids: readonly string[],
   options: { readonly errors?: boolean; readonly previews?: boolean } = {},
 ): Promise<(RecordSummary | null)[]> {
-  const summarized = [
-    ...["state", "target", "delegator", "context_id", "parent_id", "created_at", "updated_at", "bytes"],
-    ...(options.errors ? ["error"] : []),
-    ...(options.previews ? ["task_preview"] : []),
-  ];
-  const read = async (id: string): Promise<RecordSummary | null> => {
-    const keys = shards.ofId(id);
-    const row = keys ? await redis.hmget(keys.delegation(id), ...summarized) : [];
-    const text = (name: string) => row[summarized.indexOf(name)] ?? "";
-    if (text("state") === "") return null;
-    const state = FIELDS.state.read(text("state"));
-    return {
-      id,
-      state,
-      target: FIELDS.target.read(text("target")),
-      delegator: FIELDS.delegator.read(text("delegator")),
-      context_id: FIELDS.context_id.read(text("context_id")),
-      parent_id: FIELDS.parent_id.read(text("parent_id")),
-      created_at: FIELDS.created_at.read(text("created_at")),
-      updated_at: FIELDS.updated_at.read(text("updated_at")),
-      bytes: FIELDS.bytes.read(text("bytes")),
-      error: FIELDS.error.read(text("error")),
-      finished: isTerminal(state),
-      task_preview: previewSchema.parse(JSON.parse(FIELDS.task_preview.read(text("task_preview")))),
-    };
+  const own = [...(options.errors ? ["error"] : []), ...(options.previews ? ["task_preview"] : [])];
+  const names: readonly string[] = [...SUMMARIZED, ...own];
+  const found = new Map<string, RecordSummary | null>();
+  const read = async (some: readonly string[], keys: readonly string[]) => {
+    const rows = rowsSchema.parse(await summariesScript.run(redis, keys, own));
+    for (const [at, id] of some.entries()) {
+      found.set(
+        id,
+        toSummary(id, (name) => rows[at]?.[names.indexOf(name)] ?? ""),
+      );
+    }
   };
-  return Promise.all(ids.map(read));
+  const reads: Promise<void>[] = [];
+  for (const shard of shards.all) {
+    const here = ids.filter((id) => shards.ofId(id) === shard);
+    for (let from = 0; from < here.length; from += MOST) {
+      const some = here.slice(from, from + MOST);
+      const keys = some.map((id) => shard.delegation(id));
+      reads.push(read(some, keys));
+    }
+  }
+  await Promise.all(reads);
+  return ids.map((id) => found.get(id) ?? null);
+}
+
+function toSummary(id: string, value: (name: string) => Value): RecordSummary | null {
+  if (value("state") === "") return null;
+  const state = FIELDS.state.read(value("state"));
+  return {
+    id,
+    state,
+    target: FIELDS.target.read(value("target")),
+    delegator: FIELDS.delegator.read(value("delegator")),
+    context_id: FIELDS.context_id.read(value("context_id")),
+    parent_id: FIELDS.parent_id.read(value("parent_id")),
+    created_at: FIELDS.created_at.read(value("created_at")),
+    updated_at: FIELDS.updated_at.read(value("updated_at")),
+    bytes: FIELDS.bytes.read(value("bytes")),
+    error: FIELDS.error.read(value("error")),
+    finished: isTerminal(state),
+    task_preview: previewSchema.parse(JSON.parse(FIELDS.task_preview.read(value("task_preview")))),
+  };
 }

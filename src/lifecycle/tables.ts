@@ -6,7 +6,7 @@ import { toLua } from "../redis/script.ts";
 import { agentRequestSchema } from "../schema/agent.ts";
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import { EVENT_LINES, FIELD_NAMES, FIELDS, READ_LINES, READ_NAMES } from "./fields.ts";
+import { EVENT_LINES, FIELDS, isPacked, PACKED_NAMES, READ_NAMES } from "./fields.ts";
 import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 import { type Condition, TIMERS, type Timer } from "./timers.ts";
@@ -41,22 +41,17 @@ const quotedNames = (names: readonly string[]) => names.map((name) => `'${name}'
 const isNumber = (name: keyof typeof FIELDS) => /number|instant/.test(FIELDS[name].type);
 
 function readers(): string {
-  const names = FIELD_NAMES.filter((name) => "script" in FIELDS[name]);
-  const members = names.map((name, index) => {
-    const value = `v[${index + 1}]`;
-    return `${name} = ${isNumber(name) ? `tonumber(${value} or '')` : `${value} ~= '' and ${value} or nil`}`;
-  });
+  const packed = READ_NAMES.filter(isPacked);
+  const own = READ_NAMES.filter((name) => !isPacked(name));
   const { refs: _refs, ...lines } = EVENT_LINES;
   return `function read_record(key)
-  local v = redis.call('HMGET', key, ${quotedNames(names)})
-  local record = { ${members.join(", ")} }
-  record.ends = record.ends or ''
-  return record
+  local packed = redis.call('HGET', key, 'packed')
+  return packed and cmsgpack.unpack(packed) or pack_older(key)
 end
-function gateway_fields(key)
-  local v = redis.call('HMGET', key, ${quotedNames(READ_NAMES)})
-  for i = 1, ${READ_NAMES.length} do v[i] = v[i] or '' end
-  return { table.concat(v, '\\n', 1, ${READ_LINES}), unpack(v, ${READ_LINES + 1}, ${READ_NAMES.length}) }
+function gateway_fields()
+  local own = redis.call('HMGET', key, ${quotedNames(own)})
+  for i = 1, ${own.length} do own[i] = own[i] or '' end
+  return { ${packed.map((name) => `record.${name} or ''`).join(", ")}, unpack(own) }
 end
 function event_text(more)
   return table.concat({ ${Object.values(lines)
@@ -115,10 +110,29 @@ export function tables(rareGuards: ReadonlySet<string>): string {
   ].join("\n");
 }
 
+/** Reads a record of an older version, whose packed fields were each a field of the hash, and packs them. */
+function olderReader(): string {
+  const numbers = PACKED_NAMES.filter(isNumber);
+  const texts = PACKED_NAMES.filter((name) => !isNumber(name));
+  return `function pack_older(key)
+  local names = { ${quotedNames([...numbers, ...texts])} }
+  local values, record = redis.call('HMGET', key, unpack(names)), { ends = '' }
+  for i, name in ipairs(names) do
+    local value = values[i] or ''
+    if value ~= '' then record[name] = i > ${numbers.length} and value or tonumber(value) end
+  end
+  if not record.state then return {} end
+  redis.call('HSET', key, 'packed', cmsgpack.pack(record))
+  redis.call('HDEL', key, unpack(names))
+  return record
+end`;
+}
+
 /** The functions that few moves need. */
 export function rareTables(): string {
   const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
   return [
+    olderReader(),
     mapFunction(
       "lost_reason",
       REASON_LETTERS.map(([reason, letter]) => [letter, reason]),

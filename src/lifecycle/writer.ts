@@ -20,7 +20,7 @@ import {
 import { isReply, type Moved, type Outcome, outcomeSchema, type Result } from "./outcome.ts";
 import { growingScript, inFlightScript } from "./script.ts";
 import { MOVES, type Move } from "./states.ts";
-import { type StoredDelegation, storedFromTexts, toFields } from "./stored-delegation.ts";
+import { type StoredDelegation, storedFrom, toFields } from "./stored-delegation.ts";
 
 /** The message of a stored follow-up. Its id comes before it, except in older records; see lua/rare/message.lua. */
 const followUpIn = (text: string): string =>
@@ -155,7 +155,7 @@ export class Writer {
     const id = outcome.id ?? command.id;
     const stored =
       record.length > 0 && id !== undefined
-        ? storedFromTexts(id, record, { history, artifacts: toFields(artifacts) })
+        ? storedFrom(id, record, { history, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, stored);
     if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };

@@ -69,8 +69,8 @@ export const DEFECTS: Record<RuleName, Defect> = {
   gap: defect(
     "skips a number",
     `${LUA}/event.lua`,
-    /put\('version', record\.version \+ 1\)/,
-    "put('version', record.version + (record.version == 2 and 2 or 1))",
+    /record\.version = record\.version \+ 1/,
+    "record.version = record.version + (record.version == 2 and 2 or 1)",
   ),
   "two-ends": defect("cancels what is finished", "lifecycle/states.js", /(cancel: \{\s+from: )LIVE/, "$1ANY"),
   "illegal-move": defect(
@@ -112,8 +112,8 @@ export const DEFECTS: Record<RuleName, Defect> = {
   fence: defect(
     "grants every lease under the same fence",
     `${LUA}/lease.lua`,
-    /put\('fence', record\.fence \+ 1\)/,
-    "put('fence', math.max(record.fence, 1))",
+    /record\.fence = record\.fence \+ 1/,
+    "record.fence = math.max(record.fence, 1)",
     { behavior: "release" },
   ),
   "stale-lease": defect(

@@ -4,12 +4,12 @@
  */
 import { z } from "zod";
 import { Shards } from "../../src/redis/shards.ts";
+import { fieldsOf } from "../support/record.ts";
 import type { Dump, StoredRecord } from "./history.ts";
 import { keyOf } from "./setup.ts";
 import type { Stage } from "./stage.ts";
 
 const messageSchema = z.looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })) });
-const FIELDS = ["state", "version", "ticket", "fence", "target", "delegator", "message"] as const;
 const QUEUES = ["wait", "paused", "prioritized", "delayed", "active"] as const;
 
 async function scan(stage: Stage, pattern: string): Promise<string[]> {
@@ -34,9 +34,9 @@ export async function dump(stage: Stage): Promise<Dump> {
     );
     for (let at = 0; at < keys.length; at += 500) {
       const some = keys.slice(at, at + 500);
-      const values = await Promise.all(some.map((name) => client.hmget(name, ...FIELDS)));
+      const values = await Promise.all(some.map((name) => fieldsOf(client, name)));
       for (const [index, name] of some.entries()) {
-        const [state, version, ticket, fence, target, delegator, message] = values[index] ?? [];
+        const { state, version, ticket, fence, target, delegator, message } = values[index] ?? {};
         // Deleted since the scan.
         if (!state) continue;
         const text = messageSchema.parse(JSON.parse(message ?? '{"parts":[]}')).parts[0]?.text ?? "";

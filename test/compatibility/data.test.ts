@@ -17,7 +17,8 @@ const recordSchema = z.object({
 });
 const DAY_MS = 86_400_000;
 
-const commandSchema = z.tuple([z.string()], z.string());
+const bytesSchema = z.object({ base64: z.string() }).transform(({ base64 }) => Buffer.from(base64, "base64"));
+const commandSchema = z.tuple([z.string()], z.union([z.string(), bytesSchema]));
 
 function recorded() {
   const [first = "", ...rest] = readFileSync(new URL("./data.jsonl", import.meta.url), "utf8")

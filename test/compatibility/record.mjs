@@ -39,13 +39,19 @@ async function patiently(work) {
   }
 }
 
+/** Text that is not UTF-8 is recorded in base64. */
+const isText = (bytes) => Buffer.from(bytes.toString()).equals(bytes);
+const recordable = (bytes) => (isText(bytes) ? bytes.toString() : { base64: bytes.toString("base64") });
+const fieldsIn = async (redis, key) =>
+  Object.entries(await redis.hgetallBuffer(key)).flatMap(([name, bytes]) => [name, recordable(bytes)]);
+
 /** The commands that recreate this database. */
 async function commandsOf(redis) {
   const commands = [];
   for (const key of (await redis.keys("*")).sort()) {
     if (/:(?:pollers:.*|workers:.*|gateways|seen|writable.*)$/.test(key)) continue;
     const type = await redis.type(key);
-    if (type === "hash") commands.push(["HSET", key, ...Object.entries(await redis.hgetall(key)).flat()]);
+    if (type === "hash") commands.push(["HSET", key, ...(await fieldsIn(redis, key))]);
     else if (type === "list") commands.push(["RPUSH", key, ...(await redis.lrange(key, 0, -1))]);
     else if (type === "set") commands.push(["SADD", key, ...(await redis.smembers(key))]);
     else if (type === "string") commands.push(["SET", key, await redis.get(key)]);

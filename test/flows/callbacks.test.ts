@@ -2,6 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { startReceiver } from "../support/receiver.ts";
+import { fieldOf } from "../support/record.ts";
 import { until } from "../support/until.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
@@ -163,7 +164,7 @@ test("the sweep queues a call that its gateway died before queueing, once", asyn
   await gateway.sweep.tick();
   await until(() => received.length === 1);
   // Its answer arrived, too.
-  await until(async () => (await redis.hget(`{errand:0}:d:${id}`, "notified_seq")) === "3");
+  await until(async () => (await fieldOf(redis, `{errand:0}:d:${id}`, "notified_seq")) === "3");
   const added = vi.spyOn(gateway.broker.outbound, "add");
   clock.offset_ms = 20_000;
   await gateway.sweep.tick();
@@ -177,8 +178,8 @@ test("a successful call changes no instant of the finished delegation, and leave
   const { finished_at } = (await api.reply(lease)).body.delegation;
   await until(() => received.length === 1);
   const key = `{errand:0}:d:${id}`;
-  await until(async () => (await redis.hget(key, "notified_seq")) === "3");
-  expect(await redis.hget(key, "notify_seq")).toBe("3");
+  await until(async () => (await fieldOf(redis, key, "notified_seq")) === "3");
+  expect(await fieldOf(redis, key, "notify_seq")).toBe("3");
   clock.offset_ms = 60_000;
   await gateway.sweep.tick();
   expect((await api.get(id)).body.finished_at).toBe(finished_at);

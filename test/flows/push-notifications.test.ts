@@ -14,6 +14,7 @@ import { type PushConfigInput, pushConfigInputSchema } from "../../src/schema/pu
 import { as, client, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { type Received, startReceiver } from "../support/receiver.ts";
+import { fieldOf } from "../support/record.ts";
 import { until } from "../support/until.ts";
 
 const ALICE = toPrincipal("caller:alice");
@@ -283,11 +284,11 @@ test("the sweep queues calls that a gateway died before queueing: callbacks and 
   await api.reply(held);
   await until(() => died.mock.calls.length > 0);
   died.mockRestore();
-  expect(await redis.hget(`{errand:0}:d:${id}`, "notify_seq")).toBe("3");
+  expect(await fieldOf(redis, `{errand:0}:d:${id}`, "notify_seq")).toBe("3");
   clock.offset_ms = 6_000;
   await gateway.sweep.tick();
   await until(() => callback.received.length === 1 && pushed.received.length === 2);
-  await until(async () => (await redis.hget(`{errand:0}:d:${id}`, "notified_seq")) === "3");
+  await until(async () => (await fieldOf(redis, `{errand:0}:d:${id}`, "notified_seq")) === "3");
   const added = vi.spyOn(gateway.broker.outbound, "add");
   clock.offset_ms = 20_000;
   await gateway.sweep.tick();

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { checkHistory } from "../support/history.ts";
+import { fieldOf } from "../support/record.ts";
 import { until } from "../support/until.ts";
 
 async function setup(options: Parameters<typeof startBroker>[0] = {}) {
@@ -133,7 +134,9 @@ test("a running cascade extends its claim; one whose claim was taken over ends",
   const died = vi.spyOn(broker.bulk, "srandmember").mockRejectedValueOnce(new Error("died"));
   await alice.cancel(root.id);
   died.mockRestore();
-  const claim = Number(await redis.hget(broker.shards.ofId(root.id)?.delegation(root.id) ?? "", "follow_at"));
+  const claim = Number(
+    await fieldOf(redis, broker.shards.ofId(root.id)?.delegation(root.id) ?? "", "follow_at"),
+  );
   clock.offset_ms = 3_000;
   const move = (claimed: number) =>
     broker.writer.move({ move: "follow_up", id: root.id, params: { claim: claimed } });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Command } from "../../src/lifecycle/command.ts";
 import { dump } from "../support/dump.ts";
 import { openLifecycle, type TestLifecycle } from "../support/lifecycle.ts";
+import { fieldOf } from "../support/record.ts";
 
 const artifactOf = (artifactId: string, text: string) => ({ artifactId, parts: [{ text }] });
 const shownOf = async (lifecycle: TestLifecycle, id: string) =>
@@ -48,7 +49,7 @@ describe("artifacts", () => {
     const bytes = [artifactOf("b", "first"), artifactOf("a", "last")].map(
       (one) => JSON.stringify(one).length,
     );
-    const stored = await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes");
+    const stored = await fieldOf(lifecycle.redis, lifecycle.shards.at(0).delegation(id), "bytes");
     expect(Number(stored)).toBe(bytes.reduce((a, b) => a + b));
     const kept = await lifecycle.redis.hvals(lifecycle.shards.at(0).artifacts(id));
     expect(kept.join("").length).toBeLessThan(500);
@@ -63,7 +64,7 @@ describe("artifacts", () => {
     await send(lifecycle, id, more);
     const parts = ["2", "3", "4"].map((text) => ({ text }));
     expect((await shownOf(lifecycle, id)).artifacts).toEqual([{ artifactId: "a", parts }]);
-    expect(Number(await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes"))).toBe(
+    expect(Number(await fieldOf(lifecycle.redis, lifecycle.shards.at(0).delegation(id), "bytes"))).toBe(
       ["2", "3", "4"].map((text) => JSON.stringify(artifactOf("a", text)).length).reduce((a, b) => a + b),
     );
   });
@@ -91,14 +92,14 @@ describe("artifacts", () => {
     await end(lifecycle, id);
     expect((await shownOf(lifecycle, id)).artifacts).toEqual([]);
     expect(await lifecycle.redis.exists(lifecycle.shards.at(0).artifacts(id))).toBe(0);
-    expect(await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes")).toBe("0");
+    expect(await fieldOf(lifecycle.redis, lifecycle.shards.at(0).delegation(id), "bytes")).toBe("0");
     lifecycle.clock.offset_ms += 2_000;
     await lifecycle.move("lease", id);
     for (const name of ["d", "e", "f"])
       expect(await send(lifecycle, id, [{ artifact: artifactOf(name, MB) }])).toBe("ok");
     expect((await shownOf(lifecycle, id)).artifacts).toHaveLength(3);
     await lifecycle.move("release", id);
-    expect(await lifecycle.redis.hget(lifecycle.shards.at(0).delegation(id), "bytes")).toBe("0");
+    expect(await fieldOf(lifecycle.redis, lifecycle.shards.at(0).delegation(id), "bytes")).toBe("0");
   });
 
   test("survive a question and its answer, an unconfirmed lease, and the end", async () => {

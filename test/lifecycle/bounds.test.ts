@@ -3,6 +3,7 @@ import { NUMBERS } from "../../src/lifecycle/numbers.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { openLifecycle, type TestLifecycle } from "../support/lifecycle.ts";
 import { ownEvents } from "../support/own-events.ts";
+import { fieldsOf, setFields } from "../support/record.ts";
 
 const keyOf = (lifecycle: TestLifecycle, id: string) => lifecycle.shards.at(0).delegation(id);
 const eventsOf = (lifecycle: TestLifecycle, id: string) => ownEvents(lifecycle.redis, id);
@@ -53,7 +54,7 @@ describe("the bytes of events", () => {
     const said = JSON.stringify({ messageId: "m", parts: [{ text: "x".repeat(500_000) }] });
     const command = { move: "message", id, params: { message_id: "m", message_hash: "h" } } as const;
     await lifecycle.writer.move({ ...command, event: { message: said }, history: [said] });
-    const [bytes, event_bytes] = await lifecycle.redis.hmget(keyOf(lifecycle, id), "bytes", "event_bytes");
+    const { bytes, event_bytes = 0 } = await fieldsOf(lifecycle.redis, keyOf(lifecycle, id));
     expect([Number(bytes) >= said.length, Number(event_bytes) < 100]).toEqual([true, true]);
   });
 });
@@ -64,7 +65,7 @@ describe("beyond the event limit", () => {
     async (move) => {
       const lifecycle = await openLifecycle({ backoff: { initial_ms: 1_000, jitter: 0 } });
       const id = await lifecycle.inState("working");
-      await lifecycle.redis.hset(keyOf(lifecycle, id), "version", LIMITS.delegation_events.value);
+      await setFields(lifecycle.redis, keyOf(lifecycle, id), { version: LIMITS.delegation_events.value });
       for (const attempt of [2, 3]) {
         expect(await lifecycle.move(move, id)).toMatchObject({ kind: "ok", state: "submitted", attempt });
         expect((await lifecycle.move("lease", id)).kind).toBe("ok");
@@ -80,7 +81,7 @@ describe("beyond the event limit", () => {
     const lifecycle = await openLifecycle({ limits: { max_attempts: 1 } });
     const id = await lifecycle.inState("submitted");
     await lifecycle.move("lease", id, { confirm_ms: 1_000 });
-    await lifecycle.redis.hset(keyOf(lifecycle, id), "version", LIMITS.delegation_events.value);
+    await setFields(lifecycle.redis, keyOf(lifecycle, id), { version: LIMITS.delegation_events.value });
     lifecycle.clock.offset_ms = 1_001;
     expect(await lifecycle.move("due", id)).toMatchObject({ move: "give_up", state: "failed" });
   });
@@ -98,7 +99,7 @@ test("hand-offs that fail do not count as releases; after many they back off too
   };
   for (let n = 0; n < 12; n += 1) expect(await next("unconfirm")).toBe(0);
   expect(await next("release")).toBe(0);
-  await lifecycle.redis.hset(keyOf(lifecycle, id), "handoffs", NUMBERS.free_handoffs - 1);
+  await setFields(lifecycle.redis, keyOf(lifecycle, id), { handoffs: NUMBERS.free_handoffs - 1 });
   expect([await next("unconfirm"), await next("unconfirm"), await next("unconfirm")]).toEqual([
     0, 1_000, 2_000,
   ]);

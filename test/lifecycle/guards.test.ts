@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { dump } from "../support/dump.ts";
 import { openLifecycle, type TestLifecycle } from "../support/lifecycle.ts";
 import { ownEvents } from "../support/own-events.ts";
+import { fieldOf, setFields } from "../support/record.ts";
 
 describe("the lease is fenced", () => {
   test("a call on an older lease is refused with the reason that ended the lease", async () => {
@@ -122,11 +123,11 @@ describe("a holder that is refused because of its rate or the event limit", () =
     lifecycle.clock.offset_ms = 4_000;
     const key = lifecycle.shards.at(0).delegation(id);
     const now = Date.now() + lifecycle.clock.offset_ms;
-    await lifecycle.redis.hset(key, { pace_at: now, ...field });
+    await setFields(lifecycle.redis, key, { pace_at: now, ...field });
     const before = await eventsIn(lifecycle, id);
     const refused = await lifecycle.move(move, id);
     expect(refused.kind).toBe(why);
-    expect(Number(await lifecycle.redis.hget(key, "lease_expires_at"))).toBe(refused.now + 60_000);
+    expect(Number(await fieldOf(lifecycle.redis, key, "lease_expires_at"))).toBe(refused.now + 60_000);
     lifecycle.clock.offset_ms = 61_000;
     expect((await lifecycle.move("due", id)).kind).toBe("not_due");
     expect(await eventsIn(lifecycle, id)).toEqual(before);

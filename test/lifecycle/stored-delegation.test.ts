@@ -4,6 +4,7 @@ import { expect, inject, onTestFinished, test } from "vitest";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
+import { fieldsOf } from "../support/record.ts";
 
 /** A connection to Redis that delivers a few bytes at a time, so that other work runs in between. */
 async function slowRedis(db: number, between: () => Promise<unknown>): Promise<Redis> {
@@ -70,7 +71,6 @@ test.each<[string, readonly MoveName[], readonly string[]]>([
     const params = name === "lease" ? { confirm_ms: 1_000 } : name === "interrupt" ? { reply_hash: "h" } : {};
     expect(await move(name, id, params)).toMatchObject({ kind: "ok" });
   }
-  expect((await redis.hmget(`{errand:0}:d:${id}`, ...gone)).map((value) => value ?? "")).toEqual(
-    gone.map(() => ""),
-  );
+  const stored = await fieldsOf(redis, `{errand:0}:d:${id}`);
+  expect(gone.map((name) => stored[name] ?? "")).toEqual(gone.map(() => ""));
 });

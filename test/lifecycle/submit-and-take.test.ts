@@ -5,6 +5,7 @@ import type { Command, Taker } from "../../src/lifecycle/command.ts";
 import { Tickets } from "../../src/queue/tickets.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
 import { ownEvents } from "../support/own-events.ts";
+import { fieldsOf } from "../support/record.ts";
 
 const TAKER: Taker = { agent: "scout", nonce: "taker", worker_id: "w7", lease_ms: 20_000, confirm_ms: 3_000 };
 
@@ -41,10 +42,10 @@ test("new work is created and taken in one script with the taker's settings, and
   const { lease } = JSON.parse(stored?.json ?? "");
   expect(lease.worker_id).toBe("w7");
   expect(Date.parse(lease.expires_at) - Date.parse(lease.granted_at)).toBe(20_000);
-  expect(await redis.hmget(`{errand:0}:d:${id}`, "nonce", "confirm_by")).toEqual([
-    "taker",
-    String(Date.parse(lease.granted_at) + 3_000),
-  ]);
+  expect(await fieldsOf(redis, `{errand:0}:d:${id}`)).toMatchObject({
+    nonce: "taker",
+    confirm_by: String(Date.parse(lease.granted_at) + 3_000),
+  });
   // Nobody was before it, so it needed no ticket.
   expect([await ticketOf(id), await redis.exists("{errand:0}:q:scout:pc")]).toEqual(["missing", 0]);
   const events = await ownEvents(redis, id);

@@ -3,13 +3,14 @@
  * presence and figures, which gateways write at any time.
  */
 import type { Redis } from "ioredis";
+import { fieldsOf } from "./record.ts";
 
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {};
   for (const key of (await redis.keys("*")).sort()) {
     if (/:(?:pollers:.*|workers:.*|gateways|seen|stats:.*)$/.test(key)) continue;
     const type = await redis.type(key);
-    if (type === "hash") all[key] = await redis.hgetall(key);
+    if (type === "hash") all[key] = await fieldsOf(redis, key);
     else if (type === "zset") all[key] = await redis.zrange(key, "0", "-1", "WITHSCORES");
     else if (type === "set") all[key] = (await redis.smembers(key)).sort();
     else if (type === "list") all[key] = await redis.lrange(key, 0, -1);

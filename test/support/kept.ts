@@ -3,6 +3,7 @@
  * may move meanwhile.
  */
 import type { Redis } from "ioredis";
+import { fieldsOf } from "./record.ts";
 
 export interface Kept {
   readonly counted: Readonly<Record<string, number>>;
@@ -25,8 +26,8 @@ export async function keptIn(redis: Redis, base = "{errand:0}"): Promise<Kept> {
       "hash",
     );
     const records = names.filter((name) => !name.slice(`${base}:d:`.length).includes(":"));
-    const rows = await Promise.all(records.map((name) => redis.hmget(name, "delegator", "kept")));
-    for (const [delegator, kept] of rows) {
+    const rows = await Promise.all(records.map((name) => fieldsOf(redis, name)));
+    for (const { delegator, kept = 0 } of rows) {
       if (delegator) summed[delegator] = (summed[delegator] ?? 0) + Number(kept);
     }
     cursor = next;

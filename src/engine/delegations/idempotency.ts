@@ -11,6 +11,7 @@
  * - `gone <created at>`: the delegation's record was deleted.
  */
 import { hash as digest } from "node:crypto";
+import { isRecordLua } from "../../lifecycle/read-fields.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
@@ -48,7 +49,7 @@ return 1`);
 
 /** KEYS[1] the record's key · ARGV: how long the id stays void, ms · Returns 0 when there is a record. */
 const voidScript = new Script(`#!lua flags=allow-oom
-if redis.call('HEXISTS', KEYS[1], 'state') == 1 then return 0 end
+if ${isRecordLua("KEYS[1]")} then return 0 end
 redis.call('HSET', KEYS[1], 'voided', 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1`);

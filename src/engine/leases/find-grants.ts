@@ -1,5 +1,6 @@
 /** Finds, by their nonces, leases that were granted although Redis' answer was lost. */
 import type { Clock } from "../../lifecycle/command.ts";
+import { FIELDS_OF_LUA } from "../../lifecycle/read-fields.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { Script } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
@@ -15,12 +16,13 @@ const SLACK_MS = 60_000;
  * the nonces · Returns how many it read, then delegation and fence of each that it found.
  */
 const findGrantsScript = new Script(`#!lua flags=no-writes
+${FIELDS_OF_LUA}
 local wanted = {}
 for i = 5, #ARGV do wanted[ARGV[i]] = true end
 local ids = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', ARGV[2], 'LIMIT', ARGV[3], ARGV[4])
 local found = { #ids }
 for _, id in ipairs(ids) do
-  local lease = redis.call('HMGET', ARGV[1] .. id, 'nonce', 'fence')
+  local lease = fields_of(ARGV[1] .. id, { 'nonce', 'fence' })
   if lease[1] and wanted[lease[1]] then
     found[#found + 1], found[#found + 2] = id, lease[2]
   end

@@ -2,6 +2,7 @@
  * The workers of an agent: which polled lately, and which work each holds. Polls come from `SeenWorkers`, leases from
  * their records. Limit: bounded in number and time; for display only.
  */
+import { FIELDS_OF_LUA } from "../../lifecycle/read-fields.ts";
 import { Script } from "../../redis/script.ts";
 import type { Worker } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -17,10 +18,11 @@ const MOST = LIMITS.workers.value;
  * and when it was last seen; and the number of all leases.
  */
 const workersScript = new Script(`#!lua flags=no-writes
+${FIELDS_OF_LUA}
 local polls = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf', 'WITHSCORES')
 local leases = {}
 for _, id in ipairs(redis.call('ZREVRANGE', KEYS[2], 0, ARGV[2] - 1)) do
-  local rec = redis.call('HMGET', ARGV[1] .. ':d:' .. id, 'worker_id', 'lease_expires_at', 'lease_ms')
+  local rec = fields_of(ARGV[1] .. ':d:' .. id, { 'worker_id', 'lease_expires_at', 'lease_ms' })
   if rec[1] then
     leases[#leases + 1] = id
     leases[#leases + 1] = rec[1]

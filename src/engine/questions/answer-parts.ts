@@ -3,6 +3,7 @@
  * first answer to a request counts; they are deleted with the question, or by age.
  */
 import { z } from "zod";
+import { FIELDS_OF_LUA } from "../../lifecycle/read-fields.ts";
 import { type StoredDelegation, toFields } from "../../lifecycle/stored-delegation.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
@@ -21,7 +22,8 @@ import { requireFitting } from "./fitting.ts";
  * as HGETALL does. A closed question gets no parts, because they were erased with it.
  */
 const keepScript = new Script(`#!lua
-if redis.call('HGET', KEYS[2], 'interrupt_id') ~= ARGV[2] then return {} end
+${FIELDS_OF_LUA}
+if fields_of(KEYS[2], { 'interrupt_id' })[1] ~= ARGV[2] then return {} end
 for i = 3, #ARGV, 2 do redis.call('HSETNX', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return redis.call('HGETALL', KEYS[1])`);

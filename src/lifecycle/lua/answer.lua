@@ -9,7 +9,7 @@ end
 
 -- Adds the record to a reply.
 function add_record(reply)
-  reply[2] = gateway_fields(key)
+  reply[2] = gateway_fields()
   if record.spoken then reply[3] = redis.call('LRANGE', key .. ':history', 0, -1) end
   if record.artifact_bytes then reply[4] = redis.call('HGETALL', key .. ':artifacts') end
 end

@@ -29,7 +29,7 @@ end
 
 -- Writes the event's text, and counts it against the delegation's limits.
 function compose_event()
-  put('version', record.version + 1)
+  record.version = record.version + 1
   local more = table.concat(members, ',')
   event = event_text(more)
   local start = #event - #more
@@ -43,7 +43,7 @@ function compose_event()
     event = event .. '\n' .. digits(ref_bytes) .. ' ["' .. cmd.shows .. '",' .. table.concat(refs, ',') .. ']'
   end
   if rule.event == 'DELEGATION_STATUS' and rule.lease ~= 'grant' and counted > 0 then
-    put('event_bytes', (record.event_bytes or 0) + counted)
+    record.event_bytes = (record.event_bytes or 0) + counted
   end
 end
 
@@ -52,8 +52,8 @@ function publish_event()
   local ok, id = pcall(publish, event)
   if ok then
     event_id = id
-    put('event_id', id)
-    if calls_back then put('notify:' .. digits(record.version), id) end
+    record.event_id = id
+    if calls_back then store('notify:' .. digits(record.version), id) end
   end
 end
 
@@ -63,8 +63,8 @@ function copy_event()
   if not (event_id and pcall(copy, event, event_id, record.version, now)) then
     event_id = nil
     redis.call('RPUSH', key .. ':unpublished', (calls_back and '1' or '0') .. event)
-    redis.call('HSET', key, 'unpublished', 1)
-    redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), cmd.id)
     record.unpublished = 1
+    save()
+    redis.call('ZADD', base .. ':due', digits(now + LIMITS.follow_ms), cmd.id)
   end
 end

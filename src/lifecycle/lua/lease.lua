@@ -4,8 +4,8 @@ function change_lease()
   if rule.lease == 'grant' then
     grant_lease()
   elseif rule.lease == 'extend' then
-    put('lease_expires_at', now + record.lease_ms)
-    if record.confirm_by then put('confirm_by', '') end
+    record.lease_expires_at = now + record.lease_ms
+    record.confirm_by = nil
   elseif rule.lease == 'drop' and from == 'working' then
     drop_lease()
   end
@@ -13,15 +13,15 @@ end
 
 function grant_lease()
   local lease_ms = cmd.lease_ms or settings('lease_ms').lease_ms
-  put('fence', record.fence + 1)
-  put('nonce', cmd.nonce)
-  put('worker_id', cmd.worker_id)
-  put('lease_ms', lease_ms)
-  put('lease_granted_at', now)
-  put('lease_expires_at', now + lease_ms)
-  put('confirm_by', cmd.confirm_ms and now + cmd.confirm_ms or '')
-  put('closed_by', '')
-  put('reply_hash', '')
+  record.fence = record.fence + 1
+  record.nonce = cmd.nonce
+  record.worker_id = cmd.worker_id
+  record.lease_ms = lease_ms
+  record.lease_granted_at = now
+  record.lease_expires_at = now + lease_ms
+  record.confirm_by = cmd.confirm_ms and now + cmd.confirm_ms or nil
+  record.closed_by = nil
+  record.reply_hash = nil
   show('attempt', digits(record.attempt))
   show('worker_id', cjson.encode(cmd.worker_id))
   show('expires_at', quoted(iso(record.lease_expires_at)))
@@ -29,19 +29,19 @@ end
 
 -- `ends` has a letter for each lease that ended, which says why.
 function drop_lease()
-  put('ends', record.ends .. rule.lease_lost_reason)
-  put('lease_expires_at', '')
-  put('confirm_by', '')
-  put('nonce', '')
+  record.ends = record.ends .. rule.lease_lost_reason
+  record.lease_expires_at = nil
+  record.confirm_by = nil
+  record.nonce = nil
   if cmd.reply_hash then
-    put('closed_by', cmd.fence)
-    put('reply_hash', cmd.reply_hash)
+    record.closed_by = cmd.fence
+    record.reply_hash = cmd.reply_hash
   end
 end
 
 -- Extends the lease after a refusal with `extends_lease`.
 function keep_lease()
   record.lease_expires_at, record.confirm_by = now + record.lease_ms, nil
-  redis.call('HSET', key, 'lease_expires_at', record.lease_expires_at, 'confirm_by', '')
+  save()
   schedule()
 end

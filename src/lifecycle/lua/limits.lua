@@ -14,8 +14,8 @@ function in_pace() return record.pace_at and now - record.pace_at < 1000 end
 
 function count_pace()
   local running = in_pace()
-  if not running then put('pace_at', now) end
-  put('pace_count', running and record.pace_count + 1 or 1)
+  if not running then record.pace_at = now end
+  record.pace_count = running and record.pace_count + 1 or 1
 end
 
 -- Limits the bytes of its bodies.

@@ -12,7 +12,7 @@
 --            the target's queue, and has no `id` and `ticket`
 -- args[2]    members for the event: JSON without braces, '' for none
 -- args[3]    messages for the history: JSON, comma separated, '' for none
--- args[4…]   cmd.fields pairs of field and value to store in the record; the first cmd.in_event of them are also
+-- args[4…]   cmd.fields pairs of own field and value to store in the record; the first cmd.in_event of them are also
 --            members of the event. Then an artifact's JSON for each of cmd.chunks ({id, append}); cmd.shows is the name of the
 --            event's member that has the artifacts
 -- taker      [agent's key, command JSON] of a `take` for a parked poll; runs if the move makes a ticket that is ready
@@ -58,10 +58,10 @@ function change()
   if move == 'submit' then create() end
   local to = rule.to == 'asked' and cmd.to or rule.to or from
   finishes = from ~= to and is_terminal(to)
-  if from ~= to then put('state', to) end
-  if rule.event then put('updated_at', now) end
+  if from ~= to then record.state = to end
+  if rule.event then record.updated_at = now end
   local added = #history + bodies + growth
-  if added ~= 0 then put('bytes', record.bytes + added) end
+  if added ~= 0 then record.bytes = record.bytes + added end
   if chunks then store_artifacts() end
   if rule.drops_artifacts and record.artifact_bytes then drop_artifacts() end
   if rule.needs_pace then count_pace() end
@@ -69,7 +69,7 @@ function change()
   if cmd.push then store_push() end
   if cmd.seen and record.unseen then drop_seen() end
   change_lease()
-  if spends then put('attempt', record.attempt + 1) end
+  if spends then record.attempt = record.attempt + 1 end
   if rule.to == 'asked' or record.interrupt_id and from ~= record.state then change_question() end
   if rule.queue == 'ticket' then number_ticket() end
   if finishes then finish() end
@@ -80,9 +80,9 @@ end
 function change_own()
   if move == 'adopt' then
     redis.call('SADD', key .. ':children', cmd.child_id)
-    put('children', 1)
+    record.children = 1
   elseif move == 'redrive' then
-    put('redriven_as', cmd.new_id)
+    record.redriven_as = cmd.new_id
   elseif move == 'follow_up' then
     record_delivered()
   elseif move == 'message' then
@@ -100,20 +100,17 @@ end
 function write()
   if not rule.event_only then
     for i = 4, 2 + 2 * cmd.fields, 2 do
-      if argv[i] ~= dropped then set[#set + 1], set[#set + 2] = argv[i], argv[i + 1] end
+      if argv[i] ~= dropped then store(argv[i], argv[i + 1]) end
     end
   end
   if rule.event then compose_event() end
   if history ~= '' then
     redis.call('RPUSH', key .. ':history', history)
-    if not record.spoken then put('spoken', 1) end
+    if not record.spoken then record.spoken = 1 end
   end
   if record.kept and keeps ~= 0 then count_kept() end
   if event and not record.unpublished then publish_event() end
-  for i = 2, #set, 2 do
-    if type(set[i]) == 'number' then set[i] = digits(set[i]) end
-  end
-  if #set > 0 then redis.call('HSET', key, unpack(set)) end
+  save(unpack(set))
   index()
   if event then copy_event() end
 end
@@ -126,7 +123,7 @@ function take_for_poll(taker, json, is_first)
   local id, read, moved_key, moved_record, moved_cmd = cmd.id, cmd.read, key, record, cmd
   local moved = { id = id, record = record, is_first = is_first }
   local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, moved)
-  if not ok then taken = nil end
+  if not ok then taken, moved_record = nil, read_record(moved_key) end
   -- If the poll took this very delegation, its answer has the newer record.
   local is_taken = ok and cmd.id == id and #taken[2] > 0
   local ticketed = true

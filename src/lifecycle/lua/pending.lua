@@ -14,7 +14,7 @@ end
 function add_pending()
   calls_back = record.callbacks ~= 2 and (finishes or rule.status == 'interrupted')
   if calls_back or record.callbacks ~= 1 then
-    put('notify_seq', record.version + 1)
-    put('follow_at', now + LIMITS.follow_ms)
+    record.notify_seq = record.version + 1
+    record.follow_at = now + LIMITS.follow_ms
   end
 end

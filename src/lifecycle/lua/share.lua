@@ -39,6 +39,6 @@ end
 
 -- Adds the move's bytes to the record and to its delegator's share.
 function count_kept()
-  put('kept', record.kept + keeps)
+  record.kept = record.kept + keeps
   add_kept(record.delegator, keeps)
 end

@@ -7,7 +7,7 @@ local cmd, argv
 local base, key
 -- Milliseconds: Redis' clock and the command's offset.
 local now
--- The record's fields by name. `put` keeps them in step with what is about to be written.
+-- The record's packed fields by name: numbers and short texts. A change of them is stored by `save`.
 local record
 -- Whether a submit's key already exists.
 local taken_key
@@ -25,7 +25,7 @@ local artifacts, growth
 local keeps
 -- State and ticket before the move; whether it finishes the delegation.
 local from, old_ticket, finishes
--- The fields to write: name, value, …; and the event's status and JSON members.
+-- The own fields to write: name, text, …; and the event's status and JSON members.
 local set, status, members
 -- The references to the artifacts' chunks that the event shows, and the bytes of their bodies.
 local refs, ref_bytes

@@ -1,12 +1,12 @@
--- Writes fields of the record and members of the event.
+-- Writes the record and members of the event.
 
--- Sets a field of the record; '' clears it. Clearing a field that the record does not have does nothing. `interrupt` is
--- always cleared, because it is not among the fields that were read.
-function put(name, value)
-  if value == '' and record[name] == nil and name ~= 'interrupt' then return end
+-- Writes the record's packed fields, and these own fields: name, text, …
+function save(...) redis.call('HSET', key, 'packed', cmsgpack.pack(record), ...) end
+
+-- Sets an own field of the record; '' clears it.
+function store(name, text)
   local n = #set
-  set[n + 1], set[n + 2] = name, value
-  if value == '' then record[name] = nil else record[name] = value end
+  set[n + 1], set[n + 2] = name, text
 end
 
 -- Adds a member to the event.

@@ -17,9 +17,9 @@ end
 
 -- Numbers a new ticket, and sets when it is ready.
 function number_ticket()
-  put('ticket', record.ticket + 1)
+  record.ticket = record.ticket + 1
   if rule.delay == 'unchanged' then
-    put('check_at', math.max(now, record.ready_at) + LIMITS.check_ms)
+    record.check_at = math.max(now, record.ready_at) + LIMITS.check_ms
   else
     local delay = 0
     if rule.delay == 'asked' then
@@ -27,9 +27,9 @@ function number_ticket()
     elseif rule.delay then
       delay = backoff_delay()
     end
-    put('ready_at', now + delay)
-    put('returned', rule.returned and 1 or 0)
-    put('check_at', record.ready_at + LIMITS.check_ms)
+    record.ready_at = now + delay
+    record.returned = rule.returned and 1 or nil
+    record.check_at = record.ready_at + LIMITS.check_ms
     if delay > 0 and move ~= 'submit' then show('retry_at', quoted(iso(record.ready_at))) end
     if spends or rule.lease == 'drop' then show('attempt', digits(record.attempt)) end
     if move == 'submit' then set_deadlines(delay) end

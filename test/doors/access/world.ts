@@ -4,6 +4,7 @@
  */
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { ownEvents } from "../../support/own-events.ts";
+import { fieldsOf } from "../../support/record.ts";
 import { until } from "../../support/until.ts";
 
 /** The callers. Alice delegated the subject to scout; `nobody` has no token, an expired one or a revoked one. */
@@ -174,7 +175,7 @@ export async function openWorld() {
 
   /** Everything that the broker stores about it. */
   const kept = async (subject: Subject) => ({
-    ...(await broker.redis.hgetall(`{errand:0}:d:${subject.id}`)),
+    ...(await fieldsOf(broker.redis, `{errand:0}:d:${subject.id}`)),
     events: (await ownEvents(broker.redis, subject.id)).length,
   });
 

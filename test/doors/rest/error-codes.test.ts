@@ -5,6 +5,7 @@ import { LIMITS } from "../../../src/schema/limits.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
 import { type Answer, as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
+import { setFields } from "../../support/record.ts";
 
 const NOBODY = "0".repeat(26);
 
@@ -168,13 +169,13 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     const { api, leased, redis } = await setup();
     const { id, lease } = await leased();
     const full = { pace_at: Date.now() + 60_000, pace_count: LIMITS.progress_per_second.value };
-    await redis.hset(`{errand:0}:d:${id}`, full);
+    await setFields(redis, `{errand:0}:d:${id}`, full);
     return api.heartbeat(lease, { progress: { done: 1 } });
   },
   async limit_reached() {
     const { api, leased, redis } = await setup();
     const { id } = await leased();
-    await redis.hset(`{errand:0}:d:${id}`, "version", LIMITS.delegation_events.value);
+    await setFields(redis, `{errand:0}:d:${id}`, { version: LIMITS.delegation_events.value });
     return api.message(id, "more");
   },
   async quota_exceeded() {
@@ -187,7 +188,7 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     const { api, redis } = await setup();
     const { id } = (await api.delegate("scout")).body;
     const [key = ""] = await redis.keys(`*${id}`);
-    await redis.hset(key, "state", "no state of ours");
+    await setFields(redis, key, { state: "no state of ours" });
     return api.get(id);
   },
   async redis_unavailable() {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
 import { dump } from "../../support/dump.ts";
+import { setFields } from "../../support/record.ts";
 import { openStream } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 
@@ -31,9 +32,9 @@ test("progress faster than the limit changes nothing, and is accepted again a se
   const { api, leased, redis, record, clock } = await setup();
   const { id, lease } = await leased();
   expect((await api.heartbeat(lease, { progress: { done: 1 } })).status).toBe(200);
-  await redis.hset(record(id), "pace_count", LIMITS.progress_per_second.value);
+  await setFields(redis, record(id), { pace_count: LIMITS.progress_per_second.value });
   // A long window, so that a slow machine does not reach the next one.
-  await redis.hset(record(id), "pace_at", Date.now() + 60_000);
+  await setFields(redis, record(id), { pace_at: Date.now() + 60_000 });
 
   const before = await dumpButLease(redis);
   const chunk = { artifact: { artifactId: "a", parts: [{ text: "x" }] } };
@@ -50,7 +51,7 @@ test("progress faster than the limit changes nothing, and is accepted again a se
 
   // Within the lease, which the heartbeat without progress extended.
   clock.offset_ms = 59_000;
-  await redis.hset(record(id), "pace_at", Date.now() + clock.offset_ms - 1_001);
+  await setFields(redis, record(id), { pace_at: Date.now() + clock.offset_ms - 1_001 });
   expect((await api.heartbeat(lease, { progress: { done: 3 } })).status).toBe(200);
   expect((await api.get(id)).body.progress).toEqual({ done: 3 });
 });
@@ -58,7 +59,7 @@ test("progress faster than the limit changes nothing, and is accepted again a se
 test("a delegation at its event limit accepts no more progress, but can finish", async () => {
   const { api, leased, redis, record } = await setup();
   const { id, lease } = await leased();
-  await redis.hset(record(id), "version", LIMITS.delegation_events.value);
+  await setFields(redis, record(id), { version: LIMITS.delegation_events.value });
   const before = await dumpButLease(redis);
   const beaten = await api.heartbeat(lease, { progress: { done: 1 } });
   expect([beaten.status, beaten.body]).toEqual([

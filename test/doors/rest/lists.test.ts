@@ -134,7 +134,7 @@ describe("a list for a principal that does not see everything", () => {
     const parent_id = (await alice.delegate("scout")).body.id;
     const child = (await alice.delegate("other", { parent_id })).body.id;
     await submit(gateway, ["scout"], "caller:bob", MANY, { parent_id });
-    const looked = vi.spyOn(gateway.broker.bulk, "hmget");
+    const looked = vi.spyOn(gateway.broker.bulk, "evalsha");
     expect(await all(alice, `parent_id=${parent_id}`)).toEqual([child]);
     expect(looked.mock.calls.length).toBeLessThan(10);
   });

@@ -8,6 +8,7 @@ import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
 import { dump } from "../../support/dump.ts";
 import { checkHistory, eventsOf } from "../../support/history.ts";
+import { setFields } from "../../support/record.ts";
 
 async function setup() {
   const broker = await startBroker();
@@ -293,7 +294,7 @@ describe("a Task with many artifacts", () => {
   test("that is too large in total leaves no data", async () => {
     const { leased, send, redis } = await setup();
     const { id, lease_id } = await leased();
-    await redis.hset(`{errand:0}:d:${id}`, "bytes", LIMITS.delegation_bytes.value - 100);
+    await setFields(redis, `{errand:0}:d:${id}`, { bytes: LIMITS.delegation_bytes.value - 100 });
     const before = await dump(redis);
     const large = task("working", { artifacts: artifacts(10) });
     expect((await send(response(lease_id, { task: large }))).body.code).toBe("payload_too_large");

@@ -15,7 +15,7 @@ import type { Sink } from "../../../src/events/feed.ts";
 import type { Command, Taker } from "../../../src/lifecycle/command.ts";
 import type { Moved, Result } from "../../../src/lifecycle/outcome.ts";
 import type { MoveName } from "../../../src/lifecycle/states.ts";
-import { storedFromTexts } from "../../../src/lifecycle/stored-delegation.ts";
+import { storedFrom } from "../../../src/lifecycle/stored-delegation.ts";
 import { Shards } from "../../../src/redis/shards.ts";
 import { entryFields } from "../../support/entry.ts";
 
@@ -27,7 +27,7 @@ const REQUEST = { wait_seconds: 1_000_000, max: 1 };
 const STALE = 0;
 /** A record of which only the id matters here; every other field reads "working". */
 const recordOf = (id: string) =>
-  storedFromTexts(id, [Array(100).fill("working").join("\n")], { history: [], artifacts: new Map() });
+  storedFrom(id, Array(100).fill("working"), { history: [], artifacts: new Map() });
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 const shards = new Shards(1);

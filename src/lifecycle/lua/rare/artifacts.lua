@@ -31,8 +31,8 @@ end
 function chunk_name() return cmd.fence .. ' ' .. cmd.chunk_id .. ' ' end
 
 function store_artifacts()
-  put('artifact_bytes', (record.artifact_bytes or 0) + growth)
-  put('artifact_fence', record.fence)
+  record.artifact_bytes = (record.artifact_bytes or 0) + growth
+  record.artifact_fence = record.fence
   refs = {}
   for i, chunk in ipairs(chunks) do
     local body = argv[3 + 2 * cmd.fields + i]
@@ -47,7 +47,7 @@ function store_chunk(chunk, one, body)
   if not one.place then
     -- An older version counted the places in the hash.
     one.place = (record.places or tonumber(redis.call('HGET', hash, '#') or '') or 0) + 1
-    put('places', one.place)
+    record.places = one.place
   end
   if not chunk.append then
     for n = one.first, one.last do redis.call('HDEL', hash, one.place .. ':' .. n) end
@@ -63,8 +63,8 @@ end
 function drop_artifacts()
   if rule.drops_artifacts == 'own' and record.artifact_fence ~= record.fence then return end
   redis.call('DEL', key .. ':artifacts')
-  put('bytes', record.bytes - record.artifact_bytes)
+  record.bytes = record.bytes - record.artifact_bytes
   keeps = keeps - record.artifact_bytes
-  put('artifact_bytes', '')
+  record.artifact_bytes = nil
   show('artifacts_dropped', 'true')
 end

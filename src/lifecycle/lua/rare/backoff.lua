@@ -4,10 +4,10 @@ function backoff_delay()
   if rule.delay == 'backoff' then
     return backoff(0, record.attempt - 2)
   elseif rule.delay == 'release' then
-    put('releases', record.releases + 1)
+    record.releases = (record.releases or 0) + 1
     return backoff(cmd.delay_ms or 0, record.releases - LIMITS.free_releases - 1)
   elseif rule.delay == 'handoff' then
-    put('handoffs', (record.handoffs or 0) + 1)
+    record.handoffs = (record.handoffs or 0) + 1
     return backoff(0, record.handoffs - LIMITS.free_handoffs - 1)
   end
 end

@@ -23,6 +23,6 @@ end
 function check_later()
   local waited = math.max(LIMITS.check_ms, now - record.ready_at)
   record.check_at = now + math.min(LIMITS.check_max_ms, waited)
-  redis.call('HSET', key, 'check_at', record.check_at)
+  save()
   schedule()
 end

@@ -5,10 +5,11 @@ function publish_late()
     local for_callback, text = string.sub(one, 1, 1) == '1', string.sub(one, 2)
     local id, seq = publish(text), string.match(text, '^[^\n]*\n[^\n]*\n(%d+)')
     copy(text, id, seq)
-    redis.call('HSET', key, 'event_id', id)
+    record.event_id = id
+    save()
     if for_callback then redis.call('HSET', key, 'notify:' .. seq, id) end
     redis.call('LPOP', late)
   end
-  redis.call('HDEL', key, 'unpublished')
   record.unpublished = nil
+  save()
 end

@@ -6,7 +6,7 @@ function id_line(id) return string.gsub(cjson.encode(id), '\\/', '/') .. '\n' en
 function store_message()
   redis.call('HSET', key, 'said:' .. cmd.message_id, cmd.message_hash)
   redis.call('RPUSH', key .. ':unseen', id_line(cmd.message_id) .. argv[3])
-  put('unseen', (record.unseen or 0) + 1)
+  record.unseen = (record.unseen or 0) + 1
 end
 
 -- The holder has seen every follow-up up to `cmd.seen`.
@@ -17,7 +17,7 @@ function drop_seen()
     if string.sub(text, 1, #line) == line or
       (string.sub(text, 1, 1) == '{' and string.find(text, '"messageId":' .. string.sub(line, 1, -2), 1, true)) then
       redis.call('LTRIM', key .. ':unseen', n, -1)
-      put('unseen', redis.call('LLEN', key .. ':unseen'))
+      record.unseen = redis.call('LLEN', key .. ':unseen')
       return
     end
   end

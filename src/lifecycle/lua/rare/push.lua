@@ -7,8 +7,8 @@ function store_push()
   for _, config in ipairs(redis.call('HVALS', key .. ':pushes')) do push_bytes = push_bytes + #config end
   -- The share guard has counted the config of a submit.
   if move ~= 'submit' then keeps = keeps + push_bytes - (record.push_bytes or 0) end
-  put('push_bytes', push_bytes)
-  put('callbacks', record.callbacks and bit.bor(record.callbacks, 2) or 2)
+  record.push_bytes = push_bytes
+  record.callbacks = record.callbacks and bit.bor(record.callbacks, 2) or 2
   -- A config that replaces another continues at the other's position. A new one gets the events from now on; if the
   -- delegation has finished, it gets the last event.
   local pushed = key .. ':pushed'

@@ -29,29 +29,29 @@ function store_answers()
   if cmd.secret then
     redis.call('HSET', key .. ':secrets', 'answers:' .. cmd.interrupt_id, cmd.answers,
       'hash:' .. cmd.interrupt_id, cmd.answer_hash)
-    put('secret_bytes', (record.secret_bytes or 0) + cmd.bytes)
+    record.secret_bytes = (record.secret_bytes or 0) + cmd.bytes
   else
     redis.call('HSET', key, 'answer:' .. cmd.interrupt_id, cmd.answers)
   end
   redis.call('HSET', key, 'answer_hash:' .. cmd.interrupt_id, cmd.secret and cmd.answer_outline or cmd.answer_hash)
-  put('answered', (record.answered or 0) + 1)
+  record.answered = (record.answered or 0) + 1
 end
 
 -- Opens the question if the move asks one; closes the open one if the move ends its state.
 function change_question()
   if rule.to == 'asked' then
     local ttl = cmd.interrupt_ttl_ms or settings('interrupt_ttl_ms').interrupt_ttl_ms
-    put('interrupt_id', cmd.interrupt_id)
-    put('interrupt', cmd.interrupt)
-    put('interrupt_raised_at', now)
-    put('interrupt_expires_at', math.min(now + ttl, record.deadline_at))
+    record.interrupt_id = cmd.interrupt_id
+    store('interrupt', cmd.interrupt)
+    record.interrupt_raised_at = now
+    record.interrupt_expires_at = math.min(now + ttl, record.deadline_at)
     show('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
       quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(cmd.interrupt, 2))
   else
     redis.call('DEL', key .. ':answers:' .. record.interrupt_id)
-    put('interrupt_id', '')
-    put('interrupt', '')
-    put('interrupt_expires_at', '')
+    record.interrupt_id = nil
+    store('interrupt', '')
+    record.interrupt_expires_at = nil
   end
 end
 

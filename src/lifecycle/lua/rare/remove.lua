@@ -1,13 +1,13 @@
 -- Deleting a finished delegation: after its retention time the record, and with `erase` its events as well.
 
 function remove()
-  local idempotency = redis.call('HGET', key, 'idempotency')
+  local idempotency = record.idempotency
   if idempotency and not cmd.key_retired then return refusal_answer({ kind = 'retire_key', idempotency = idempotency }) end
   if move == 'erase' then
     erase_events()
     -- The delegation that it redrove stays redriven.
-    local failed = base .. ':d:' .. (redis.call('HGET', key, 'redrive_of') or '')
-    if redis.call('HEXISTS', failed, 'state') == 1 then redis.call('HSET', failed, 'redrive_erased', 1) end
+    local failed = base .. ':d:' .. (record.redrive_of or '')
+    if read_record(failed).state then redis.call('HSET', failed, 'redrive_erased', 1) end
   end
   for _, name in ipairs(lists()) do redis.call('ZREM', name, cmd.id) end
   if record.kept then add_kept(record.delegator, -record.kept) end
