@@ -35,7 +35,7 @@ const lean = {
       contents: "export default () => ({ localeError: () => undefined });",
     }));
     onLoad({ filter: /src\/schema\/json-schema\/check-schema\.ts$/ }, () => ({
-      contents: "export const schemaIssues = () => [];",
+      contents: "export const schemaIssues = () => []; export const isEnforceable = () => true;",
     }));
     onLoad({ filter: /src\/schema\/[a-z0-9-]+\.ts$/ }, async ({ path }) => {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "ts" });

@@ -18,12 +18,12 @@ export function explainWait(
 ): string | null {
   const { state, target, delegator, not_before_at, interrupt } = delegation;
   if (interrupt !== null) {
-    const left = time(Date.parse(interrupt.expires_at) - now);
+    const left = timeLeft(Date.parse(interrupt.expires_at) - now);
     return `Waiting for an answer from ${delegator} or an approver, ${left} left.`;
   }
   if (state !== "submitted") return null;
   const starts = Date.parse(not_before_at ?? "") - now;
-  if (starts > 0) return `It may start in ${time(starts)}.`;
+  if (starts > 0) return `It may start in ${timeLeft(starts)}.`;
   if (agent === undefined) return `Waiting for a worker of ${target}.`;
   const { paused, presence, limits, counts, delivery } = agent;
   if (paused) return `${target} is paused.`;
@@ -55,4 +55,12 @@ function time(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   return `${seconds} s`;
+}
+
+/** Time that is left, to the nearest unit: a full day does not become `23 h` at once. */
+export function timeLeft(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  // From 59.5 min on, it is an hour.
+  const found = UNITS.find(([, size], index) => seconds >= size - (UNITS[index + 1]?.[1] ?? 1) / 2);
+  return found ? `${Math.round(seconds / found[1])} ${found[0]}` : `${seconds} s`;
 }

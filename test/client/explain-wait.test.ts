@@ -1,5 +1,6 @@
 /** `explainWait`: why a delegation waits, in a sentence. */
 import { expect, test } from "vitest";
+import { timeLeft } from "../../src/client/explain-wait.ts";
 import { explainWait } from "../../src/index.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00.000Z");
@@ -17,6 +18,11 @@ const SCOUT = {
   delivery: { mode: "poll" },
 } as const;
 const AWAY = { state: "offline", last_seen_at: "2025-12-30T12:00:00.000Z", pollers: 0 } as const;
+
+test("time that is left is rounded", () => {
+  const left = [86_399, 82_000, 3_599, 3_560, 90, 59, 12, -3].map((seconds) => timeLeft(seconds * 1000));
+  expect(left).toEqual(["1 d", "23 h", "1 h", "59 min", "2 min", "59 s", "12 s", "0 s"]);
+});
 
 test("each reason is a sentence", () => {
   const interrupt = {
@@ -39,7 +45,7 @@ test("each reason is a sentence", () => {
     of(WAITING),
   ]).toEqual([
     null,
-    "Waiting for an answer from caller:alice or an approver, 29 min left.",
+    "Waiting for an answer from caller:alice or an approver, 30 min left.",
     "It may start in 12 s.",
     "scout is paused.",
     "Nobody is polling for scout (last seen 2 d ago).",

@@ -119,8 +119,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const tooLong = '{ "path": "/tmp/much/older", "force": false }';
     await editor.fill(tooLong);
     await card.getByRole("button", { name: "Approve" }).click();
-    // Refused, with the edit as it was: nothing else can be approved by mistake.
-    await card.locator("text=does not fit").waitFor();
+    // Told at once, with the edit as it was: nothing else can be approved by mistake.
+    await card.locator("text=The answer does not fit the question: path: ").waitFor();
+    expect(await card.getByRole("button", { name: "Undo" }).count()).toBe(0);
     expect(await editor.inputValue()).toBe(tooLong);
     await editor.fill('{ "path": "/tmp/older", "force": false }');
     await card.getByRole("button", { name: "Approve" }).click();
@@ -241,7 +242,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const [{ lease_id: second }] = (await api.lease("coder")).body.leases;
     const schema = {
       type: "object",
-      properties: { branch: { type: "string" }, depth: { type: "integer" }, fast: { type: "boolean" } },
+      properties: {
+        branch: { type: "string" },
+        depth: { type: "integer", maximum: 9, multipleOf: 5 },
+        fast: { type: "boolean" },
+      },
       required: ["branch"],
     };
     await api.interrupt(second, { text: "Where?", schema });
@@ -250,10 +255,19 @@ describe.skipIf(SKIP)("in Chromium", () => {
 
     const card = page.locator(".question", { hasText: "Where?" });
     await card.getByLabel("branch").fill("main");
+    await card.getByLabel("depth").fill("10");
+    await card.getByRole("button", { name: "Answer" }).click();
+    // The browser's own check.
+    expect(await card.locator("input:invalid").count()).toBe(1);
+    await card.getByLabel("depth").fill("4");
+    await card.getByRole("button", { name: "Answer" }).click();
+    await card.locator("text=The answer does not fit the question: depth: ").waitFor();
     await card.getByLabel("depth").fill("5");
     await card.getByLabel("fast").check();
     await card.getByRole("button", { name: "Answer" }).click();
     await until(async () => (await api.get(asking)).body.state === "submitted");
+    // The answered card is gone, and the focus is not lost with it.
+    await page.waitForFunction("document.activeElement?.id === 'needs-title'");
     expect((await api.get(asking)).body.history.at(-1).parts).toEqual([
       { data: { branch: "main", depth: 5, fast: true } },
     ]);

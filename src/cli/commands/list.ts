@@ -19,7 +19,6 @@ import { agentName, delegationId, errorCode, valid, wholeBetween } from "../inpu
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
 import { note, oneLine, painter, print, printJson, table } from "../show/output.ts";
-import { questionText } from "../show/questions.ts";
 import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
 
@@ -225,8 +224,7 @@ function asTable(delegations: readonly Delegation[]): string[] {
   return table([head, ...rows]).split("\n");
 }
 
-/** The open question, or else the error and the task. */
-function taskCell({ error, interrupt, state, task_preview }: Delegation): string {
-  if (interrupt) return `asks: ${questionText(interrupt)}`;
+/** The error, if there is one, and the task. */
+function taskCell({ error, state, task_preview }: Delegation): string {
   return error && error.code !== state ? `(${error.code}) ${task_preview}` : task_preview;
 }

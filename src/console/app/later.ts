@@ -1,9 +1,12 @@
 /** The parts that the first view does not need, in one file that is loaded right after it. */
+import { answerIssues } from "../../schema/answer-rules.ts";
+import { setRules } from "../needs/refusal.ts";
 import { styles as delegation } from "../styles/delegation.css";
 import { styles as lists } from "../styles/lists.css";
 import { adopt } from "./adopt.ts";
 
 adopt(delegation, lists);
+setRules(answerIssues);
 
 export { Agents } from "../agents/agents.tsx";
 export { Delegate } from "../delegate/delegate.tsx";

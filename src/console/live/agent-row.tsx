@@ -1,5 +1,6 @@
 import type { Agent } from "../../schema/agent.ts";
 import { href } from "../app/route.ts";
+import { isAway } from "../data/away.ts";
 import { Age } from "../ui/age.tsx";
 
 /** An agent: whether somebody works under its name, and how much it has to do. */
@@ -31,13 +32,15 @@ function Count({ number, word }: { readonly number: number; readonly word: strin
 
 export function PresenceOf({ agent }: { readonly agent: Pick<Agent, "presence" | "paused" | "delivery"> }) {
   const { presence, paused, delivery } = agent;
-  const isOnline = presence.state === "online";
+  const isOnline = presence.state === "online" && !isAway.value;
   return (
-    <span class={`presence ${presence.state}`}>
+    <span class={`presence ${isAway.value ? "offline" : presence.state}`}>
       <svg viewBox="0 0 16 16" aria-hidden="true" class={`mark ${isOnline ? "online" : "offline"}`}>
         <circle class={isOnline ? "solid" : "hollow"} cx="8" cy="8" r="4.5" />
       </svg>
-      {isOnline ? (
+      {isAway.value ? (
+        "not known now"
+      ) : isOnline ? (
         delivery.mode === "push" ? (
           "reachable"
         ) : (

@@ -37,9 +37,17 @@ export function Live() {
 
 function NothingLive() {
   const [first] = agents.value ?? [];
-  const line = `errand delegate ${first?.name ?? "scout"} "how many words is this"`;
+  const name = first?.name ?? "scout";
+  if (!agents.value?.some(({ presence }) => presence.state === "online")) {
+    return (
+      <Empty title="Nothing is on its way" line={`npx errand work --agent ${name} -- wc -w`}>
+        Every delegation appears here on its way from who asks to the agent that works on it. No agent works
+        at present, so start a worker first, for example this one, which counts words:
+      </Empty>
+    );
+  }
   return (
-    <Empty title="Nothing is on its way" line={line}>
+    <Empty title="Nothing is on its way" line={`npx errand delegate ${name} "how many words is this"`}>
       Every delegation appears here on its way from who asks to the agent that works on it.
       {mayDelegate.value && " Delegate something from this page, or from a terminal:"}
     </Empty>
@@ -92,7 +100,7 @@ function AgentList() {
     return (
       <section aria-labelledby="agents-title">
         <h2 id="agents-title">Agents</h2>
-        <Empty title="No agent yet" line="errand work --agent scout -- wc -w">
+        <Empty title="No agent yet" line="npx errand work --agent scout -- wc -w">
           An agent is a name with a queue. A worker asks for its work; this starts one:
           {!isOperator.value && " (it needs a token of the agent)"}
         </Empty>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "preact/hooks";
 import { moveFocus, useKey } from "../app/keys.ts";
 import { isLoaded } from "../data/flights.ts";
 import { Empty } from "../ui/empty.tsx";
@@ -12,11 +13,12 @@ export function Needs() {
   for (const flight of questions) rememberAsked(flight);
   const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const over = notes.entries().filter(([id]) => !open.has(id));
+  const section = useKeptFocus();
   useKey("a", () => press("approve"));
   useKey("d", () => press("deny"));
   return (
-    <section class="needs" aria-labelledby="needs-title">
-      <h1 id="needs-title">
+    <section class="needs" aria-labelledby="needs-title" ref={section}>
+      <h1 id="needs-title" tabIndex={-1}>
         Needs you {questions.length > 0 && <span class="badge">{questions.length}</span>}
       </h1>
       <p class="sr-only" role="status">
@@ -31,6 +33,28 @@ export function Needs() {
       {questions.length === 0 && over.length === 0 && isLoaded.value && <NothingNeeded />}
     </section>
   );
+}
+
+/** When the focused question is answered or gone, the focus moves to the one in its place, or to the heading. */
+function useKeptFocus() {
+  const section = useRef<HTMLElement>(null);
+  const place = useRef(-1);
+  const cards = () => [...(section.current?.querySelectorAll<HTMLElement>("[data-question]") ?? [])];
+  useEffect(() => {
+    const remember = ({ target }: FocusEvent) => {
+      const card = target instanceof Element ? target.closest<HTMLElement>("[data-question]") : null;
+      place.current = card && section.current?.contains(card) ? cards().indexOf(card) : -1;
+    };
+    document.addEventListener("focusin", remember);
+    return () => document.removeEventListener("focusin", remember);
+  }, []);
+  useEffect(() => {
+    if (place.current < 0 || document.activeElement !== document.body) return;
+    const left = cards();
+    const next = left[Math.min(place.current, left.length - 1)];
+    (next ?? section.current?.querySelector("h1"))?.focus();
+  });
+  return section;
 }
 
 function NothingNeeded() {

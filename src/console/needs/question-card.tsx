@@ -10,6 +10,7 @@ import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf } from "../ui/words.ts";
 import { answerLater, failures, pending, undo } from "./answers.ts";
+import { refusalOf } from "./refusal.ts";
 import { type Given, RequestForm } from "./request-form.tsx";
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
@@ -71,6 +72,11 @@ export function AnswerForm({
 function RequestForms({ flight, interrupt }: { readonly flight: Flight; readonly interrupt: Interrupt }) {
   const given = useSignal<Readonly<Record<string, Given>>>({});
   const { requests } = interrupt;
+  const check = (request: Interrupt["requests"][number], { answer }: Given, accept: () => void) => {
+    const refusal = refusalOf(interrupt.kind, request, answer);
+    if (refusal === null) accept();
+    else failures.set(interrupt.id, new Error(refusal));
+  };
   const submit = (answer: Answer | Answers, done: string) => answerLater({ flight, interrupt, answer, done });
   const [only] = requests;
   const error = <Problem error={failures.get(interrupt.id)} />;
@@ -80,7 +86,7 @@ function RequestForms({ flight, interrupt }: { readonly flight: Flight; readonly
         <RequestForm
           request={only}
           kind={interrupt.kind}
-          onGive={({ answer, done }) => submit(answer, done)}
+          onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
         />
         {error}
       </>
@@ -101,9 +107,12 @@ function RequestForms({ flight, interrupt }: { readonly flight: Flight; readonly
             request={request}
             kind={interrupt.kind}
             given={given.value[request.request_id]}
-            onGive={(one) => {
-              given.value = { ...given.value, [request.request_id]: one };
-            }}
+            onGive={(one) =>
+              check(request, one, () => {
+                failures.delete(interrupt.id);
+                given.value = { ...given.value, [request.request_id]: one };
+              })
+            }
           />
         </fieldset>
       ))}

@@ -10,6 +10,10 @@ const propertySchema = z.looseObject({
   enum: z.array(z.string()).optional(),
   items: z.looseObject({ enum: z.array(z.string()) }).optional(),
   default: z.unknown().optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  minLength: z.int().optional(),
+  maxLength: z.int().optional(),
 });
 const objectSchema = z.looseObject({
   type: z.literal("object"),
@@ -28,6 +32,13 @@ export interface Field {
   readonly choices: readonly string[];
   readonly isRequired: boolean;
   readonly initial: unknown;
+  /** Limits that the browser checks; the rest is checked when the form is sent. */
+  readonly limits: {
+    readonly min?: number | undefined;
+    readonly max?: number | undefined;
+    readonly minLength?: number | undefined;
+    readonly maxLength?: number | undefined;
+  };
 }
 
 /** Null: a form cannot express it. */
@@ -40,7 +51,9 @@ export function fieldsOf(schema: unknown): readonly Field[] | null {
     const choices = property.enum ?? property.items?.enum ?? [];
     if (type === undefined || isComplex(property) || (type === "array" && choices.length === 0)) return null;
     const isRequired = data.required?.includes(name) === true;
-    fields.push({ name, type, title, description, choices, isRequired, initial: property.default });
+    const { default: initial, minimum: min, maximum: max, minLength, maxLength } = property;
+    const limits = type === "string" ? { minLength, maxLength } : { min, max };
+    fields.push({ name, type, title, description, choices, isRequired, initial, limits });
   }
   return fields.length > 0 ? fields : null;
 }

@@ -75,7 +75,8 @@ function Control({ field }: { readonly field: Field }) {
     );
   }
   const initial = typeof field.initial === "string" || typeof field.initial === "number" ? field.initial : "";
-  if (type === "string") return <input name={name} required={isRequired} defaultValue={String(initial)} />;
+  if (type === "string")
+    return <input name={name} required={isRequired} defaultValue={String(initial)} {...field.limits} />;
   return (
     <input
       type="number"
@@ -83,6 +84,7 @@ function Control({ field }: { readonly field: Field }) {
       required={isRequired}
       step={type === "integer" ? 1 : "any"}
       defaultValue={String(initial)}
+      {...field.limits}
     />
   );
 }

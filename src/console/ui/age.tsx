@@ -1,4 +1,5 @@
 import { useComputed } from "@preact/signals";
+import { timeLeft } from "../../client/explain-wait.ts";
 import { now } from "../data/clock.ts";
 import { duration, elapsed } from "./words.ts";
 
@@ -24,7 +25,7 @@ export function Elapsed({ from, to }: { readonly from: string; readonly to: stri
 
 /** The time left until the instant. */
 export function Left({ until }: { readonly until: string }) {
-  const text = useComputed(() => `${duration(Date.parse(until) - now.value)} left`);
+  const text = useComputed(() => `${timeLeft(Date.parse(until) - now.value)} left`);
   return (
     <time dateTime={until} title={`until ${new Date(until).toLocaleString()}`}>
       {text}

@@ -7,7 +7,7 @@ export function Problem({ error }: { readonly error: unknown }) {
   const recovery = error instanceof ErrandApiError ? error.recovery : "";
   return (
     <p class="problem" role="alert">
-      <strong>{message}</strong> {recovery}
+      <strong>{/[.!?…]$/.test(message) ? message : `${message}.`}</strong> {recovery}
     </p>
   );
 }
