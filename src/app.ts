@@ -8,9 +8,8 @@ import { type Listener, listen } from "./doors/http/listener.ts";
 import type { Broker } from "./engine/broker.ts";
 import type { Sweep } from "./engine/upkeep/sweep.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
-import type { Redis } from "./redis/connect.ts";
 import { Connections } from "./redis/connections.ts";
-import { keys } from "./redis/keys.ts";
+import { checkLayout } from "./redis/layout.ts";
 import { randomId } from "./redis/shards.ts";
 import { Services } from "./services.ts";
 import { wireEngine } from "./wiring.ts";
@@ -29,11 +28,6 @@ export interface Gateway {
   readonly inProgress: HttpApp["inProgress"];
   /** Stops within ten seconds: answers polls, closes streams, finishes what is in flight. */
   readonly close: () => Promise<void>;
-}
-
-/** Thrown when the data was laid out for another number of shards. */
-export class LayoutError extends Error {
-  override readonly name = "LayoutError";
 }
 
 /** How long requests in progress may take after a stop. */
@@ -112,18 +106,6 @@ export function urlOf(host: string, port: number): string {
   const name =
     host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
   return `http://${name}:${port}`;
-}
-
-async function checkLayout(redis: Redis, shards: number): Promise<void> {
-  // Written only once, so that a gateway can start while Redis' memory is full.
-  const known = await redis.hget(keys.layout, "shards");
-  if (known === null) await redis.hsetnx(keys.layout, "shards", shards);
-  const stored = known ?? (await redis.hget(keys.layout, "shards"));
-  if (Number(stored) !== shards) {
-    throw new LayoutError(
-      `The data is laid out for ERRAND_SHARDS=${stored}, not ${shards}. Start with ${stored}, or with an empty Redis.`,
-    );
-  }
 }
 
 /** Tests with a write, because a replica, or a Redis whose disk is full, still answers a ping. */

@@ -1,0 +1,57 @@
+/**
+ * The layout of the data: the number of shards, and who can read it. Gateways of older versions take records of this one
+ * for deleted ones, and drop their tickets; so the two never work on the same data. Limit: an older gateway that starts in
+ * the very moment of the upgrade is not seen.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "./connect.ts";
+import { keys } from "./keys.ts";
+import { writeEvenIfFull } from "./script.ts";
+
+/** The data is laid out for another number of shards, or gateways of an older version work on it. */
+export class LayoutError extends Error {
+  override readonly name = "LayoutError";
+}
+
+/** Follows the number of shards. Older versions compare the whole with their number, so they refuse to start. */
+const MARK = ", written by a newer version";
+
+/** A gateway without a sign of life for this long is dead. */
+const DEAD_MS = 15_000;
+
+/** Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. */
+export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<void> {
+  const marked = `${shards}${MARK}`;
+  let stored = await redis.hget(keys.layout, "shards");
+  if (stored === null) {
+    // Written only once, and even at full memory, so that a gateway can start then.
+    await writeEvenIfFull(redis, "HSETNX", keys.layout, "shards", marked);
+    stored = await redis.hget(keys.layout, "shards");
+  }
+  const count = Number.parseInt(stored ?? "", 10);
+  if (count !== shards) {
+    throw new LayoutError(
+      `The data is laid out for ERRAND_SHARDS=${count}, not ${shards}. Start with ${count}, or with an empty Redis.`,
+    );
+  }
+  if (stored === marked) return;
+  await requireNoneAlive(redis, marked, deadMs);
+  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", marked);
+}
+
+/** Waits until gateways that were killed count as dead. */
+async function requireNoneAlive(redis: Redis, marked: string, deadMs: number): Promise<void> {
+  const start = Date.now();
+  while (Date.now() - start <= deadMs) {
+    const alive = await redis.zcount(keys.gateways, start + 1, "+inf");
+    // Another gateway of this version may have taken the data over meanwhile.
+    if ((await redis.hget(keys.layout, "shards")) === marked) return;
+    if (alive > 0) {
+      throw new LayoutError(
+        "A gateway of an older version works on this data and would lose work of this version. Stop all gateways, then start this one.",
+      );
+    }
+    if ((await redis.zcount(keys.gateways, start - deadMs, "+inf")) === 0) return;
+    await sleep(Math.min(200, deadMs));
+  }
+}

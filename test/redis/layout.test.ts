@@ -1,0 +1,41 @@
+/** Gateways of this version and of older ones never work on the same data. */
+import { expect, test } from "vitest";
+import { keys } from "../../src/redis/keys.ts";
+import { checkLayout } from "../../src/redis/layout.ts";
+import { startBroker } from "../support/broker.ts";
+
+async function setup() {
+  const { gateway, redis } = await startBroker();
+  await gateway.close();
+  const mark = await redis.hget(keys.layout, "shards");
+  await redis.hset(keys.layout, "shards", "1");
+  return { redis, mark };
+}
+
+test("a gateway of an older version, which compares numbers, refuses the data", async () => {
+  const { mark } = await setup();
+  expect(mark).toMatch(/^1, /);
+  expect(Number(mark)).toBeNaN();
+});
+
+test("data of an older version is taken over once its gateways are gone, also killed ones", async () => {
+  const { redis, mark } = await setup();
+  await redis.zadd(keys.gateways, Date.now(), "killed");
+  await checkLayout(redis, 1, 300);
+  expect(await redis.hget(keys.layout, "shards")).toBe(mark);
+  // From then on other gateways may run.
+  await redis.zadd(keys.gateways, Date.now() + 60_000, "alive");
+  await checkLayout(redis, 1, 300);
+});
+
+test("while an older gateway lives, the start is refused and the data stays as it is", async () => {
+  const { redis } = await setup();
+  await redis.zadd(keys.gateways, Date.now() + 60_000, "alive");
+  await expect(checkLayout(redis, 1)).rejects.toThrow(/Stop all gateways/);
+  expect(await redis.hget(keys.layout, "shards")).toBe("1");
+});
+
+test("another number of shards is refused", async () => {
+  const { redis } = await setup();
+  await expect(checkLayout(redis, 2)).rejects.toThrow(/ERRAND_SHARDS=1, not 2/);
+});
