@@ -1,5 +1,4 @@
 /** Reads the figures of a period: one script, for a fixed number of small hashes. */
-
 import { keys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -17,6 +16,9 @@ import {
   type Subject,
   slotOf,
 } from "./layout.ts";
+
+/** The row of the codes beyond the limit. An agent may fail with a code of this name; it counts there. */
+const REST = "other";
 
 type Query = StatsFilter & { readonly period: StatsPeriod };
 interface Scope {
@@ -127,9 +129,14 @@ function totalsOf(buckets: readonly Counted[]): Stats["totals"] {
   for (const fields of buckets) {
     for (const [field, count] of fields) all.set(field, (all.get(field) ?? 0) + count);
   }
-  const failures = [...all]
-    .filter(([field]) => field.startsWith(CODE_PREFIX))
-    .map(([field, count]) => ({ code: field.slice(CODE_PREFIX.length) || "other", count }))
+  const byCode = new Map<string, number>();
+  for (const [field, count] of all) {
+    if (!field.startsWith(CODE_PREFIX)) continue;
+    const code = field.slice(CODE_PREFIX.length) || REST;
+    byCode.set(code, (byCode.get(code) ?? 0) + count);
+  }
+  const failures = [...byCode]
+    .map(([code, count]) => ({ code, count }))
     .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1));
   return { ...figuresOf(all), failures };
 }
