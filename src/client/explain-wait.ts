@@ -57,7 +57,7 @@ function time(ms: number): string {
   return `${seconds} s`;
 }
 
-/** Time that is left, to the nearest unit: a full day does not become `23 h` at once. */
+/** The time left, rounded to its unit, so that a full day does not become `23 h` at once. */
 export function timeLeft(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   // From 59.5 min on, it is an hour.

@@ -12,7 +12,7 @@ local function stream_from(key, start)
   end
 end
 
--- The same for a delegation's events. The ids in the list grow.
+-- The same for a delegation's events. The ids in the list are ascending, so a binary search finds the start.
 local function own_from(key, start)
   if not is_list(key) then return stream_from(key, start) end
   local id, low, high = string.match(start, '[^(]+'), 0, redis.call('LLEN', key) / 2

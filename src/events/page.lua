@@ -9,7 +9,7 @@ local entries, size, read, most = {}, 0, 0, tonumber(ARGV[3])
 if not is_list(key) and is_missed(key, position, oldest) then return { 'gap', entries, position } end
 local next_entries = own_from(key, is_before(position, oldest) and oldest or '(' .. position)
 
--- The event of an entry; nil: there is none.
+-- The event of an entry; nil: its delegation was deleted.
 local before_id = string.match(key, '^{[^}]*}') .. ':d:'
 local function event_of(entry)
   local id, fields = entry[1], entry[2]
@@ -18,7 +18,7 @@ local function event_of(entry)
   local own = before_id .. delegation .. ':events'
   local found = redis.pcall('LRANGE', own, 2 * seq - 2, 2 * seq - 1)
   if found[1] == id then return { id, { 'e', found[2] } } end
-  -- A stream, in which the place is not the number.
+  -- In a stream of an older version, an event's place is not its number.
   found = own_from(own, id)(1)[1]
   return found and found[1] == id and found or nil
 end

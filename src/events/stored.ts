@@ -1,5 +1,6 @@
 /**
- * Reads stored events, of streams and of single delegations: the edges of streams, and pages bounded by bytes, each checked for gaps and read in one step.
+ * Reads stored events, of streams and of single delegations: the edges of streams, and pages bounded by bytes, each
+ * checked for gaps and read in one step.
  * Limit: an entry that is larger than a page is a page of its own.
  */
 import { z } from "zod";

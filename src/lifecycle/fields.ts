@@ -5,13 +5,14 @@
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 
-/** As a script returns it; records of older versions have numbers as text. Empty: the field is absent. */
+/** A stored value, as a script returns it. Older records have numbers as text. Empty text: the field is absent. */
 export type Value = string | number;
 
 interface Field<T = unknown> {
   readonly type: "number" | "instant" | "text" | "json";
   /**
-   * A field of the hash; see {@link PACKED}. JSON is, because it may be large: a move writes all packed fields again.
+   * Stored as a field of the hash, not in {@link PACKED}: because it can be large and a move writes all packed fields,
+   * or because another delegation's move sets it.
    */
   readonly own?: true;
   /** Parses the stored value. Without `read`, gateways do not read the field. */

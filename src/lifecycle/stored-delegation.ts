@@ -89,11 +89,11 @@ for (const name of READ_NAMES) {
   });
 }
 
-type Of<T> = new (id: string, values: readonly Value[], lists: Lists) => T;
-const hasFields = (values: Of<Values>): values is Of<Values & ReadFields> =>
+type ClassOf<T> = new (id: string, values: readonly Value[], lists: Lists) => T;
+const hasFields = (values: ClassOf<Values>): values is ClassOf<Values & ReadFields> =>
   READ_NAMES.every((name) => name in values.prototype);
 
-const Fields: Of<Values> = Values;
+const Fields: ClassOf<Values> = Values;
 if (!hasFields(Fields)) throw new TypeError("a field has no getter");
 
 class Stored extends Fields implements StoredDelegation {
@@ -161,8 +161,8 @@ export const storedFrom = (id: string, values: readonly Value[], lists: Lists): 
   new Stored(id, values, lists);
 
 /**
- * KEYS: the record, its history, its artifacts · Returns the record's fields, each as name and value, and the other two.
- * One script, so that all three are of the same moment.
+ * KEYS: the record, its history, its artifacts · Returns the fields as names and values, the history and
+ * the artifacts. One script, so that all three are of the same moment.
  */
 const readScript = new Script(`#!lua flags=no-writes
 local flat, fields = redis.call('HGETALL', KEYS[1]), {}

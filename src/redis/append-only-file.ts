@@ -2,7 +2,7 @@
  * Prepares the append-only file of a Redis that died while it wrote a transaction.
  *
  * If the file ends within a command, Redis drops that command when it loads the file, but keeps the start of its
- * transaction. What it writes from then on belongs to that transaction at the next load, which runs both or drops both
+ * transaction. At the next load, all that it wrote since belongs to that transaction; Redis runs both or drops both
  * (valkey-io/valkey#4342). If the file ends between two commands, Redis drops the whole transaction. So the partial
  * command is cut off before Redis starts. Limit: a file that was loaded and written again in this state stays as it is.
  */
@@ -47,7 +47,7 @@ class CommandScan {
   #argumentsLeft = 0;
   /** Bytes left of the present argument, with its line end. */
   #bytesLeft = 0;
-  /** The text of a command without arguments; MULTI and EXEC are such. */
+  /** The text of a command without arguments, such as MULTI and EXEC. */
   #name = "";
 
   /** Where to cut the file; undefined if it ends between two commands or outside a transaction, or is damaged. */

@@ -116,6 +116,7 @@ class Supervisor implements EmbeddedRedis {
         () => 0,
       );
       const binary = await this.#options.binary();
+      // If another process holds the lock, nothing is cut, and the launch below finds the lock held.
       await withLock(lock, binary.env, () => cutPartialCommand(data));
       const child = await launch(binary, configOf(this.#home, fsync), lock);
       try {

@@ -21,7 +21,7 @@ export const keys = {
   deleted: `${COMMON}:deleted`,
   /** ZSET token id → when it expires, ms; only of tokens that expire. */
   expiring: `${COMMON}:tokens:expiring`,
-  /** HASH: figures of a subject in one stretch of time (engine/stats/layout.ts); expires. */
+  /** HASH: figures of a subject in one bucket of time (engine/stats/layout.ts); expires. */
   stats: (subject: string, seconds: number, slot: number) => `${COMMON}:stats:${subject}:${seconds}:${slot}`,
   /** ZSET: the subjects that have figures → when they were last counted, ms. */
   statsSubjects: `${COMMON}:stats:subjects`,

@@ -1,19 +1,19 @@
 /**
- * The layout of the data: the number of shards, and who can read it. Gateways of older versions take records of this one
- * for deleted ones, and drop their tickets; so the two never work on the same data. Limit: an older gateway that starts in
- * the very moment of the upgrade is not seen.
+ * The layout of the data: the number of shards, and who can read it. A gateway of an older version would treat
+ * this version's records as deleted and drop their tickets, so the two must not share data. Limit: an older gateway
+ * that starts at the moment of the upgrade is not noticed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "./connect.ts";
 import { keys } from "./keys.ts";
 import { writeEvenIfFull } from "./script.ts";
 
-/** The data is laid out for another number of shards, or gateways of an older version work on it. */
+/** The data is laid out for another number of shards, or gateways of an older version use it. */
 export class LayoutError extends Error {
   override readonly name = "LayoutError";
 }
 
-/** Follows the number of shards. Older versions compare the whole with their number, so they refuse to start. */
+/** Stored after the number of shards. Older versions compare the whole text with their number and refuse to start. */
 const MARK = ", written by a newer version";
 
 /** A gateway without a sign of life for this long is dead. */
@@ -44,7 +44,7 @@ async function requireNoneAlive(redis: Redis, marked: string, deadMs: number): P
   const start = Date.now();
   while (Date.now() - start <= deadMs) {
     const alive = await redis.zcount(keys.gateways, start + 1, "+inf");
-    // Another gateway of this version may have taken the data over meanwhile.
+    // Another gateway of this version may have taken over the data meanwhile.
     if ((await redis.hget(keys.layout, "shards")) === marked) return;
     if (alive > 0) {
       throw new LayoutError(

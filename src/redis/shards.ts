@@ -58,7 +58,7 @@ export class Shards {
 
   /** The shard of a delegation or lease id; undefined when no such shard exists, so no such id either. */
   indexOfId(id: string): number | undefined {
-    // Stops at the next underscore.
+    // parseInt stops at the next underscore.
     const shard = Number.parseInt(id.slice(id.indexOf("_") + 1), 36);
     return shard >= 0 && shard < this.count ? shard : undefined;
   }

@@ -268,13 +268,13 @@ export const LIMITS = {
   stats_subjects: limit(
     1_000,
     "agents and delegators",
-    "of one day, whose figures (`GET /v1/stats`) are kept, at most about 150 kB each; further ones are counted only in the figures of all",
+    "per day have figures of their own (`GET /v1/stats`), at most about 150 kB each; others are counted only in the figures of all agents",
     null,
   ),
   stats_codes: limit(
     10,
     "codes",
-    "of failures counted by name in one bucket of the figures; further ones are counted as `other`",
+    "of failures are counted by name in each bucket of the figures; others are counted as `other`",
     null,
   ),
 } as const satisfies Record<string, Limit>;

@@ -30,7 +30,7 @@ const EVENTS = Number(values.events);
 
 const AGENTS = 10;
 const BATCH = 100;
-const BUBBLES = 10;
+const NEW_ROWS = 10;
 const NEVER_MS = 600_000;
 
 type Api = ReturnType<typeof client>;
@@ -145,7 +145,7 @@ async function liveView(page: Page, api: Api, url: string): Promise<void> {
   await smoothness(page);
   const heap = [await heapOf(page)];
 
-  const bubbles: number[] = [];
+  const appearTimes: number[] = [];
   const parts: Smoothness[] = [];
   const started = performance.now();
   let sent = 0;
@@ -158,12 +158,12 @@ async function liveView(page: Page, api: Api, url: string): Promise<void> {
       calls.add(call);
       void call.finally(() => calls.delete(call));
     }
-    const round = Math.floor(((performance.now() - started) / (SECONDS * 1_000)) * BUBBLES);
-    if (bubbles.length < round) {
-      bubbles.push(await bubble(page, api, bubbles.length));
+    const round = Math.floor(((performance.now() - started) / (SECONDS * 1_000)) * NEW_ROWS);
+    if (appearTimes.length < round) {
+      appearTimes.push(await timeToAppear(page, api, appearTimes.length));
       parts.push(await smoothness(page));
       heap.push(await heapOf(page));
-      // The garbage collection before is not the page's doing.
+      // Discards the pause of the garbage collection that heapOf forces.
       await smoothness(page);
     }
     await sleep(20);
@@ -179,11 +179,11 @@ async function liveView(page: Page, api: Api, url: string): Promise<void> {
     }),
   );
   report("its JavaScript heap meanwhile", heap.map(MB).join(", "));
-  report("a new delegation appears after, at most", `${Math.round(Math.max(...bubbles))} ms`);
+  report("a new delegation appears after, at most", `${Math.round(Math.max(...appearTimes))} ms`);
 }
 
 /** From the request until the row is drawn; the row is ended again. */
-async function bubble(page: Page, api: Api, n: number): Promise<number> {
+async function timeToAppear(page: Page, api: Api, n: number): Promise<number> {
   const task = `appears ${n}`;
   const from = performance.now();
   const { body } = await api.delegate(nameOf(0), { task });
@@ -229,7 +229,7 @@ async function findView(page: Page, api: Api, url: string): Promise<void> {
 async function timeline(page: Page, api: Api, url: string): Promise<void> {
   const [id = ""] = await submit(api, 1, 1, "work with a long history");
   const [lease = ""] = await leaseAll(api, 1);
-  // At most 100 events a second are taken.
+  // The broker accepts at most 100 events a second.
   for (let n = 0; n < EVENTS; n += 1) {
     const { body } = await api.heartbeat(lease, { progress: { done: n } });
     if (body.code === "rate_limited") {

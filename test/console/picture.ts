@@ -14,7 +14,7 @@ const MAX_BYTES = 200_000;
 
 await withBroker(async (url, token) => {
   const { api, ids } = await setScene(url, token);
-  // It shows what happens to long texts, which are not what README is about.
+  // This delegation and its agent show how long texts are drawn, which README need not show.
   await api.cancel(ids.long ?? "");
   await api.call("DELETE", `/v1/agents/${LONG}`);
 

@@ -119,7 +119,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const tooLong = '{ "path": "/tmp/much/older", "force": false }';
     await editor.fill(tooLong);
     await card.getByRole("button", { name: "Approve" }).click();
-    // Told at once, with the edit as it was: nothing else can be approved by mistake.
+    // Refused at once, and the edit is kept, so nothing else can be approved by mistake.
     await card.locator("text=The answer does not fit the question: path: ").waitFor();
     expect(await card.getByRole("button", { name: "Undo" }).count()).toBe(0);
     expect(await editor.inputValue()).toBe(tooLong);

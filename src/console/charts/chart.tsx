@@ -1,6 +1,6 @@
 /**
- * One chart, drawn as SVG: stacked bars or lines over the buckets of a period. Its text is HTML, because a drawing that
- * fits any width would distort it.
+ * One chart, drawn as SVG: stacked bars or lines over the buckets of a period. Its text is HTML, because the
+ * drawing is stretched to any width, which would distort it.
  */
 import { duration } from "../ui/words.ts";
 
@@ -23,7 +23,7 @@ interface Props {
   readonly show?: (value: number) => string;
   /** Round values at which the scale may end; otherwise 1, 2, 5, 10, 20 … */
   readonly tops?: readonly number[];
-  /** What all buckets come to, for the head and for those who do not see the drawing. */
+  /** The result of all buckets, for the head and for screen readers. */
   readonly sum: string;
 }
 

@@ -2,7 +2,7 @@ import type { Stats } from "../../schema/stats.ts";
 import { href } from "../app/route.ts";
 import { Said } from "../ui/said.tsx";
 
-/** The codes of failed and rejected delegations, as bars; each finds its delegations. */
+/** The codes of failed and rejected delegations, as bars; each links to its delegations. */
 export function Failures({ failures }: Pick<Stats["totals"], "failures">) {
   const most = failures[0]?.count ?? 1;
   return (

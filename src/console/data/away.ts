@@ -6,7 +6,7 @@ import { lostSince } from "./connection.ts";
 const PATIENCE_MS = 2_000;
 
 export const isAway = computed(() => {
-  // The clock makes it look again.
+  // Computed again at every tick of the clock.
   void now.value;
   return lostSince.value !== null && Date.now() - lostSince.value >= PATIENCE_MS;
 });

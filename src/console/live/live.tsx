@@ -41,14 +41,14 @@ function NothingLive() {
   if (!agents.value?.some(({ presence }) => presence.state === "online")) {
     return (
       <Empty title="Nothing is on its way" line={`npx errand work --agent ${name} -- wc -w`}>
-        Every delegation appears here on its way from who asks to the agent that works on it. No agent works
-        at present, so start a worker first, for example this one, which counts words:
+        Every delegation appears here on its way from its delegator to its agent. No agent is online, so start
+        a worker first, for example this one, which counts words:
       </Empty>
     );
   }
   return (
     <Empty title="Nothing is on its way" line={`npx errand delegate ${name} "how many words is this"`}>
-      Every delegation appears here on its way from who asks to the agent that works on it.
+      Every delegation appears here on its way from its delegator to its agent.
       {mayDelegate.value && " Delegate something from this page, or from a terminal:"}
     </Empty>
   );

@@ -1,6 +1,6 @@
 /**
- * What the broker would refuse, told before the answer waits to be sent. The rules arrive with the parts that load later;
- * before that, or if they fail on the question, the broker decides.
+ * Finds what the broker would refuse in an answer, before the answer waits to be sent. The rules load with the later
+ * parts of the page; until then, or if they throw, only the broker checks.
  */
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { AnswerBody } from "../../schema/interrupt.ts";

@@ -6,7 +6,7 @@ const principal = computed(() => session.value?.principal ?? "");
 const kind = computed(() => principal.value.split(":", 1)[0] ?? "");
 
 export const isOperator = computed(() => kind.value === "operator");
-/** Everything, and not only what concerns the principal. */
+/** Whether the principal sees everything, not only what concerns it. */
 export const seesAll = computed(() => ["operator", "approver", "viewer"].includes(kind.value));
 export const mayDelegate = computed(() => ["agent", "caller", "operator"].includes(kind.value));
 

@@ -28,15 +28,15 @@ import {
 const FLUSH_MS = 1_000;
 /** Entries in one call of the script, so that other commands are not delayed. */
 const BATCH = 100;
-/** Ends whose record must still be read; beyond it they are counted without their delegator. */
+/** Finished delegations whose record must still be read; further ones are counted without delegator and code. */
 const MAX_UNREAD = 1_000;
-/** Of one second; beyond it only `all` is counted. */
+/** Entries of one second; beyond it, only `all` is counted. */
 const MAX_ENTRIES = 10_000;
 
 const { hour: HOUR, day: DAY } = RESOLUTIONS;
-const SIZES = [HOUR, DAY];
+const BOTH = [HOUR, DAY];
 
-/** Refused by Redis at full memory, like all new work. */
+/** Redis refuses it at full memory, like all new work. */
 const writeScript = new Script(`#!lua\n${readLua("./write.lua", import.meta.url)}`);
 
 interface Entry {
@@ -48,7 +48,7 @@ interface Entry {
   readonly codes: Map<string, number>;
 }
 
-/** An end whose outcome names neither the delegator nor the error. */
+/** A finished delegation whose outcome names neither the delegator nor the error. */
 interface Unread {
   readonly id: string;
   readonly target: string;
@@ -141,15 +141,16 @@ export class Counters {
     return this.#flushing;
   }
 
-  /** Deletes the figures of an agent that is deleted. A gateway that still counts may add to the newest ones. */
+  /** Deletes the figures of an agent that is deleted. Another gateway may still add to the newest ones. */
   async forget(agent: string): Promise<void> {
     await this.flush();
     const subjects: Subject[] = [`target:${agent}`, `delegator:agent:${agent}`];
     const now = Date.now() + this.#options.clock.offset_ms;
+    // From one bucket in the future to three beyond those that are shown, because clocks differ.
     const names = subjects.flatMap((subject) =>
-      SIZES.flatMap((size) =>
-        Array.from({ length: size.buckets + 4 }, (_, n) =>
-          keys.stats(subject, size.seconds, slotOf(now, size) + 1 - n),
+      BOTH.flatMap((resolution) =>
+        Array.from({ length: resolution.buckets + 4 }, (_, n) =>
+          keys.stats(subject, resolution.seconds, slotOf(now, resolution) + 1 - n),
         ),
       ),
     );
@@ -169,7 +170,7 @@ export class Counters {
 
   async #write(entries: readonly Entry[]): Promise<void> {
     const names = entries.flatMap(({ subject, at }) =>
-      SIZES.map((size) => keys.stats(subject, size.seconds, slotOf(at, size))),
+      BOTH.map((resolution) => keys.stats(subject, resolution.seconds, slotOf(at, resolution))),
     );
     await writeScript.run(
       this.#options.redis,
@@ -179,7 +180,7 @@ export class Counters {
         LIMITS.stats_subjects.value,
         keptMs(DAY),
         MAX_CODES,
-        SIZES.map(keptMs).join(","),
+        BOTH.map(keptMs).join(","),
         ...entries.map(({ subject, add, max, codes }) =>
           JSON.stringify({ subject, add, max, codes: Object.fromEntries(codes) }),
         ),
@@ -187,7 +188,7 @@ export class Counters {
     );
   }
 
-  /** The sweep does not read the records that it ends: their delegator and error are read here, once. */
+  /** The sweep does not read the records that it finishes: their delegator and error are read here, once. */
   async #readUnread(): Promise<void> {
     const unread = this.#unread.splice(0);
     if (unread.length === 0) return;

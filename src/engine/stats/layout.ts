@@ -1,5 +1,5 @@
 /**
- * How the figures are stored: a small hash for each subject and each stretch of time. A subject is `all`,
+ * How the figures are stored: a small hash for each subject and each bucket of time. A subject is `all`,
  * `target:<agent>` or `delegator:<principal>`.
  */
 import { LIMITS } from "../../schema/limits.ts";
@@ -33,7 +33,7 @@ export function classOf(ms: number): number {
   return found < 0 ? BOUNDS.length : found;
 }
 
-/** The duration, s, that this share of the counted ones did not exceed, as if each class were evenly filled. */
+/** The duration, s, that this share of them did not exceed. Assumes that durations spread evenly within a class. */
 export function percentile(counts: readonly number[], share: number): number {
   const wanted = share * counts.reduce((sum, count) => sum + count, 0);
   let before = 0;
@@ -48,7 +48,7 @@ export function percentile(counts: readonly number[], share: number): number {
   return BOUNDS.at(-1) ?? 0;
 }
 
-/** Fields that count; those of durations end in the number of their class. Short, so that Redis packs the hash. */
+/** Fields that count; those of durations end in the number of their class. Short names keep the hash compact. */
 export const FIELD = {
   sent: "s",
   failed: "f",
@@ -64,7 +64,7 @@ export const GAUGE = { waiting: "w", working: "k", oldest: "o" } as const;
 /** Failures by code: one field for each of the first codes, and one for all others. */
 export const CODE_PREFIX = "e:";
 export const MAX_CODES = LIMITS.stats_codes.value;
-/** Longer fields would not be packed. */
-const PACKED = /^[a-z][a-z0-9_]{0,60}$/;
+/** With a longer field, Redis would not keep the hash compact. */
+const SHORT = /^[a-z][a-z0-9_]{0,60}$/;
 /** Empty: counted with the others. */
-export const storedCode = (code: string): string => (PACKED.test(code) ? code : "");
+export const storedCode = (code: string): string => (SHORT.test(code) ? code : "");

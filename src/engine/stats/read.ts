@@ -33,18 +33,18 @@ return buckets`);
 
 export async function readStats(broker: Broker, principal: Principal, query: Query): Promise<Stats> {
   const { target, delegator } = await scopeOf(broker, principal, query);
-  const size = RESOLUTIONS[query.period];
+  const resolution = RESOLUTIONS[query.period];
   const subject: Subject =
     target !== null ? `target:${target}` : delegator !== null ? `delegator:${delegator}` : "all";
   // What this gateway counted is shown at once; the other gateways' last second is not.
   await broker.counters.flush();
-  const last = slotOf(Date.now() + broker.clock.offset_ms, size);
-  const slots = Array.from({ length: size.buckets }, (_, n) => last - size.buckets + 1 + n);
-  const names = slots.map((slot) => keys.stats(subject, size.seconds, slot));
+  const last = slotOf(Date.now() + broker.clock.offset_ms, resolution);
+  const slots = Array.from({ length: resolution.buckets }, (_, n) => last - resolution.buckets + 1 + n);
+  const names = slots.map((slot) => keys.stats(subject, resolution.seconds, slot));
   const reply = await readScript.run(broker.bulk, names, []);
   // An older bucket belongs to a deleted agent of the same name.
   const since = await sinceOf(broker, { target, delegator });
-  const endOf = (slot: number) => (slot + 1) * size.seconds * 1000;
+  const endOf = (slot: number) => (slot + 1) * resolution.seconds * 1000;
   const counted = slots.map((slot, index) =>
     toCounted(Array.isArray(reply) && endOf(slot) > since ? reply[index] : []),
   );
@@ -52,9 +52,9 @@ export async function readStats(broker: Broker, principal: Principal, query: Que
     period: query.period,
     target,
     delegator,
-    bucket_seconds: size.seconds,
+    bucket_seconds: resolution.seconds,
     buckets: counted.map((fields, index) => ({
-      at: toInstant((slots[index] ?? 0) * size.seconds * 1000),
+      at: toInstant((slots[index] ?? 0) * resolution.seconds * 1000),
       ...figuresOf(fields),
       waiting: delegator === null ? (fields.get(GAUGE.waiting) ?? 0) : null,
       working: delegator === null ? (fields.get(GAUGE.working) ?? 0) : null,

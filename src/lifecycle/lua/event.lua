@@ -6,7 +6,7 @@ function publish(text)
   return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
 end
 
--- Copies a published event. `at` is the time of its move; without `at`, it is published late.
+-- Adds a published event to the feeds and the delegation's list. `at` is the time of its move; nil when it is late.
 function copy(text, id, seq, at)
   -- A submit sets the expiry `feed_extra_ms` later than it needs, so events within that time need not renew it.
   local renew = cmd.move == 'submit' or not at or at - record.created_at >= LIMITS.feed_extra_ms
@@ -14,8 +14,8 @@ function copy(text, id, seq, at)
   local ref = cmd.id .. ' ' .. seq
   copy_to_feed(record.delegator, ref, id, renew)
   if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, ref, id, renew) end
-  -- The list is last: a stream refuses an id that does not grow, so the list gets no event twice and its ids grow. It is
-  -- smaller than a stream, for which Redis allocates 4 kB at once. Older versions stored a stream, which continues.
+  -- The list comes last: a feed refuses an id that is not greater than its newest, so the list gets no event twice, and
+  -- its ids grow. It is smaller than a stream, for which Redis allocates 4 kB at once. An older stream continues.
   local added = redis.pcall('RPUSH', key .. ':events', id, text)
   if type(added) == 'table' then redis.call('XADD', key .. ':events', id, 'e', text) end
 end
