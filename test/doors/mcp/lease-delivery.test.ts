@@ -60,7 +60,8 @@ test("an answer to a ping confirms the lease: two pings for the first delivery, 
 });
 
 test("a client that stopped answering gets nothing; the work goes back at once, and no attempt is spent", async () => {
-  const { url, scout, delegate, parked } = await setup(300);
+  // Long enough for the first ping to be answered on a busy machine.
+  const { url, scout, delegate, parked } = await setup(3_000);
   const { call, line } = await worker(url, scout.token, "legacy");
   await delegate();
   const { data } = await call("poll_inbox", { wait_seconds: 20 });
