@@ -48,7 +48,7 @@ async function requireNoneAlive(redis: Redis, marked: string, deadMs: number): P
     if ((await redis.hget(keys.layout, "shards")) === marked) return;
     if (alive > 0) {
       throw new LayoutError(
-        "A gateway of an older version works on this data and would lose work of this version. Stop all gateways, then start this one.",
+        "A gateway of an older version uses this data and would drop newer delegations. Stop all gateways, then start this one.",
       );
     }
     if ((await redis.zcount(keys.gateways, start - deadMs, "+inf")) === 0) return;

@@ -27,6 +27,7 @@ function toMessage(request: DelegateRequest, id: string) {
   const { metadata, ...sent } = request.message ?? { parts: [{ text: request.task ?? "" }] };
   const { delegation_id: _ours, ...own } = metadata ?? {};
   const { messageId = randomUUID(), role = "ROLE_USER" } = sent;
+  // Object.assign, because a literal that begins with a spread is slow; see lifecycle/command.ts.
   return Object.assign({}, sent, { messageId, role, metadata: Object.assign(own, { delegation_id: id }) });
 }
 

@@ -28,6 +28,7 @@ function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
   if (request.text === undefined && request.message === undefined) return undefined;
   const sent = withoutLease(request.message ?? { parts: [{ text: request.text ?? "" }] });
   const { messageId = randomUUID(), role = "ROLE_AGENT", parts } = sent;
+  // Object.assign, because a literal that begins with a spread is slow; see lifecycle/command.ts.
   return JSON.stringify(Object.assign({}, sent, { messageId, role, parts: parts ?? [] }));
 }
 
