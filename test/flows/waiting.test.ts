@@ -57,6 +57,8 @@ test("200 parked polls send Redis no commands, and delayed work wakes them on ti
     await Promise.allSettled(takes.flatMap(({ mock }) => mock.results.map(({ value }) => value)));
     return looks() === count;
   });
+  // The figures of the 20 delegations are written within a second.
+  for (const { counters } of brokers) await counters.flush();
   const [looked, before] = [looks(), await commands(own.redis)];
   await until(() => Date.now() > due - 100);
   expect(looks()).toBe(looked);
