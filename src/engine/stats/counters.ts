@@ -2,6 +2,7 @@
  * Counts the moves of this gateway in memory and adds them to Redis once a second, in one script: a move costs no
  * command. Limit: a gateway that is killed loses the last second, and nothing is counted while memory is short.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../lifecycle/command.ts";
 import { MOVES, type Move } from "../../lifecycle/states.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
@@ -26,8 +27,10 @@ import {
 } from "./layout.ts";
 
 const FLUSH_MS = 1_000;
-/** Entries in one call of the script, so that other commands are not delayed. */
-const BATCH = 100;
+/** Entries in one call of the script: few, so that it does not delay other commands. */
+const BATCH = 5;
+/** The longest pause between two calls; all of them take at most half the time between two flushes. */
+const MAX_PAUSE_MS = 20;
 /** Finished delegations whose record must still be read; further ones are counted without delegator and code. */
 const MAX_UNREAD = 1_000;
 /** Entries of one second; beyond it, only `all` is counted. */
@@ -78,13 +81,15 @@ export class Counters {
   readonly #unread: Unread[] = [];
   #timer: NodeJS.Timeout | null = null;
   #flushing: Promise<void> = Promise.resolve();
+  /** Callers of `flush` that wait for its end. */
+  #waiting = 0;
 
   constructor(options: CountersOptions) {
     this.#options = options;
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
+    this.#timer = setInterval(() => void this.#enqueue(), FLUSH_MS).unref();
   }
 
   async stop(): Promise<void> {
@@ -128,8 +133,14 @@ export class Counters {
     if (samples.length > 0) this.#keepMax("all", at, all);
   }
 
-  /** Writes what was counted. Never rejects: figures that cannot be written are dropped. */
-  flush(): Promise<void> {
+  /** Writes what was counted, without pauses. Never rejects: figures that cannot be written are dropped. */
+  async flush(): Promise<void> {
+    this.#waiting += 1;
+    await this.#enqueue();
+    this.#waiting -= 1;
+  }
+
+  #enqueue(): Promise<void> {
     this.#flushing = this.#flushing
       .then(() => this.#flush())
       .catch((error: unknown) =>
@@ -163,7 +174,10 @@ export class Counters {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     if (this.#options.isShort()) return;
+    const pause = Math.min(MAX_PAUSE_MS, (FLUSH_MS * BATCH) / 2 / entries.length);
     for (let from = 0; from < entries.length; from += BATCH) {
+      // Nobody waits for the timer's writes, so they leave room for other commands.
+      if (from > 0 && this.#waiting === 0) await sleep(pause, undefined, { ref: false });
       await this.#write(entries.slice(from, from + BATCH));
     }
   }

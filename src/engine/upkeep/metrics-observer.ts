@@ -36,11 +36,11 @@ export function metricsObserver(metrics: Metrics): Observe {
   };
 }
 
-/** Depth and age of every queue that is not empty. */
-export async function queueDepths(broker: Broker): Promise<QueueDepth[]> {
+/** Depth and age of every queue that is not empty. Small pages take longer, and delay other requests less. */
+export async function queueDepths(broker: Broker, pageSize = 500): Promise<QueueDepth[]> {
   const now = Date.now() + broker.clock.offset_ms;
   const depths: QueueDepth[] = [];
-  for await (const { name, counts, oldest_at } of allAgents(broker, 500)) {
+  for await (const { name, counts, oldest_at } of allAgents(broker, pageSize)) {
     const { waiting, working } = counts;
     const oldest_seconds = waiting > 0 ? Math.max(0, now - (oldest_at ?? now)) / 1000 : 0;
     if (waiting + working > 0) depths.push({ agent: name, waiting, working, oldest_seconds });
