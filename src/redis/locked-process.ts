@@ -19,6 +19,7 @@ export type LockedProcess = {
 
 /** The exit code if another process holds the lock. */
 export const LOCK_HELD = 75;
+
 /**
  * Replaces setpriv and flock where they are missing (macOS, busybox): a shell claims a lock file with its pid, starts a
  * watcher that reads fd 3 until the parent's death closes it, and then executes the program in its own place.

@@ -36,7 +36,7 @@ export async function readStats(broker: Broker, principal: Principal, query: Que
   const resolution = RESOLUTIONS[query.period];
   const subject: Subject =
     target !== null ? `target:${target}` : delegator !== null ? `delegator:${delegator}` : "all";
-  // What this gateway counted is shown at once; the other gateways' last second is not.
+  // A caller sees its own moves at once. Other gateways write theirs within a second.
   await broker.counters.flush();
   const last = slotOf(Date.now() + broker.clock.offset_ms, resolution);
   const slots = Array.from({ length: resolution.buckets }, (_, n) => last - resolution.buckets + 1 + n);

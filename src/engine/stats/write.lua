@@ -1,7 +1,7 @@
 -- Adds what a gateway has counted to the buckets.
 -- KEYS: the subjects, then for each entry its buckets, one of each resolution.
--- ARGV: now (ms), maximum of subjects, how long a subject is remembered (ms), maximum of codes, then how long the buckets
--- of each resolution are kept (ms, comma separated), then the entries as JSON {subject, add, max, codes}.
+-- ARGV: 1 now (ms); 2 the limit of subjects; 3 how long a subject is remembered (ms); 4 the limit of codes; 5 how long
+-- the buckets of each resolution are kept (ms, separated by commas); then each entry as JSON {subject, add, max, codes}.
 local now, cap, codes_cap = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[4])
 local kept = {}
 for ms in string.gmatch(ARGV[5], '%d+') do kept[#kept + 1] = ms end
