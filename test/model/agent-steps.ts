@@ -143,7 +143,9 @@ const interrupt = step<{
   name: "interrupt",
   check: mayPick,
   async run(model, real, { via, pick, by, expires, again, ...asked }) {
-    const before = again ? model.leases.findLast(mayAskAgain) : undefined;
+    const before = again
+      ? (model.leases.findLast(hasAnswer) ?? model.leases.findLast(mayAskAgain))
+      : undefined;
     const held = before ?? pickLease(model, pick);
     const { item, fence } = held;
     const { kind, shape } = before?.item.questions.at(-1) ?? asked;
@@ -175,6 +177,10 @@ const interrupt = step<{
     await real.check(item);
   },
 });
+
+/** The agent has the work again with the answer to its last question. */
+const hasAnswer = (held: Held): boolean =>
+  isLiving(held) && (held.item.questions.at(-1)?.answer ?? null) !== null;
 
 /** The lease ended with a question, or can repeat one that was asked before. */
 const mayAskAgain = (held: Held): boolean =>

@@ -72,14 +72,18 @@ test(`${RUNS} walks of up to ${STEPS} commands agree with the model`, { timeout:
     await fc.asyncModelRun(() => ({ model: { model }, real }), commands);
     await real.end(model);
   });
-  await fc.assert(walk, {
-    numRuns: RUNS,
-    ...(MODEL_SEED !== undefined && { seed: Number(MODEL_SEED) }),
-    ...(MODEL_PATH !== undefined && { path: MODEL_PATH, endOnFailure: true }),
-  });
+  const walkOn = (numRuns: number) =>
+    fc.assert(walk, {
+      numRuns,
+      ...(MODEL_SEED !== undefined && { seed: Number(MODEL_SEED) }),
+      ...(MODEL_PATH !== undefined && { path: MODEL_PATH, endOnFailure: true }),
+    });
+  await walkOn(RUNS);
+  // A hundred walks may miss what is rare: a few more then look for it.
+  const missed = () => EVERYWHERE.filter((what) => !real.counts.has(what));
+  const mustCover = RUNS >= 100 && MODEL_SEED === undefined && MODEL_PATH === undefined;
+  for (let more = 0; mustCover && more < 4 && missed().length > 0; more += 1) await walkOn(50);
   const { counted, summed } = await real.kept();
   expect(counted).toEqual(summed);
-  // The walks have covered everything.
-  if (RUNS >= 100 && MODEL_PATH === undefined)
-    expect(EVERYWHERE.filter((what) => !real.counts.has(what))).toEqual([]);
+  if (mustCover) expect(missed()).toEqual([]);
 });
