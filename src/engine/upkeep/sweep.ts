@@ -47,15 +47,26 @@ export class Sweep {
   #schedule(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      this.#running = this.tick()
-        .then(() => {})
+      void this.tick()
         .catch((error: unknown) => warn(this.#broker, error, "sweep interrupted"))
         .finally(() => this.#schedule());
     }, this.#everyMs);
   }
 
-  /** Handles everything that is due now; returns the number of records. */
-  async tick(): Promise<number> {
+  /**
+   * Handles everything that is due now; returns the number of records. Waits for a tick that is under way, which may
+   * have taken some of them.
+   */
+  tick(): Promise<number> {
+    const handled = this.#running.then(() => this.#tick());
+    this.#running = handled.then(
+      () => {},
+      () => {},
+    );
+    return handled;
+  }
+
+  async #tick(): Promise<number> {
     let handled = 0;
     for (const keys of this.#broker.shards.all) {
       for (let full = true; full && !this.#stopped; ) {

@@ -28,6 +28,19 @@ async function setup() {
   return { api, redis, id, delayed, ticket, remade, check, alarms };
 }
 
+test("a tick waits for one that is under way and took what is due", async () => {
+  const { url, gateway, clock, log } = await startBroker({ sweepEveryMs: 0 });
+  const api = client(url);
+  await api.agent("scout");
+  await api.delegate("scout");
+  await api.lease("scout", { lease_seconds: 1 });
+  clock.offset_ms += 2_000;
+  const first = gateway.sweep.tick();
+  await gateway.sweep.tick();
+  expect(log.filter((line) => line.includes("swept"))).toHaveLength(1);
+  await first;
+});
+
 test("a delayed ticket that is due is not lost: the next poll gets it", async () => {
   const { api, id, remade, check, alarms } = await setup();
   await check();
