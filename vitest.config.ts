@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { BrowserCount } from "./test/support/browser-count.ts";
+import { LongFirst } from "./test/support/long-first.ts";
 
 export default defineConfig({
   test: {
@@ -13,5 +14,6 @@ export default defineConfig({
     maxWorkers: 4,
     // The files share what they import: importing it anew for each took a fifth of the time.
     isolate: false,
+    sequence: { sequencer: LongFirst },
   },
 });
