@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, freshDb, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, SKIP, showView } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/until.ts";
 
@@ -24,7 +24,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { url } = first;
     const api = client(url);
     await api.agent("coder");
-    const { page } = await openTab(url, { expected: LOST });
+    const { page } = await openTab(url, { expected: LOST, movesClock: true });
     await signIn(page, OPERATOR);
     await page.getByRole("link", { name: "Delegate" }).click();
     await page.getByLabel("Agent", { exact: true }).fill("coder");
@@ -43,13 +43,21 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.reload();
     await flight.locator("text=5/8 testing").waitFor();
     // The agents are read again from time to time.
+    await pass(page, 10);
     await page.locator(".agent-row", { hasText: "1 running" }).waitFor();
 
     const { port } = first;
     await first.kill();
-    await page.locator("text=Reconnecting").waitFor();
+    // Only a loss that lasts is worth a word.
+    await until(async () => {
+      await pass(page, 1);
+      return page.locator("text=Reconnecting").isVisible();
+    });
     await startGatewayProcess(db, { port });
-    await page.locator(".reconnecting").waitFor({ state: "detached" });
+    await until(async () => {
+      await pass(page, 1);
+      return (await page.locator(".reconnecting").count()) === 0;
+    });
 
     await api.interrupt(lease, { text: "Push the fix?", request_id: "push" });
     const question = page.locator(".needs .question");
@@ -62,6 +70,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("a");
     await question.locator("text=Approved").waitFor();
     expect((await api.get(id)).body.state).toBe("input_required");
+    await pass(page, 4);
     await until(async () => (await api.get(id)).body.state === "submitted");
 
     const [again] = (await api.lease("coder")).body.leases;
@@ -82,13 +91,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { body } = await api.delegate("deployer", { task: "Deploy it" });
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
     await api.interrupt(lease, { text: "Now?", options: ["Now", "Tonight"] });
-    const [one, two] = await Promise.all([openTab(url), openTab(url)]);
+    const [one, two] = await Promise.all([openTab(url, { movesClock: true }), openTab(url)]);
     await Promise.all([signIn(one.page, ann.token), signIn(two.page, ben.token)]);
     // Approvers do not delegate.
     expect(await one.page.getByRole("link", { name: "Delegate" }).count()).toBe(0);
     await one.page.getByRole("button", { name: "Now", exact: true }).click();
     await one.page.getByRole("button", { name: "Undo" }).click();
     await one.page.getByRole("button", { name: "Tonight" }).click();
+    await pass(one.page, 4);
     await one.page.locator(".question", { hasText: "Answered “Tonight”" }).waitFor();
     await two.page.locator(".question.over", { hasText: "ann answered this" }).waitFor();
     expect((await api.get(body.id)).body.history.at(-1)).toMatchObject({
@@ -107,7 +117,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const action = { name: "fs.delete", arguments: { path: "/tmp/old", force: false } };
     const schema = { properties: { path: { maxLength: 12 } } };
     await api.interrupt(lease, { text: "May I?", action, edit: true, schema });
-    const { page } = await openTab(url, { expected: LOST });
+    const { page } = await openTab(url, { expected: LOST, movesClock: true });
     await signIn(page, OPERATOR);
     const card = page.locator(".needs .question");
     await card.locator(".proposal", { hasText: "fs.delete" }).waitFor();
@@ -125,6 +135,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await editor.inputValue()).toBe(tooLong);
     await editor.fill('{ "path": "/tmp/older", "force": false }');
     await card.getByRole("button", { name: "Approve" }).click();
+    await card.getByRole("button", { name: "Undo" }).waitFor();
+    await pass(page, 4);
     await until(async () => (await api.get(body.id)).body.state === "submitted");
     expect((await api.get(body.id)).body.history.at(-1)).toMatchObject({
       parts: [{ data: { path: "/tmp/older", force: false } }],
@@ -250,7 +262,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       required: ["branch"],
     };
     await api.interrupt(second, { text: "Where?", schema });
-    const { page } = await openTab(url);
+    const { page } = await openTab(url, { movesClock: true });
     await signIn(page, OPERATOR);
 
     const card = page.locator(".question", { hasText: "Where?" });
@@ -265,6 +277,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await card.getByLabel("depth").fill("5");
     await card.getByLabel("fast").check();
     await card.getByRole("button", { name: "Answer" }).click();
+    await card.getByRole("button", { name: "Undo" }).waitFor();
+    await pass(page, 4);
     await until(async () => (await api.get(asking)).body.state === "submitted");
     // The answered card is gone, and the focus is not lost with it.
     await page.waitForFunction("document.activeElement?.id === 'needs-title'");

@@ -46,16 +46,17 @@ export interface Tab {
   readonly complaints: string[];
 }
 
-/** A page, whose test fails if the page complains: an error, a warning, a violated policy. `expected` are not counted. */
+/** A page, whose test fails if the page complains: an error, a warning, a violated policy. `expected` are not counted. With `movesClock`, `pass` moves its timers. */
 export async function openTab(
   url: string,
-  options: BrowserContextOptions & { expected?: RegExp } = {},
+  options: BrowserContextOptions & { expected?: RegExp; movesClock?: boolean } = {},
 ): Promise<Tab> {
-  const { expected, ...rest } = options;
+  const { expected, movesClock = false, ...rest } = options;
   const context = await (await sharedBrowser()).newContext({
     viewport: { width: 1280, height: 800 },
     ...rest,
   });
+  if (movesClock) await context.clock.install();
   const complaints: string[] = [];
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
@@ -66,6 +67,11 @@ export async function openTab(
   });
   await page.goto(url);
   return { page, context, complaints };
+}
+
+/** Lets the timers of the page pass, for a tab with `movesClock`: nobody has to wait for them. */
+export async function pass(page: Page, seconds: number): Promise<void> {
+  await page.clock.fastForward(seconds * 1000);
 }
 
 /** Shows a view of the console by its fragment, and waits until it has what it reads. */
