@@ -2,7 +2,7 @@
  * Bundles the console (`src/console`) for browsers into `dist/console`: names with a hash of the content, so that a browser
  * keeps each file for good, and each file compressed in advance. Fails if the page has grown beyond its limits.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -98,7 +98,7 @@ const OPTIONS = {
   logLevel: "warning",
 };
 
-/** Returns the paths of the sources, for the list of licences. */
+/** Returns the paths of the sources, for the list of licences, and the names of the files. */
 export async function bundleConsole() {
   const result = await build(OPTIONS);
   const sizes = write(result);
@@ -106,7 +106,7 @@ export async function bundleConsole() {
   const everything = `everything ${kilobytes(sizes.everything)} of ${kilobytes(LIMITS.everything)}`;
   if (sizes.firstLoad > LIMITS.firstLoad || sizes.everything > LIMITS.everything)
     throw new Error(`the console is too large after gzip: ${firstLoad}, ${everything}`);
-  return { inputs: Object.keys(result.metafile.inputs), sizes };
+  return { inputs: Object.keys(result.metafile.inputs), outputs: sizes.names };
 }
 
 /** Bundles again whenever a source changes. */
@@ -140,8 +140,8 @@ function write({ outputFiles, metafile }) {
     );
   contents.set("index.html", Buffer.from(page));
 
-  rmSync(OUT, { recursive: true, force: true });
   mkdirSync(OUT, { recursive: true });
+  const names = [];
   let everything = 0;
   let firstLoad = 0;
   for (const [name, content] of contents) {
@@ -151,8 +151,11 @@ function write({ outputFiles, metafile }) {
     put(name, content);
     put(`${name}.gz`, small);
     put(`${name}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+    names.push(name, `${name}.gz`, `${name}.br`);
   }
-  return { firstLoad, everything };
+  // The files that an older page names go last.
+  for (const old of readdirSync(OUT)) if (!names.includes(old)) rmSync(join(OUT, old), { force: true });
+  return { firstLoad, everything, names };
 }
 
 function put(name, content) {

@@ -1,12 +1,12 @@
 /**
  * Bundles the program with its dependencies: `dist/errand.js` loads a few files instead of about a thousand, so each
- * command starts in about half the time. The library stays as the compiler wrote it, with its dependencies outside. The
+ * command starts in about half the time. The library's modules stay single files, with their dependencies outside. The
  * console is bundled by bundle-console.mjs.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { bundleConsole } from "./bundle-console.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -32,6 +32,28 @@ const ownUrl = {
   },
 };
 
+/** The specifier of a module beside the file, as esbuild prints it. */
+const SPECIFIER = /^((?:import|export|\} from) .*|\} from |.*\bimport\()"(\.{1,2}\/[^"]+)\.ts"/gm;
+
+/** Strips the types, and names the files that are written. */
+export async function transpile(modules, folder) {
+  const options = {
+    loader: "ts",
+    format: "esm",
+    target: "es2023",
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+  };
+  await Promise.all(
+    modules.map(async (path) => {
+      const { code } = await transform(readFileSync(path, "utf8"), { ...options, sourcefile: path });
+      const target = join(folder, relative(SRC, path)).replace(/\.ts$/, ".js");
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, code.replaceAll(SPECIFIER, '$1"$2.js"'));
+    }),
+  );
+}
+
+/** Returns the names of the files in `dist`. */
 export async function bundle() {
   const { metafile } = await build({
     absWorkingDir: ROOT,
@@ -51,6 +73,8 @@ export async function bundle() {
   const page = await bundleConsole();
   const inputs = [...Object.keys(metafile.inputs), ...page.inputs];
   writeFileSync(join(ROOT, "dist/licenses.txt"), licenses(inputs));
+  const program = Object.keys(metafile.outputs).map((path) => basename(path));
+  return [...program, "licenses.txt", ...page.outputs.map((name) => `console/${name}`)];
 }
 
 /** The licences of the packages of which the bundle has copies. */
