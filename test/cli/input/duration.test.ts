@@ -1,0 +1,18 @@
+/** Durations of options. */
+import { expect, test } from "vitest";
+import { duration } from "../../../src/cli/input/duration.ts";
+
+test.each([
+  ["90s", 90],
+  ["30m", 1800],
+  ["2h", 7200],
+  ["3d", 259_200],
+  ["1.5h", 5400],
+  ["45", 45],
+])("%s is %i seconds", (text, seconds) => {
+  expect(duration(text)).toBe(seconds);
+});
+
+test.each(["", "0", "0s", "-1", "3 d", "3w", "s", "1e3", "Infinity"])("%j is refused", (text) => {
+  expect(() => duration(text)).toThrow("for example 90s, 30m, 2h or 3d");
+});
