@@ -6,6 +6,7 @@ import type { Redis } from "../redis/connect.ts";
 import { isUnavailable } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
+import { ownText } from "../util/own-text.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import { edges } from "./stored.ts";
 
@@ -36,9 +37,6 @@ const keyOf = (source: Source): string =>
     : source.kind === "principal"
       ? `p ${source.principal}`
       : "all";
-
-/** The text in memory of its own. The lines of an event are parts of its text, and V8 keeps a text for its parts. */
-const copyOf = (text: string): string => Buffer.from(text).toString();
 
 export class Feed {
   readonly #redis: Redis;
@@ -187,7 +185,7 @@ export class Feed {
   }
 
   #remember({ delegation_id, id }: Entry): void {
-    this.#newest.set(copyOf(delegation_id), id);
+    this.#newest.set(ownText(delegation_id), id);
     if (this.#newest.size < REMEMBERED) return;
     this.#newestBefore = this.#newest;
     this.#newest = new Map();

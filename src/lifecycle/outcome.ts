@@ -5,7 +5,6 @@
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import type { Value } from "./fields.ts";
 import { MOVE_NAMES } from "./states.ts";
 import type { StoredDelegation } from "./stored-delegation.ts";
 
@@ -123,21 +122,20 @@ export interface Result {
   readonly taken?: Result;
 }
 
-/** Outcome, record, history, artifacts, unseen follow-ups; then the answer of the taker, if there was one. */
-export type Reply = readonly [
-  json: string,
-  record: readonly Value[],
-  history: readonly string[],
-  artifacts: readonly string[],
-  unseen: readonly string[],
-  taken?: readonly unknown[],
-];
+/** The script's answer to a command; lua/answer.lua has its layout. */
+export type Reply = readonly [json: string, record: string, lists: ReplyLists, taken?: readonly unknown[]];
+
+type Texts = readonly string[];
+/** History, artifacts, unseen follow-ups; nothing if all three are empty. */
+type ReplyLists = readonly [] | readonly [history: Texts, artifacts: Texts, unseen: Texts];
 
 /**
  * The answer comes from our own script, so a schema checks only the outcome, and the lists are only checked to be lists.
  */
 export function isReply(answer: unknown): answer is Reply {
-  if (!Array.isArray(answer)) return false;
-  const [json, ...lists]: unknown[] = answer;
-  return typeof json === "string" && (lists.length === 4 || lists.length === 5) && lists.every(Array.isArray);
+  if (!Array.isArray(answer) || answer.length < 3 || answer.length > 4) return false;
+  const [json, record, lists, taken = []]: unknown[] = answer;
+  return (
+    typeof json === "string" && typeof record === "string" && Array.isArray(lists) && Array.isArray(taken)
+  );
 }

@@ -156,7 +156,7 @@ export function toFields<T extends Value>(flat: readonly T[]): Map<string, T> {
   return fields;
 }
 
-/** A record as the script returns it: the fields {@link READ_NAMES}. */
+/** A record from its values: the fields {@link READ_NAMES}, in their order. */
 export const storedFrom = (id: string, values: readonly Value[], lists: Lists): StoredDelegation =>
   new Stored(id, values, lists);
 

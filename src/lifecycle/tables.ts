@@ -6,7 +6,7 @@ import { toLua } from "../redis/script.ts";
 import { agentRequestSchema } from "../schema/agent.ts";
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import { EVENT_LINES, FIELDS, isPacked, PACKED_NAMES, READ_NAMES } from "./fields.ts";
+import { EVENT_LINES, FIELDS, type FieldName, isPacked, PACKED_NAMES, READ_NAMES } from "./fields.ts";
 import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 import { type Condition, TIMERS, type Timer } from "./timers.ts";
@@ -38,7 +38,11 @@ function row(
 }
 
 const quotedNames = (names: readonly string[]) => names.map((name) => `'${name}'`).join(", ");
-const isNumber = (name: keyof typeof FIELDS) => /number|instant/.test(FIELDS[name].type);
+const isNumber = (name: FieldName) => /number|instant/.test(FIELDS[name].type);
+
+/** A Lua expression: a packed field as text; empty where it is absent. */
+const textOf = (name: FieldName): string =>
+  isNumber(name) ? `record.${name} and digits(record.${name}) or ''` : `record.${name} or ''`;
 
 function readers(): string {
   const packed = READ_NAMES.filter(isPacked);
@@ -51,7 +55,7 @@ end
 function gateway_fields()
   local own = redis.call('HMGET', key, ${quotedNames(own)})
   for i = 1, ${own.length} do own[i] = own[i] or '' end
-  return { ${packed.map((name) => `record.${name} or ''`).join(", ")}, unpack(own) }
+  return table.concat({ ${packed.map(textOf).join(", ")}, unpack(own) }, '\\n')
 end
 function event_text(more)
   return table.concat({ ${Object.values(lines)

@@ -150,12 +150,12 @@ export class Writer {
 
   #result(answer: unknown, command: CommandOrTake): Result {
     if (!isReply(answer)) throw new TypeError("the script's answer to a command has an unknown form");
-    const [json, record, history, artifacts, unseen, taken] = answer;
+    const [json, record, [history = [], artifacts = [], unseen = []], taken] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
     const id = outcome.id ?? command.id;
     const stored =
-      record.length > 0 && id !== undefined
-        ? storedFrom(id, record, { history, artifacts: toFields(artifacts) })
+      record !== "" && id !== undefined
+        ? storedFrom(id, record.split("\n"), { history, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, stored);
     if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };

@@ -22,6 +22,7 @@ import {
   replySchema,
 } from "../../schema/lease.ts";
 import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
+import { ownText } from "../../util/own-text.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import type { RequestScope } from "../http/request-scope.ts";
 import { type Route, route } from "../http/route.ts";
@@ -120,7 +121,9 @@ export const leaseRoutes: readonly Route[] = [
         const { outcome, record } = await reply(broker, principal, lease_id, body);
         const head = `{"outcome":"${outcome}","delegation":${record.json}`;
         if (body.next === undefined) return jsonText(200, `${head}}`);
-        const leases = await lease(broker, principal, record.target, body.next, scope);
+        // The poll is kept by the agent's name.
+        const agent = ownText(record.target);
+        const leases = await lease(broker, principal, agent, body.next, scope);
         return jsonText(200, `${head},"leases":${deliver(request, leases)}}`);
       });
     },

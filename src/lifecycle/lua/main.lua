@@ -132,7 +132,7 @@ function take_for_poll(taker, json, is_first)
     -- If the queue refuses the ticket, the gateway adds it, as after a move without a taker.
     if is_first and not offer_ticket() then ticketed, taken = false, nil end
   end
-  local reply = { json .. json_tail(ticketed), {}, {}, {}, {}, taken }
+  local reply = { json .. json_tail(ticketed), '', {}, taken }
   if read and not is_taken then add_record(reply) end
   return reply
 end
