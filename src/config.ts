@@ -99,6 +99,7 @@ const schema = z.strictObject({
   ERRAND_ALLOWED_ORIGINS: list.default([]),
   ERRAND_CARD_SIGNING_KEY: signingKey.optional(),
   ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  ERRAND_LOG_FORMAT: z.enum(["text", "json"]).optional(),
   ERRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_TOKEN: z.string().min(1).optional(),
   ERRAND_REMOTE_TOKEN: z.string().min(1).optional(),

@@ -21,7 +21,7 @@ const exitCode = await runCli(process.argv.slice(2), {
     stderr: process.stderr.isTTY === true,
   },
   // Only `serve` and `doctor` need the broker's modules, which are slow to load.
-  serve: async ({ host, port, dataDir, redisUrl }) => {
+  serve: async ({ host, port, dataDir, redisUrl, log }) => {
     const { serve } = await import("./serve.ts");
     return serve({
       ...childEnv,
@@ -29,6 +29,7 @@ const exitCode = await runCli(process.argv.slice(2), {
       ...(port !== undefined && { ERRAND_PORT: port }),
       ...(dataDir !== undefined && { ERRAND_DATA_DIR: dataDir }),
       ...(redisUrl !== undefined && { ERRAND_REDIS_URL: redisUrl }),
+      ...(log !== undefined && { ERRAND_LOG_FORMAT: log }),
     });
   },
   preflight: async () => (await import("./preflight.ts")).preflight(childEnv),

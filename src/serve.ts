@@ -19,6 +19,7 @@ import { LayoutError } from "./redis/layout.ts";
 import { randomId } from "./redis/shards.ts";
 import { signInLine } from "./sign-in-link.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
+import { textLine } from "./telemetry/log-text.ts";
 
 const EXIT_TRANSPORT = 75;
 /** How long the process that started the embedded Redis has to restart it before another process does. */
@@ -57,7 +58,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     say([error.message, ...error.problems.map((problem) => `  ${problem}`)].join("\n"));
     return EXIT_CONFIG;
   }
-  const log = createLog(config.ERRAND_LOG_LEVEL, (line) => process.stderr.write(line));
+  const log = createLog(config.ERRAND_LOG_LEVEL, writerOf(config, env));
   const stop = stopSignal();
   try {
     await run(config, env, log, stop.signal);
@@ -69,6 +70,15 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   } finally {
     stop.release();
   }
+}
+
+/** Lines for people on a terminal, JSON otherwise. */
+function writerOf({ ERRAND_LOG_FORMAT: format }: Config, env: NodeJS.ProcessEnv): (line: string) => void {
+  const { stderr } = process;
+  const isTerminal = stderr.isTTY === true;
+  if ((format ?? (isTerminal ? "text" : "json")) === "json") return (line) => void stderr.write(line);
+  const color = isTerminal && !env.NO_COLOR && env.TERM !== "dumb";
+  return (line) => void stderr.write(textLine(line, color));
 }
 
 async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: AbortSignal): Promise<void> {

@@ -10,6 +10,7 @@ export interface ServeOptions {
   readonly port?: string;
   readonly dataDir?: string;
   readonly redisUrl?: string;
+  readonly log?: string;
 }
 
 /** Checks for a broker on this machine that work without one. */

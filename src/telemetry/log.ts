@@ -1,5 +1,5 @@
 /**
- * The log: pino, one JSON object per line on stderr. It redacts text that looks like a credential. Limit: callers must
+ * The log: pino, one JSON object per line; log-text.ts makes lines for people of them. It redacts text that looks like a credential. Limit: callers must
  * pass named fields, never headers, queries or bodies.
  */
 import { type Logger, pino } from "pino";

@@ -49,6 +49,8 @@ test("on a terminal a link signs in once, as the operator", async () => {
   });
   const [, url = "", code] = link ?? [];
   expect(screen).toContain(`errand is ready at ${url}`);
+  expect(screen).toMatch(/\d\d:\d\d:\d\d\S* \S*info \S* Redis is ready /);
+  expect(screen).not.toContain('{"level"');
   const signIn = () => request(url, "POST", "/v1/sessions", { token: null, body: { code } });
   const signedIn = await signIn();
   expect(signedIn).toMatchObject({ status: 201, body: { principal: "operator", token_id: null } });

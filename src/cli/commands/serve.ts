@@ -14,6 +14,7 @@ export function addServe(program: Command, { host, end }: Cli): void {
       "the directory for data, operator token and lock (ERRAND_DATA_DIR, default .errand)",
     )
     .option("--redis-url <url>", "use this Redis (ERRAND_REDIS_URL, default: an embedded one)")
+    .option("--log <format>", "text or json (ERRAND_LOG_FORMAT, default: text on a terminal, else json)")
     .addHelpText("after", examples("errand serve", "errand serve --port 0 --data-dir /var/lib/errand"))
     .action(async (options: ServeOptions) => end(await host.serve(options)));
 }

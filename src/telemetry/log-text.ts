@@ -1,0 +1,68 @@
+/**
+ * A line of the log for people: local time, level, message, then the fields. Text may come from anyone, so characters
+ * that control a terminal are escaped. A field of several lines, a stack, follows with its lines indented.
+ */
+import { styleText } from "node:util";
+import { z } from "zod";
+
+const LEVELS = [
+  [60, "fatal", "red"],
+  [50, "error", "red"],
+  [40, "warn", "yellow"],
+  [30, "info", "green"],
+  [20, "debug", "blue"],
+  [0, "trace", "gray"],
+] as const;
+
+const entrySchema = z.looseObject({ level: z.number(), time: z.iso.datetime(), msg: z.string().default("") });
+
+/** Control and format characters: among them escape sequences, and those that turn the direction of text. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const BARE = /^[\p{L}\p{N}_.:/@+-]+$/u;
+
+const escaped = (text: string): string =>
+  text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+
+/** `line`: what pino wrote. Any other text is returned with its control characters escaped. */
+export function textLine(line: string, color: boolean): string {
+  const { level, time, msg, ...fields } = parse(line) ?? {};
+  if (level === undefined || time === undefined || msg === undefined) return `${escaped(line.trimEnd())}\n`;
+  const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
+    color ? styleText(style, text, { validateStream: false }) : text;
+  const [, name, style] = LEVELS.find(([from]) => level >= from) ?? LEVELS[5];
+  const short: string[] = [];
+  const long: string[] = [];
+  for (const [key, value] of Object.entries(fields)) {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    if (text.trim().includes("\n")) long.push(`${escaped(key)}:`, ...text.trim().split("\n"));
+    else
+      short.push(
+        `${paint("dim", `${escaped(key)}=`)}${typeof value === "string" ? quoted(text) : escaped(text)}`,
+      );
+  }
+  const head = [
+    paint("dim", localTime(new Date(time))),
+    paint(style, name.padEnd(5)),
+    escaped(msg),
+    ...short,
+  ];
+  return [head.join(" "), ...long.map((more) => `    ${escaped(more)}`), ""].join("\n");
+}
+
+function parse(line: string) {
+  try {
+    return entrySchema.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function quoted(text: string): string {
+  return BARE.test(text) ? text : escaped(JSON.stringify(text));
+}
+
+function localTime(at: Date): string {
+  const two = (number: number) => String(number).padStart(2, "0");
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
