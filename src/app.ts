@@ -22,6 +22,8 @@ export interface Gateway {
   readonly sweep: Sweep;
   /** The number of connections with unread bytes. */
   readonly unread: () => number;
+  /** The number of connections with a request, a poll or a stream in progress. */
+  readonly busy: () => number;
   /** Bytes of large request bodies in progress: of one principal, or of all. */
   readonly requestBytes: (principal?: string) => number;
   /** The number of a principal's requests that run, and of those that wait for their turn. */
@@ -93,6 +95,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
   return {
     port,
     unread: () => listener?.unread() ?? 0,
+    busy: () => listener?.busy() ?? 0,
     requestBytes: app.requestBytes,
     inProgress: app.inProgress,
     broker,

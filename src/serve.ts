@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { type Announced, announce, findRunningGateway } from "./announcement.ts";
 import { type Gateway, startGateway, urlOf } from "./app.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
+import { nextSteps } from "./next-steps.ts";
 import { checkServer } from "./redis/check.ts";
 import { connect, type RedisTarget, reasonOf } from "./redis/connect.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
@@ -100,8 +101,12 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     const isAtTerminal = process.stderr.isTTY && storage.embedded !== null;
     const signIn = isAtTerminal ? await signInLine(gateway.broker) : undefined;
     if (signIn !== undefined) say(signIn);
+    if (process.stderr.isTTY) {
+      const program = process.argv[1] ?? "errand";
+      say(await nextSteps({ folder: resolve("."), path: env.PATH ?? "", program }));
+    }
     if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
-    say("errand is stopping");
+    say(stopLine(gateway.busy()));
     stoppedAt = Date.now();
     // First, so that the CLI finds another gateway, if there is one, while this one stops.
     await announced.withdraw();
@@ -111,6 +116,11 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
     await within(storage.embedded?.stop() ?? Promise.resolve(), left, log);
   }
+}
+
+function stopLine(busy: number): string {
+  const first = busy === 0 ? "" : `; first it ends ${busy === 1 ? "one request" : `${busy} requests`}`;
+  return `errand is stopping${first}. That takes at most ten seconds; another Ctrl-C ends it at once, and loses nothing`;
 }
 
 /** A line for the user. The CLI in another shell searches for `.errand`, but for no data directory of another name. */

@@ -10,6 +10,7 @@ import { request } from "../support/broker.ts";
 import { errand, freshDir, serveIn } from "../support/program.ts";
 import { startServer } from "../support/redis-pair.ts";
 import { until } from "../support/until.ts";
+import { plainEnv } from "./consumer.ts";
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
@@ -24,7 +25,7 @@ test("with an external Redis the data directory is private, too", async () => {
   expect(modeOf(join(dataDir, "operator-token")).toString(8)).toBe("600");
 }, 240_000);
 
-test("on a terminal a link signs in once, as the operator", async () => {
+test("on a terminal: a link that signs in once, as the operator, and lines to paste that work", async () => {
   const cwd = freshDir();
   const main = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("ERRAND_"));
@@ -56,6 +57,37 @@ test("on a terminal a link signs in once, as the operator", async () => {
   expect(signedIn).toMatchObject({ status: 201, body: { principal: "operator", token_id: null } });
   expect((await request(url, "GET", "/v1/tokens", { token: signedIn.body.token })).status).toBe(200);
   expect((await signIn()).status).toBe(401);
+
+  // The lines to paste work in that directory.
+  const [, worker = "", delegate = "", watch = ""] =
+    (await until(() => /\r\n {2}(.* work .*)\r\n {2}(.* delegate .*)\r\n {2}(.* watch)\r\n/.exec(screen))) ??
+    [];
+  expect(watch).toBe(`node ${main} watch`);
+  const paste = (line: string) =>
+    spawn("sh", ["-c", `exec ${line}`], { cwd, env: plainEnv(), stdio: "pipe" });
+  const working = paste(worker);
+  const stopped = once(working, "exit");
+  const agent = () => request(url, "GET", "/v1/agents/scout", { token: signedIn.body.token });
+  await until(async () => (await agent()).status === 200);
+  let answer = "";
+  const delegating = paste(delegate);
+  delegating.stdout.on("data", (bytes: Buffer) => {
+    answer += bytes.toString();
+  });
+  await once(delegating, "exit");
+  expect(answer.trim()).toBe("3");
+
+  const stream = await fetch(`${url}/v1/events`, {
+    headers: { authorization: `Bearer ${signedIn.body.token}`, accept: "text/event-stream" },
+  });
+  child.stdin.write("\u0003");
+  await exited;
+  await stream.body?.cancel().catch(() => undefined);
+  expect(screen).toMatch(
+    /errand is stopping; first it ends (?:one|\d) requests?\. That takes at most ten seconds/,
+  );
+  working.kill("SIGTERM");
+  await stopped;
 }, 240_000);
 
 test("too many connections do not end the broker: it serves again when some are closed", async () => {

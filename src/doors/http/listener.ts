@@ -25,6 +25,8 @@ export interface Listener {
   readonly port: number;
   /** The number of connections with unread bytes. */
   readonly unread: () => number;
+  /** The number of connections with a request in progress. */
+  readonly busy: () => number;
   /** Stops accepting, waits for requests in progress, then closes all connections. */
   readonly close: (graceMs: number) => Promise<void>;
 }
@@ -126,7 +128,9 @@ export function listen(
     server.listen({ port, host, backlog: BACKLOG }, () => {
       const address = server.address();
       const unread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0).length;
-      resolve({ port: typeof address === "object" && address !== null ? address.port : port, unread, close });
+      const busy = () => [...connections.values()].filter(({ isBusy }) => isBusy).length;
+      const bound = typeof address === "object" && address !== null ? address.port : port;
+      resolve({ port: bound, unread, busy, close });
     });
   });
 }
