@@ -105,13 +105,3 @@ async function readRows(
     ];
   });
 }
-
-/** All agents, page by page. */
-export async function* allAgents(broker: Broker, limit = 100): AsyncGenerator<ListedAgent, void> {
-  let after: string | undefined;
-  do {
-    const { agents, next } = await agentPage(broker, { after, limit });
-    yield* agents;
-    after = next ?? undefined;
-  } while (after !== undefined);
-}

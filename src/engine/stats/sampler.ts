@@ -4,11 +4,9 @@
  */
 import { keys } from "../../redis/keys.ts";
 import type { Broker } from "../broker.ts";
-import { queueDepths } from "../upkeep/metrics-observer.ts";
+import { queueDepths } from "../upkeep/queue-depths.ts";
 
 const EVERY_MS = 30_000;
-/** Agents read at once: few, because nobody waits for the sample. */
-const PAGE = 20;
 
 export class QueueSampler {
   readonly #broker: Broker;
@@ -40,6 +38,6 @@ export class QueueSampler {
 
   async sample(): Promise<void> {
     const { clock, counters } = this.#broker;
-    counters.sample(Date.now() + clock.offset_ms, await queueDepths(this.#broker, PAGE));
+    counters.sample(Date.now() + clock.offset_ms, await queueDepths(this.#broker));
   }
 }

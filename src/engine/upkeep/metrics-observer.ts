@@ -1,13 +1,8 @@
-/**
- * Updates the metrics from the outcomes of the script, and from the queues. Limit: the depth of queues is read during a
- * scrape, for each agent that has work queued or running.
- */
+/** Updates the metrics from the outcomes of the script. */
 import { MOVES, type Move } from "../../lifecycle/states.ts";
 import type { Observe } from "../../lifecycle/writer.ts";
 import { isTerminal } from "../../schema/delegation.ts";
-import type { Metrics, QueueDepth } from "../../telemetry/metrics.ts";
-import { allAgents } from "../agents/list.ts";
-import type { Broker } from "../broker.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
 
 /** Counts every outcome of the writer. */
 export function metricsObserver(metrics: Metrics): Observe {
@@ -34,16 +29,4 @@ export function metricsObserver(metrics: Metrics): Observe {
     else if (outcome.kind === "lease") metrics.replies.inc({ outcome: "late" });
     else metrics.replies.inc({ outcome: "unknown" });
   };
-}
-
-/** Depth and age of every queue that is not empty. Small pages take longer, and delay other requests less. */
-export async function queueDepths(broker: Broker, pageSize = 500): Promise<QueueDepth[]> {
-  const now = Date.now() + broker.clock.offset_ms;
-  const depths: QueueDepth[] = [];
-  for await (const { name, counts, oldest_at } of allAgents(broker, pageSize)) {
-    const { waiting, working } = counts;
-    const oldest_seconds = waiting > 0 ? Math.max(0, now - (oldest_at ?? now)) / 1000 : 0;
-    if (waiting + working > 0) depths.push({ agent: name, waiting, working, oldest_seconds });
-  }
-  return depths;
 }
