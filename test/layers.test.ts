@@ -15,6 +15,8 @@ const PACKAGES: Record<string, readonly string[]> = {
   "@modelcontextprotocol/server": ["doors/mcp/"],
   preact: ["console/"],
   "@preact/signals": ["console/"],
+  marked: ["console/markdown/"],
+  dompurify: ["console/markdown/"],
 };
 
 /** Folder → the only other folders that it may import. */

@@ -15,6 +15,11 @@ const CORPUS = [
   `</textarea></pre></style><style>*{display:none}</style>`,
   `{{constructor.constructor('${RUN}')()}} \${${RUN}} &#60;script&#62;`,
   "\u001b[31mred\u001b[0m \u202egnp.exe\u202c \u2066isolate \u0000",
+  `<javascript:${RUN}> <https://example.com/"onmouseover="${RUN}> [click][1] ![x](//example.com/x.png)`,
+  `[click](java&#115;cript:${RUN}) [click](data:text/html,<script>${RUN}</script>) [mail](mailto:a@example.com)`,
+  `<math><mtext><table><mglyph><style><img src=x onerror="${RUN}">`,
+  `| a | <img src=x onerror=${RUN}> |\n| - | - |\n| \`<script>${RUN}</script>\` | [x](vbscript:${RUN}) |\n`,
+  `# <svg><animate onbegin=${RUN} attributeName=x>\n- [ ] <form><input name=innerHTML>\n\n[1]: javascript:${RUN}`,
   "x".repeat(3000),
 ];
 const ALL = CORPUS.join("\n").replaceAll("\u0000", "");
@@ -25,6 +30,8 @@ async function fill(url: string) {
   const parts = [
     { text: ALL },
     { text: ALL, mediaType: "text/html" },
+    // Each a block of its own.
+    { text: ALL.replaceAll("\n", "\n\n"), mediaType: "text/markdown" },
     { text: `-${ALL}\n+${ALL}`, mediaType: "text/x-diff" },
     { data: { [CORPUS[0] ?? ""]: ALL, nested: { [CORPUS[1] ?? ""]: [ALL] } } },
     { url: `javascript:${RUN}`, filename: CORPUS[1] },
@@ -86,8 +93,25 @@ async function fill(url: string) {
   return { asking, failed };
 }
 
+const DANGEROUS = "iframe, object, embed, body script, [onerror], [onload], a[href^=javascript]";
+/** No address of a text is loaded, and no link but to the web and to mail. */
+const NOT_FORMATTED = "img, svg, style, form, input, [id], [name], [style], a[href]:not([rel~=noopener])";
+
 /** No view may be wider than the window: nothing foreign breaks the layout. */
 const isWithin = (page: Page) => page.evaluate("document.documentElement.scrollWidth <= innerWidth");
+
+/** Formats every text that can be, as far as the view has any. */
+async function showFormatted(page: Page): Promise<void> {
+  const buttons = page.getByRole("button", { name: "Show formatted" });
+  await buttons.evaluateAll((all) => {
+    for (const one of all) if (one instanceof HTMLElement) one.click();
+  });
+  const open = page.getByRole("button", { name: "Show as text" });
+  await page.waitForFunction(
+    (count) => document.querySelectorAll(".formatted:not(:empty)").length >= count,
+    await open.count(),
+  );
+}
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("hostile text in every field is text, in every view", async () => {
@@ -123,17 +147,26 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await page.setViewportSize(viewport);
       for (const view of viewport.width > 1000 ? views : views.slice(0, 9)) {
         await showView(page, view);
+        await showFormatted(page);
+        expect(await page.locator(`:is(${DANGEROUS}), .formatted :is(${NOT_FORMATTED})`).count()).toBe(0);
         expect(await isWithin(page), `${view} at ${viewport.width}`).toBe(true);
       }
     }
     expect(await page.evaluate("globalThis.ran")).toBeUndefined();
     // What ran would have needed one of these.
-    expect(
-      await page
-        .locator("iframe, object, embed, body script, [onerror], [onload], a[href^=javascript]")
-        .count(),
-    ).toBe(0);
+    expect(await page.locator(DANGEROUS).count()).toBe(0);
     await page.goto(`${url}/#/live?open=${asking}`);
     await page.locator(".conversation", { hasText: CORPUS[0] ?? "" }).waitFor();
+    await showFormatted(page);
+    // Markup of the text is shown, and only addresses of the web and of mail are links.
+    await page
+      .locator(".formatted", { hasText: CORPUS[1] ?? "" })
+      .first()
+      .waitFor();
+    const links = await page
+      .locator(".formatted a[href]")
+      .evaluateAll((all) => all.map((one) => one.getAttribute("href") ?? ""));
+    expect(links.length).toBeGreaterThan(0);
+    for (const link of links) expect(link).toMatch(/^(?:https:\/\/example\.com\/|mailto:a@example\.com$)/);
   });
 });

@@ -50,6 +50,7 @@ test("GET / is the page, without a token, under a strict policy and never from a
     "frame-ancestors 'none'",
     "base-uri 'none'",
     "require-trusted-types-for 'script'",
+    "trusted-types dompurify",
   ])
     expect(policy.split("; ")).toContain(rule);
   expect(policy).not.toMatch(/unsafe|data:|\*/);

@@ -1,38 +1,9 @@
-/** A part of the page that is loaded when it is first shown. */
-import { useSignal } from "@preact/signals";
+/** The parts of the page in `later.ts`, each loaded when it is first shown. */
 import type { ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
-import { Problem } from "../ui/problem.tsx";
+import { lazyFrom } from "./lazy-from.tsx";
 
 export const loadLater = () => import("./later.ts");
 type Later = Awaited<ReturnType<typeof loadLater>>;
 
 export const lazy = <Props extends object>(choose: (later: Later) => ComponentType<Props>) =>
   lazyFrom(loadLater, choose);
-
-export function lazyFrom<Module, Props extends object>(
-  load: () => Promise<Module>,
-  choose: (module: Module) => ComponentType<Props>,
-): ComponentType<Props> {
-  let loaded: ComponentType<Props> | undefined;
-  return function Lazy(props: Props) {
-    const round = useSignal(0);
-    const error = useSignal<unknown>(null);
-    useEffect(() => {
-      if (loaded) return;
-      load().then(
-        (module) => {
-          loaded = choose(module);
-          round.value += 1;
-        },
-        () => {
-          error.value = new Error("A part of the page did not load. Reload the page.");
-        },
-      );
-    }, []);
-    void round.value;
-    if (error.value !== null) return <Problem error={error.value} />;
-    const Loaded = loaded;
-    return Loaded ? <Loaded {...props} /> : <p class="loading">Loading …</p>;
-  };
-}

@@ -1,7 +1,7 @@
 import type { Artifact } from "../../schema/a2a.ts";
 import { Empty } from "../ui/empty.tsx";
-import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
+import { Output } from "./output.tsx";
 
 /** What the agent produced beside its reply. */
 export function Artifacts({ artifacts }: { readonly artifacts: readonly Artifact[] }) {
@@ -24,7 +24,7 @@ export function Artifacts({ artifacts }: { readonly artifacts: readonly Artifact
               <Said>{description}</Said>
             </p>
           )}
-          <Parts parts={parts} />
+          <Output parts={parts} />
         </section>
       ))}
     </>

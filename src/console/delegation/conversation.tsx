@@ -1,9 +1,9 @@
 import { isFollowUp, type Message } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { Age } from "../ui/age.tsx";
-import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
 import { nameOf } from "../ui/words.ts";
+import { Output } from "./output.tsx";
 
 /** The task, everything said since, and how it ended. */
 export function Conversation({ delegation }: { readonly delegation: Delegation }) {
@@ -53,7 +53,7 @@ function Block({ author, what, at, parts }: Head & Pick<Message, "parts">) {
       <p class="author">
         <b title={author}>{author}</b> {what} {at !== null && <Age at={at} ago />}
       </p>
-      <Parts parts={parts} />
+      <Output parts={parts} />
     </li>
   );
 }

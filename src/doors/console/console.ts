@@ -13,7 +13,10 @@ const FOLDERS = [
   new URL("../../../dist/console/", import.meta.url),
 ];
 
-/** Nothing from elsewhere, nothing inline, no frame around it, and no text that becomes a script. */
+/**
+ * Nothing from elsewhere, nothing inline, no frame around it, and no text that becomes a script. The one policy for HTML is
+ * of DOMPurify, which parses formatted text with it.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,7 +27,7 @@ const POLICY = [
   "form-action 'self'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  "trusted-types dompurify",
 ].join("; ");
 
 const HEADERS = {
