@@ -103,6 +103,7 @@ const schema = z.strictObject({
   ERRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_TOKEN: z.string().min(1).optional(),
   ERRAND_REMOTE_TOKEN: z.string().min(1).optional(),
+  ERRAND_COMMAND_TOKEN: z.string().min(1).optional(),
 });
 
 /** `errand work` sets these for its commands. A command may start a broker, so they are ignored. */
@@ -116,6 +117,7 @@ const SET_BY_WORK: readonly string[] = [
   "ERRAND_LEASE_ID",
   "ERRAND_ATTEMPT",
   "ERRAND_CONTEXT_ID",
+  "ERRAND_PROGRESS_FD",
 ];
 
 export type Config = z.output<typeof schema>;

@@ -1,10 +1,13 @@
 /**
- * Runs one command per delegation in its own process group, with the task on stdin, and captures its output.
- * Limit: processes that leave the group (daemons) are not stopped.
+ * Runs one command per delegation in its own process group, with the task on stdin, and captures its output. The whole
+ * group ends with the command.
  */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { kill, platform } from "node:process";
+import { type ChildProcess, spawn } from "node:child_process";
+import { platform } from "node:process";
+import { Readable } from "node:stream";
 import { Head, LatestLine, Tail } from "./capture.ts";
+import { isProgressLine } from "./command-progress.ts";
+import { endGroup, signalGroup } from "./process-group.ts";
 
 export interface CommandRun {
   readonly command: readonly [string, ...string[]];
@@ -12,8 +15,21 @@ export interface CommandRun {
   readonly input: string;
   /** Stops the group: SIGTERM, then SIGKILL after 5 s. */
   readonly signal: AbortSignal;
-  readonly onLine: (line: string) => void;
+  /** The latest line of a piece of output. */
+  readonly onLine: (line: string, from: Source) => void;
+  readonly limits: RunLimits;
 }
+
+export interface RunLimits {
+  /** Stops the command after this time. */
+  readonly timeoutMs?: number | undefined;
+  /** Stops the command after this time without output. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** 3 to 9: opens this file descriptor for the command's progress. */
+  readonly progressFd?: number | undefined;
+}
+
+export type Source = "stdout" | "stderr" | "progress";
 
 export interface CommandResult {
   /** Null when a signal ended it. */
@@ -21,69 +37,77 @@ export interface CommandResult {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: Head;
   readonly stderr: string;
+  /** The limit that stopped it. */
+  readonly stoppedBy?: "timeout" | "idle-timeout" | undefined;
 }
 
-const STDOUT_MAX = 1024 * 1024;
+/** The broker's limit of a delegation. */
+export const STDOUT_MAX = 3 * 1024 * 1024;
 const STDERR_MAX = 4096;
-const LINE_MAX = 4096;
+const LINE_MAX = 16 * 1024;
 const KILL_AFTER_MS = 5000;
-/** How long a process that the command left behind may keep the output open. */
+/** How long processes that the command left behind may go on. */
 const LINGER_MS = 2000;
 
 export class ChildProcesses {
-  readonly #running = new Set<ChildProcessWithoutNullStreams>();
+  readonly #running = new Set<ChildProcess>();
 
   /** Rejects when the command cannot be started, or with the signal's reason once the child is dead. */
-  run({ command: [file, ...args], env, input, signal, onLine }: CommandRun): Promise<CommandResult> {
+  run(given: CommandRun): Promise<CommandResult> {
+    const { input, signal, limits } = given;
     return new Promise((resolve, reject) => {
-      // In its own group, so that a shell's children end with it, and Ctrl-C reaches only this process.
-      const child = spawn(file, args, {
-        env,
-        detached: platform !== "win32",
-        stdio: "pipe",
-        windowsHide: true,
-      });
-      const stdout = new Head(STDOUT_MAX);
-      const stderr = new Tail(STDERR_MAX);
-      let timer: ReturnType<typeof setTimeout> | undefined;
+      const child = start(given);
       this.#running.add(child);
+      let killTimer: ReturnType<typeof setTimeout> | undefined;
+      let stoppedBy: CommandResult["stoppedBy"];
 
-      const onAbort = () => {
+      const stop = () => {
         signalGroup(child, "SIGTERM");
-        timer = setTimeout(() => signalGroup(child, "SIGKILL"), KILL_AFTER_MS);
+        killTimer ??= setTimeout(() => signalGroup(child, "SIGKILL"), KILL_AFTER_MS);
       };
+      const stopFor = (limit: "timeout" | "idle-timeout", ms: number | undefined) => {
+        if (ms === undefined) return undefined;
+        return setTimeout(() => {
+          stoppedBy ??= limit;
+          stop();
+        }, ms);
+      };
+      const timeout = stopFor("timeout", limits.timeoutMs);
+      const idle = stopFor("idle-timeout", limits.idleTimeoutMs);
       const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
-        this.#running.delete(child);
+        for (const timer of [killTimer, timeout, idle]) clearTimeout(timer);
+        signal.removeEventListener("abort", stop);
       };
 
       child.once("error", (error) => {
         if (child.pid !== undefined) return;
         done();
+        this.#running.delete(child);
         reject(error);
       });
       child.once("exit", () => {
+        clearTimeout(timeout);
+        clearTimeout(idle);
         const linger = setTimeout(() => {
-          child.stdout.destroy();
-          child.stderr.destroy();
+          for (const stream of child.stdio) stream?.destroy();
         }, LINGER_MS);
         child.once("close", () => clearTimeout(linger));
       });
+      const output = listen(child, given, () => idle?.refresh());
       child.once("close", (exitCode, endedBy) => {
         done();
-        if (!signal.aborted) {
-          resolve({ exitCode, signal: endedBy, stdout, stderr: stderr.text() });
-          return;
-        }
         // Processes that the command started may have survived SIGTERM.
-        signalGroup(child, "SIGKILL");
-        reject(signal.reason);
+        const wasStopped = signal.aborted || stoppedBy !== undefined;
+        if (wasStopped) signalGroup(child, "SIGKILL");
+        void endGroup(child, LINGER_MS).then(() => {
+          this.#running.delete(child);
+          if (signal.aborted) reject(signal.reason);
+          else resolve({ exitCode, signal: endedBy, ...output(), stoppedBy });
+        });
       });
-      listen(child, onLine, stdout, stderr);
-      if (child.pid !== undefined && signal.aborted) onAbort();
-      signal.addEventListener("abort", onAbort, { once: true });
-      child.stdin.end(input);
+      if (child.pid !== undefined && signal.aborted) stop();
+      signal.addEventListener("abort", stop, { once: true });
+      child.stdin?.end(input);
     });
   }
 
@@ -93,33 +117,45 @@ export class ChildProcesses {
   }
 }
 
-function listen(
-  child: ChildProcessWithoutNullStreams,
-  onLine: CommandRun["onLine"],
-  stdout: Head,
-  stderr: Tail,
-): void {
-  // A command may leave its stdin unread.
-  child.stdin.on("error", () => undefined);
-  const lines = { stdout: new LatestLine(LINE_MAX), stderr: new LatestLine(LINE_MAX) };
-  child.stdout.on("data", (chunk: Buffer) => {
-    stdout.add(chunk);
-    const line = lines.stdout.add(chunk);
-    if (line !== undefined) onLine(line);
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr.add(chunk);
-    const line = lines.stderr.add(chunk);
-    if (line !== undefined) onLine(line);
+/** In its own group, so that a shell's children end with it, and Ctrl-C reaches only this process. */
+function start({ command: [file, ...args], env, limits: { progressFd = 2 } }: CommandRun): ChildProcess {
+  const unused = Array.from({ length: Math.max(0, progressFd - 3) }, () => "ignore" as const);
+  return spawn(file, args, {
+    env,
+    detached: platform !== "win32",
+    stdio: ["pipe", "pipe", "pipe", ...unused, ...(progressFd > 2 ? ["pipe" as const] : [])],
+    windowsHide: true,
   });
 }
 
-function signalGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
-  try {
-    if (platform === "win32") child.kill(signal);
-    else kill(-child.pid, signal);
-  } catch {
-    // It has ended already.
-  }
+/** Returns a function that returns the captured output. */
+function listen(child: ChildProcess, { onLine, limits }: CommandRun, onOutput: () => void) {
+  const stdout = new Head(STDOUT_MAX);
+  const stderr = new Tail(STDERR_MAX);
+  // A command may leave its stdin unread.
+  child.stdin?.on("error", () => undefined);
+  const read = (stream: unknown, from: Source, keep: (chunk: Buffer) => void) => {
+    if (!(stream instanceof Readable)) return;
+    const lines = new LatestLine(LINE_MAX);
+    stream.on("error", () => undefined);
+    stream.on("data", (chunk: Buffer) => {
+      onOutput();
+      keep(chunk);
+      const line = lines.add(chunk);
+      if (line !== undefined) onLine(line, from);
+    });
+  };
+  read(child.stdout, "stdout", (chunk) => stdout.add(chunk));
+  read(child.stderr, "stderr", (chunk) => stderr.add(chunk));
+  if (limits.progressFd !== undefined && limits.progressFd > 2)
+    read(child.stdio[limits.progressFd], "progress", () => undefined);
+  return () => ({ stdout, stderr: withoutProgress(stderr.text()) });
+}
+
+function withoutProgress(text: string): string {
+  const lines = text.split("\n");
+  return lines
+    .filter((line) => !isProgressLine(line))
+    .join("\n")
+    .trim();
 }

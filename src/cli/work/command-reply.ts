@@ -1,12 +1,15 @@
 /**
  * Turns a command's exit status and output into a reply. A short text becomes the reply itself; longer output and binary
- * output become an artifact. Limit: output is cut to 960 KiB as JSON, to fit one request, and the reply says so.
+ * output become an artifact, in pieces if it does not fit one request. Output that does not fit a delegation fails.
  */
+import { ErrandApiError } from "../../client/errors.ts";
 import type { Reply } from "../../client/work.ts";
+import type { Artifact } from "../../schema/a2a.ts";
 import { truncate } from "../../schema/text.ts";
+import { durationText } from "../show/output.ts";
 import { OUTPUT_ARTIFACT } from "../show/reply.ts";
 import { cutBytes, type Head } from "./capture.ts";
-import type { CommandResult } from "./child.ts";
+import { type CommandResult, type RunLimits, STDOUT_MAX } from "./child.ts";
 
 /** Longer output becomes an artifact. */
 const TEXT_MAX = 64 * 1024;
@@ -19,11 +22,18 @@ const TEMPORARY = 75;
 
 const ARTIFACT = "stdout";
 
-export function toReply({ exitCode, signal, stdout, stderr }: CommandResult): Reply {
-  if (exitCode === 0) return completed(stdout);
+export interface ReplyContext {
+  /** Sends a piece of the output before the reply. */
+  readonly send: (artifact: Artifact, options: { append: boolean; lastChunk: boolean }) => Promise<void>;
+  readonly limits: RunLimits;
+}
+
+export async function toReply(result: CommandResult, context: ReplyContext): Promise<Reply> {
+  const { exitCode, signal, stdout, stderr, stoppedBy } = result;
+  if (stoppedBy !== undefined) return stopped(stoppedBy, context.limits, stderr);
+  if (exitCode === 0) return completed(stdout, context);
   const status = signal ? `killed by ${signal}` : `exit status ${exitCode}`;
-  const message = cutBytes(stderr || status, ERROR_MAX);
-  return { state: "failed", error: { code: "command_failed", message, retryable: exitCode === TEMPORARY } };
+  return failed("command_failed", stderr || status, exitCode === TEMPORARY);
 }
 
 export function cannotStart(command: string, error: unknown): Reply {
@@ -31,32 +41,73 @@ export function cannotStart(command: string, error: unknown): Reply {
   return { state: "failed", error: { code: "command_failed", message: `cannot start ${command}: ${why}` } };
 }
 
-function completed(stdout: Head): Reply {
-  const bytes = stdout.bytes();
-  const text = asText(bytes, stdout.isWhole);
-  if (text === undefined) {
-    const kept = bytes.subarray(0, RAW_MAX);
-    const part = { raw: kept.toString("base64"), mediaType: "application/octet-stream" };
-    return withArtifact(part, stdout.total, kept.length);
-  }
-  if (stdout.isWhole && bytes.length <= TEXT_MAX)
-    return { state: "completed", text: text.replace(/\r?\n$/, "") };
-  const fitting = cutToFit(text);
-  return withArtifact({ text: fitting, mediaType: "text/plain" }, stdout.total, Buffer.byteLength(fitting));
+function failed(code: string, message: string, retryable = false): Reply {
+  return { state: "failed", error: { code, message: cutBytes(message, ERROR_MAX), retryable } };
 }
 
-type OutputPart = { text: string; mediaType: string } | { raw: string; mediaType: string };
+function stopped(by: "timeout" | "idle-timeout", limits: RunLimits, stderr: string): Reply {
+  const why =
+    by === "timeout"
+      ? `The command ran longer than ${durationText(limits.timeoutMs ?? 0)} (--timeout).`
+      : `The command printed nothing for ${durationText(limits.idleTimeoutMs ?? 0)} (--idle-timeout).`;
+  return failed("command_timeout", stderr === "" ? why : `${why}\n${stderr}`);
+}
 
-/** Reply and artifact in one request, so that both are accepted or neither. */
-function withArtifact(part: OutputPart, total: number, kept: number): Reply {
-  const cut = kept < total ? { truncated: true, stdout_bytes: total, kept_bytes: kept } : {};
-  const metadata = { [OUTPUT_ARTIFACT]: ARTIFACT, ...cut };
-  const size = kept < total ? `the first ${kept} of ${total} bytes` : `${total} bytes`;
-  const text = `The output is the artifact '${ARTIFACT}': ${size}.`;
+async function completed(stdout: Head, { send }: ReplyContext): Promise<Reply> {
+  const bytes = stdout.bytes();
+  const text = asText(bytes, stdout.isWhole);
+  if (!stdout.isWhole) {
+    const [first] = text === undefined ? rawParts(bytes.subarray(0, RAW_MAX)) : textParts(text);
+    return tooLarge(stdout, first);
+  }
+  if (text !== undefined && bytes.length <= TEXT_MAX)
+    return { state: "completed", text: text.replace(/\r?\n$/, "") };
+  const parts = text === undefined ? rawParts(bytes) : textParts(text);
+  if (parts.length === 1) return { ...naming(stdout.total), artifacts: [artifact(parts)] };
+  try {
+    for (const [index, part] of parts.entries())
+      await send(artifact([part]), { append: index > 0, lastChunk: index === parts.length - 1 });
+  } catch (error) {
+    if (!(error instanceof ErrandApiError) || !REFUSED.includes(error.code)) throw error;
+    return failed("output_too_large", tooLargeText(stdout.total, "the delegation has no room for all of it"));
+  }
+  return naming(stdout.total);
+}
+
+/** The broker's codes for a delegation that is full. */
+const REFUSED: readonly string[] = ["payload_too_large", "limit_reached"];
+
+function tooLarge({ total }: Head, part: OutputPart | undefined): Reply {
+  return {
+    ...failed("output_too_large", tooLargeText(total, `at most ${STDOUT_MAX} are stored`)),
+    ...(part && {
+      artifacts: [{ ...artifact([part]), metadata: { truncated: true, stdout_bytes: total } }],
+    }),
+  };
+}
+
+const tooLargeText = (total: number, why: string): string =>
+  `The output has ${total} bytes; ${why}. The artifact '${ARTIFACT}' has the beginning. ` +
+  "Print less, or store the output elsewhere and print where.";
+
+interface OutputPart {
+  readonly text?: string;
+  readonly raw?: string;
+  readonly mediaType: string;
+}
+
+const artifact = (parts: readonly OutputPart[]) => ({
+  artifactId: ARTIFACT,
+  name: ARTIFACT,
+  parts: parts.map((part) => ({ ...part })),
+  metadata: {},
+});
+
+function naming(total: number): Reply {
+  const text = `The output is the artifact '${ARTIFACT}': ${total} bytes.`;
   return {
     state: "completed",
-    message: { role: "ROLE_AGENT", parts: [{ text }], metadata },
-    artifacts: [{ artifactId: ARTIFACT, name: ARTIFACT, parts: [part], metadata: cut }],
+    message: { role: "ROLE_AGENT", parts: [{ text }], metadata: { [OUTPUT_ARTIFACT]: ARTIFACT } },
   };
 }
 
@@ -69,9 +120,29 @@ function asText(bytes: Buffer, isWhole: boolean): string | undefined {
   }
 }
 
+function rawParts(bytes: Buffer): OutputPart[] {
+  const parts: OutputPart[] = [];
+  for (let at = 0; at < bytes.length; at += RAW_MAX) {
+    const raw = bytes.subarray(at, at + RAW_MAX).toString("base64");
+    parts.push({ raw, mediaType: "application/octet-stream" });
+  }
+  return parts;
+}
+
+function textParts(text: string): OutputPart[] {
+  const parts: OutputPart[] = [];
+  for (let rest = text; rest !== ""; ) {
+    const part = cutToFit(rest);
+    parts.push({ text: part, mediaType: "text/plain" });
+    rest = rest.slice(part.length);
+  }
+  return parts;
+}
+
 /** Control characters and quotes need more bytes in JSON, so the length is found by trial. */
 function cutToFit(text: string): string {
-  let cut = text;
+  // A character needs at least a byte.
+  let cut = truncate(text, JSON_MAX);
   for (;;) {
     const size = Buffer.byteLength(JSON.stringify(cut));
     if (size <= JSON_MAX) return cut;

@@ -1,4 +1,7 @@
-/** The log of `errand work` and `errand relay`: one line per event, without the output of commands. */
+/**
+ * The log of `errand work` and `errand relay`: one line per event, without the output of commands. The line at the end
+ * of a task has its id, delegator, outcome and duration.
+ */
 import type { AgentEvent } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import { durationText, oneLine, type Painter, painter, write } from "../show/output.ts";
@@ -8,40 +11,89 @@ export interface LogOptions {
   readonly quiet?: boolean;
 }
 
+/** From whom a delegation came, and how long ago its lease began. */
+interface Origin {
+  readonly delegator?: string;
+  readonly durationMs?: number;
+}
+
 /** Text on stderr; with `json`, JSON on stdout. */
 export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: AgentEvent) => void {
   const paint = painter(host, "stderr");
+  const originOf = origins();
   return (event) => {
     if (quiet) return;
-    const line = json ? JSON.stringify(asJson(event)) : `errand: ${asText(event, paint)}`;
+    const origin = originOf(event);
+    const line = json
+      ? JSON.stringify({ ...asJson(event), ...asJsonOrigin(origin), time: new Date().toISOString() })
+      : `errand: ${paint.dim(localTime(new Date()))} ${asText(event, origin, paint)}`;
     // A closed log does not stop the work.
     void write(json ? host.stdout : host.stderr, `${line}\n`).catch(() => undefined);
   };
 }
 
-function asText(event: AgentEvent, paint: Painter): string {
+/** Remembers the running delegations, because not every event has the work. */
+function origins(): (event: AgentEvent) => Origin {
+  const running = new Map<string, { delegator: string; since: number }>();
+  return (event) => {
+    const id = idOf(event);
+    if (id === undefined) return {};
+    if (event.type === "leased") {
+      const { delegator } = event.work.delegation;
+      running.set(id, { delegator, since: performance.now() });
+      return { delegator };
+    }
+    const origin = running.get(id);
+    running.delete(id);
+    if (origin === undefined) return {};
+    const durationMs = event.type === "replied" ? event.durationMs : performance.now() - origin.since;
+    return { delegator: origin.delegator, durationMs };
+  };
+}
+
+function idOf(event: AgentEvent): string | undefined {
+  if ("work" in event) return event.work.delegation.id;
+  return "delegationId" in event ? event.delegationId : undefined;
+}
+
+const asJsonOrigin = ({ delegator, durationMs }: Origin): object => ({
+  ...(delegator && { delegator }),
+  ...(durationMs !== undefined && { duration_ms: Math.round(durationMs) }),
+});
+
+/** `2026-01-31T08:00:00+01:00` */
+function localTime(now: Date): string {
+  const east = -now.getTimezoneOffset();
+  const pad = (n: number) => String(n).padStart(2, "0");
+  const zone = `${east < 0 ? "-" : "+"}${pad(Math.floor(Math.abs(east) / 60))}:${pad(Math.abs(east) % 60)}`;
+  return new Date(now.getTime() + east * 60_000).toISOString().slice(0, 19) + zone;
+}
+
+function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Painter): string {
+  const from = delegator === undefined ? "" : ` from ${delegator}`;
+  const after = durationMs === undefined ? "" : ` after ${durationText(durationMs)}`;
   switch (event.type) {
     case "leased":
-      return `leased ${event.work.delegation.id}, attempt ${event.work.attempt}`;
+      return `leased ${event.work.delegation.id}${from}, attempt ${event.work.attempt}`;
     case "replied": {
       const { reply, state, durationMs, work } = event;
       const { id } = work.delegation;
       if (reply.state === "completed")
-        return `${id} ${paint.green("completed")} in ${durationText(durationMs)}`;
+        return `${id}${from} ${paint.green("completed")} in ${durationText(durationMs)}`;
       const again = state === "submitted" ? ", queued again" : "";
       const why = reply.error ? `: ${oneLine(reply.error.message, 200)}` : "";
-      return `${id} ${paint.red(reply.state)} in ${durationText(durationMs)}${again}${why}`;
+      return `${id}${from} ${paint.red(reply.state)} in ${durationText(durationMs)}${again}${why}`;
     }
     case "parked":
-      return `${event.work.delegation.id} ${paint.yellow("asks")} a question`;
+      return `${event.work.delegation.id}${from} ${paint.yellow("asks")} a question${after}`;
     case "lost":
-      return `${event.delegationId} ${paint.yellow("dropped")}: the lease is lost (${event.reason})`;
+      return `${event.delegationId}${from} ${paint.yellow("dropped")}${after}: the lease is lost (${event.reason})`;
     case "canceled":
-      return `${event.work.delegation.id} ${paint.yellow("canceled")} by the agent`;
+      return `${event.work.delegation.id}${from} ${paint.yellow("canceled")} by the agent${after}`;
     case "released":
-      return `released ${event.delegationId}${event.reason ? `: ${oneLine(event.reason, 200)}` : ""}`;
+      return `released ${event.delegationId}${from}${after}${event.reason ? `: ${oneLine(event.reason, 200)}` : ""}`;
     case "abandoned":
-      return `${event.delegationId} ${paint.yellow("not released")}: its lease will expire`;
+      return `${event.delegationId}${from} ${paint.yellow("not released")}${after}: its lease will expire`;
     case "retrying":
       return `${paint.yellow("the broker is unavailable")}, retrying: ${oneLine(event.error.message)}`;
     case "recovered":

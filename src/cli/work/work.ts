@@ -6,27 +6,47 @@ import type { Outcome, Work } from "../../client/work.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
-import { note, oneLine } from "../show/output.ts";
+import { duration } from "../input/duration.ts";
+import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
-import { cutBytes } from "./capture.ts";
-import { ChildProcesses, type CommandResult } from "./child.ts";
-import { type CommandFiles, createCommandFiles } from "./command-files.ts";
+import { ChildProcesses, type CommandResult, type RunLimits, type Source } from "./child.ts";
+import { type CommandEnvironment, envFor } from "./command-env.ts";
+import { createCommandFiles } from "./command-files.ts";
+import { toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, toReply } from "./command-reply.ts";
 import { checkCommand } from "./find-command.ts";
 import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
-type WorkOptions = GlobalOptions & WorkerOptions;
+type WorkOptions = GlobalOptions &
+  WorkerOptions & {
+    readonly timeout?: number;
+    readonly idleTimeout?: number;
+    readonly progressFd?: number;
+  };
 
-const IN_ENV_MAX = 32 * 1024;
-const PROGRESS_MAX = 1024;
+/** The longest time of setTimeout(), 24 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const ABOUT = `
 The command gets the task on stdin. Its environment has ERRAND_TASK (the task, up to 32 KiB), ERRAND_DELEGATION_ID,
-ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. Each line that it prints is reported as progress. Its exit status
-decides the reply: 0 completes the delegation with its stdout, 75 requests another attempt, 79 asks a question, and any
-other fails the delegation with the error command_failed and the last lines of stderr. If the delegation is canceled,
-the command gets SIGTERM, and SIGKILL after 5 s. Ctrl-C returns the work to the queue.
+ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. Its exit status decides the reply: 0 completes the delegation
+with its stdout, 75 requests another attempt, 79 asks a question, and any other fails the delegation with the error
+command_failed and the last lines of stderr.
+
+Print the answer to stdout and progress to stderr: all of stdout is the answer. Each line of both is reported as
+progress, with --progress-fd only the lines of that file descriptor. A line {"progress": {...}} on stderr or the file
+descriptor reports message, current_step, tools_used, done, total and eta_seconds; any other line is a message.
+
+Output of more than 64 KiB and output that is not text become the artifact 'stdout'. Output of more than 3 MiB fails the
+delegation with the error output_too_large. With --timeout and --idle-timeout, a command that takes too long is stopped
+and fails the delegation with the error command_timeout. A command that is stopped, also because the delegation was
+canceled, gets SIGTERM, and SIGKILL after 5 s, with all processes of its group. Processes that a command leaves behind
+in the background are ended 2 s after it. Ctrl-C returns the work to the queue.
+
+The command does not get the worker's tokens (ERRAND_TOKEN, ERRAND_OPERATOR_TOKEN, ERRAND_REMOTE_TOKEN). For a command
+that delegates parts of its work with 'errand delegate --parent "$ERRAND_DELEGATION_ID"', give the worker a token of
+the same agent in ERRAND_COMMAND_TOKEN: the command gets it as ERRAND_TOKEN, with the broker's ERRAND_URL.
 
 To ask a question, print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for
 example {"interrupt": {"text": "Which?", "options": ["a", "b"]}}. Its fields are those of POST
@@ -45,7 +65,18 @@ export function addWork(program: Command, { host }: Cli): void {
     .description("act as an agent: run a command for each delegation and reply with its output")
     .requiredOption("--agent <name>", "the agent to work for; created if it does not exist", agentName)
     .argument("<command...>", "the command and its arguments, after '--'")
-    .option("--concurrency <n>", "maximum delegations at once (default 1)", wholeBetween(1, 1000));
+    .option("--concurrency <n>", "maximum delegations at once (default 1)", wholeBetween(1, 1000))
+    .option(
+      "--timeout <duration>",
+      "stop a command that runs longer: 90s, 30m, 2h (default: no limit)",
+      duration,
+    )
+    .option("--idle-timeout <duration>", "stop a command that prints nothing for this long", duration)
+    .option(
+      "--progress-fd <n>",
+      "take progress only from this file descriptor: 2 (stderr), or 3 to 9, which is opened for the command",
+      wholeBetween(2, 9),
+    );
   withWorkerOptions(command)
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -53,7 +84,7 @@ export function addWork(program: Command, { host }: Cli): void {
       examples(
         "errand work --agent scout -- wc -w",
         "errand work --agent deployer -- sh -c 'case \"$ERRAND_DECISION\" in approve) ./deploy ;; deny) exit 1 ;; *) echo Deploy?; exit 79 ;; esac'",
-        "errand work --agent builder --concurrency 4 --lease 30 -- sh -c 'make \"$ERRAND_TASK\"'",
+        "errand work --agent builder --concurrency 4 --timeout 30m -- sh -c 'make \"$ERRAND_TASK\" >&2 && cat report'",
       ),
     )
     .action(async (words: string[], _options: unknown, command: Command) => {
@@ -70,9 +101,17 @@ async function work(
   await checkCommand(command[0], host.childEnv.PATH);
   const connection = await connect(host, options);
   const children = new ChildProcesses();
-  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) =>
-    handle(task, command, host, children),
-  );
+  const job: Job = {
+    command,
+    children,
+    environment: { inherited: host.childEnv, url: connection.url, progressFd: options.progressFd },
+    limits: {
+      timeoutMs: toMs(options.timeout),
+      idleTimeoutMs: toMs(options.idleTimeout),
+      progressFd: options.progressFd,
+    },
+  };
+  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) => handle(task, job));
   await interruptible(
     async (signal) => {
       const isOurs = await ensureAgent(new Admin(connection), options.agent, signal);
@@ -85,23 +124,27 @@ async function work(
   );
 }
 
-async function handle(
-  task: Work,
-  command: readonly [string, ...string[]],
-  host: CliHost,
-  children: ChildProcesses,
-): Promise<Outcome> {
+/** What is the same for all delegations. */
+interface Job {
+  readonly command: readonly [string, ...string[]];
+  readonly children: ChildProcesses;
+  readonly environment: CommandEnvironment;
+  readonly limits: RunLimits;
+}
+
+async function handle(task: Work, { command, children, environment, limits }: Job): Promise<Outcome> {
   const files = await createCommandFiles(task);
   let result: CommandResult;
   try {
     result = await children.run({
       command,
-      env: envFor(task, host.childEnv, files),
+      env: envFor(task, environment, files),
       input: task.text,
       signal: task.signal,
-      onLine: (line) => {
-        const message = cutBytes(oneLine(line), PROGRESS_MAX);
-        if (message !== "" && !isQuestionLine(line)) task.progress(message);
+      limits,
+      onLine: (line, from) => {
+        const progress = progressOf(line, from, limits.progressFd);
+        if (progress !== undefined) task.progress(progress);
       },
     });
   } catch (error) {
@@ -110,41 +153,15 @@ async function handle(
   } finally {
     await files.remove();
   }
-  return result.exitCode === EXIT_QUESTION ? toQuestion(result) : toReply(result);
+  if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
+  return toReply(result, { limits, send: (artifact, options) => task.artifact(artifact, options) });
 }
 
-/** The command's environment, without the worker's tokens. */
-function envFor(
-  task: Work,
-  inherited: CliHost["childEnv"],
-  files: CommandFiles,
-): Record<string, string | undefined> {
-  // This worker may itself be a command of `errand work`: drop its own task and answer, too.
-  const {
-    ERRAND_TOKEN: _token,
-    ERRAND_REMOTE_TOKEN: _remoteToken,
-    ERRAND_OPERATOR_TOKEN: _operatorToken,
-    ERRAND_TASK: _task,
-    ERRAND_ANSWER: _answer,
-    ERRAND_DECISION: _decision,
-    ...rest
-  } = inherited;
-  const { answer } = task;
-  return {
-    ...rest,
-    ...(fits(task.text) && { ERRAND_TASK: task.text }),
-    ERRAND_DELEGATION_ID: task.delegation.id,
-    ERRAND_LEASE_ID: task.leaseId,
-    ERRAND_ATTEMPT: String(task.attempt),
-    ERRAND_CONTEXT_ID: task.delegation.context_id,
-    // Never "", which would look like an answer to a shell script.
-    ...(answer && answer.text !== "" && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
-    ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
-    ERRAND_ANSWERS_FILE: files.answers,
-    ERRAND_MESSAGES_FILE: files.messages,
-  };
+function progressOf(line: string, from: Source, fd: number | undefined) {
+  const wanted = fd === undefined || from === (fd === 2 ? "stderr" : "progress");
+  if (!wanted || isQuestionLine(line)) return undefined;
+  return toProgress(line, from !== "stdout");
 }
 
-function fits(text: string): boolean {
-  return Buffer.byteLength(text) <= IN_ENV_MAX && !text.includes("\0");
-}
+const toMs = (seconds: number | undefined): number | undefined =>
+  seconds && Math.min(seconds * 1000, MAX_TIMER_MS);

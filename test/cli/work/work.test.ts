@@ -19,7 +19,7 @@ import { run } from "../fake-host.ts";
 const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [] };
 
 /** Grants one lease. `held` are the parked heartbeats. */
-async function brokerWith(text: string, agentExists = true) {
+async function brokerWith(text: string, agentExists = true, isFull = false) {
   const held: Answer[] = [];
   let given = false;
   const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text }] };
@@ -34,7 +34,8 @@ async function brokerWith(text: string, agentExists = true) {
     } else if (verb === "heartbeat") {
       if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
       else held.push(answer);
-    } else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
+    } else if (verb === "artifacts" && isFull) answer.problem(413, "payload_too_large", "PROTOCOL");
+    else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
     else answer.json({});
   });
   return { stub, held, env: { url: stub.url, token: "errand_secret" } };
@@ -42,9 +43,15 @@ async function brokerWith(text: string, agentExists = true) {
 
 const SH = ["--", "sh", "-c"];
 
-async function workOn(script: string, task = "the task") {
-  const { stub, env } = await brokerWith(task);
-  const done = await run(["work", "--agent", "scout", "--once", ...SH, script], {
+async function workOn(
+  script: string,
+  task = "the task",
+  options: string[] = [],
+  isFull = false,
+  childEnv = {},
+) {
+  const { stub, env } = await brokerWith(task, true, isFull);
+  const done = await run(["work", "--agent", "scout", "--once", ...options, ...SH, script], {
     env,
     childEnv: {
       PATH: process.env.PATH,
@@ -53,10 +60,18 @@ async function workOn(script: string, task = "the task") {
       ERRAND_ANSWER: "to an outer command",
       ERRAND_DECISION: "approve",
       KEPT: "yes",
+      ...childEnv,
     },
   });
   return { ...done, stub, reply: stub.to("/reply")[0]?.body };
 }
+
+async function isAlive(pid: number): Promise<boolean> {
+  // A zombie has ended, too, even if nobody reaps it.
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return stat !== "" && stat.split(") ")[1]?.[0] !== "Z";
+}
+const areGone = async (pids: readonly number[]) => !(await Promise.all(pids.map(isAlive))).includes(true);
 
 describe("the command", () => {
   test("gets the task on stdin; its output without the last newline becomes the reply", async () => {
@@ -64,8 +79,9 @@ describe("the command", () => {
     expect(code).toBe(0);
     expect(stdout).toBe("");
     expect(reply).toEqual({ state: "completed", text: "läne 1\nline 2\nend\n" });
-    expect(stderr).toContain(`errand: leased ${ID}, attempt 1\n`);
-    expect(stderr).toMatch(new RegExp(`errand: ${ID} completed in [\\d.]+ m?s\n`));
+    const time = "errand: \\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d[+-]\\d\\d:\\d\\d";
+    expect(stderr).toMatch(new RegExp(`^${time} leased ${ID} from caller:alice, attempt 1\n`));
+    expect(stderr).toMatch(new RegExp(`\n${time} ${ID} from caller:alice completed in [\\d.]+ m?s\n$`));
   });
 
   test("gets the delegation's ids in its environment, and no token", async () => {
@@ -84,6 +100,12 @@ describe("the command", () => {
     expect(env.get("KEPT")).toBe("KEPT=yes");
     expect(String(reply?.text)).not.toContain("errand_secret");
     expect(env.has("ERRAND_OPERATOR_TOKEN")).toBe(false);
+  });
+
+  test("gets a token of its own, to delegate, if the worker has one for it", async () => {
+    const own = { ERRAND_COMMAND_TOKEN: "errand_own" };
+    const { reply, stub } = await workOn("env | grep -E '_(URL|TOKEN)='|sort", "x", [], false, own);
+    expect(reply?.text).toBe(`ERRAND_TOKEN=errand_own\nERRAND_URL=${stub.url}`);
   });
 
   test("gets a large task only on stdin", async () => {
@@ -119,11 +141,34 @@ describe("its exit status", () => {
     expect(reply).toEqual({ state: "failed", error: { code: "command_failed", message, retryable } });
   });
 
-  test("does not wait for processes that it left behind", async () => {
-    const startedAt = performance.now();
-    const { reply } = await workOn("sleep 60 & echo started");
-    expect(reply).toEqual({ state: "completed", text: "started" });
-    expect(performance.now() - startedAt).toBeLessThan(30_000);
+  test("ends the processes that it left behind, also those that ignore SIGTERM", async () => {
+    const { reply } = await workOn(
+      "(trap '' TERM; exec sleep 600) & echo $!; sleep 600 >/dev/null & echo $!",
+    );
+    const pids = String(reply?.text).split("\n").map(Number);
+    expect(pids).toHaveLength(2);
+    await until(() => areGone(pids), { what: "the end of the background processes" });
+  });
+});
+
+describe("its limits", () => {
+  test("--timeout stops the command and its children", async () => {
+    const { reply } = await workOn("sleep 600 & echo pids $! >&2; wait", "x", ["--timeout", "0.5s"]);
+    expect(reply).toMatchObject({ state: "failed", error: { code: "command_timeout", retryable: false } });
+    const message = String(Object(reply?.error).message);
+    expect(message).toMatch(/^The command ran longer than 500 ms \(--timeout\)\.\npids \d+$/);
+    await until(() => areGone([Number(message.split(" ").at(-1))]), { what: "the child's end" });
+  });
+
+  test("--idle-timeout counts from the last output", async () => {
+    const script = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; exec sleep 600";
+    const { reply } = await workOn(script, "x", ["--idle-timeout", "3s"]);
+    expect(reply).toMatchObject({
+      error: {
+        code: "command_timeout",
+        message: "The command printed nothing for 3.0 s (--idle-timeout).",
+      },
+    });
   });
 });
 
@@ -134,6 +179,30 @@ describe("its output", () => {
     );
     const said = stub.to("/heartbeat").flatMap(({ body }) => body.progress ?? []);
     expect(said).toEqual([{ message: "two" }, { message: "20%" }]);
+  });
+
+  const progressOf = async (script: string, ...options: string[]) => {
+    const { reply, stub } = await workOn(script, "x", options);
+    return { reply, said: stub.to("/heartbeat").flatMap(({ body }) => body.progress ?? []) };
+  };
+
+  test("may report progress in a line protocol on stderr, and invalid lines as messages", async () => {
+    const { reply, said } = await progressOf(
+      `echo '{"progress":{"message":"m","done":1,"total":3,"eta_seconds":9}}' >&2; sleep 1
+       echo '{"progress":{"done":-1}}' >&2; sleep 1; echo '{"progress":{"done":2}}'; echo why >&2; exit 3`,
+    );
+    expect(said[0]).toEqual({ message: "m", done: 1, total: 3, eta_seconds: 9 });
+    expect(said[1]).toEqual({ message: '{"progress":{"done":-1}}' });
+    // The protocol is no part of the error.
+    expect(reply).toMatchObject({ state: "failed", error: { message: "why" } });
+  });
+
+  test("is no progress with --progress-fd, only what is printed there", async () => {
+    const script = 'echo answer; echo noise >&2; echo "on $ERRAND_PROGRESS_FD" >&4; sleep 1';
+    const other = await progressOf(script, "--progress-fd", "4");
+    expect(other).toEqual({ reply: { state: "completed", text: "answer" }, said: [{ message: "on 4" }] });
+    const stderr = await progressOf("echo answer; echo step >&2; sleep 1", "--progress-fd", "2");
+    expect(stderr.said).toEqual([{ message: "step" }]);
   });
 
   const stdoutOf = (reply: unknown) => Object(Object(reply).artifacts?.[0]);
@@ -152,15 +221,35 @@ describe("its output", () => {
     expect(stdoutOf(reply).parts).toEqual([{ text: `${"x".repeat(65_536)}\n`, mediaType: "text/plain" }]);
   });
 
-  test("that is too large is cut, and the reply says so", async () => {
-    const { reply } = await workOn("head -c 3000000 /dev/zero | tr '\\0' '\"'");
-    expect(reply?.text).toBeUndefined();
-    const { metadata, parts } = Object(reply?.message);
-    expect(metadata).toMatchObject({ truncated: true, stdout_bytes: 3_000_000, output_artifact: "stdout" });
-    expect(parts[0].text).toContain(`the first ${metadata.kept_bytes} of 3000000 bytes`);
-    expect(stdoutOf(reply).parts[0].text).toHaveLength(metadata.kept_bytes);
-    expect(metadata.kept_bytes).toBeGreaterThan(400_000);
+  test("that does not fit one request is sent in pieces", async () => {
+    const { stub, reply } = await workOn("head -c 2000000 /dev/zero | tr '\\0' x");
+    const sent = stub.to("/artifacts").map(({ body }) => body);
+    expect(sent.map(({ append, last_chunk }) => [append, last_chunk])).toEqual([
+      [false, false],
+      [true, false],
+      [true, true],
+    ]);
+    const text = sent.map(({ artifact }) => Object(artifact).parts[0].text).join("");
+    expect(text === "x".repeat(2_000_000)).toBe(true);
+    expect(Math.max(...sent.map((body) => JSON.stringify(body).length))).toBeLessThan(1_048_576);
+    expect(reply).toMatchObject({ state: "completed", message: { metadata: { output_artifact: "stdout" } } });
+  });
+
+  test("that exceeds 3 MiB fails the delegation, with its beginning as the artifact", async () => {
+    const { reply, stub } = await workOn("head -c 4000000 /dev/zero | tr '\\0' '\"'");
+    expect(reply).toMatchObject({ state: "failed", error: { code: "output_too_large", retryable: false } });
+    expect(Object(reply?.error).message).toContain(
+      "The output has 4000000 bytes; at most 3145728 are stored.",
+    );
+    expect(stdoutOf(reply).metadata).toEqual({ truncated: true, stdout_bytes: 4_000_000 });
+    expect(stdoutOf(reply).parts[0].text.length).toBeGreaterThan(400_000);
     expect(JSON.stringify(reply).length).toBeLessThan(1_048_576);
+    expect(stub.to("/artifacts")).toEqual([]);
+  });
+
+  test("that the delegation has no room for fails it", async () => {
+    const { reply } = await workOn("head -c 2000000 /dev/zero | tr '\\0' x", "the task", [], true);
+    expect(reply).toMatchObject({ state: "failed", error: { code: "output_too_large" } });
   });
 
   test("that is binary is sent as bytes", async () => {
@@ -236,13 +325,6 @@ describe("as a process", () => {
     return { ...broker, errand, pids, stderr: () => stderr };
   }
 
-  async function isAlive(pid: number): Promise<boolean> {
-    // A zombie has ended, too, even if nobody reaps it.
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-    return stat !== "" && stat.split(") ")[1]?.[0] !== "Z";
-  }
-  const areGone = async (pids: readonly number[]) => !(await Promise.all(pids.map(isAlive))).includes(true);
-
   test("Ctrl-C ends the command and its children, releases the lease, and exits 130", async () => {
     const { errand, pids, stub, stderr } = await worker("sleep 60 & echo pids $$ $!; wait");
     errand.kill("SIGINT");
@@ -251,7 +333,7 @@ describe("as a process", () => {
     expect(await areGone(pids)).toBe(true);
     expect(stub.to("/release")).toHaveLength(1);
     expect(stub.to("/reply")).toEqual([]);
-    expect(stderr()).toContain(`errand: released ${ID}\n`);
+    expect(stderr()).toMatch(new RegExp(`released ${ID} from \\S+ after [\\d.]+ m?i?n?s?`));
   });
 
   test("a second Ctrl-C does not wait for a command that ignores SIGTERM", async () => {
@@ -272,7 +354,7 @@ describe("as a process", () => {
     const heartbeat = await until(() => held[0], { what: "the held heartbeat" });
     heartbeat.problem(409, "lease_lost", "PROTOCOL", { details: { reason: "canceled" } });
     await until(() => areGone(pids), { what: "the command's end" });
-    await until(() => stderr().includes(`${ID} dropped: the lease is lost (canceled)`), {
+    await until(() => /dropped after .*: the lease is lost \(canceled\)/.test(stderr()), {
       what: "the log line",
     });
     expect(stub.to("/reply")).toEqual([]);

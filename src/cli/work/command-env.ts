@@ -1,0 +1,52 @@
+/** The environment of a command of `errand work`. It has none of the worker's tokens. */
+import type { Work } from "../../client/work.ts";
+import type { CliHost } from "../host.ts";
+import type { CommandFiles } from "./command-files.ts";
+
+const IN_ENV_MAX = 32 * 1024;
+
+export interface CommandEnvironment {
+  readonly inherited: CliHost["childEnv"];
+  /** The broker's URL, for a command with a token of its own. */
+  readonly url: string | undefined;
+  readonly progressFd?: number | undefined;
+}
+
+export function envFor(
+  task: Work,
+  { inherited, url, progressFd }: CommandEnvironment,
+  files: CommandFiles,
+): Record<string, string | undefined> {
+  // This worker may itself be a command of `errand work`: drop its own task and answer, too.
+  const {
+    ERRAND_TOKEN: _token,
+    ERRAND_COMMAND_TOKEN: ownToken,
+    ERRAND_REMOTE_TOKEN: _remoteToken,
+    ERRAND_OPERATOR_TOKEN: _operatorToken,
+    ERRAND_TASK: _task,
+    ERRAND_ANSWER: _answer,
+    ERRAND_DECISION: _decision,
+    ERRAND_PROGRESS_FD: _progressFd,
+    ...rest
+  } = inherited;
+  const { answer } = task;
+  return {
+    ...rest,
+    ...(ownToken && { ...(url && { ERRAND_URL: url }), ERRAND_TOKEN: ownToken }),
+    ...(progressFd !== undefined && { ERRAND_PROGRESS_FD: String(progressFd) }),
+    ...(fits(task.text) && { ERRAND_TASK: task.text }),
+    ERRAND_DELEGATION_ID: task.delegation.id,
+    ERRAND_LEASE_ID: task.leaseId,
+    ERRAND_ATTEMPT: String(task.attempt),
+    ERRAND_CONTEXT_ID: task.delegation.context_id,
+    // Never "", which would look like an answer to a shell script.
+    ...(answer && answer.text !== "" && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
+    ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
+    ERRAND_ANSWERS_FILE: files.answers,
+    ERRAND_MESSAGES_FILE: files.messages,
+  };
+}
+
+function fits(text: string): boolean {
+  return Buffer.byteLength(text) <= IN_ENV_MAX && !text.includes("\0");
+}

@@ -1,0 +1,28 @@
+/** The line protocol of progress: `{"progress": {…}}`, or any other line as a message. */
+import { type Progress, progressSchema } from "../../schema/delegation.ts";
+import { oneLine } from "../show/output.ts";
+import { cutBytes } from "./capture.ts";
+
+const LINE = /^\s*\{\s*"progress"\s*:/;
+const MESSAGE_MAX = 1024;
+
+/** True for a line of the protocol, which is no part of an error message. */
+export function isProgressLine(line: string): boolean {
+  return LINE.test(line);
+}
+
+/** Undefined for a line without text. A line that does not fit the protocol is a message; the answer has none. */
+export function toProgress(line: string, mayBeProtocol: boolean): Progress | string | undefined {
+  const progress = mayBeProtocol && isProgressLine(line) ? parsed(line) : undefined;
+  return progress ?? (cutBytes(oneLine(line), MESSAGE_MAX) || undefined);
+}
+
+function parsed(line: string): Progress | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    const given = typeof value === "object" && value !== null && "progress" in value ? value.progress : null;
+    return progressSchema.safeParse(given).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+/** Ends a command with all processes that it started. Limit: processes that leave its group (daemons) are not stopped. */
+import type { ChildProcess } from "node:child_process";
+import { kill, platform } from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+
+const POLL_MS = 20;
+
+/** Sends the signal to the command's group. Returns whether the group has a process. */
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
+  if (child.pid === undefined) return false;
+  try {
+    return platform === "win32" ? child.kill(signal) : kill(-child.pid, signal);
+  } catch {
+    // It has ended already.
+    return false;
+  }
+}
+
+/** SIGTERM to what is left of the group, then SIGKILL after the grace. Resolves when the group has ended. */
+export async function endGroup(child: ChildProcess, graceMs: number): Promise<void> {
+  if (platform === "win32" || !signalGroup(child, "SIGTERM")) return;
+  const until = performance.now() + graceMs;
+  while (signalGroup(child, 0)) {
+    if (performance.now() > until) {
+      signalGroup(child, "SIGKILL");
+      return;
+    }
+    await delay(POLL_MS);
+  }
+}
