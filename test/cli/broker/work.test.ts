@@ -122,13 +122,16 @@ describe("output", () => {
     expect(Buffer.concat(more)).toEqual(Buffer.concat(chunks));
   });
 
-  test("beyond the bound is cut, and the reader is told so", async () => {
-    const { run, worker } = await setup();
-    await worker("flood", ...sh("head -c 3000000 /dev/zero | tr '\\0' x"));
-    const { code, stdout, stderr } = await run(["delegate", "flood", "x", "--wait"]);
-    expect(code).toBe(0);
-    expect(stderr).toBe(`errand: the agent truncated the reply to ${stdout.length} of 3000000 bytes.\n`);
-    expect(stdout.length).toBeGreaterThan(900 * 1024);
+  test("of several requests is printed whole; beyond the bound it fails", async () => {
+    const { api, run, worker } = await setup();
+    await worker("flood", ...sh("head -c \"$ERRAND_TASK\" /dev/zero | tr '\\0' x"));
+    const whole = await run(["delegate", "flood", "3000000", "--wait"]);
+    expect([whole.code, whole.stderr]).toEqual([0, ""]);
+    expect(whole.stdout === "x".repeat(3_000_000)).toBe(true);
+    const { id } = (await api.delegate("flood", { task: "4000000" })).body;
+    const { state, error, artifacts } = (await api.get(id, "?wait_seconds=30")).body;
+    expect([state, error.code]).toEqual(["failed", "output_too_large"]);
+    expect(artifacts[0].parts[0].text.length).toBeGreaterThan(900 * 1024);
   });
 });
 
