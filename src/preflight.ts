@@ -34,7 +34,7 @@ async function external(url: string) {
   // The URL may contain a password.
   const where = url.startsWith("unix:") || !URL.canParse(url) ? "ERRAND_REDIS_URL" : new URL(url).host;
   const redis = connect({ url }, "commands");
-  const reason = reasonOf(redis);
+  const reason = reasonOf(redis, { url });
   try {
     const { product, version } = await serverStatus(redis);
     return { detail: `external: ${product} ${version} at ${where}`, ...(await checkServer(redis)) };

@@ -189,7 +189,7 @@ async function openStorage(
 
 async function checkExternal(target: RedisTarget, log: Log): Promise<void> {
   const redis = connect(target, "commands");
-  const reason = reasonOf(redis);
+  const reason = reasonOf(redis, target);
   try {
     const { refused, warnings } = await checkServer(redis);
     for (const warning of warnings) log.warn(`Redis: ${warning}`);

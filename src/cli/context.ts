@@ -27,18 +27,28 @@ export function addGlobalOptions(program: Command): Command {
 
 /** How long a command retries once it has reached the broker. Before that, it fails at once. */
 const RETRY_FOR_MS = 60_000;
+/** A person who looks at something would rather hear soon that it cannot be shown. */
+const RETRY_READS_FOR_MS = 5_000;
+
+/** For a command that only reads. */
+export const connectToRead = (host: CliHost, options: GlobalOptions): Promise<ConnectionOptions> =>
+  connect(host, options, RETRY_READS_FOR_MS);
 
 /** Reports the first retry, so that the terminal is not silent. */
-export async function connect(host: CliHost, options: GlobalOptions): Promise<ConnectionOptions> {
+export async function connect(
+  host: CliHost,
+  options: GlobalOptions,
+  retryForMs = RETRY_FOR_MS,
+): Promise<ConnectionOptions> {
   const target = await discover(host.env, options);
   let reported = options.json === true;
   const onRetry = (error: ErrandApiError) => {
     if (reported) return;
     reported = true;
     const why = oneLine(error.message).replace(/\.$/, "");
-    void note(host, `${why}; retrying for up to ${RETRY_FOR_MS / 1000} s.`).catch(() => undefined);
+    void note(host, `${why}; retrying for up to ${retryForMs / 1000} s.`).catch(() => undefined);
   };
-  return { ...target, failFast: true, retryForMs: RETRY_FOR_MS, onRetry };
+  return { ...target, failFast: true, retryForMs, onRetry };
 }
 
 export function examples(...lines: string[]): string {

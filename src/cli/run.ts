@@ -2,11 +2,15 @@
  * Runs one `errand` command and returns its exit code. `main.ts` ends the process.
  */
 import type { Command } from "commander";
+import type { ErrandApiError } from "../client/errors.ts";
 import { delegationIdSchema } from "../schema/values.ts";
+import type { GlobalOptions } from "./context.ts";
+import { locate } from "./discover.ts";
 import { toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { buildProgram, everyCommand, pathOf } from "./program.ts";
 import { printError } from "./show/output.ts";
+import { withStorageReason } from "./storage-reason.ts";
 
 /** `argv` excludes node and the script, like `process.argv.slice(2)`. */
 export async function runCli(argv: string[], host: CliHost): Promise<number> {
@@ -19,6 +23,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   });
   let command = "errand";
   let id: string | undefined;
+  let options: GlobalOptions = {};
   // A usage error refers to the help of the command that failed.
   for (const one of everyCommand(program)) {
     one.exitOverride((error) => {
@@ -29,6 +34,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   program.hook("preAction", (_program, acting) => {
     command = pathOf(acting);
     id = delegationIdSchema.safeParse(acting.args[0]).data;
+    options = acting.optsWithGlobals<GlobalOptions>();
   });
   // The failed write reports a closed pipe. Without a listener, the event would end the process.
   for (const stream of [host.stdout, host.stderr]) stream.on("error", () => undefined);
@@ -36,10 +42,22 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
     await program.parseAsync(withoutHelpCommand(program, argv), { from: "user" });
     return exitCode;
   } catch (thrown) {
-    const { exitCode: code, error } = toFailure(thrown, command, id);
+    const { exitCode: code, error: failure } = toFailure(thrown, command, id);
+    const error = failure && (await completed(failure, host, options));
     if (error) await printError(host, error, wantsJson(argv)).catch(() => undefined);
     return code;
   }
+}
+
+/** The error of a command that failed because of the broker's Redis says what is wrong with that. */
+async function completed(
+  error: ErrandApiError,
+  host: CliHost,
+  flags: GlobalOptions,
+): Promise<ErrandApiError> {
+  if (error.code !== "redis_unavailable") return error;
+  const { url } = await locate(host.env, flags);
+  return withStorageReason(error, url);
 }
 
 /**

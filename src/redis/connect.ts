@@ -82,12 +82,18 @@ function open(target: RedisTarget, role: Role, more: Options | undefined): Timed
 }
 
 /** Returns the connection's last error, if there is one; the error of a command only says that it gave up. */
-export function reasonOf(redis: Redis): (error: unknown) => string {
-  let last: NodeJS.ErrnoException | null = null;
+export function reasonOf(redis: Redis, target: RedisTarget): (error: unknown) => string {
+  let last: Error | null = null;
   redis.on("error", (error: Error) => {
     last = error;
   });
-  return (error) => last?.message || last?.code || (error instanceof Error ? error.message : "unknown");
+  return (error) => errorText(last ?? error, placeOf(target));
+}
+
+/** Of a host with several addresses, the error for all of them has a code, but no text. */
+export function errorText(error: unknown, place: string): string {
+  if (!(error instanceof Error)) return "unknown";
+  return error.message || `connect ${"code" in error ? String(error.code) : "failed"} ${place}`;
 }
 
 /** Host and port, or the socket, for messages. The URL may contain a password, so it is never shown. */

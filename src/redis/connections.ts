@@ -4,7 +4,7 @@
  * are always sent.
  */
 import type { Log } from "../telemetry/log.ts";
-import { connect, placeOf, type Redis, type RedisTarget, type Role } from "./connect.ts";
+import { connect, errorText, placeOf, type Redis, type RedisTarget, type Role } from "./connect.ts";
 import { classify } from "./errors.ts";
 import { keys } from "./keys.ts";
 import { Script } from "./script.ts";
@@ -19,6 +19,9 @@ const RECHECK_MS = 500;
 /** Readiness needs no token, so one write answers all requests for this long. */
 const WRITTEN_MS = 250;
 
+/** A command that the driver gave up: why, says the error of the connection. */
+const LOST = /Connection is closed|Stream isn't writeable|max retries/i;
+
 export class Connections {
   readonly #target: RedisTarget;
   readonly #gateway: string;
@@ -28,6 +31,8 @@ export class Connections {
   #lastError: Error | null = null;
   #wasReady = false;
   #awaySince: number | null = null;
+  /** Whether the loss is logged already. */
+  #isAwayLogged = false;
   #writing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #reconnectedAt = Number.NEGATIVE_INFINITY;
@@ -45,6 +50,7 @@ export class Connections {
     redis.on("error", (error: Error) => {
       this.#lastError = error;
       this.#log.debug({ role, err: error.message }, "redis connection error");
+      if (this.#awaySince !== null) this.#logAway(error);
     });
     this.#open.push(redis);
     if (role === "commands") this.#watch(redis);
@@ -54,7 +60,7 @@ export class Connections {
   /** Records a failed command. Returns false when the cause is not that Redis is unavailable. */
   failed(error: unknown): boolean {
     if (classify(error)?.code !== "redis_unavailable") return false;
-    if (error instanceof Error) this.#away(error);
+    if (error instanceof Error) this.#away(LOST.test(error.message) ? this.#lastError : error);
     return true;
   }
 
@@ -81,7 +87,8 @@ export class Connections {
   #watch(commands: Redis): void {
     this.#commands = commands;
     commands.on("close", () => {
-      if (this.#wasReady) this.#away(this.#lastError ?? new Error("the connection was closed"));
+      // Without an error, the attempt to connect again finds the reason, such as ECONNREFUSED.
+      if (this.#wasReady) this.#away(this.#lastError);
     });
     commands.on("ready", () => {
       this.#wasReady = true;
@@ -93,18 +100,28 @@ export class Connections {
   async #write(): Promise<void> {
     const commands = this.#commands;
     if (commands?.status !== "ready") {
-      const why = this.#lastError?.message ?? `the connection is ${commands?.status ?? "not open"}`;
+      const why = this.#lastError
+        ? errorText(this.#lastError, placeOf(this.#target))
+        : `the connection is ${commands?.status ?? "not open"}`;
       throw new Error(why);
     }
     await writeScript.run(commands, [keys.writable(this.#gateway)], [MARK_MS]);
     this.#wroteAt = performance.now();
   }
 
-  #away(error: Error): void {
+  #away(error: Error | null): void {
     if (this.#closed || this.#awaySince !== null) return;
     this.#awaySince = performance.now();
-    this.#log.warn({ redis: placeOf(this.#target), err: error.message }, "Redis is away");
+    this.#isAwayLogged = false;
+    if (error !== null) this.#logAway(error);
     this.#checkLater();
+  }
+
+  #logAway(error: Error): void {
+    if (this.#isAwayLogged) return;
+    this.#isAwayLogged = true;
+    const redis = placeOf(this.#target);
+    this.#log.warn({ redis, err: errorText(error, redis) }, "Redis is away");
   }
 
   #checkLater(): void {
@@ -116,6 +133,7 @@ export class Connections {
     this.writable().then(
       () => {
         if (this.#awaySince === null) return;
+        this.#logAway(new Error("the connection was closed"));
         const away_ms = Math.round(performance.now() - this.#awaySince);
         this.#awaySince = null;
         this.#log.info({ redis: placeOf(this.#target), away_ms }, "Redis is back");

@@ -11,7 +11,7 @@ import {
   limitsPatchSchema,
 } from "../../schema/agent.ts";
 import { issuesOf } from "../../schema/issues.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { agentName, positive, wholeBetween } from "../input/arguments.ts";
 import { oneLine, print, printJson, printTable, table } from "../show/output.ts";
@@ -59,7 +59,7 @@ function addList(agent: Command, { host }: Cli): void {
     .addHelpText("after", examples("errand agent list", "errand agent list --json | jq -r .name"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const agents = await new Admin(await connect(host, options)).listAgents();
+      const agents = await new Admin(await connectToRead(host, options)).listAgents();
       if (options.json) {
         for (const agent of agents) await printJson(host, agent);
         return;
@@ -84,7 +84,7 @@ function addGetAgent(agent: Command, { host }: Cli): void {
     .addHelpText("after", examples("errand agent get scout", "errand agent get scout --json | jq .presence"))
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const found = await new Admin(await connect(host, options)).getAgent(name);
+      const found = await new Admin(await connectToRead(host, options)).getAgent(name);
       await (options.json ? printJson(host, found) : print(host, describe(found)));
     });
 }
@@ -100,7 +100,7 @@ function addWorkers(agent: Command, { host }: Cli): void {
     )
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const workers = await new Admin(await connect(host, options)).listWorkers(name);
+      const workers = await new Admin(await connectToRead(host, options)).listWorkers(name);
       if (options.json) {
         for (const worker of workers) await printJson(host, worker);
         return;

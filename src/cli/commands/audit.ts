@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
 import { type AuditAction, type AuditEntry, auditActionSchema } from "../../schema/audit.ts";
 import { principalSchema } from "../../schema/values.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { valid, wholeBetween } from "../input/arguments.ts";
 import { oneLine, printJson, printTable } from "../show/output.ts";
 
@@ -54,7 +54,7 @@ export function addAudit(program: Command, { host }: Cli): void {
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<AuditOptions>();
       const { action, subject, by, limit } = options;
-      const admin = new Admin(await connect(host, options));
+      const admin = new Admin(await connectToRead(host, options));
       const entries: AuditEntry[] = [];
       for await (const entry of admin.audit({ action, subject, by }, { pageSize: Math.min(limit, 100) })) {
         entries.push(entry);

@@ -4,7 +4,7 @@ import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { delegationId, positive } from "../input/arguments.ts";
@@ -47,7 +47,7 @@ export function addGet(program: Command, { host }: Cli): void {
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GetOptions>();
       if (options.timeout !== undefined && !options.wait) throw usageError("--timeout requires --wait");
-      const connection = await connect(host, options);
+      const connection = await (options.wait ? connect : connectToRead)(host, options);
       const delegation = options.wait
         ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout, json: options.json })
         : await new Delegator(connection).get(id);

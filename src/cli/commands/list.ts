@@ -12,7 +12,7 @@ import {
   TERMINAL_STATES,
 } from "../../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, errorCode, valid, wholeBetween } from "../input/arguments.ts";
@@ -120,7 +120,7 @@ export function addList(program: Command, { host }: Cli): void {
       if (since !== undefined && until !== undefined && Date.parse(until) < Date.parse(since)) {
         throw usageError(`--until (${until}) is before --since (${since})`, "Swap or correct them.");
       }
-      const connection = await connect(host, options);
+      const connection = await connectToRead(host, options);
       const show = options.tree === undefined ? printList : printTrees;
       await show(host, connection, options);
     });

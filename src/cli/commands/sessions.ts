@@ -1,7 +1,7 @@
 /** `errand sessions`: lists and revokes sessions of people, and creates links that sign in. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { note, print, printJson, printTable } from "../show/output.ts";
 
 export function addSessions(program: Command, cli: Cli): void {
@@ -22,7 +22,7 @@ function addListSessions(sessions: Command, { host }: Cli): void {
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const rows: string[][] = [];
-      for await (const session of new Admin(await connect(host, options)).sessions()) {
+      for await (const session of new Admin(await connectToRead(host, options)).sessions()) {
         const { id, principal, token_id, created_at, expires_at } = session;
         if (options.json) await printJson(host, session);
         else rows.push([id, principal, token_id ?? "operator's", created_at, expires_at]);

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { type Durations, type Stats, type StatsPeriod, statsPeriodSchema } from "../../schema/stats.ts";
 import { agentNameSchema, principalSchema } from "../../schema/values.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { valid } from "../input/arguments.ts";
 import { durationText, oneLine, printJson, printTable } from "../show/output.ts";
 
@@ -27,7 +27,7 @@ export function addStats(program: Command, { host }: Cli): void {
     .action(async (target: string | undefined, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<StatsOptions>();
       const { period, delegator } = options;
-      const stats = await new Admin(await connect(host, options)).stats({ period, target, delegator });
+      const stats = await new Admin(await connectToRead(host, options)).stats({ period, target, delegator });
       if (options.json) return printJson(host, stats);
       await printTable(host, rowsOf(stats));
     });

@@ -1,7 +1,7 @@
 /** `errand token`: creates, lists and revokes tokens. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { positive } from "../input/arguments.ts";
 import { note, print, printJson, printTable } from "../show/output.ts";
 
@@ -46,7 +46,7 @@ function addListTokens(token: Command, { host }: Cli): void {
     .addHelpText("after", examples("errand token list", "errand token list --json | jq -r .principal"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const tokens = await new Admin(await connect(host, options)).listTokens();
+      const tokens = await new Admin(await connectToRead(host, options)).listTokens();
       if (options.json) {
         for (const one of tokens) await printJson(host, one);
         return;

@@ -5,6 +5,7 @@ import { type ConnectionOptions, Http } from "../../client/http.ts";
 import { type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
 import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
+import { withStorageReason } from "../storage-reason.ts";
 import type { Check } from "./check.ts";
 
 /** A smaller skew needs no warning. */
@@ -64,7 +65,7 @@ async function* statusChecks(
     const why = "the broker did not return its status";
     yield* skipped(why, ...(isToken ? [] : ["token" as const]), "version", "clock");
     if (isToken) yield* skipped(why, "redis");
-    else yield failed("redis", error);
+    else yield failed("redis", await withStorageReason(error, connection.url));
     return;
   }
   const tookMs = Date.now() - askedAt;

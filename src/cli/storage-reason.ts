@@ -1,0 +1,33 @@
+/**
+ * Why the broker's Redis does not answer, for the error of a command: the broker's errors do not say it, but its
+ * `/readyz` does, with host and port and without the password.
+ */
+import { z } from "zod";
+import { ErrandApiError } from "../client/errors.ts";
+import { oneLine } from "./show/output.ts";
+
+const ANSWER_MS = 2_000;
+const readinessSchema = z.object({ reason: z.string() });
+
+/** The error with the reason, if it says that the storage is unavailable, and the broker tells more. */
+export async function withStorageReason(
+  error: ErrandApiError,
+  url: string | undefined,
+): Promise<ErrandApiError> {
+  if (error.code !== "redis_unavailable" || url === undefined) return error;
+  const reason = await reasonFrom(url);
+  if (reason === undefined) return error;
+  const detail = `${error.message.replace(/\.$/, "")} (${oneLine(reason, 200)}).`;
+  return new ErrandApiError({ ...error.problem, detail }, { cause: error });
+}
+
+async function reasonFrom(url: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${url.replace(/\/+$/, "")}/readyz`, {
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    return readinessSchema.safeParse(await response.json()).data?.reason;
+  } catch {
+    return undefined;
+  }
+}
