@@ -65,6 +65,9 @@ Exit codes:
   124  a wait or a deadline expired
   130  interrupted by Ctrl-C
 
+An id of a delegation may be shortened to a unique beginning, also without its dlg_0_: 'errand get 7k2mq9xa'. It is
+searched for among the newest 1000 delegations that you may see. @last is the newest that you delegated.
+
 Environment: ERRAND_URL and ERRAND_TOKEN select the broker and the principal. Without them, errand uses the local
 broker whose data directory is .errand, here or in a parent directory. NO_COLOR disables colors.`;
 

@@ -8,6 +8,7 @@ import type { GlobalOptions } from "./context.ts";
 import { locate } from "./discover.ts";
 import { toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
+import { expandIds } from "./input/short-id.ts";
 import { buildProgram, everyCommand, pathOf } from "./program.ts";
 import { printError } from "./show/output.ts";
 import { withStorageReason } from "./storage-reason.ts";
@@ -31,10 +32,11 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
       throw error;
     });
   }
-  program.hook("preAction", (_program, acting) => {
+  program.hook("preAction", async (_program, acting) => {
     command = pathOf(acting);
-    id = delegationIdSchema.safeParse(acting.args[0]).data;
     options = acting.optsWithGlobals<GlobalOptions>();
+    await expandIds(host, acting);
+    id = delegationIdSchema.safeParse(acting.processedArgs[0]).data;
   });
   // The failed write reports a closed pipe. Without a listener, the event would end the process.
   for (const stream of [host.stdout, host.stderr]) stream.on("error", () => undefined);

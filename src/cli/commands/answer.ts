@@ -8,7 +8,7 @@ import { issuesOf } from "../../schema/issues.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { delegationId, json } from "../input/arguments.ts";
+import { DELEGATION, delegationId, json } from "../input/arguments.ts";
 import { answerByPrompt } from "../input/prompt.ts";
 import { jsonFrom, textFrom } from "../input/task.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
@@ -40,7 +40,7 @@ export function addAnswer(program: Command, { host }: Cli): void {
   program
     .command("answer")
     .description("answer a delegation's question; the delegation then resumes ahead of new work")
-    .argument("<id>", "the delegation, dlg_…", delegationId)
+    .argument("<id>", DELEGATION, delegationId)
     .argument("[text...]", "the answer; '-' reads it from stdin")
     .option("--text <text>", "the answer, instead of the text argument")
     .addOption(new Option("--decision <decision>", "answer with a decision").choices(decisionSchema.options))

@@ -10,7 +10,7 @@ import { type DecideOptions, decideMany, PAST } from "../bulk/decide.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { agentName, delegationIds, json, valid } from "../input/arguments.ts";
+import { agentName, DELEGATIONS, delegationIds, json, valid } from "../input/arguments.ts";
 import { explainRefusal, INTERRUPT, questionFor } from "../open-question.ts";
 import { print, printJson } from "../show/output.ts";
 
@@ -66,7 +66,7 @@ function addDecision(
   program
     .command(decision)
     .description(description)
-    .argument("[ids...]", "the delegations, dlg_…", delegationIds)
+    .argument("[ids...]", DELEGATIONS, delegationIds)
     .option("--all", "all open yes-or-no questions that you may see")
     .option("--target <agent>", "with --all: only work for this agent", agentName)
     .option("--delegator <principal>", "with --all: only work from this principal", valid(principalSchema))

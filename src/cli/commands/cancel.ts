@@ -5,7 +5,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { addFilterOptions, type FilterOptions, filterOf, runBulk } from "../bulk/by-filter.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
-import { delegationId } from "../input/arguments.ts";
+import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { print, printJson } from "../show/output.ts";
 
 interface CancelOptions extends FilterOptions {
@@ -20,7 +20,7 @@ export function addCancel(program: Command, cli: Cli): void {
   const command = program
     .command("cancel")
     .description("cancel one delegation or many; the worker is notified at once")
-    .argument("[id]", "the delegation, dlg_…", delegationId)
+    .argument("[id]", DELEGATION, delegationId)
     .option("--reason <text>", "the reason, shown in its events")
     .option("--no-cascade", "do not cancel its children");
   addFilterOptions(command, false)

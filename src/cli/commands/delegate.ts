@@ -8,12 +8,12 @@ import { ErrandApiError } from "../../client/errors.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
-import { contextIdSchema, delegationIdSchema } from "../../schema/values.ts";
+import { contextIdSchema } from "../../schema/values.ts";
 import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { agentName, keyValue, positive, valid, wholeBetween } from "../input/arguments.ts";
+import { agentName, delegationId, keyValue, positive, valid, wholeBetween } from "../input/arguments.ts";
 import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
@@ -71,7 +71,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--file <path>", "read the task from a file")
     .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
-    .option("--parent <id>", "the delegation that this one is part of", valid(delegationIdSchema))
+    .option("--parent <id>", "the delegation that this one is part of", delegationId)
     .option(
       "--callback <url>",
       "send a POST to this URL when the delegation asks a question and when it ends",

@@ -4,7 +4,7 @@ import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { nameDelegation } from "../failure.ts";
-import { delegationIds } from "../input/arguments.ts";
+import { DELEGATIONS, delegationIds } from "../input/arguments.ts";
 import { print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
@@ -12,7 +12,7 @@ export function addDelete(program: Command, { host }: Cli): void {
   program
     .command("delete")
     .description("erase finished delegations now, with their events, history and artifacts")
-    .argument("<ids...>", "the delegations, dlg_…", delegationIds)
+    .argument("<ids...>", DELEGATIONS, delegationIds)
     .addHelpText("after", examples("errand delete dlg_…"))
     .action(async (given: readonly string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
-import { delegationId } from "../input/arguments.ts";
+import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { readTask, type Sources } from "../input/task.ts";
 import { print, printJson } from "../show/output.ts";
 
@@ -10,7 +10,7 @@ export function addMessage(program: Command, { host }: Cli): void {
   program
     .command("message")
     .description("send a follow-up message to the agent of a delegation")
-    .argument("<id>", "the delegation, dlg_…", delegationId)
+    .argument("<id>", DELEGATION, delegationId)
     .argument("[text...]", "the message; '-' or no text reads it from stdin")
     .option("--file <path>", "read the message from a file")
     .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")

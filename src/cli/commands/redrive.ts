@@ -8,7 +8,7 @@ import { isTerminal } from "../../schema/delegation.ts";
 import { addFilterOptions, type FilterOptions, filterOf, runBulk } from "../bulk/by-filter.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { CliError } from "../failure.ts";
-import { delegationId } from "../input/arguments.ts";
+import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
 import { oneLine, print, printJson } from "../show/output.ts";
 
@@ -34,7 +34,7 @@ export function addRedrive(program: Command, cli: Cli): void {
   const command = program
     .command("redrive")
     .description("delegate failed work again and print the new id; a repeat prints the same id")
-    .argument("[id]", "the failed delegation, dlg_…", delegationId);
+    .argument("[id]", DELEGATION, delegationId);
   addFilterOptions(command, true)
     .addHelpText(
       "after",

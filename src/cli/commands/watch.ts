@@ -4,7 +4,7 @@ import { Delegator } from "../../client/delegator.ts";
 import { EVENT_TYPES, type EventType } from "../../schema/event.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
-import { agentName, delegationId } from "../input/arguments.ts";
+import { agentName, DELEGATION, delegationId } from "../input/arguments.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
@@ -21,7 +21,7 @@ export function addWatch(program: Command, { host }: Cli): void {
   program
     .command("watch")
     .description("print events as they happen: of one delegation until it ends, or of all that you may see")
-    .argument("[id]", "one delegation, dlg_…", delegationId)
+    .argument("[id]", DELEGATION, delegationId)
     .option("--target <agent>", "only work for this agent", agentName)
     .option("--delegator <principal>", "only work from this principal, for example caller:ci")
     .option("--context <id>", "only this conversation")

@@ -14,9 +14,16 @@ export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
 
 export const agentName = valid(agentNameSchema);
 
-/** Checks only the form; the broker checks whether the delegation exists. */
+/** For the help of arguments that {@link delegationId} and {@link delegationIds} parse. */
+export const DELEGATION = "the delegation: its id, a unique beginning of it, or @last";
+export const DELEGATIONS = "the delegations: ids, or unique beginnings of them";
+
+/**
+ * Checks only the form: a full id, its beginning with or without `dlg_…_`, or `@last`. Whoever takes an id by this
+ * function gets a full one; see short-id.ts. The broker checks whether the delegation exists.
+ */
 export function delegationId(value: string): string {
-  if (/^dlg_\w+$/.test(value)) return value;
+  if (/^(?:dlg_\w+|[0-9a-z]{4,26}|@last)$/.test(value)) return value;
   throw new InvalidArgumentError("A delegation id has the form dlg_…; 'errand list' shows them.");
 }
 

@@ -92,8 +92,8 @@ describe("a tree", () => {
     await api.cancel(root);
     const late = await run(["delegate", "b", "late", "--parent", root, "--json"]);
     expect([late.code, late.stdout]).toEqual([64, ""]);
-    const wrong = await run(["delegate", "b", "late", "--parent", "root"]);
-    expect(wrong.stderr).toContain("not a delegation id");
+    const wrong = await run(["delegate", "b", "late", "--parent", "Root"]);
+    expect(wrong.stderr).toContain("A delegation id has the form");
   });
 
   test("cannot be filtered", async () => {
