@@ -64,7 +64,9 @@ async function embedded(env: NodeJS.ProcessEnv) {
     const why = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     if (env.ERRAND_REDIS_BIN) return { detail: "embedded", ...none, refused: [why] };
     const warning =
-      "no Redis is installed; 'errand serve' downloads one on Debian-based systems, elsewhere install it";
+      process.platform === "darwin"
+        ? "no Redis is installed; run 'brew install redis'"
+        : "no Redis is installed; 'errand serve' downloads one on Debian-based systems, elsewhere install it";
     return { detail: "embedded", ...none, warnings: [warning] };
   }
 }

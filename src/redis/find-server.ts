@@ -34,11 +34,13 @@ export type FindOptions = {
   readonly announce: (line: string) => void;
   /** Whether Debian's package may be downloaded; default: yes. */
   readonly install?: boolean;
+  /** Default: that of this process. */
+  readonly platform?: NodeJS.Platform;
 };
 
-const REMEDIES =
-  "Install redis-server (7.0 or newer) or valkey-server (7.2 or newer), or name such a binary in ERRAND_REDIS_BIN, " +
-  "or use a Redis that runs elsewhere through ERRAND_REDIS_URL.";
+const remedies = (platform: NodeJS.Platform = process.platform): string =>
+  `${platform === "darwin" ? "Run 'brew install redis'" : "Install redis-server (7.0 or newer) or valkey-server (7.2 or newer)"}, ` +
+  "or name such a binary in ERRAND_REDIS_BIN, or use a Redis that runs elsewhere through ERRAND_REDIS_URL.";
 
 /** ERRAND_REDIS_BIN names no usable server: a mistake in the configuration. */
 export class RedisBinaryError extends Error {
@@ -53,7 +55,7 @@ export async function findRedisServer(options: FindOptions): Promise<RedisServer
       : await onPath(options.configured, options.path);
     const found = await verify(command, env);
     if (typeof found !== "string") return found;
-    throw new RedisBinaryError(`ERRAND_REDIS_BIN: ${command}: ${found}. ${REMEDIES}`);
+    throw new RedisBinaryError(`ERRAND_REDIS_BIN: ${command}: ${found}. ${remedies(options.platform)}`);
   }
 
   const tried: string[] = [];
@@ -75,7 +77,9 @@ export async function findRedisServer(options: FindOptions): Promise<RedisServer
     options.install === false ? "not downloaded; the caller does not allow it" : await unpackDebian(options);
   if (typeof unpacked !== "string") return unpacked;
   tried.push(`Debian's package: ${unpacked}`);
-  throw new Error(`No usable Redis server.\n${tried.map((line) => `  ${line}\n`).join("")}${REMEDIES}`);
+  throw new Error(
+    `No usable Redis server.\n${tried.map((line) => `  ${line}\n`).join("")}${remedies(options.platform)}`,
+  );
 }
 
 /** The server that the command starts, or the reason why it cannot be used. */

@@ -1,23 +1,23 @@
-/** The picture in README.md, and its walk-through with curl, pasted into a shell. Needs bash and curl. */
+/** The picture in README.md, and the walk-through with curl in docs/recipes.md, pasted into a shell. Needs bash and curl. */
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { OPERATOR, startBroker } from "../support/broker.ts";
 import { freshDir } from "../support/program.ts";
 
-const page = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+const read = (page: string): string => readFileSync(new URL(`../../${page}`, import.meta.url), "utf8");
 
 test("the first screen shows the console, in a picture of at most 200 kB", () => {
-  const [introduction = ""] = page.split("\n## ");
+  const [introduction = ""] = read("README.md").split("\n## ");
   const [, picture = ""] = /!\[[^\]]+\]\(([^)]+)\)/.exec(introduction) ?? [];
   expect(picture).toBe("docs/console.png");
   expect(statSync(new URL(`../../${picture}`, import.meta.url)).size).toBeLessThanOrEqual(200_000);
 });
 
 test("the block runs as it is, and its delegation completes", async () => {
-  const [, block = ""] = /```sh\n(token=[^`]*curl[^`]*)```/.exec(page) ?? [];
+  const [, block = ""] = /```sh\n(token=[^`]*curl[^`]*)```/.exec(read("docs/recipes.md")) ?? [];
   const { url } = await startBroker();
   const cwd = freshDir();
   mkdirSync(join(cwd, ".errand"));
@@ -28,3 +28,30 @@ test("the block runs as it is, and its delegation completes", async () => {
   expect(stdout).toContain('"message":"counting"');
   expect(stdout).toContain("DELEGATION_COMPLETE");
 }, 180_000);
+
+test.each(["README.md", "docs/recipes.md", "docs/settings.md", "docs/compare.md", "docs/operations.md"])(
+  "the links of %s lead to pages and headings that exist",
+  (name) => {
+    const links = [...read(name).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)];
+    const broken = links.filter(([, path, heading]) => {
+      const target = new URL(path || `../../${name}`, new URL(path ? `../../${name}` : ".", import.meta.url));
+      if (!existsSync(target)) return true;
+      if (heading === undefined) return false;
+      const headings = readFileSync(target, "utf8").matchAll(/^#+ (.*)$/gm);
+      const anchors = [...headings].map(([, text = ""]) =>
+        text
+          .toLowerCase()
+          .replaceAll(/[^\w -]/g, "")
+          .replaceAll(" ", "-"),
+      );
+      return !anchors.includes(heading);
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  },
+);
+
+test("the settings page lists every variable of the configuration", () => {
+  const known = read("src/config.ts").matchAll(/^ {2}(ERRAND_\w+):/gm);
+  const page = read("docs/settings.md");
+  expect([...known].map(([, name = ""]) => name).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});

@@ -99,10 +99,16 @@ it("without a server: the error names what was tried and what helps", async () =
     "cache/redis: not there",
     "apt-get",
   ];
-  for (const text of [...tried, "Install redis-server", "ERRAND_REDIS_BIN", "ERRAND_REDIS_URL"]) {
+  for (const text of [...tried, "ERRAND_REDIS_BIN", "ERRAND_REDIS_URL"]) {
     await expect(attempt).rejects.toThrow(text);
   }
   expect(announced).toEqual([]);
+});
+
+it("the error names how to install one on this platform", async () => {
+  const failed = (platform: NodeJS.Platform) => expect(findRedisServer(options({ platform }))).rejects;
+  await failed("linux").toThrow("Install redis-server (7.0 or newer)");
+  await failed("darwin").toThrow("Run 'brew install redis'");
 });
 
 const apt = ["/usr/bin/apt-get", "/usr/bin/dpkg"];
