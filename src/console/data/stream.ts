@@ -1,9 +1,10 @@
 /**
- * The page's one event stream. It resumes by cursor after a lost connection, and after the page was hidden: browsers allow
- * few connections to one origin, so a hidden page gives its own back. One page keeps it, for the count and notifications.
+ * The events, by one stream for all pages of a session: browsers allow six connections to one origin. The page that holds
+ * the lock streams and passes on what it receives. Without locks, each page has a stream, and gives it back while hidden.
+ * A stream resumes by cursor.
  */
 import { effect, signal } from "@preact/signals";
-import type { DelegationEvent } from "../../schema/event.ts";
+import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { checkSession, session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
 import { applyEvents, clearFlights, readFlights } from "./flights.ts";
@@ -21,33 +22,27 @@ export function onEvents(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** False while the page is hidden and has given its stream back. */
-const isWanted = signal(!document.hidden);
+/** Browsers have locks on HTTPS and on localhost. */
+const locks: LockManager | undefined = navigator.locks;
+
+/** False while the page is hidden and has given its stream back. A stream that is shared is kept. */
+const isWanted = signal(locks !== undefined || !document.hidden);
 let hiding: ReturnType<typeof setTimeout> | undefined;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
   if (!document.hidden) isWanted.value = true;
-  else
+  else if (!locks)
     hiding = setTimeout(() => {
-      if (!isLeader) isWanted.value = false;
+      isWanted.value = false;
     }, HIDDEN_MS);
 });
 
-/** Whether this page is the one that keeps its stream. The lock passes on when the page is closed. */
-let isLeader = false;
-// Absent on plain HTTP, except for localhost.
-void navigator.locks?.request("errand-leader", () => {
-  isLeader = true;
-  isWanted.value = true;
-  return new Promise<never>(() => {});
-});
-
-/** Streams while somebody is signed in and the page is wanted. */
+/** Follows the events while somebody is signed in and the page is wanted. */
 export function startStream(): () => void {
   let cursor: string | undefined;
   let of: Connection | undefined;
   return effect(() => {
-    const connection = session.value?.connection;
+    const { connection, id = "" } = session.value ?? {};
     if (!connection || !isWanted.value) return;
     if (of !== connection) {
       clearFlights();
@@ -55,35 +50,43 @@ export function startStream(): () => void {
       of = connection;
     }
     const stop = new AbortController();
-    const remember = (newest: string) => {
-      cursor = newest;
+    const { signal: abort } = stop;
+    const waiting: DelegationEvent[] = [];
+    const receive = (event: StreamEvent) => {
+      if (event.type === "RESET") void readFlights(connection, abort).catch(checkSession);
+      else if (event.type !== "DELEGATION_SNAPSHOT") {
+        if (waiting.length === 0) setTimeout(() => deliver(connection, waiting.splice(0)), BATCH_MS);
+        waiting.push(event);
+      }
+      cursor = event.id;
     };
-    follow(connection, cursor, remember, stop.signal).catch((error: unknown) => {
-      if (!stop.signal.aborted) checkSession(error);
+    const name = `errand ${id}`;
+    const others = locks && new BroadcastChannel(name);
+    others?.addEventListener("message", ({ data }: MessageEvent<StreamEvent>) => receive(data));
+    const stream = async () => {
+      for await (const event of connection.delegator.watch({}, { after: cursor, signal: abort })) {
+        others?.postMessage(event);
+        receive(event);
+      }
+    };
+    const follow = async () => {
+      if (cursor === undefined) {
+        // The cursor first and the lists second, so that nothing falls between them.
+        const newest = await connection.delegator.cursor({}, { signal: abort });
+        cursor ??= newest;
+        void readFlights(connection, abort).catch(checkSession);
+      }
+      // The lock is another page's until that page is closed. This one then resumes by the cursor of what it received.
+      await (locks ? locks.request(name, { signal: abort }, stream) : stream());
+    };
+    follow().catch((error: unknown) => {
+      if (!abort.aborted) checkSession(error);
     });
-    return () => stop.abort();
+    return () => {
+      stop.abort();
+      others?.close();
+    };
   });
-}
-
-async function follow(
-  connection: Connection,
-  after: string | undefined,
-  remember: (cursor: string) => void,
-  abort: AbortSignal,
-): Promise<void> {
-  const { delegator } = connection;
-  // The cursor first and the lists second, so that nothing falls between them.
-  const cursor = after ?? (await delegator.cursor({}, { signal: abort }));
-  if (after === undefined) void readFlights(connection, abort).catch(checkSession);
-  const waiting: DelegationEvent[] = [];
-  for await (const event of delegator.watch({}, { after: cursor, signal: abort })) {
-    if (event.type === "RESET") void readFlights(connection, abort).catch(checkSession);
-    else if (event.type !== "DELEGATION_SNAPSHOT") {
-      if (waiting.length === 0) setTimeout(() => deliver(connection, waiting.splice(0)), BATCH_MS);
-      waiting.push(event);
-    }
-    remember(event.id);
-  }
 }
 
 function deliver(connection: Connection, events: readonly DelegationEvent[]): void {

@@ -1,0 +1,134 @@
+/** Several pages of the console at once, and hidden ones. Needs a build. */
+import type { Page, Request } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, pass, SKIP } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+}
+
+/** A browser without a screen hides no page, so the page is told that it is. */
+const setHidden = (page: Page, hidden: boolean) =>
+  page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+
+const flightOf = (page: Page, text: string) => page.locator(".flight", { hasText: text });
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("seven pages share one stream, also when the page that reads it closes", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const first = await openTab(url);
+    await signIn(first.page);
+    // The first page streams; a browser has six connections for all of them.
+    await first.page.locator(".agent-row").waitFor();
+    const others = await Promise.all(Array.from({ length: 6 }, () => first.context.newPage()));
+    for (const page of others) {
+      await page.goto(url);
+      await page.locator(".agent-row").waitFor();
+    }
+    const { id } = (await api.delegate("scout", { task: "The first" })).body;
+    for (const page of [first.page, ...others]) await flightOf(page, "The first").waitFor();
+    await first.page.close();
+    await api.delegate("scout", { task: "The second" });
+    for (const page of others) await flightOf(page, "The second").waitFor();
+    // The last page can still act.
+    const [last] = others.slice(-1);
+    await last?.goto(`${url}/#/live?open=${id}`);
+    await last?.getByRole("button", { name: "Cancel" }).click();
+    await last?.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    for (const page of others) await flightOf(page, "The first").locator("text=canceled").waitFor();
+  });
+
+  test.each([
+    { name: "with a shared stream", hasLocks: true },
+    // As a browser does on plain HTTP.
+    { name: "with a stream that was given back", hasLocks: false },
+  ])("a hidden page that returns shows what happened, $name", async ({ hasLocks }) => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { page, context } = await openTab("about:blank", { movesClock: true });
+    if (!hasLocks)
+      await context.addInitScript(
+        "Object.defineProperty(Navigator.prototype, 'locks', { value: undefined })",
+      );
+    const streams = { opened: 0, closed: 0 };
+    const isStream = (request: Request) =>
+      new URL(request.url()).pathname === "/v1/events" &&
+      request.headers().accept?.includes("event-stream") === true;
+    page.on("request", (request) => {
+      if (isStream(request)) streams.opened += 1;
+    });
+    page.on("requestfailed", (request) => {
+      if (isStream(request)) streams.closed += 1;
+    });
+    await page.goto(url);
+    await signIn(page);
+    await until(() => streams.opened === 1);
+    const { id } = (await api.delegate("scout", { task: "Hidden" })).body;
+    await flightOf(page, "Hidden").waitFor();
+    await setHidden(page, true);
+    await pass(page, 31);
+    if (!hasLocks) await until(() => streams.closed === 1);
+    await api.cancel(id);
+    await api.delegate("scout", { task: "Meanwhile" });
+    await setHidden(page, false);
+    await flightOf(page, "Meanwhile").waitFor();
+    await flightOf(page, "Hidden").locator("text=canceled").waitFor();
+    expect(streams).toEqual(hasLocks ? { opened: 1, closed: 0 } : { opened: 2, closed: 1 });
+  });
+
+  test("a question that arrives while the page is hidden is notified, once the reader has asked for that", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { page, context } = await openTab("about:blank");
+    await context.grantPermissions(["notifications"], { origin: url });
+    // A browser without a screen shows no notification.
+    await context.addInitScript(() => {
+      const shown: unknown[] = [];
+      class Recorded extends EventTarget {
+        static permission = "default";
+        static async requestPermission() {
+          Recorded.permission = "granted";
+          return Recorded.permission;
+        }
+        constructor(title: string, { body, tag }: NotificationOptions) {
+          super();
+          shown.push({ title, body, hasTag: tag !== undefined });
+        }
+      }
+      Object.assign(globalThis, { Notification: Recorded, shown });
+    });
+    await page.goto(url);
+    await signIn(page);
+    const ask = async (task: string) => {
+      const { id } = (await api.delegate("scout", { task })).body;
+      const [{ lease_id: lease }] = (await api.lease("scout")).body.leases;
+      await api.interrupt(lease, { text: "May I?" });
+      await flightOf(page, task).locator("text=asks").first().waitFor();
+      return id;
+    };
+    const shown = () => page.evaluate("globalThis.shown");
+    await setHidden(page, true);
+    await ask("Nobody asked for it");
+    expect(await shown()).toEqual([]);
+    await setHidden(page, false);
+    await page.locator(".account summary").click();
+    await page.getByLabel("Notify me of questions").check();
+    await ask("It is in view");
+    expect(await shown()).toEqual([]);
+    await setHidden(page, true);
+    await ask("Deploy it");
+    await until(async () => (await page.title()) === "(3) Errand");
+    expect(await shown()).toEqual([{ title: "scout asks", body: "Deploy it", hasTag: true }]);
+  });
+});
