@@ -1,24 +1,25 @@
--- Reads the begin and the end of a stream, and whether entries after a position are gone.
--- KEYS     the stream
--- ARGV     position; how long entries are shown, ms or ''; 1 when the whole stream expires after that time
+-- edges(key, position, kept, expires): the begin and the end of a stream, and whether entries after a position are gone.
+-- kept     how long entries are shown, ms; nil: for ever
+-- expires  whether the whole stream expires after that time
 -- Returns  {oldest entry's id or '', newest id ever, id before which entries are too old, 1 when entries are missed}
-local key, position, kept = KEYS[1], ARGV[1], tonumber(ARGV[2])
-local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
-first = first and first[1] or ''
-local missed, oldest = false, '0-0'
-if kept then
-  local now = redis_ms()
-  oldest = string.format('%.0f-0', math.max(0, now - kept))
-  missed = is_missed(key, position, oldest)
-  if position ~= '0-0' and not missed then
-    local began = first == '' and now or parts(first)
-    if is_before(position, oldest) then
-      missed = #redis.call('XRANGE', key, '(' .. position, '(' .. oldest, 'COUNT', 1) > 0
+local function edges(key, position, kept, expires)
+  local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+  first = first and first[1] or ''
+  local missed, oldest = false, '0-0'
+  if kept then
+    local now = redis_ms()
+    oldest = string.format('%.0f-0', math.max(0, now - kept))
+    missed = is_missed(key, position, oldest)
+    if position ~= '0-0' and not missed then
+      local began = first == '' and now or parts(first)
+      if is_before(position, oldest) then
+        missed = #redis.call('XRANGE', key, '(' .. position, '(' .. oldest, 'COUNT', 1) > 0
+      end
+      -- An earlier stream under this key may have expired as a whole.
+      if expires and none_up_to(key, position) and parts(position) <= began - kept then missed = true end
     end
-    -- An earlier stream under this key may have expired as a whole.
-    if ARGV[3] == '1' and none_up_to(key, position) and parts(position) <= began - kept then missed = true end
+  else
+    missed = is_missed(key, position, oldest)
   end
-else
-  missed = is_missed(key, position, oldest)
+  return { first, info(key)['last-generated-id'] or '0-0', oldest, missed and 1 or 0 }
 end
-return { first, info(key)['last-generated-id'] or '0-0', oldest, missed and 1 or 0 }

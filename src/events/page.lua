@@ -1,41 +1,44 @@
--- Reads the next entries after a position. An entry of a feed refers to an event of a delegation, which is returned in its
--- place; if the delegation was deleted meanwhile, the entry is left out.
--- KEYS     the stream, or a delegation's events
--- ARGV     position, oldest id to return, limit in entries, limit in bytes
+-- page(key, position, oldest, most, bytes): the next entries after a position. An entry of a feed refers to an event of a
+-- delegation, which is returned in its place; if the delegation was deleted meanwhile, the entry is left out.
+-- key      the stream, or a delegation's events
+-- oldest   the oldest id to return
+-- most     limit in entries
+-- bytes    limit in bytes
 -- Returns  {'end' | 'more' | 'gap', entries, the last id that was read}
-local key, position, oldest = KEYS[1], ARGV[1], ARGV[2]
-local entries, size, read, most = {}, 0, 0, tonumber(ARGV[3])
--- A list is never trimmed.
-if not is_list(key) and is_missed(key, position, oldest) then return { 'gap', entries, position } end
-local next_entries = own_from(key, is_before(position, oldest) and oldest or '(' .. position)
+local function page(key, position, oldest, most, bytes)
+  local entries, size, read = {}, 0, 0
+  -- A list is never trimmed.
+  if not is_list(key) and is_missed(key, position, oldest) then return { 'gap', entries, position } end
+  local next_entries = own_from(key, is_before(position, oldest) and oldest or '(' .. position)
 
--- The event of an entry; nil: its delegation was deleted.
-local before_id = string.match(key, '^{[^}]*}') .. ':d:'
-local function event_of(entry)
-  local id, fields = entry[1], entry[2]
-  if fields[1] ~= 'r' then return entry end
-  local delegation, seq = string.match(fields[2], '^(%S+) (%d+)$')
-  local own = before_id .. delegation .. ':events'
-  local found = redis.pcall('LRANGE', own, 2 * seq - 2, 2 * seq - 1)
-  if found[1] == id then return { id, { 'e', found[2] } } end
-  -- In a stream of an older version, an event's place is not its number.
-  found = own_from(own, id)(1)[1]
-  return found and found[1] == id and found or nil
-end
-
-while read < most do
-  -- A few at a time, because entries that do not fit are read for nothing.
-  local count = math.min(4, most - read)
-  local some = next_entries(count)
-  for _, entry in ipairs(some) do
-    local event = event_of(entry)
-    if event then
-      size = size + #event[2][2]
-      if size > tonumber(ARGV[4]) and #entries > 0 then return { 'more', entries, position } end
-      entries[#entries + 1] = event
-    end
-    read, position = read + 1, entry[1]
+  -- The event of an entry; nil: its delegation was deleted.
+  local before_id = string.match(key, '^{[^}]*}') .. ':d:'
+  local function event_of(entry)
+    local id, fields = entry[1], entry[2]
+    if fields[1] ~= 'r' then return entry end
+    local delegation, seq = string.match(fields[2], '^(%S+) (%d+)$')
+    local own = before_id .. delegation .. ':events'
+    local found = redis.pcall('LRANGE', own, 2 * seq - 2, 2 * seq - 1)
+    if found[1] == id then return { id, { 'e', found[2] } } end
+    -- In a stream of an older version, an event's place is not its number.
+    found = own_from(own, id)(1)[1]
+    return found and found[1] == id and found or nil
   end
-  if #some < count then return { 'end', entries, position } end
+
+  while read < most do
+    -- A few at a time, because entries that do not fit are read for nothing.
+    local count = math.min(4, most - read)
+    local some = next_entries(count)
+    for _, entry in ipairs(some) do
+      local event = event_of(entry)
+      if event then
+        size = size + #event[2][2]
+        if size > bytes and #entries > 0 then return { 'more', entries, position } end
+        entries[#entries + 1] = event
+      end
+      read, position = read + 1, entry[1]
+    end
+    if #some < count then return { 'end', entries, position } end
+  end
+  return { 'more', entries, position }
 end
-return { 'more', entries, position }

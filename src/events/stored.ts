@@ -20,15 +20,26 @@ ${TIME_LUA}
 ${OWN_LUA}
 ${part("missed")}`;
 
-const edgesScript = new Script(`${MISSED}\n${part("edges")}`);
-const pageScript = new Script(`${MISSED}\n${part("page")}`);
+const pageScript = new Script(`${MISSED}
+${part("page")}
+return page(KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))`);
 
-const edgesSchema = z.tuple([z.string(), z.string(), z.string(), z.number()]);
+/** The edges; with the limits of a page, and unless entries are missed, also the first page. */
+const edgesScript = new Script(`${MISSED}
+${part("page")}
+${part("edges")}
+local found = edges(KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1')
+if ARGV[4] and found[4] == 0 then
+  found[5] = page(KEYS[1], ARGV[1], found[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
+end
+return found`);
+
 const pageSchema = z.tuple([
   z.enum(["gap", "more", "end"]),
   z.array(z.tuple([z.string(), z.array(z.string())])),
   z.string(),
 ]);
+const edgesSchema = z.tuple([z.string(), z.string(), z.string(), z.number(), pageSchema.optional()]);
 
 export interface Edges {
   /** The oldest entry's id; null when the stream is empty. */
@@ -41,16 +52,40 @@ export interface Edges {
   readonly missed: boolean;
 }
 
+interface Shown {
+  readonly keptMs?: number | undefined;
+  readonly expires?: boolean;
+}
+
 /** Entries are shown for `keptMs`; with `expires`, the whole stream expires that long after its last entry. */
-export async function edges(
+export const edges = async (
   redis: Redis,
   stream: string,
   position = "0-0",
-  { keptMs, expires = false }: { readonly keptMs?: number | undefined; readonly expires?: boolean } = {},
-): Promise<Edges> {
-  const answer = await edgesScript.run(redis, [stream], [position, keptMs ?? "", expires ? 1 : 0]);
-  const [first, last, oldest, missed] = edgesSchema.parse(answer);
-  return { first: first === "" ? null : first, last, oldest, missed: missed === 1 };
+  shown: Shown = {},
+): Promise<Edges> => (await begin(redis, stream, position, shown, [])).edges;
+
+/** The edges and the first page after the position, in one call; no page if entries are missed. */
+export const edgesAndPage = (
+  redis: Redis,
+  stream: string,
+  position: string,
+  shown: Shown,
+): ReturnType<typeof begin> => begin(redis, stream, position, shown, [READ_ENTRIES, READ_BYTES]);
+
+async function begin(
+  redis: Redis,
+  stream: string,
+  position: string,
+  { keptMs, expires = false }: Shown,
+  limits: readonly number[],
+): Promise<{ readonly edges: Edges; readonly page: Page | undefined }> {
+  const answer = await edgesScript.run(redis, [stream], [position, keptMs ?? "", expires ? 1 : 0, ...limits]);
+  const [first, last, oldest, missed, page] = edgesSchema.parse(answer);
+  return {
+    edges: { first: first === "" ? null : first, last, oldest, missed: missed === 1 },
+    page: page && toPage(page),
+  };
 }
 
 export interface Page {
@@ -72,9 +107,10 @@ export async function readPage(
   entries = READ_ENTRIES,
 ): Promise<Page> {
   const answer = await pageScript.run(redis, [stream], [position, oldest, entries, READ_BYTES]);
-  const [kind, found, last] = pageSchema.parse(answer);
-  return { kind, entries: found, position: last };
+  return toPage(pageSchema.parse(answer));
 }
+
+const toPage = ([kind, entries, position]: z.infer<typeof pageSchema>): Page => ({ kind, entries, position });
 
 /** The event of a delegation with this id; its fields as {@link readPage} returns them. */
 export async function readEvent(

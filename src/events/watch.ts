@@ -11,7 +11,7 @@ import type { Bodies } from "./bodies.ts";
 import type { Positions } from "./cursor.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import type { Feed, Source } from "./feed.ts";
-import { edges, READ_BYTES, readPage } from "./stored.ts";
+import { type Edges, edges, edgesAndPage, type Page, READ_BYTES, readPage } from "./stored.ts";
 
 export type Watched =
   | { readonly entry: Entry; readonly positions: Positions }
@@ -134,12 +134,16 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     const streams = indexes.map((shard) => streamOf(shards, shard, source));
     // The events of a delegation are never trimmed and have no age limit: they are shown as long as its record exists.
     const expires = source.kind === "principal";
-    const found =
-      source.kind === "delegation"
-        ? []
-        : await Promise.all(
-            streams.map((stream, at) => edges(redis, stream, positions[at], { keptMs, expires })),
-          );
+    // The first page of the first stream comes with its edges, which saves a call when a reader resumes.
+    const pages: Page[] = [];
+    const begin = async (stream: string, at: number): Promise<Edges> => {
+      const position = positions[at] ?? "0-0";
+      if (at > 0) return edges(redis, stream, position, { keptMs, expires });
+      const opened = await edgesAndPage(redis, stream, position, { keptMs, expires });
+      if (opened.page) pages.push(opened.page);
+      return opened.edges;
+    };
+    const found = source.kind === "delegation" ? [] : await Promise.all(streams.map(begin));
     if (found.some(({ missed }) => missed)) {
       // Continues with the oldest event that is kept.
       for (const [at, { missed }] of found.entries()) if (missed) positions[at] = "0-0";
@@ -147,7 +151,8 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     }
     for (const [at, stream] of streams.entries()) {
       for (let more = true; more && !signal.aborted; ) {
-        const page = await readPage(redis, stream, positions[at] ?? "0-0", found[at]?.oldest ?? "0-0");
+        const position = positions[at] ?? "0-0";
+        const page = pages.pop() ?? (await readPage(redis, stream, position, found[at]?.oldest ?? "0-0"));
         // The stream was trimmed faster than it was read. The reader gets a reset when it resumes by its cursor.
         if (page.kind === "gap") return;
         const entries = page.entries.map(([id, flat]) => toEntry(indexes[at] ?? 0, id, flat));

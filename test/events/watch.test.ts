@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Watch, type Watched, watch } from "../../src/events/watch.ts";
 import { startBroker } from "../support/broker.ts";
 import { entryFields } from "../support/entry.ts";
@@ -52,7 +52,7 @@ async function setup() {
     while (event && !("caught_up" in event));
     return { events, leave };
   };
-  return { redis, open, openStuck, write };
+  return { redis, own: gateway.broker.redis, open, openStuck, write };
 }
 
 /** The ids that it still receives until its stream ends. */
@@ -114,4 +114,15 @@ test("the buffers of readers that do not read do not grow", async () => {
   await round();
   expect((await round()) - before).toBeLessThan(LARGE * LARGE_CHARS);
   leave();
+});
+
+test("a reader that resumes gets its first events by one call", async () => {
+  const { own, open, write } = await setup();
+  await write(3, 1);
+  const scripts = vi.spyOn(own, "evalsha");
+  const { events } = open("1-0");
+  for (let n = 0; n < 3; n += 1) expect((await events.next()).value).toHaveProperty("entry");
+  expect((await events.next()).value).toHaveProperty("caught_up");
+  expect(scripts.mock.calls.filter(([, , key]) => key === STREAM)).toHaveLength(1);
+  await events.return();
 });
