@@ -125,7 +125,7 @@ describe("the output", () => {
     await brokerIn(dataDir, stub.url);
     const { code, stdout } = await run(["agent", "list"], { env: { dataDir } });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^NAME +PRESENCE.*\nscout +offline +0 +1 /);
+    expect(stdout).toMatch(/^NAME +PRESENCE.*\nscout +offline +never +1 /);
     expect(stub.seen[0]?.headers.authorization).toBe("Bearer errand_local");
   });
 });

@@ -9,12 +9,14 @@ import {
   agentPatchSchema,
   backoffPatchSchema,
   limitsPatchSchema,
+  type Worker,
 } from "../../schema/agent.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { agentName, positive, wholeBetween } from "../input/arguments.ts";
-import { oneLine, print, printJson, printTable, table } from "../show/output.ts";
+import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
+import { oneLine, type Painter, print, printJson, table } from "../show/output.ts";
 
 interface PutOptions extends GlobalOptions {
   readonly pushTo?: string;
@@ -52,27 +54,45 @@ export function addAgent(program: Command, cli: Cli): void {
   addDelete(agent, cli);
 }
 
+const presencePaint = ({ presence, paused }: Agent, { green, yellow, dim }: Painter) => {
+  if (paused || presence.state === "stale") return yellow;
+  return presence.state === "online" ? green : dim;
+};
+
+const AGENTS: readonly Column<Agent>[] = [
+  { name: "name", cell: ({ name }) => name },
+  {
+    name: "presence",
+    cell: ({ presence, paused }) => (paused ? `${presence.state}, paused` : presence.state),
+    paint: presencePaint,
+  },
+  ageColumn("seen", ({ presence }) => presence.last_seen_at, { none: "never" }),
+  { name: "pollers", cell: ({ presence }) => String(presence.pollers), shown: "wide" },
+  { name: "queued", cell: ({ counts }) => String(counts.waiting) },
+  { name: "delayed", cell: ({ counts }) => String(counts.delayed), shown: "wide" },
+  { name: "running", cell: ({ counts }) => String(counts.working) },
+  { name: "asking", cell: ({ counts }) => String(counts.interrupted) },
+  { name: "description", cell: ({ description }) => description, isText: true },
+];
+
+const WORKERS: readonly Column<Worker>[] = [
+  { name: "worker", cell: ({ id }) => id },
+  ageColumn("seen", ({ last_seen_at }) => last_seen_at),
+  { name: "delegations", cell: ({ delegations }) => delegations.join(" ") || "-", isText: true },
+];
+
 function addList(agent: Command, { host }: Cli): void {
-  agent
-    .command("list")
-    .description("list all agents with their presence and queue")
+  const list = agent.command("list").description("list all agents with their presence and queue");
+  addTableOptions(list, AGENTS)
     .addHelpText("after", examples("errand agent list", "errand agent list --json | jq -r .name"))
     .action(async (_options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
+      const options = command.optsWithGlobals<TableOptions>();
       const agents = await new Admin(await connectToRead(host, options)).listAgents();
       if (options.json) {
         for (const agent of agents) await printJson(host, agent);
         return;
       }
-      await printTable(host, [
-        ["NAME", "PRESENCE", "POLLERS", "QUEUED", "DELAYED", "RUNNING", "DESCRIPTION"],
-        ...agents.map(({ name, presence, paused, counts, description }) => [
-          name,
-          paused ? `${presence.state}, paused` : presence.state,
-          ...[presence.pollers, counts.waiting, counts.delayed, counts.working].map(String),
-          oneLine(description, 60),
-        ]),
-      ]);
+      await printRows(host, agents, AGENTS, options, "no agents yet");
     });
 }
 
@@ -90,25 +110,23 @@ function addGetAgent(agent: Command, { host }: Cli): void {
 }
 
 function addWorkers(agent: Command, { host }: Cli): void {
-  agent
+  const workersOf = agent
     .command("workers")
     .description("list an agent's workers: when each was last seen, and its delegations")
-    .argument("<name>", "the agent", agentName)
+    .argument("<name>", "the agent", agentName);
+  addTableOptions(workersOf, WORKERS)
     .addHelpText(
       "after",
       examples("errand agent workers scout", "errand agent workers scout --json | jq -r .id"),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
+      const options = command.optsWithGlobals<TableOptions>();
       const workers = await new Admin(await connectToRead(host, options)).listWorkers(name);
       if (options.json) {
         for (const worker of workers) await printJson(host, worker);
         return;
       }
-      await printTable(host, [
-        ["WORKER", "LAST SEEN", "DELEGATIONS"],
-        ...workers.map(({ id, last_seen_at, delegations }) => [id, last_seen_at, delegations.join(" ")]),
-      ]);
+      await printRows(host, workers, WORKERS, options, `no workers of ${name}`);
     });
 }
 

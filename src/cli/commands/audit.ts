@@ -4,11 +4,12 @@ import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
 import { type AuditAction, type AuditEntry, auditActionSchema } from "../../schema/audit.ts";
 import { principalSchema } from "../../schema/values.ts";
-import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connectToRead, examples } from "../context.ts";
 import { valid, wholeBetween } from "../input/arguments.ts";
-import { oneLine, printJson, printTable } from "../show/output.ts";
+import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
+import { oneLine, printJson } from "../show/output.ts";
 
-interface AuditOptions extends GlobalOptions {
+interface AuditOptions extends TableOptions {
   readonly action?: AuditAction;
   readonly subject?: string;
   readonly by?: string;
@@ -40,8 +41,16 @@ function detailsText(details: AuditEntry["details"]): string {
 
 const json = (value: unknown): string => oneLine(JSON.stringify(value) ?? "", 100);
 
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  ageColumn("age", ({ at }) => at),
+  { name: "by", cell: ({ by }) => by },
+  { name: "action", cell: ({ action }) => action },
+  { name: "subject", cell: ({ subject }) => subject },
+  { name: "details", cell: ({ details }) => detailsText(details), isText: true },
+];
+
 export function addAudit(program: Command, { host }: Cli): void {
-  program
+  const audit = program
     .command("audit")
     .description(
       "list the audit log, newest first: changes to tokens, sessions and agents, erasures and bulk operations (operator only)",
@@ -49,7 +58,8 @@ export function addAudit(program: Command, { host }: Cli): void {
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
     .option("--subject <id>", "only this agent, or this id of a token, session or delegation")
     .option("--by <principal>", "only actions of this principal", valid(principalSchema))
-    .option("--limit <n>", "maximum number of entries", wholeBetween(1, 100_000), 50)
+    .option("--limit <n>", "maximum number of entries", wholeBetween(1, 100_000), 50);
+  addTableOptions(audit, COLUMNS)
     .addHelpText("after", examples("errand audit", "errand audit --action token.create --json"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<AuditOptions>();
@@ -62,15 +72,6 @@ export function addAudit(program: Command, { host }: Cli): void {
         if (entries.length === limit) break;
       }
       if (options.json) return;
-      await printTable(host, [
-        ["AT", "BY", "ACTION", "SUBJECT", "DETAILS"],
-        ...entries.map(({ at, by, action, subject, details }) => [
-          at,
-          by,
-          action,
-          subject,
-          detailsText(details),
-        ]),
-      ]);
+      await printRows(host, entries, COLUMNS, options, "no entries");
     });
 }

@@ -12,17 +12,19 @@ import {
   TERMINAL_STATES,
 } from "../../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
-import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connectToRead, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, errorCode, valid, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
+import { shortIds } from "../input/short-id.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
-import { note, oneLine, painter, print, printJson, table } from "../show/output.ts";
+import { addTableOptions, ageColumn, type Column, ListTable, type TableOptions } from "../show/list-table.ts";
+import { note, printJson, statePaint } from "../show/output.ts";
 import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
 
-interface ListOptions extends GlobalOptions {
+interface ListOptions extends TableOptions {
   readonly target?: string;
   readonly delegator?: string;
   readonly context?: string;
@@ -61,11 +63,14 @@ const DEFAULT_LIMIT = 20;
 const PAGE = 100;
 
 const ABOUT = `
+The lines fit the terminal, or 80 columns without one. The short ids are accepted by every command; --wide shows whole
+ids, local times and whole tasks.
+
 With --json, it prints one delegation per line, and {"next_cursor": "…"} as the last line if there are more. With
 --tree, the oldest delegation comes first, and in JSON each has a depth, which is 0 for the root of a tree.`;
 
 export function addList(program: Command, { host }: Cli): void {
-  program
+  const command = program
     .command("list")
     .description("list the delegations that you may see, newest first")
     .option("--target <agent>", "only work for this agent", agentName)
@@ -99,13 +104,15 @@ export function addList(program: Command, { host }: Cli): void {
       "--tree [id]",
       "show each with its children, as a tree; with an id, only the tree of that delegation",
       delegationId,
-    )
+    );
+  addTableOptions(command, COLUMNS)
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples(
         "errand list --target scout --state working,input_required",
         "errand list --since 2026-01-31 -q deploy",
+        "errand list -o id,state,age,task",
         "errand list --tree dlg_…",
         "errand list --state failed --error-code attempts_exhausted --all --json | jq -r .id",
       ),
@@ -125,6 +132,21 @@ export function addList(program: Command, { host }: Cli): void {
       await show(host, connection, options);
     });
 }
+
+const COLUMNS: readonly Column<Listed>[] = [
+  { name: "id", cell: ({ one, shortId }, wide) => (wide ? one.id : shortId) },
+  { name: "state", cell: ({ one }) => one.state, paint: ({ one }, paint) => statePaint(one.state, paint) },
+  { name: "target", cell: ({ one }) => one.target },
+  { name: "delegator", cell: ({ one }) => one.delegator },
+  ageColumn("age", ({ one }) => one.created_at),
+  ageColumn("updated", ({ one }) => one.updated_at, { shown: "wide" }),
+  { name: "attempt", cell: ({ one }) => `${one.attempt}/${one.max_attempts}`, shown: "wide" },
+  { name: "priority", cell: ({ one }) => String(one.priority), shown: "named" },
+  { name: "context", cell: ({ one }) => one.context_id, shown: "wide" },
+  { name: "parent", cell: ({ one }) => one.parent_id ?? "-", shown: "named" },
+  { name: "error", cell: ({ one }) => one.error?.code ?? "-", shown: "named" },
+  { name: "task", cell: ({ one }) => taskCell(one), isText: true },
+];
 
 function filterOf(options: ListOptions): DelegationFilter {
   const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
@@ -148,26 +170,23 @@ async function* pagesOf(connection: ConnectionOptions, options: ListOptions, sig
 
 async function printList(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   let cursor: string | null = null;
-  let isFirst = true;
   let count = 0;
-  const { bold } = painter(host, "stdout");
+  const table = new ListTable(host, COLUMNS, options);
   await interruptible(async (signal) => {
     for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
-      for (const one of options.json ? delegations : []) await printJson(host, one);
-      if (!options.json && (isFirst || delegations.length > 0)) {
-        const [head = "", ...rows] = asTable(delegations);
-        await print(host, [...(isFirst ? [bold(head)] : []), ...rows].join("\n"));
-      }
-      isFirst = false;
+      if (options.json) for (const one of delegations) await printJson(host, one);
+      else if (delegations.length > 0) await table.print(listed(delegations));
       count += delegations.length;
       cursor = next_cursor;
     }
   });
   await noteMore(host, cursor, options.json);
   const { errorCode, json } = options;
-  if (errorCode === undefined || count > 0 || cursor !== null || json) return;
+  if (count > 0 || cursor !== null || json) return;
   const { error_code: _none, ...filter } = filterOf(options);
-  await noteKnownCodes(host, connection, errorCode, filter);
+  if (errorCode !== undefined) await noteKnownCodes(host, connection, errorCode, filter);
+  else if (FILTERS.some((name) => options[name] !== undefined)) await note(host, "no delegations match.");
+  else await note(host, "no delegations yet.");
 }
 
 /** Prints the tree of each listed delegation, the oldest first. A delegation that an earlier tree contains is skipped. */
@@ -203,25 +222,15 @@ async function noteMore(host: CliHost, cursor: string | null, json = false): Pro
     : note(host, `more results: --cursor ${cursor}, or --all.`));
 }
 
-function asTable(delegations: readonly Delegation[]): string[] {
-  const rows = delegations.map((one) => [
-    one.id,
-    one.state,
-    one.target,
-    one.delegator,
-    one.created_at,
-    oneLine(taskCell(one), 60),
-  ]);
-  // Minimum widths that fit most pages, so that their columns line up.
-  const head = [
-    "ID".padEnd(32),
-    "STATE".padEnd(14),
-    "TARGET".padEnd(12),
-    "DELEGATOR".padEnd(16),
-    "CREATED",
-    "TASK",
-  ];
-  return table([head, ...rows]).split("\n");
+interface Listed {
+  readonly one: Delegation;
+  /** Unique in its page. */
+  readonly shortId: string;
+}
+
+function listed(delegations: readonly Delegation[]): Listed[] {
+  const short = shortIds(delegations.map(({ id }) => id));
+  return delegations.map((one) => ({ one, shortId: short.get(one.id) ?? one.id }));
 }
 
 /** The error, if there is one, and the task. */

@@ -1,8 +1,11 @@
 /** `errand sessions`: lists and revokes sessions of people, and creates links that sign in. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
+import type { ListedSession } from "../../schema/session.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
-import { note, print, printJson, printTable } from "../show/output.ts";
+import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
+import { note, print, printJson } from "../show/output.ts";
+import { localTime } from "../show/time.ts";
 
 export function addSessions(program: Command, cli: Cli): void {
   const sessions = program
@@ -14,21 +17,29 @@ export function addSessions(program: Command, cli: Cli): void {
   addLink(sessions, cli);
 }
 
+const COLUMNS: readonly Column<ListedSession>[] = [
+  { name: "id", cell: ({ id }) => id },
+  { name: "principal", cell: ({ principal }) => principal },
+  { name: "token", cell: ({ token_id }) => token_id ?? "operator's" },
+  ageColumn("age", ({ created_at }) => created_at),
+  { name: "expires", cell: ({ expires_at }) => localTime(expires_at) },
+];
+
 function addListSessions(sessions: Command, { host }: Cli): void {
-  sessions
+  const list = sessions
     .command("list")
-    .description("list your own sessions, or those of everybody (operator only)")
+    .description("list your own sessions, or those of everybody (operator only)");
+  addTableOptions(list, COLUMNS)
     .addHelpText("after", examples("errand sessions list", "errand sessions list --json | jq -r .principal"))
     .action(async (_options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
-      const rows: string[][] = [];
+      const options = command.optsWithGlobals<TableOptions>();
+      const rows: ListedSession[] = [];
       for await (const session of new Admin(await connectToRead(host, options)).sessions()) {
-        const { id, principal, token_id, created_at, expires_at } = session;
         if (options.json) await printJson(host, session);
-        else rows.push([id, principal, token_id ?? "operator's", created_at, expires_at]);
+        else rows.push(session);
       }
       if (options.json) return;
-      await printTable(host, [["ID", "PRINCIPAL", "TOKEN", "CREATED", "EXPIRES"], ...rows]);
+      await printRows(host, rows, COLUMNS, options, "no open sessions");
     });
 }
 

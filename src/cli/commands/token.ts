@@ -1,9 +1,12 @@
 /** `errand token`: creates, lists and revokes tokens. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
+import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { positive } from "../input/arguments.ts";
-import { note, print, printJson, printTable } from "../show/output.ts";
+import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
+import { note, print, printJson } from "../show/output.ts";
+import { localTime } from "../show/time.ts";
 
 export function addToken(program: Command, cli: Cli): void {
   const token = program
@@ -39,27 +42,25 @@ function addCreate(token: Command, { host }: Cli): void {
     });
 }
 
+const COLUMNS: readonly Column<TokenInfo>[] = [
+  { name: "id", cell: ({ id }) => id },
+  { name: "principal", cell: ({ principal }) => principal },
+  ageColumn("age", ({ created_at }) => created_at),
+  { name: "expires", cell: ({ expires_at }) => (expires_at === null ? "never" : localTime(expires_at)) },
+];
+
 function addListTokens(token: Command, { host }: Cli): void {
-  token
-    .command("list")
-    .description("list all tokens, without their secrets")
+  const list = token.command("list").description("list all tokens, without their secrets");
+  addTableOptions(list, COLUMNS)
     .addHelpText("after", examples("errand token list", "errand token list --json | jq -r .principal"))
     .action(async (_options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
+      const options = command.optsWithGlobals<TableOptions>();
       const tokens = await new Admin(await connectToRead(host, options)).listTokens();
       if (options.json) {
         for (const one of tokens) await printJson(host, one);
         return;
       }
-      await printTable(host, [
-        ["ID", "PRINCIPAL", "CREATED", "EXPIRES"],
-        ...tokens.map(({ id, principal, created_at, expires_at }) => [
-          id,
-          principal,
-          created_at,
-          expires_at ?? "never",
-        ]),
-      ]);
+      await printRows(host, tokens, COLUMNS, options, "no tokens yet");
     });
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../../client/errors.ts";
-import type { Progress } from "../../schema/delegation.ts";
+import type { Progress, State } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 
 /** Resolves when the text is written, so that a slow reader slows down the writer instead of filling its memory. */
@@ -60,6 +60,13 @@ export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
     green: sgr(32, 39),
     yellow: sgr(33, 39),
   };
+}
+
+/** The color of a delegation's state. */
+export function statePaint(state: State, { bold, green, red, yellow }: Painter): Paint {
+  if (state === "completed") return green;
+  if (state.endsWith("_required")) return yellow;
+  return state === "submitted" || state === "working" ? bold : red;
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose

@@ -5,7 +5,7 @@
 import type { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
-import { oneLine, painter, print, printJson } from "./output.ts";
+import { oneLine, painter, print, printJson, statePaint } from "./output.ts";
 
 /** Only the fields that a line shows, because whole delegations may have megabytes. */
 interface Node {
@@ -37,18 +37,16 @@ export async function printTree(
 }
 
 async function draw(host: CliHost, root: Node): Promise<void> {
-  const { bold, dim, green, red, yellow } = painter(host, "stdout");
-  const paint = (state: Node["state"]) => {
-    if (state === "completed") return green;
-    if (state.endsWith("_required")) return yellow;
-    return state === "submitted" || state === "working" ? bold : red;
-  };
+  const paint = painter(host, "stdout");
   const printNode = async (
     { columns: [id = "", ...rest], state, below }: Node,
     head: string,
     indent: string,
   ) => {
-    await print(host, [dim(head) + id, paint(state)(state.padEnd(STATE_WIDTH)), ...rest].join("  "));
+    await print(
+      host,
+      [paint.dim(head) + id, statePaint(state, paint)(state.padEnd(STATE_WIDTH)), ...rest].join("  "),
+    );
     for (const [at, one] of below.entries()) {
       const isLast = at === below.length - 1;
       await printNode(one, `${indent}${isLast ? "└─ " : "├─ "}`, `${indent}${isLast ? "   " : "│  "}`);

@@ -81,7 +81,7 @@ test("the audit log and an agent's workers are printed as tables and as JSON lin
   await api.agent("scout");
   await api.call("POST", "/v1/agents/scout/pause");
   expect((await run(["audit"])).stdout).toMatch(
-    /^AT +BY +ACTION +SUBJECT +DETAILS\n\S+ +operator +agent.pause +scout +\{\}\n\S+ +operator +agent.create +scout/,
+    /^AGE +BY +ACTION +SUBJECT +DETAILS\n\S+ +operator +agent.pause +scout +\{\}\n\S+ +operator +agent.create +scout/,
   );
   const one = await run(["audit", "--action", "agent.create", "--limit", "1", "--json"]);
   expect(lines(auditEntrySchema, one.stdout)).toMatchObject([{ action: "agent.create", subject: "scout" }]);
@@ -89,7 +89,7 @@ test("the audit log and an agent's workers are printed as tables and as JSON lin
   const { id } = (await api.delegate("scout")).body;
   await api.lease("scout", { worker_id: "w1" });
   expect((await run(["agent", "workers", "scout"])).stdout).toMatch(
-    new RegExp(`^WORKER +LAST SEEN +DELEGATIONS\nw1 +\\S+ +${id}\n$`),
+    new RegExp(`^WORKER +SEEN +DELEGATIONS\nw1 +\\S+ +${id}\n$`),
   );
 });
 

@@ -49,7 +49,9 @@ test("approval in the shell: the agent asks, a list shows it, an approver approv
 
   const { token } = await as(url, "approver:ann");
   const listed = await run(["list", "--state", "input_required"], { token });
-  expect(listed.stdout).toMatch(new RegExp(`^${id} +input_required +deployer .* release 7$`, "m"));
+  expect(listed.stdout).toMatch(
+    new RegExp(`^${id.slice(6, 14)} +input_required +deployer .* release 7$`, "m"),
+  );
   expect((await run(["get", id], { token })).stdout).toMatch(/^asks +Deploy\?$/m);
   const waiting = await run(["results"]);
   expect(waiting.stderr).toContain(

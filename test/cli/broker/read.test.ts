@@ -69,11 +69,12 @@ describe("list", () => {
       .trimEnd()
       .split("\n")
       .map((line) => line.split(/ {2,}/));
-    expect(rows[0]).toEqual(["ID", "STATE", "TARGET", "DELEGATOR", "CREATED", "TASK"]);
+    expect(rows[0]).toEqual(["ID", "STATE", "TARGET", "DELEGATOR", "AGE", "TASK"]);
+    const short = (id: string) => id.slice("dlg_0_".length, "dlg_0_".length + 8);
     expect(rows.slice(1).map(([id, state, , , , task]) => [id, state, task])).toEqual([
-      [working, "working", "third"],
-      [failed, "failed", "(no_spade) second"],
-      [done, "completed", "first"],
+      [short(working), "working", "third"],
+      [short(failed), "failed", "(no_spade) second"],
+      [short(done), "completed", "first"],
     ]);
     const json = await run(["list", "--json"]);
     expect(lines(delegationSchema, json.stdout).map(({ id }) => id)).toEqual([working, failed, done]);

@@ -11,7 +11,11 @@ async function setup() {
   const api = client(url);
   await api.agent("scout", { limits: { max_working: 4 }, accepts_from: ["caller:ci"] });
   const audit = async (...more: string[]) =>
-    (await runHere(["audit", "--action", "agent.update", ...more], { env: { url, token: OPERATOR } })).stdout;
+    (
+      await runHere(["audit", "--wide", "--action", "agent.update", ...more], {
+        env: { url, token: OPERATOR },
+      })
+    ).stdout;
   const patch = (body: unknown) => api.call("PATCH", "/v1/agents/scout", body);
   return { audit, patch };
 }

@@ -23,7 +23,7 @@ test("sessions are listed and revoked, and a link signs in once", async () => {
   const listed = await run(OPERATOR, "list");
   expect(listed.stdout).toMatch(
     new RegExp(
-      `^ID +PRINCIPAL +TOKEN +CREATED +EXPIRES\nses_\\w+ +operator +operator's .*\n${session.id} +caller:alice +${alice.tokenId} `,
+      `^ID +PRINCIPAL +TOKEN +AGE +EXPIRES\nses_\\w+ +operator +operator's .*\n${session.id} +caller:alice +${alice.tokenId} `,
     ),
   );
   expect((await run(alice.token, "list")).stdout).not.toContain("operator");
@@ -35,8 +35,10 @@ test("sessions are listed and revoked, and a link signs in once", async () => {
   const again = await run(alice.token, "revoke", session.id);
   expect([again.code, again.stderr]).toEqual([64, expect.stringContaining("There is no session")]);
 
-  const audit = await runHere(["audit", "--subject", session.id], { env: { url, token: OPERATOR } });
+  const audit = await runHere(["audit", "--wide", "--subject", session.id], {
+    env: { url, token: OPERATOR },
+  });
   expect(audit.stdout).toMatch(
-    /operator +session\.revoke +ses_\w+ +\{"principal":"caller:alice"\}\n\S+ +caller:alice +session\.create +ses_\w+ +\{.*"with":"code"/,
+    /operator +session\.revoke +ses_\w+ +\{"principal":"caller:alice"\}\n\S+.* +caller:alice +session\.create +ses_\w+ +\{.*"with":"code"/,
   );
 });

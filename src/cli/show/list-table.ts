@@ -1,0 +1,142 @@
+/**
+ * The tables of all lists: as wide as the terminal, or 80 columns without one; `--wide` shows everything, `-o` chooses
+ * the fields.
+ */
+import { type Command, InvalidArgumentError } from "commander";
+import type { GlobalOptions } from "../context.ts";
+import type { CliHost } from "../host.ts";
+import { cutTo, displayWidth, padTo } from "./display-width.ts";
+import { note, oneLine, type Painter, painter, print } from "./output.ts";
+import { ageText, localTime } from "./time.ts";
+
+export interface Column<T> {
+  /** For `-o`, and in capitals the head of the column. */
+  readonly name: string;
+  readonly cell: (row: T, wide: boolean) => string;
+  readonly paint?: (row: T, paint: Painter) => (text: string) => string;
+  /** `default`: always; `wide`: with --wide; `named`: only with -o. */
+  readonly shown?: "default" | "wide" | "named" | undefined;
+  /** Cut before the other columns when the line is too long. */
+  readonly isText?: boolean;
+}
+
+export interface TableOptions extends GlobalOptions {
+  readonly wide?: boolean;
+  readonly output?: readonly string[];
+}
+
+const WITHOUT_TERMINAL = 80;
+const GAP = "  ";
+const SHORTEST_TEXT = 16;
+const SHORTEST = 4;
+
+export function terminalWidth(host: CliHost, stream: "stdout" | "stderr"): number {
+  const { [stream]: out } = host;
+  const columns = host.isTty[stream] && "columns" in out ? Number(out.columns) : 0;
+  return columns > 0 ? columns : WITHOUT_TERMINAL;
+}
+
+/** Adds --wide and -o. */
+export function addTableOptions<T>(command: Command, columns: readonly Column<T>[]): Command {
+  const names = columns.map(({ name }) => name);
+  return command
+    .option("--wide", "show everything, however long the lines become")
+    .option("-o, --output <fields>", `show these fields, separated by commas: ${names.join(",")}`, (text) => {
+      const fields = text.split(",");
+      const unknown = fields.find((field) => !names.includes(field));
+      if (unknown === undefined) return fields;
+      throw new InvalidArgumentError(`'${unknown}' is not a field; use ${names.join(", ")}.`);
+    });
+}
+
+/** A column with an age; with --wide the instant in local time. */
+export function ageColumn<T>(
+  name: string,
+  instantOf: (row: T) => string | null,
+  { none = "-", ...rest }: { readonly none?: string; readonly shown?: Column<T>["shown"] } = {},
+): Column<T> {
+  const cell = (row: T, wide: boolean) => {
+    const instant = instantOf(row);
+    if (instant === null) return none;
+    return wide ? localTime(instant) : ageText(instant);
+  };
+  return { name, cell, ...rest };
+}
+
+/** Prints the rows, or says on stderr that there are none. */
+export async function printRows<T>(
+  host: CliHost,
+  rows: readonly T[],
+  columns: readonly Column<T>[],
+  options: TableOptions,
+  none: string,
+): Promise<void> {
+  if (rows.length === 0) return note(host, `${none}.`);
+  await new ListTable(host, columns, options).print(rows);
+}
+
+/** Prints a long list in portions: the head once, and columns that do not become narrower. */
+export class ListTable<T> {
+  readonly #host: CliHost;
+  readonly #columns: readonly Column<T>[];
+  readonly #isWide: boolean;
+  readonly #width: number;
+  #widths: number[];
+  #hasHead = false;
+
+  constructor(host: CliHost, columns: readonly Column<T>[], { wide = false, output }: TableOptions) {
+    this.#host = host;
+    this.#isWide = wide;
+    this.#columns =
+      output?.flatMap((field) => columns.find(({ name }) => name === field) ?? []) ??
+      columns.filter(({ shown = "default" }) => shown === "default" || (wide && shown === "wide"));
+    this.#width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
+    this.#widths = this.#columns.map(({ name }) => name.length);
+  }
+
+  async print(rows: readonly T[]): Promise<void> {
+    const cells = rows.map((row) => this.#columns.map(({ cell }) => oneLine(cell(row, this.#isWide))));
+    for (const row of cells) {
+      this.#widths = this.#widths.map((width, at) => Math.max(width, displayWidth(row[at] ?? "")));
+    }
+    this.#shrink();
+    const paint = painter(this.#host, "stdout");
+    const lines = cells.map((row, at) => this.#line(row, rows[at], paint));
+    if (!this.#hasHead)
+      lines.unshift(paint.bold(this.#line(this.#columns.map(({ name }) => name.toUpperCase()))));
+    this.#hasHead = true;
+    if (lines.length > 0) await print(this.#host, lines.join("\n"));
+  }
+
+  #line(cells: readonly string[], row?: T, paint?: Painter): string {
+    const last = cells.length - 1;
+    const shown = cells.map((cell, at) => {
+      const width = this.#widths[at] ?? 0;
+      const text = cutTo(cell, width);
+      const padded = at === last ? text : padTo(text, width);
+      const color = row !== undefined && paint ? this.#columns[at]?.paint?.(row, paint) : undefined;
+      return color ? color(padded) : padded;
+    });
+    return shown.join(GAP).trimEnd();
+  }
+
+  /** Cuts texts first, then the widest columns. */
+  #shrink(): void {
+    const total = () => this.#widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+    for (let over = total() - this.#width; over > 0; over -= 1) {
+      const at = this.#widest(true) ?? this.#widest(false);
+      if (at === undefined) return;
+      this.#widths[at] = (this.#widths[at] ?? 0) - 1;
+    }
+  }
+
+  #widest(isText: boolean): number | undefined {
+    const least = isText ? SHORTEST_TEXT : SHORTEST;
+    let found: number | undefined;
+    for (const [at, width] of this.#widths.entries()) {
+      if (isText && !this.#columns[at]?.isText) continue;
+      if (width > least && width > (found === undefined ? 0 : (this.#widths[found] ?? 0))) found = at;
+    }
+    return found;
+  }
+}

@@ -1,0 +1,107 @@
+/** Tables that fit the terminal, and what text takes on it. */
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { cutTo, displayWidth, padTo } from "../../../src/cli/show/display-width.ts";
+import { type Column, ListTable, type TableOptions } from "../../../src/cli/show/list-table.ts";
+import { ageText, localTime } from "../../../src/cli/show/time.ts";
+import { host } from "../fake-host.ts";
+
+interface Row {
+  readonly id: string;
+  readonly task: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { name: "id", cell: ({ id }) => id, paint: (_row, { green }) => green },
+  { name: "task", cell: ({ task }) => task, isText: true },
+  { name: "length", cell: ({ task }) => String(task.length), shown: "wide" },
+  { name: "hidden", cell: () => "found", shown: "named" },
+];
+
+async function linesOf(
+  rows: readonly Row[],
+  options: TableOptions = {},
+  { columns, env = {} }: { columns?: number; env?: Record<string, string> } = {},
+): Promise<string[]> {
+  const stdout = Object.assign(new PassThrough(), columns !== undefined && { columns });
+  const isTty = { stdin: false, stdout: columns !== undefined, stderr: false };
+  await new ListTable({ ...host(), childEnv: env, stdout, isTty }, COLUMNS, options).print(rows);
+  return String(stdout.read()).trimEnd().split("\n");
+}
+
+const LONG = [
+  { id: "one", task: "a task ".repeat(40) },
+  { id: "日本語の名前", task: "長い文章を書く".repeat(20) },
+];
+
+test.each([[80], [120], [30]])("no line is longer than a terminal of %i columns", async (columns) => {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colors
+  const plain = (await linesOf(LONG, {}, { columns })).map((line) => line.replace(/\u001b\[\d+m/g, ""));
+  expect(plain).toHaveLength(3);
+  expect(Math.max(...plain.map(displayWidth))).toBeLessThanOrEqual(columns);
+  expect(plain[1]).toMatch(/^one +a task .*…$/);
+});
+
+test("without a terminal: 80 columns and no color; NO_COLOR is honored", async () => {
+  const piped = await linesOf(LONG);
+  expect(Math.max(...piped.map(displayWidth))).toBe(80);
+  expect(piped.join("")).not.toContain("\u001b");
+  expect((await linesOf(LONG, {}, { columns: 80 })).join("")).toContain("\u001b[32mone");
+  expect((await linesOf(LONG, {}, { columns: 80, env: { NO_COLOR: "1" } })).join("")).not.toContain("\u001b");
+});
+
+test("--wide cuts nothing and shows more; -o chooses fields in its order", async () => {
+  const [head, first] = await linesOf(LONG, { wide: true });
+  expect(head).toMatch(/^ID +TASK +LENGTH$/);
+  expect(first).toContain("a task ".repeat(40).trim());
+  expect(await linesOf([{ id: "one", task: "dig" }], { output: ["hidden", "id"] })).toEqual([
+    "HIDDEN  ID",
+    "found   one",
+  ]);
+});
+
+test("the head is printed once, and later portions line up", async () => {
+  const stdout = new PassThrough();
+  const table = new ListTable({ ...host(), stdout }, COLUMNS, {});
+  await table.print([{ id: "long-name", task: "a" }]);
+  await table.print([{ id: "b", task: "c\u001b[2J\nd" }]);
+  expect(String(stdout.read())).toBe("ID         TASK\nlong-name  a\nb          c d\n");
+});
+
+test.each([
+  ["abc", 3],
+  ["äé", 2],
+  ["e\u0301", 1],
+  ["日本", 4],
+  ["한글", 4],
+  ["ｆｕ", 4],
+  ["👍", 2],
+  ["👩‍👩‍👧", 2],
+  ["🇩🇪", 2],
+  ["❤️", 2],
+  ["\u200b", 0],
+])("%j takes %i columns", (text, width) => {
+  expect(displayWidth(text)).toBe(width);
+});
+
+test("text is cut between characters", () => {
+  expect(cutTo("日本語", 6)).toBe("日本語");
+  expect(cutTo("日本語", 5)).toBe("日本…");
+  expect(cutTo("日本語", 4)).toBe("日…");
+  expect(padTo("日", 4)).toBe("日  ");
+});
+
+test.each([
+  [0, "0s"],
+  [119, "119s"],
+  [120, "2m"],
+  [7199, "119m"],
+  [7200, "2h"],
+  [172_800, "2d"],
+])("%i seconds ago is %s", (seconds, text) => {
+  expect(ageText(new Date(1e12 - seconds * 1000).toISOString(), 1e12)).toBe(text);
+});
+
+test("local time has its zone", () => {
+  expect(localTime("2026-01-31T08:00:00.123Z")).toMatch(/^2026-01-3[01] \d\d:\d\d:00 (?:UTC|[+-]\d\d:\d\d)$/);
+});
