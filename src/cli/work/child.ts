@@ -17,6 +17,8 @@ export interface CommandRun {
   readonly signal: AbortSignal;
   /** The latest line of a piece of output. */
   readonly onLine: (line: string, from: Source) => void;
+  /** All of stdout, as it comes. */
+  readonly onStdout?: ((chunk: Buffer) => void) | undefined;
   readonly limits: RunLimits;
 }
 
@@ -129,7 +131,7 @@ function start({ command: [file, ...args], env, limits: { progressFd = 2 } }: Co
 }
 
 /** Returns a function that returns the captured output. */
-function listen(child: ChildProcess, { onLine, limits }: CommandRun, onOutput: () => void) {
+function listen(child: ChildProcess, { onLine, onStdout, limits }: CommandRun, onOutput: () => void) {
   const stdout = new Head(STDOUT_MAX);
   const stderr = new Tail(STDERR_MAX);
   // A command may leave its stdin unread.
@@ -145,7 +147,10 @@ function listen(child: ChildProcess, { onLine, limits }: CommandRun, onOutput: (
       if (line !== undefined) onLine(line, from);
     });
   };
-  read(child.stdout, "stdout", (chunk) => stdout.add(chunk));
+  read(child.stdout, "stdout", (chunk) => {
+    stdout.add(chunk);
+    onStdout?.(chunk);
+  });
   read(child.stderr, "stderr", (chunk) => stderr.add(chunk));
   if (limits.progressFd !== undefined && limits.progressFd > 2)
     read(child.stdio[limits.progressFd], "progress", () => undefined);

@@ -4,7 +4,11 @@ import { delimiter, join } from "node:path";
 import { platform } from "node:process";
 import { localError } from "../../client/errors.ts";
 
-export async function checkCommand(command: string, path = ""): Promise<void> {
+export async function checkCommand(
+  command: string,
+  path = "",
+  recovery = "Pass an executable after '--', by name or by path.",
+): Promise<void> {
   if (platform === "win32") return;
   const places = command.includes("/")
     ? [command]
@@ -16,7 +20,7 @@ export async function checkCommand(command: string, path = ""): Promise<void> {
     code: "command_not_found",
     category: "CONFIG",
     detail: `the command '${command}' was not found or is not executable`,
-    recovery: "Pass an executable after '--', by name or by path.",
+    recovery,
   });
 }
 

@@ -1,8 +1,8 @@
 /** `errand work`: turns any command into an agent that polls. It runs the command once for each lease. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
-import type { Outcome, Work } from "../../client/work.ts";
+import type { Outcome, Reply, Work } from "../../client/work.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
@@ -16,6 +16,11 @@ import { toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, toReply } from "./command-reply.ts";
 import { checkCommand } from "./find-command.ts";
+import { claude } from "./presets/claude.ts";
+import { codex } from "./presets/codex.ts";
+import type { Preset } from "./presets/preset.ts";
+import { PresetRun } from "./presets/run.ts";
+import { sessionOf } from "./presets/sessions.ts";
 import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 type WorkOptions = GlobalOptions &
@@ -23,7 +28,10 @@ type WorkOptions = GlobalOptions &
     readonly timeout?: number;
     readonly idleTimeout?: number;
     readonly progressFd?: number;
+    readonly preset?: keyof typeof PRESETS | "shell";
   };
+
+const PRESETS = { claude, codex } as const;
 
 /** The longest time of setTimeout(), 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -48,6 +56,11 @@ The command does not get the worker's tokens (ERRAND_TOKEN, ERRAND_OPERATOR_TOKE
 that delegates parts of its work with 'errand delegate --parent "$ERRAND_DELEGATION_ID"', give the worker a token of
 the same agent in ERRAND_COMMAND_TOKEN: the command gets it as ERRAND_TOKEN, with the broker's ERRAND_URL.
 
+With --preset claude or codex, the program gets the task on stdin. Its final message is the answer, and its steps are
+progress. The next delegation of the same delegator in the same context continues the conversation; the ids are kept in
+~/.local/state/errand. Arguments after '--' go to the program: without them, it may do what its own settings allow. See
+docs/workers.md. --preset shell runs what delegators send as a script: limit them with 'agent put --accepts-from'.
+
 To ask a question, print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for
 example {"interrupt": {"text": "Which?", "options": ["a", "b"]}}. Its fields are those of POST
 /v1/leases/{id}/interrupt: kind, text, message, request_id, options, schema, action, edit, requests,
@@ -64,7 +77,16 @@ export function addWork(program: Command, { host }: Cli): void {
     .command("work")
     .description("act as an agent: run a command for each delegation and reply with its output")
     .requiredOption("--agent <name>", "the agent to work for; created if it does not exist", agentName)
-    .argument("<command...>", "the command and its arguments, after '--'")
+    .argument(
+      "[command...]",
+      "the command and its arguments, after '--'; with --preset, more arguments for its program",
+    )
+    .addOption(
+      new Option("--preset <program>", "run this program; 'shell' runs the task as a shell script").choices([
+        ...Object.keys(PRESETS),
+        "shell",
+      ]),
+    )
     .option("--concurrency <n>", "maximum delegations at once (default 1)", wholeBetween(1, 1000))
     .option(
       "--timeout <duration>",
@@ -83,27 +105,29 @@ export function addWork(program: Command, { host }: Cli): void {
       "after",
       examples(
         "errand work --agent scout -- wc -w",
+        "errand work --agent reviewer --preset claude --timeout 30m -- --permission-mode acceptEdits",
         "errand work --agent deployer -- sh -c 'case \"$ERRAND_DECISION\" in approve) ./deploy ;; deny) exit 1 ;; *) echo Deploy?; exit 79 ;; esac'",
         "errand work --agent builder --concurrency 4 --timeout 30m -- sh -c 'make \"$ERRAND_TASK\" >&2 && cat report'",
       ),
     )
     .action(async (words: string[], _options: unknown, command: Command) => {
-      const [file = "", ...args] = words;
-      await work(host, [file, ...args], command.optsWithGlobals<WorkOptions>());
+      await work(host, words, command.optsWithGlobals<WorkOptions>());
     });
 }
 
-async function work(
-  host: CliHost,
-  command: readonly [string, ...string[]],
-  options: WorkOptions,
-): Promise<void> {
-  await checkCommand(command[0], host.childEnv.PATH);
+async function work(host: CliHost, words: readonly string[], options: WorkOptions): Promise<void> {
+  const preset = options.preset && options.preset !== "shell" ? PRESETS[options.preset] : undefined;
+  const program = options.preset === "shell" ? "sh" : (preset?.program ?? words[0]);
+  if (program === undefined)
+    throw new InvalidArgumentError("Pass a command after '--', or --preset claude, codex or shell.");
+  await checkCommand(program, host.childEnv.PATH, preset?.install);
   const connection = await connect(host, options);
   const children = new ChildProcesses();
   const job: Job = {
-    command,
+    start: startOf(program, options.preset, words),
+    preset,
     children,
+    stateHome: host.childEnv.XDG_STATE_HOME,
     environment: { inherited: host.childEnv, url: connection.url, progressFd: options.progressFd },
     limits: {
       timeoutMs: toMs(options.timeout),
@@ -126,24 +150,68 @@ async function work(
 
 /** What is the same for all delegations. */
 interface Job {
-  readonly command: readonly [string, ...string[]];
+  readonly start: (task: Work, session: string | undefined) => Start;
+  readonly preset: Preset | undefined;
   readonly children: ChildProcesses;
+  /** XDG_STATE_HOME */
+  readonly stateHome: string | undefined;
   readonly environment: CommandEnvironment;
   readonly limits: RunLimits;
 }
 
-async function handle(task: Work, { command, children, environment, limits }: Job): Promise<Outcome> {
+interface Start {
+  readonly command: readonly [string, ...string[]];
+  readonly input: string;
+}
+
+function startOf(program: string, preset: WorkOptions["preset"], words: readonly string[]): Job["start"] {
+  if (preset === undefined) return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
+  if (preset === "shell")
+    return ({ text }) => ({ command: [program, "-c", text, program, ...words], input: "" });
+  const { args } = PRESETS[preset];
+  return ({ text }, session) => ({ command: [program, ...args(session, words)], input: text });
+}
+
+async function handle(task: Work, job: Job): Promise<Outcome> {
+  const { preset, limits } = job;
+  const toDelegator = { limits, send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk) };
+  if (preset === undefined) {
+    const result = await runCommand(task, job, job.start(task, undefined));
+    if (!("exitCode" in result)) return result;
+    if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
+    return toReply(result, toDelegator);
+  }
+  const session = await sessionOf(preset.program, task, job.stateHome);
+  const run = new PresetRun(preset, (text) => {
+    const progress = toProgress(text, false);
+    if (progress !== undefined) task.progress(progress);
+  });
+  const result = await runCommand(task, job, job.start(task, session.id), run);
+  if (!("exitCode" in result)) return result;
+  const reply = await toReply(run.result(result), toDelegator);
+  // A conversation that could not be continued is begun again next time.
+  if (run.session !== session.id) await session.keep(run.session);
+  return reply;
+}
+
+/** Returns a reply if the command cannot be started. */
+async function runCommand(
+  task: Work,
+  { children, environment, limits }: Job,
+  { command, input }: Start,
+  preset?: PresetRun,
+): Promise<CommandResult | Reply> {
   const files = await createCommandFiles(task);
-  let result: CommandResult;
   try {
-    result = await children.run({
+    return await children.run({
       command,
       env: envFor(task, environment, files),
-      input: task.text,
+      input,
       signal: task.signal,
       limits,
+      onStdout: preset && ((chunk) => preset.add(chunk)),
       onLine: (line, from) => {
-        const progress = progressOf(line, from, limits.progressFd);
+        const progress = preset ? undefined : progressOf(line, from, limits.progressFd);
         if (progress !== undefined) task.progress(progress);
       },
     });
@@ -153,8 +221,6 @@ async function handle(task: Work, { command, children, environment, limits }: Jo
   } finally {
     await files.remove();
   }
-  if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
-  return toReply(result, { limits, send: (artifact, options) => task.artifact(artifact, options) });
 }
 
 function progressOf(line: string, from: Source, fd: number | undefined) {

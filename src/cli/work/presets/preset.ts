@@ -1,0 +1,21 @@
+/** What `errand work --preset` knows about a program: how to start it, and how to read what it prints. */
+
+export interface Preset {
+  readonly program: string;
+  /** How to get the program, for the error when it is missing. */
+  readonly install: string;
+  /** The program's arguments. The task is on stdin. */
+  readonly args: (session: string | undefined, extra: readonly string[]) => readonly string[];
+  /** Reads one JSON line of stdout. Unknown events have nothing. */
+  readonly read: (event: unknown) => Seen;
+}
+
+export interface Seen {
+  /** The id with which a later run continues the conversation. */
+  readonly session?: string | undefined;
+  readonly progress?: string | undefined;
+  /** The answer; a later one replaces it. */
+  readonly answer?: string | undefined;
+  /** Why the program failed. */
+  readonly error?: string | undefined;
+}

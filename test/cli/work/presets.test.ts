@@ -1,0 +1,143 @@
+/**
+ * `errand work --preset`, with small programs that print what the vendors' documentation shows. Limit: the real programs
+ * are not run.
+ */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { AGENT, completedWith, leaseLike, stubBroker } from "../../client/stub-broker.ts";
+import { run } from "../fake-host.ts";
+
+/** Programs in a folder; `work` runs one delegation with a preset and returns its reply. */
+function setup(programs: Record<string, string>) {
+  const dir = mkdtempSync(join(tmpdir(), "errand-presets-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  for (const [name, script] of Object.entries(programs)) {
+    writeFileSync(join(dir, name), `#!/bin/sh\necho "$@ < $(cat)" >> ${dir}/runs\n${script}\n`);
+    chmodSync(join(dir, name), 0o755);
+  }
+  const work = async (args: string[], delegation: object = {}, text = "do it") => {
+    let given = false;
+    const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text }] };
+    const stub = await stubBroker((request, answer) => {
+      const verb = request.path.split("/").at(-1);
+      if (request.path === "/v1/agents/scout") answer.json(AGENT);
+      else if (verb === "leases") {
+        const lease = leaseLike(60, { message });
+        answer.json({
+          leases: given ? [] : [{ ...lease, delegation: Object.assign({}, lease.delegation, delegation) }],
+        });
+        given = true;
+      } else if (verb === "heartbeat") answer.json({ expires_at: "2026-01-01T00:02:00.000Z", messages: [] });
+      else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
+      else answer.json({});
+    });
+    const done = await run(["work", "--agent", "scout", "--once", ...args], {
+      env: { url: stub.url, token: "errand_secret" },
+      childEnv: { PATH: `${dir}:/usr/bin:/bin`, XDG_STATE_HOME: join(dir, "state") },
+    });
+    const progress = stub.to("/heartbeat").flatMap(({ body }) => Object(body.progress).message ?? []);
+    return { ...done, reply: stub.to("/reply")[0]?.body, progress };
+  };
+  return { work, runs: () => readFileSync(join(dir, "runs"), "utf8").trim().split("\n") };
+}
+
+const CLAUDE = `cat <<'END'
+{"type":"system","subtype":"init","session_id":"5f1c-a"}
+{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Read","input":{}}]},"session_id":"5f1c-a"}
+END
+sleep 1
+cat <<'END'
+{"type":"result","subtype":"success","is_error":false,"result":"Done:\\n- all","session_id":"5f1c-a"}
+END`;
+
+test("claude: the answer is the result, and the context's conversation is continued", async () => {
+  const { work, runs } = setup({ claude: CLAUDE });
+  const args = ["--preset", "claude", "--", "--permission-mode", "acceptEdits"];
+  const first = await work(args);
+  expect(first.reply).toEqual({ state: "completed", text: "Done:\n- all" });
+  expect(first.progress).toEqual(["Read"]);
+  await work(args);
+  await work(args, { context_id: "ctx-2" });
+  // The same context id, but of somebody else.
+  await work(args, { delegator: "caller:eve" });
+  const flags = "-p --output-format stream-json --verbose";
+  const rest = "--permission-mode acceptEdits < do it";
+  expect(runs()).toEqual([
+    `${flags} ${rest}`,
+    `${flags} --resume 5f1c-a ${rest}`,
+    `${flags} ${rest}`,
+    `${flags} ${rest}`,
+  ]);
+});
+
+test("claude: an error result fails the delegation, even with status 0", async () => {
+  const { work } = setup({
+    claude: `echo '{"type":"result","subtype":"error_max_turns","is_error":true,"session_id":"s"}'`,
+  });
+  expect((await work(["--preset", "claude"])).reply).toMatchObject({
+    state: "failed",
+    error: { code: "command_failed", message: "error_max_turns" },
+  });
+});
+
+test("claude: a conversation that does not exist any more is begun again", async () => {
+  const { work, runs } = setup({
+    claude: `case "$*" in *--resume*) echo 'No conversation found' >&2; exit 1 ;; esac\n${CLAUDE}`,
+  });
+  await work(["--preset", "claude"]);
+  expect((await work(["--preset", "claude"])).reply).toMatchObject({
+    error: { message: "No conversation found" },
+  });
+  expect((await work(["--preset", "claude"])).reply).toMatchObject({ state: "completed" });
+  expect(runs().map((line) => line.includes("--resume"))).toEqual([false, true, false]);
+});
+
+const CODEX = `cat <<'END'
+{"type":"thread.started","thread_id":"0199a213-81c0"}
+{"type":"turn.started"}
+{"type":"item.started","item":{"id":"item_1","type":"command_execution","command":"bash -lc ls","status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"Looking."}}
+{"type":"item.completed","item":{"id":"item_3","type":"agent_message","text":"Yes."}}
+{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
+END`;
+
+test("codex: the answer is the last message of the agent, and the thread is resumed", async () => {
+  const { work, runs } = setup({ codex: CODEX });
+  const args = ["--preset", "codex", "--", "--sandbox", "workspace-write"];
+  expect((await work(args)).reply).toEqual({ state: "completed", text: "Yes." });
+  await work(args);
+  expect(runs()).toEqual([
+    "exec --json --sandbox workspace-write - < do it",
+    "exec --json --sandbox workspace-write resume 0199a213-81c0 - < do it",
+  ]);
+});
+
+test("codex: a failed turn, or no message, fails the delegation", async () => {
+  const failed = setup({ codex: `echo '{"type":"turn.failed","error":{"message":"no credit"}}'; exit 1` });
+  expect((await failed.work(["--preset", "codex"])).reply).toMatchObject({
+    state: "failed",
+    error: { code: "command_failed", message: "no credit" },
+  });
+  const silent = setup({ codex: "true" });
+  expect((await silent.work(["--preset", "codex"])).reply).toMatchObject({
+    error: { message: "codex printed no answer" },
+  });
+});
+
+test("shell: runs the task as a script, with the arguments", async () => {
+  const { work } = setup({});
+  const { reply } = await work(["--preset", "shell", "--", "7"], {}, 'echo "$(($1 * 6))"; exit 0');
+  expect(reply).toEqual({ state: "completed", text: "42" });
+});
+
+test("a program that is missing, and no command at all, are refused", async () => {
+  const { work } = setup({});
+  const missing = await work(["--preset", "codex"]);
+  expect(missing.code).toBe(78);
+  expect(missing.stderr).toContain("the command 'codex' was not found or is not executable");
+  expect(missing.stderr).toContain("npm install -g @openai/codex");
+  const none = await work([]);
+  expect([none.code, none.stderr]).toEqual([64, expect.stringContaining("Pass a command after '--'")]);
+});
