@@ -15,7 +15,7 @@ export interface Place {
 export async function nextSteps(place: Place): Promise<string> {
   const errand = await commandIn(place);
   return [
-    `next, in other terminals in ${place.folder}, paste: an agent (any command can be one), a task for it, what happens`,
+    "next, paste in other terminals here: an agent (any command), a task for it, the events",
     `  ${errand} work --agent scout -- wc -w`,
     `  ${errand} delegate scout "count these words" --wait`,
     `  ${errand} watch`,
