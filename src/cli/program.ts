@@ -10,6 +10,7 @@ import { addCancel } from "./commands/cancel.ts";
 import { addDelegate } from "./commands/delegate.ts";
 import { addDelete } from "./commands/delete.ts";
 import { addGet } from "./commands/get.ts";
+import { addInvite } from "./commands/invite.ts";
 import { addList } from "./commands/list.ts";
 import { addMessage } from "./commands/message.ts";
 import { addRedrive } from "./commands/redrive.ts";
@@ -46,6 +47,7 @@ const COMMANDS = [
   addMcp,
   addAgent,
   addToken,
+  addInvite,
   addSessions,
   addStats,
   addAudit,

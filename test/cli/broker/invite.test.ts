@@ -1,0 +1,44 @@
+/** `errand invite` against a real gateway: what is printed works. */
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { lines, setup } from "./cli.ts";
+
+test("prints the URL, the token and a first command for each role; --json has them, too", async () => {
+  const { run, url } = await setup();
+  const invited = await run(["invite", "alice"]);
+  expect([invited.code]).toEqual([0]);
+  const [first, second, third] = invited.stdout.trim().split("\n");
+  expect(first).toBe(`export ERRAND_URL='${url}'`);
+  expect(third).toBe("npx errand delegate AGENT TASK --wait");
+  const token = /^export ERRAND_TOKEN='(errand_\w+)'$/.exec(second ?? "")?.[1] ?? "";
+  expect(invited.stderr).toMatch(/created \w+ for caller:alice; the token is shown only once\.\n/);
+  expect(invited.stderr).toContain(`${url} works only on this machine`);
+  // The token is the caller's: it may delegate, not administer.
+  expect((await run(["list"], { token })).code).toBe(0);
+  expect((await run(["token", "list"], { token })).code).toBe(77);
+
+  const schema = z.looseObject({
+    principal: z.string(),
+    url: z.string(),
+    token: z.string(),
+    expires_at: z.string(),
+    lines: z.array(z.string()),
+  });
+  for (const [role, command] of [
+    ["agent", "npx errand work --agent bob -- COMMAND"],
+    ["approver", "npx errand list --state input_required"],
+  ]) {
+    const made = await run(["invite", "bob", `--${role}`, "--expires", "90d", "--json"]);
+    expect([made.code, made.stderr]).toEqual([0, ""]);
+    const [one] = lines(schema, made.stdout);
+    expect(one).toMatchObject({ principal: `${role}:bob`, url });
+    expect(one?.lines).toEqual([
+      `export ERRAND_URL='${url}'`,
+      `export ERRAND_TOKEN='${one?.token}'`,
+      command,
+    ]);
+  }
+  const both = await run(["invite", "bob", "--agent", "--caller"]);
+  expect([both.code, both.stdout]).toEqual([64, ""]);
+  expect(both.stderr).toContain("Choose one of --agent, --caller and --approver.");
+});
