@@ -10,7 +10,7 @@ import { startOwnRedis } from "../support/own-redis.ts";
 import { setFields } from "../support/record.ts";
 
 const MIB = 1024 * 1024;
-const MAX = 24 * MIB;
+const MAX = 14 * MIB;
 const SHARE = MAX / 2;
 
 test("the count agrees with the records, and a delegator without delegations has no entry", async () => {
