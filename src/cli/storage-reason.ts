@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { ErrandApiError } from "../client/errors.ts";
+import { Http } from "../client/http.ts";
 import { oneLine } from "./show/output.ts";
 
 const ANSWER_MS = 2_000;
@@ -23,7 +24,7 @@ export async function withStorageReason(
 
 async function reasonFrom(url: string): Promise<string | undefined> {
   try {
-    const response = await fetch(`${url.replace(/\/+$/, "")}/readyz`, {
+    const response = await fetch(`${new Http({ url }).url}/readyz`, {
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     return readinessSchema.safeParse(await response.json()).data?.reason;
