@@ -296,6 +296,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Text of the task").fill("fail");
     await page.locator(".found", { hasText: "Fails" }).waitFor();
     await until(() => page.url().endsWith("#/find?q=fail"));
+    // Another search replaces what was typed, and the key keeps it.
+    await page.getByRole("link", { name: "Find" }).click();
+    await until(async () => (await page.getByLabel("Text of the task").inputValue()) === "");
+    await page.goBack();
+    await until(async () => (await page.getByLabel("Text of the task").inputValue()) === "fail");
+    await page.locator("h1:visible").first().click();
+    await page.keyboard.press("/");
+    expect(page.url()).toMatch(/#\/find\?q=fail$/);
     await page.goto("about:blank");
     await page.goto(`${url}/#/find?q=fail&state=failed`);
     const found = page.locator(".found", { hasText: "failed: disk_full" });

@@ -16,6 +16,7 @@ const PAUSE_MS = 300;
 /** The fields write the URL, and the URL is what is searched: every search can be shared. */
 export function FilterForm({ params }: { readonly params: URLSearchParams }) {
   const search = useRef<HTMLInputElement>(null);
+  const form = useRef<HTMLFormElement>(null);
   const showMore = useSignal(["delegator", "error_code", "since", "until"].some((name) => params.get(name)));
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useKey("/", () => search.current?.focus());
@@ -24,10 +25,19 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
     if (innerWidth >= 800 && !params.get("open")) search.current?.focus();
     return () => clearTimeout(timer.current);
   }, []);
+  // A field keeps what was typed, so another search (a link, the history) is written into it. Not while somebody types.
+  useEffect(() => {
+    if (timer.current !== undefined) return;
+    for (const field of form.current?.querySelectorAll("input") ?? [])
+      field.value = params.get(field.name) ?? "";
+  }, [params]);
   const set = (name: FieldName, value: string) => go(hrefWith({ [name]: value }), { replace: true });
   const setLater = (name: FieldName, value: string) => {
     clearTimeout(timer.current);
-    timer.current = setTimeout(set, PAUSE_MS, name, value);
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      set(name, value);
+    }, PAUSE_MS);
   };
   const field = (name: FieldName, label: string, more: typeof TEXT | typeof TIME, placeholder = "") => (
     <label>
@@ -43,10 +53,11 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
   );
   return (
     <search>
-      <form class="filter" onSubmit={(event) => event.preventDefault()}>
+      <form class="filter" ref={form} onSubmit={(event) => event.preventDefault()}>
         <input
           ref={search}
           type="search"
+          name="q"
           aria-label="Text of the task"
           placeholder="Text of the task"
           maxLength={100}
