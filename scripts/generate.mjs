@@ -160,7 +160,8 @@ function errors() {
 # Errors
 
 Every error answer is \`application/problem+json\` with a stable \`code\`, its \`category\`, whether a retry can help,
-and in \`recovery\` what to do next. The CLI exits with the number of the category. Over [A2A](a2a.md) it is the error
+and in \`recovery\` what to do next. The CLI exits with the number of the category, but with 66 for
+every 404 and 79 when a wait ends because the agent asks a question. Over [A2A](a2a.md) it is the error
 of the protocol, or the google.rpc status, of the last column.
 
 ${table(["category", "CLI exit", "when"], categories)}

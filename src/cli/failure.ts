@@ -32,6 +32,18 @@ export function exitCodeOf(category: Category): number {
   return CATEGORIES[category].exit;
 }
 
+/** What does not exist: every 404, whatever its category. */
+const NOT_FOUND_EXIT = 66;
+/** The wait ended because the agent asks a question. */
+const ASKS_EXIT = 79;
+
+/** An agent's own error code may be any word, so the code alone does not decide. */
+export function exitCodeFor({ status, code, category, details }: ErrandApiError): number {
+  if (status === 404) return NOT_FOUND_EXIT;
+  const asks = code === "input_required" || code === "auth_required";
+  return asks && details?.interrupt !== undefined ? ASKS_EXIT : exitCodeOf(category);
+}
+
 /** An error whose recovery is already written for users of the CLI. */
 export class CliError extends ErrandApiError {}
 
@@ -48,7 +60,7 @@ export interface Failure {
 export function toFailure(thrown: unknown, command: string, id?: string): Failure {
   if (thrown instanceof ErrandApiError) {
     const error = thrown.code === "usage" ? withHelp(thrown, command) : forCli(thrown, id);
-    return { exitCode: exitCodeOf(error.category), error };
+    return { exitCode: exitCodeFor(error), error };
   }
   if (thrown instanceof Interrupted) return { exitCode: thrown.exitCode };
   if (thrown instanceof CommanderError) return fromCommander(thrown, command);

@@ -58,12 +58,14 @@ const COMMANDS = [
 const ABOUT = `
 Exit codes:
   0    success
-  1    the agent failed, rejected the work or asks a question; or the delegation was not found
+  1    the agent failed or rejected the work
   64   usage error
+  66   there is no such delegation, agent, token or session
   70   internal error
   75   the broker is unavailable or overloaded; try again
   77   the token is missing, invalid or not allowed to do this
-  78   configuration error, or unknown agent
+  78   configuration error
+  79   the agent asks a question
   124  a wait or a deadline expired
   130  interrupted by Ctrl-C
 

@@ -80,6 +80,7 @@ class Finder {
     for await (const { id } of list) return id;
     const { problem } = localError({
       code: "delegation_not_found",
+      status: 404,
       category: "UPSTREAM",
       detail: `@last: ${principal} has delegated nothing yet`,
       recovery: "Delegate something first, or pass an id; 'errand list' shows them.",
@@ -103,6 +104,7 @@ class Finder {
 function unknown(prefix: string): CliError {
   const { problem } = localError({
     code: "delegation_not_found",
+    status: 404,
     category: "UPSTREAM",
     detail: `no id of the newest ${NEWEST} delegations that you may see begins with '${prefix}'`,
     recovery: "Pass the full id of an older one; 'errand list' shows ids.",

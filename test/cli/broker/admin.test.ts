@@ -45,7 +45,7 @@ test("an agent is created, shown, listed and deleted", async () => {
   const gone = await run(["agent", "delete", "second", "--json"]);
   expect(lines(z.strictObject({ deleted: z.string() }), gone.stdout)).toEqual([{ deleted: "second" }]);
   const unknown = await run(["agent", "get", "scout", "--json"]);
-  expect([unknown.code, problemIn(unknown.stderr).code]).toEqual([78, "agent_unknown"]);
+  expect([unknown.code, problemIn(unknown.stderr).code]).toEqual([66, "agent_unknown"]);
   expect((await run(["agent", "lst"])).stderr).toBe(
     "errand: unknown command 'lst' (Did you mean list?). See 'errand agent --help'.\n",
   );
@@ -114,7 +114,7 @@ test("a token is created, works, is listed without its secret, and is revoked", 
   expect(revoked.code).toBe(77);
   expect(revoked.stderr).toContain("Set ERRAND_TOKEN or --token");
   const again = await run(["token", "revoke", id, "--json"]);
-  expect([again.code, problemIn(again.stderr).code]).toEqual([64, "not_found"]);
+  expect([again.code, problemIn(again.stderr).code]).toEqual([66, "not_found"]);
 
   const { token: caller } = await as(url, "caller:bob");
   const forbidden = await run(["token", "list"], { token: caller });

@@ -37,7 +37,7 @@ test("approval in the shell: the agent asks, a list shows it, an approver approv
     'read -r task; case "$ERRAND_DECISION" in approve) echo "$task: done, $ERRAND_ANSWER";; *) echo "Deploy?"; exit 79;; esac';
   const work = await worker("deployer", ...sh(script));
   const delegated = start(["delegate", "deployer", "release 7", "--wait"]);
-  expect(await delegated.ended()).toBe(1);
+  expect(await delegated.ended()).toBe(79);
   const id = /dlg_\w+/.exec(delegated.stderr())?.[0] ?? "";
   expect(delegated.stdout()).toBe("");
   const { expires_at } = (await api.get(id)).body.interrupt;
@@ -223,7 +223,7 @@ describe("an answer", () => {
     expect([other.code, problemIn(other.stderr).code]).toEqual([64, "interrupt_not_open"]);
     const { token } = await as(url, "caller:eve");
     const foreign = await run(["answer", id, "--answers", "-"], { token, input: '{"a": "1", "b": "2"}' });
-    expect(foreign.code).toBe(1);
+    expect(foreign.code).toBe(66);
     expect(foreign.stderr).toContain("Check the id with 'errand list'");
     const bad = await run(["answer", id, "--answers", "-"], { input: '{"a": {"decision": "maybe"}}' });
     expect([bad.code, bad.stderr]).toEqual([

@@ -48,11 +48,11 @@ describe("get", () => {
     expect(lines(delegationSchema, json.stdout)).toMatchObject([{ id: failed, state: "failed" }]);
   });
 
-  test("an unknown or invisible delegation exits 1; a malformed id 64", async () => {
+  test("an unknown or invisible delegation exits 66; a malformed id 64", async () => {
     const { run, url, done } = await withEnds();
     const { token } = await as(url, "caller:bob");
     for (const result of [await run(["get", UNKNOWN]), await run(["get", done], { token })]) {
-      expect([result.code, result.stdout]).toEqual([1, ""]);
+      expect([result.code, result.stdout]).toEqual([66, ""]);
       expect(result.stderr).toContain("'errand list'");
     }
     expect((await run(["get", "dlg_1"])).code).toBe(64);
@@ -185,7 +185,7 @@ describe("watch", () => {
     const json = await run(["watch", done, "--after", "0", "--json"]);
     const types = lines(streamEventSchema, json.stdout).map(({ type }) => type);
     expect(types).toEqual(["DELEGATION_SENT", "DELEGATION_STATUS", "DELEGATION_COMPLETE"]);
-    expect((await run(["watch", UNKNOWN])).code).toBe(1);
+    expect((await run(["watch", UNKNOWN])).code).toBe(66);
   });
 
   test("ends quietly when its reader closes the pipe", async () => {

@@ -133,14 +133,14 @@ test("every id is reported with its outcome, and one that was not decided sets t
   const over = await asking("deployer", { text: "2?" });
   await api.cancel(over.id);
   const unknown = `${fine.id.slice(0, -4)}0000`;
-  const ids = [several.id, over.id, unknown, "dlg_0_short", fine.id];
+  const ids = [several.id, over.id, unknown, "dlg_0_Short", fine.id];
 
   const text = await run(["approve", ...ids, "--yes"]);
   expect([text.code, text.stdout]).toEqual([64, `approved ${fine.id}\n`]);
   expect(text.stderr).toContain(`${several.id} asks 2 things at once: a, b. Answer with 'errand answer`);
   expect(text.stderr).toContain(`${over.id} has no open question: it is canceled.`);
   expect(text.stderr).toContain(unknown);
-  expect(text.stderr).toContain("dlg_0_short");
+  expect(text.stderr).toContain("dlg_0_Short");
   expect(text.stderr).toContain("errand: 4 of 5 were not approved.");
 
   const next = await asking("scout", { text: "3?" });
@@ -150,7 +150,7 @@ test("every id is reported with its outcome, and one that was not decided sets t
     { id: several.id, outcome: "not_sent", error: { code: "invalid_request" } },
     { id: over.id, outcome: "not_sent", error: { code: "interrupt_not_open" } },
     { id: unknown, outcome: "not_sent", error: { code: "delegation_not_found" } },
-    { id: "dlg_0_short", outcome: "not_sent", error: { code: "invalid_request" } },
+    { id: "dlg_0_Short", outcome: "not_sent", error: { code: "invalid_request" } },
     { id: next.id, outcome: "sent", delegation: { state: "submitted" } },
   ]);
 });
@@ -173,20 +173,20 @@ test("an invalid id in a list is named", async () => {
   const { run } = await setup();
   for (const command of ["delete", "approve"]) {
     const { code, stderr } = await run(
-      [command, "dlg_0_short", "dlg_0_other", "--yes"].slice(0, command === "delete" ? 3 : 4),
+      [command, "dlg_0_Short", "dlg_0_Other", "--yes"].slice(0, command === "delete" ? 3 : 4),
     );
     expect(code).toBe(64);
-    expect(stderr).toContain("dlg_0_short");
-    const word = await run([command, "dlg_0_1", "scout"]);
-    expect([word.code, word.stderr]).toEqual([64, expect.stringContaining("'scout'")]);
+    expect(stderr).toContain("dlg_0_Short");
+    const word = await run([command, "dlg_A_1", "Scout"]);
+    expect([word.code, word.stderr]).toEqual([64, expect.stringContaining("'Scout'")]);
   }
 });
 
 test.each([
   [["approve"], "no delegation id given"],
-  [["approve", "--all", "dlg_0_1"], "either ids or --all"],
-  [["deny", "dlg_0_1", "--target", "scout"], "require --all"],
-  [["deny", "dlg_0_1", "dlg_0_2", "--interrupt", "int_1"], "requires exactly one id"],
+  [["approve", "--all", "dlg_A_1"], "either ids or --all"],
+  [["deny", "dlg_A_1", "--target", "scout"], "require --all"],
+  [["deny", "dlg_A_1", "dlg_A_2", "--interrupt", "int_1"], "requires exactly one id"],
 ])("%o is refused before anything is sent", async (args, why) => {
   const { code, stderr } = await runHere(args, { env: { url: "http://127.0.0.1:9", token: "t" } });
   expect([code, stderr]).toEqual([64, expect.stringContaining(why)]);

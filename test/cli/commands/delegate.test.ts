@@ -63,7 +63,7 @@ describe("delegate", () => {
     });
     const env = { url: stub.url, token: "t" };
     const { code, stderr } = await run(["delegate", "scuot", "x"], { env });
-    expect([code, stderr]).toEqual([78, expect.stringContaining(" Did you mean scout? ")]);
+    expect([code, stderr]).toEqual([66, expect.stringContaining(" Did you mean scout? ")]);
     expect((await run(["delegate", "builder", "x"], { env })).stderr).not.toContain("Did you mean");
   });
 
@@ -149,7 +149,7 @@ describe("delegate", () => {
       answer.json(delegationLike({ state: "input_required", interrupt }));
     });
     const { code, stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
-    expect(code).toBe(1);
+    expect(code).toBe(79);
     expect(stderr).toContain("asks: which one?");
   });
 });

@@ -33,7 +33,7 @@ test("sessions are listed and revoked, and a link signs in once", async () => {
   });
   expect((await run(session.token, "list")).code).toBe(77);
   const again = await run(alice.token, "revoke", session.id);
-  expect([again.code, again.stderr]).toEqual([64, expect.stringContaining("There is no session")]);
+  expect([again.code, again.stderr]).toEqual([66, expect.stringContaining("There is no session")]);
 
   const audit = await runHere(["audit", "--wide", "--subject", session.id], {
     env: { url, token: OPERATOR },

@@ -19,7 +19,7 @@ test("shows what happened in the last hour, of all agents and of one", async () 
   expect(stdout).toMatch(/^time to answer +-$/m);
   const json = await run(["stats", "coder", "--period", "day", "--json"]);
   expect(lines(statsSchema, json.stdout)).toMatchObject([{ target: "coder", totals: { sent: 0 } }]);
-  expect((await run(["stats", "nobody"])).code).toBe(78);
+  expect((await run(["stats", "nobody"])).code).toBe(66);
   const hers = await run(["stats", "--delegator", "caller:alice"]);
   expect(hers.stdout).toMatch(/^LAST HOUR +caller:alice\n/);
   expect(hers.stdout).not.toContain("most waiting");
