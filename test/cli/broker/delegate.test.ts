@@ -150,7 +150,7 @@ describe("--wait and --watch", () => {
 
 describe("errors, worded for the CLI", () => {
   test.each([
-    [["delegate", "nobody", "x"], {}, 78, "'errand agent list'"],
+    [["delegate", "nobody", "x"], {}, 66, "'errand agent list'"],
     [["delegate", "scout", "x"], { token: "wrong-token" }, 77, "Set ERRAND_TOKEN or --token"],
     [["delegate", "scout", "x", "--context", "a b"], {}, 64, "See 'errand delegate --help'."],
     [["delegate", "Scout", "x"], {}, 64, "an agent name is"],
