@@ -42,7 +42,7 @@ describe("a usage error exits 64 with one line that says what to do", () => {
     [["watch", "dlg_1", "--target", "scout"], "either an id or filters"],
     [["watch", "--types", "NOISE"], "'NOISE' is not an event type"],
     [["work", "--", "cat"], "required option '--agent <name>' not specified"],
-    [["work", "--agent", "scout"], "missing required argument 'command'"],
+    [["work", "--agent", "scout"], "Pass a command after '--'"],
     [["work", "--agent", "Scout!", "--", "cat"], "an agent name is"],
     [["work", "--agent", "scout", "--worker-id", "a b", "--", "cat"], "without spaces"],
     [["agent", "put", "scout", "--file", "/nonexistent"], "not a readable JSON file"],

@@ -147,7 +147,7 @@ test("the start prints the variables that the CLI needs in another shell, and th
   const [, name = "", value = ""] = await until(needed, { what: "the start" });
   expect([name, value]).toEqual(["ERRAND_DATA_DIR", dataDir]);
   const list = errand(freshDir(), ["agent", "list"], { [name]: value });
-  expect([await list.ended(), list.stderr()]).toEqual([0, ""]);
+  expect([await list.ended(), list.stderr()]).toEqual([0, "errand: no agents yet.\n"]);
 
   const token = { ERRAND_OPERATOR_TOKEN: "operator-token-for-tests" };
   const own = errand(freshDir(), ["serve"], { ...redis, ...token, ERRAND_PORT: "0" });

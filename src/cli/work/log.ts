@@ -5,6 +5,7 @@
 import type { AgentEvent } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import { durationText, oneLine, type Painter, painter, write } from "../show/output.ts";
+import { localTime } from "../show/time.ts";
 
 export interface LogOptions {
   readonly json?: boolean;
@@ -26,7 +27,7 @@ export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: Age
     const origin = originOf(event);
     const line = json
       ? JSON.stringify({ ...asJson(event), ...asJsonOrigin(origin), time: new Date().toISOString() })
-      : `errand: ${paint.dim(localTime(new Date()))} ${asText(event, origin, paint)}`;
+      : `errand: ${paint.dim(localTime(new Date().toISOString()))} ${asText(event, origin, paint)}`;
     // A closed log does not stop the work.
     void write(json ? host.stdout : host.stderr, `${line}\n`).catch(() => undefined);
   };
@@ -60,14 +61,6 @@ const asJsonOrigin = ({ delegator, durationMs }: Origin): object => ({
   ...(delegator && { delegator }),
   ...(durationMs !== undefined && { duration_ms: Math.round(durationMs) }),
 });
-
-/** `2026-01-31T08:00:00+01:00` */
-function localTime(now: Date): string {
-  const east = -now.getTimezoneOffset();
-  const pad = (n: number) => String(n).padStart(2, "0");
-  const zone = `${east < 0 ? "-" : "+"}${pad(Math.floor(Math.abs(east) / 60))}:${pad(Math.abs(east) % 60)}`;
-  return new Date(now.getTime() + east * 60_000).toISOString().slice(0, 19) + zone;
-}
 
 function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Painter): string {
   const from = delegator === undefined ? "" : ` from ${delegator}`;

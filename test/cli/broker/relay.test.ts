@@ -26,8 +26,8 @@ test("relays with credentials from a file, and logs its work but no credentials"
   expect(server.headers.map((headers) => headers["x-tenant"])).toEqual(["one"]);
   run.child.kill("SIGINT");
   expect(await run.ended()).toBe(130);
-  expect(run.stderr()).toContain(`leased ${id}, attempt 1`);
-  expect(run.stderr()).toMatch(new RegExp(`${id} completed in `));
+  expect(run.stderr()).toContain(`leased ${id} from operator, attempt 1`);
+  expect(run.stderr()).toMatch(new RegExp(`${id} from operator completed in `));
   expect([run.stdout(), run.stderr()].join()).not.toContain("canary");
 });
 

@@ -79,7 +79,7 @@ describe("the command", () => {
     expect(code).toBe(0);
     expect(stdout).toBe("");
     expect(reply).toEqual({ state: "completed", text: "läne 1\nline 2\nend\n" });
-    const time = "errand: \\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d[+-]\\d\\d:\\d\\d";
+    const time = "errand: \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d (UTC|[+-]\\d\\d:\\d\\d)";
     expect(stderr).toMatch(new RegExp(`^${time} leased ${ID} from caller:alice, attempt 1\n`));
     expect(stderr).toMatch(new RegExp(`\n${time} ${ID} from caller:alice completed in [\\d.]+ m?s\n$`));
   });
