@@ -14,7 +14,8 @@ import {
 import { issuesOf } from "../../schema/issues.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
-import { agentName, positive, wholeBetween } from "../input/arguments.ts";
+import { agentName, wholeBetween } from "../input/arguments.ts";
+import { duration } from "../input/duration.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { oneLine, type Painter, print, printJson, table } from "../show/output.ts";
 
@@ -140,11 +141,11 @@ function addPut(agent: Command, { host }: Cli): void {
       "--accepts-from <principals...>",
       "who may delegate to it, for example caller:* (default: everyone)",
     )
-    .option("--lease <seconds>", "how long a lease lasts without a heartbeat", positive)
+    .option("--lease <duration>", "how long a lease lasts without a heartbeat", duration)
     .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))
     .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))
     .option("--max-waiting <n>", "maximum number of queued delegations", wholeBetween(1, 10_000_000))
-    .option("--interrupt-ttl <seconds>", "how long its questions stay open (default 86400)", positive)
+    .option("--interrupt-ttl <duration>", "how long its questions stay open (default: 1d)", duration)
     .option("--push-to <url>", "push its work to this A2A server (default: workers poll for it)")
     .option(
       "--file <path>",
@@ -159,8 +160,8 @@ function addPut(agent: Command, { host }: Cli): void {
       "after",
       examples(
         'errand agent put scout --description "counts words"',
-        "errand agent put builder --lease 300 --max-working 4 --accepts-from caller:ci agent:*",
-        "errand agent put builder --lease 600 --reset accepts_from",
+        "errand agent put builder --lease 5m --max-working 4 --accepts-from caller:ci agent:*",
+        "errand agent put builder --lease 10m --reset accepts_from",
         "errand agent put scout --push-to https://a2a.example/agents/scout",
       ),
     )

@@ -13,7 +13,8 @@ import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { agentName, delegationId, keyValue, positive, valid, wholeBetween } from "../input/arguments.ts";
+import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
+import { duration } from "../input/duration.ts";
 import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
@@ -60,12 +61,12 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .argument("[task...]", "the task; '-' or no task reads it from stdin")
     .option("--wait", "wait for the end and print the reply; if it fails, the exit code is that of its error")
     .option("--watch", "like --wait, and print every event on stderr as it happens (with --json: on stdout)")
-    .option("--timeout <seconds>", "stop waiting after this time, with exit code 124", positive)
+    .option("--timeout <duration>", "stop waiting after this time, with exit code 124", duration)
     .option("--priority <n>", "0 to 9, higher first (default 5)", wholeBetween(0, 9))
     .option("--context <id>", "the conversation that the delegation belongs to", valid(contextIdSchema))
-    .option("--delay <seconds>", "do not start before this time has passed", positive)
-    .option("--ttl <seconds>", "fail it unless it finishes within this time (default: 7 days)", positive)
-    .option("--start-within <seconds>", "fail it unless a worker takes it within this time", positive)
+    .option("--delay <duration>", "do not start before this time has passed", duration)
+    .option("--ttl <duration>", "fail it unless it finishes within this time (default: 7 days)", duration)
+    .option("--start-within <duration>", "fail it unless a worker takes it within this time", duration)
     .option("--max-attempts <n>", "maximum number of attempts (default: the agent's)", wholeBetween(1, 100))
     .option("--meta <key=value>", "metadata for the agent; may be repeated", keyValue)
     .option("--file <path>", "read the task from a file")
@@ -85,7 +86,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
       "after",
       examples(
         'errand delegate scout "how many words is this" --wait',
-        "git diff | errand delegate reviewer --wait --timeout 600",
+        "git diff | errand delegate reviewer --wait --timeout 10m",
         "errand delegate builder --file task.md --priority 9 --watch",
         'errand delegate scout "and this part" --parent "$ERRAND_DELEGATION_ID"',
         "errand delegate scout --batch tasks.jsonl --idempotency-key nightly-2026-01-31",

@@ -7,7 +7,8 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { DELEGATION, delegationId, positive } from "../input/arguments.ts";
+import { DELEGATION, delegationId } from "../input/arguments.ts";
+import { duration } from "../input/duration.ts";
 import { historyRows } from "../show/history.ts";
 import { oneLine, print, printJson, progressText, table } from "../show/output.ts";
 import { howToAnswer, requestLine } from "../show/questions.ts";
@@ -32,7 +33,7 @@ export function addGet(program: Command, { host }: Cli): void {
     .description("show a delegation's state, progress and result")
     .argument("<id>", DELEGATION, delegationId)
     .option("--wait", "wait until it finishes; if it fails, the exit code is that of its error")
-    .option("--timeout <seconds>", "with --wait: stop waiting after this time, with exit code 124", positive)
+    .option("--timeout <duration>", "with --wait: stop waiting after this time, with exit code 124", duration)
     .option("--reply", "print only the reply, as 'errand delegate --wait' does")
     .option("--history", "print all follow-ups, questions and answers, with author and time")
     .addHelpText(

@@ -9,7 +9,8 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { positive, wholeBetween } from "../input/arguments.ts";
+import { wholeBetween } from "../input/arguments.ts";
+import { duration } from "../input/duration.ts";
 import { note, oneLine, type Painter, painter, print, printJson } from "../show/output.ts";
 import { howToAnswer, questionText } from "../show/questions.ts";
 import { interruptible } from "../signals.ts";
@@ -34,7 +35,7 @@ export function addResults(program: Command, { host }: Cli): void {
     .command("results")
     .description("show your inbox: your delegations that finished or ask a question, oldest first")
     .option("--after <cursor>", "only those after this cursor (default: from the beginning)")
-    .option("--wait <seconds>", "wait this long for a result; without one, exit with code 124", positive)
+    .option("--wait <duration>", "wait this long for a result; without one, exit with code 124", duration)
     .option("--follow", "print new ones until Ctrl-C")
     .option("--limit <n>", "maximum number of delegations (default 100)", wholeBetween(1, 1000))
     .addHelpText("after", ABOUT)
@@ -42,7 +43,7 @@ export function addResults(program: Command, { host }: Cli): void {
       "after",
       examples(
         "errand results",
-        "errand results --after 1754-0 --wait 600 --json",
+        "errand results --after 1754-0 --wait 10m --json",
         "errand results --follow",
       ),
     )
@@ -117,7 +118,7 @@ function waitRanOut(wait: number, cursor: string) {
     code: "wait_ran_out",
     category: "TIMEOUT",
     detail: `no result within ${wait} s`,
-    recovery: `Wait again with 'errand results --after ${cursor} --wait <seconds>'.`,
+    recovery: `Wait again with 'errand results --after ${cursor} --wait <duration>'.`,
     retryable: true,
     details: { cursor },
   });

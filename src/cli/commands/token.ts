@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
-import { positive } from "../input/arguments.ts";
+import { duration } from "../input/duration.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
@@ -23,12 +23,12 @@ function addCreate(token: Command, { host }: Cli): void {
     .command("create")
     .description("create a token; it is shown only once")
     .argument("<principal>", "agent:<name>, caller:<name>, approver:<name> or viewer:<name>")
-    .option("--expires <seconds>", "seconds until it expires (default: never)", positive)
+    .option("--expires <duration>", "how long it is valid (default: for ever)", duration)
     .addHelpText(
       "after",
       examples(
         "ERRAND_TOKEN=$(errand token create agent:scout)",
-        "errand token create caller:ci --expires 86400",
+        "errand token create caller:ci --expires 90d",
       ),
     )
     .action(async (principal: string, _options: unknown, command: Command) => {

@@ -33,13 +33,6 @@ export const delegationIds = (value: string, before: readonly string[] = []): re
   delegationId(value),
 ];
 
-export function positive(value: string): number {
-  const number = Number(value);
-  if (!(number > 0 && Number.isFinite(number)))
-    throw new InvalidArgumentError("It must be a positive number.");
-  return number;
-}
-
 export function wholeBetween(min: number, max: number): (value: string) => number {
   return (value) => {
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;

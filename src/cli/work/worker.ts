@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { CliHost } from "../host.ts";
-import { positive } from "../input/arguments.ts";
+import { duration } from "../input/duration.ts";
 import { workLog } from "./log.ts";
 
 /** A command has 5 s between SIGTERM and SIGKILL; then its lease is released. A relay gets the same time. */
@@ -23,9 +23,9 @@ export interface WorkerOptions {
 export function withWorkerOptions(command: Command): Command {
   return command
     .option(
-      "--lease <seconds>",
+      "--lease <duration>",
       "how long a lease lasts without a heartbeat (default: the agent's setting)",
-      positive,
+      duration,
     )
     .option("--once", "stop after replying to one delegation")
     .option(

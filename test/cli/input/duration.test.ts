@@ -9,10 +9,15 @@ test.each([
   ["3d", 259_200],
   ["1.5h", 5400],
   ["45", 45],
+  ["1h30m", 5400],
+  ["1d12h30m5s", 131_405],
 ])("%s is %i seconds", (text, seconds) => {
   expect(duration(text)).toBe(seconds);
 });
 
-test.each(["", "0", "0s", "-1", "3 d", "3w", "s", "1e3", "Infinity"])("%j is refused", (text) => {
-  expect(() => duration(text)).toThrow("for example 90s, 30m, 2h or 3d");
-});
+test.each(["", "0", "0s", "-1", "3 d", "3w", "s", "1e3", "Infinity", "30m1h", "1h1h", "1.5h30m"])(
+  "%j is refused",
+  (text) => {
+    expect(() => duration(text)).toThrow("for example 90s, 30m, 1h30m or 3d");
+  },
+);

@@ -39,3 +39,14 @@ test.each(["yesterday", "2026-02-30", "2026-13-01", "2026-11-22T24:01", "2026-11
       expect(stderr).toContain(form);
   },
 );
+
+test("an age is a time before now", async () => {
+  const stub = await stubBroker((_, answer) =>
+    answer.json({ delegations: [], next_cursor: null, scanned_to: null }),
+  );
+  const before = Date.now();
+  await run(["list", "--since", "1d12h"], { env: { url: stub.url, token: "t" } });
+  const since = Date.parse(String(stub.seen.at(-1)?.query.get("since"))) + 1.5 * 86_400_000;
+  expect(since).toBeGreaterThanOrEqual(before);
+  expect(since).toBeLessThanOrEqual(Date.now());
+});
