@@ -1,6 +1,6 @@
 /**
- * Sends a follow-up to queued or running work. It is added to the history, and heartbeats return it until the holder
- * acknowledges it. Idempotent by messageId and content.
+ * Sends a follow-up to queued or running work. It is added to the history, with its sender and time, and heartbeats
+ * return it until the holder acknowledges it. Idempotent by messageId and content.
  */
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";
@@ -10,7 +10,7 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
-import { toUserMessage, withoutAnswerMetadata } from "./ask.ts";
+import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./ask.ts";
 
 export async function message(
   broker: Broker,
@@ -21,9 +21,13 @@ export async function message(
   const known = await read(broker, principal, id);
   requireControl(principal, known, "send it messages");
   const followUp = toUserMessage(
-    sent ? { ...sent, metadata: withoutAnswerMetadata(sent.metadata) } : { parts: [{ text: text ?? "" }] },
+    sent
+      ? { ...sent, metadata: withoutAnswerMetadata(sent.metadata, ANSWER_METADATA) }
+      : { parts: [{ text: text ?? "" }] },
   );
-  const json = JSON.stringify(followUp);
+  const at = new Date(Date.now() + broker.clock.offset_ms).toISOString();
+  const metadata = { ...followUp.metadata, by: principal.text, at };
+  const json = JSON.stringify({ ...followUp, metadata });
   const { outcome, record } = await broker.writer.move({
     move: "message",
     id,

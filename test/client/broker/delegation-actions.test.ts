@@ -100,6 +100,10 @@ test("a follow-up is stored once although responses got lost, as text or as a Me
   await delegator.message(id, { messageId: "mine", parts: [{ data: 7 }] });
   const { history } = await delegator.message(id, { messageId: "mine", parts: [{ data: 7 }] });
   expect(history.map(({ parts }) => parts)).toEqual([[{ text: "also the tests" }], [{ data: 7 }]]);
+  const given = { by: "caller:ann", at: "yesterday" };
+  await new Delegator({ url, token: OPERATOR }).message(id, { parts: [{ text: "no" }], metadata: given });
+  const senders = (await delegator.get(id)).history.map(({ metadata }) => metadata?.by);
+  expect(senders).toEqual(["caller:alice", "caller:alice", "operator"]);
   const { lease_id } = await next();
   await scout.reply(lease_id);
   await expect(delegator.message(id, "late")).rejects.toMatchObject({ code: "already_finished" });
