@@ -19,7 +19,7 @@ export function explainWait(
   const { state, target, delegator, not_before_at, interrupt } = delegation;
   if (interrupt !== null) {
     const left = timeLeft(Date.parse(interrupt.expires_at) - now);
-    return `Waiting for an answer from ${delegator} or an approver, ${left} left.`;
+    return `Waiting for an answer from ${nameOf(delegator)} or an approver, ${left} left.`;
   }
   if (state !== "submitted") return null;
   const starts = Date.parse(not_before_at ?? "") - now;
@@ -37,6 +37,9 @@ export function explainWait(
     ? `Waiting for a worker of ${target}.`
     : `Waiting for a worker of ${target}: ${before} more in its queue.`;
 }
+
+/** `caller:alice` as `alice`. */
+export const nameOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
 
 function unseen(target: string, seenAt: string | null, mode: "poll" | "push", now: number): string {
   const seen = seenAt === null ? "never seen" : `last seen ${time(now - Date.parse(seenAt))} ago`;

@@ -45,7 +45,7 @@ test("each reason is a sentence", () => {
     of(WAITING),
   ]).toEqual([
     null,
-    "Waiting for an answer from caller:alice or an approver, 30 min left.",
+    "Waiting for an answer from alice or an approver, 30 min left.",
     "It may start in 12 s.",
     "scout is paused.",
     "Nobody is polling for scout (last seen 2 d ago).",

@@ -40,6 +40,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const [{ lease_id: lease }] = (await api.lease("coder")).body.leases;
     await api.heartbeat(lease, { progress: { done: 5, total: 8, current_step: "testing" } });
     await flight.locator("text=5/8 testing").waitFor();
+    await (await as(url, "approver:ann")).message(id, "Also the docs");
     await page.reload();
     await flight.locator("text=5/8 testing").waitFor();
     // The agents are read again from time to time.
@@ -81,6 +82,20 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await flight.click();
     await page.locator(".conversation", { hasText: "Pushed." }).waitFor();
     await page.locator(".conversation", { hasText: "approved" }).waitFor();
+    await page.locator(".conversation", { hasText: "ann added" }).waitFor();
+
+    // On a phone nothing is outside the screen, or cut.
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole("link", { name: "Timeline" }).click();
+    await page.locator(".event", { hasText: "by ann" }).waitFor();
+    const { x = 0, width = 0 } = (await page.getByRole("link", { name: "Raw" }).boundingBox()) ?? {};
+    expect([x > 0, x + width <= 390]).toEqual([true, true]);
+    const cut = await page
+      .locator(".event-text")
+      .evaluateAll((all) =>
+        all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent),
+      );
+    expect(cut).toEqual([]);
   });
 
   test("an answer can be taken back; two pages agree; the other page says who answered", async () => {
@@ -309,6 +324,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const found = page.locator(".found", { hasText: "failed: disk_full" });
     await found.click();
     await page.locator(".conversation", { hasText: "No space left" }).waitFor();
+    // The advice to read that very message would be no help.
+    expect(await page.locator(".conversation", { hasText: "error.message" }).count()).toBe(0);
     await page.getByRole("button", { name: "Redrive" }).click();
     await page.locator(".summary", { hasText: "Repeats" }).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();

@@ -31,7 +31,8 @@ export function Conversation({ delegation }: { readonly delegation: Delegation }
           <p class="text">
             <Said>{error.message}</Said>
           </p>
-          <p class="dim">{error.recovery}</p>
+          {/* It may only point at the message above. */}
+          {!error.recovery.includes("error.message") && <p class="dim">{error.recovery}</p>}
         </li>
       )}
     </ol>
@@ -42,7 +43,8 @@ export function Conversation({ delegation }: { readonly delegation: Delegation }
 const hasContent = ({ parts }: Message): boolean => parts.some(({ text }) => text !== "");
 
 interface Head {
-  readonly author: string;
+  /** Null: unknown, of a follow-up that an older version stored. */
+  readonly author: string | null;
   readonly what: string;
   readonly at: string | null;
 }
@@ -51,7 +53,7 @@ function Block({ author, what, at, parts }: Head & Pick<Message, "parts">) {
   return (
     <li class="said-block">
       <p class="author">
-        <b title={author}>{author}</b> {what} {at !== null && <Age at={at} ago />}
+        {author !== null && <b title={author}>{author}</b>} {what} {at !== null && <Age at={at} ago />}
       </p>
       <Output parts={parts} />
     </li>
@@ -60,11 +62,11 @@ function Block({ author, what, at, parts }: Head & Pick<Message, "parts">) {
 
 const DECISIONS: Readonly<Record<string, string>> = { approve: "approved", deny: "denied" };
 
-function blockOf(message: Message, { target, delegator }: Delegation): Head {
+function blockOf(message: Message, { target }: Delegation): Head {
   const { by, at, decision, redacted } = message.metadata ?? {};
   const when = typeof at === "string" && !Number.isNaN(Date.parse(at)) ? at : null;
   if (message.role === "ROLE_AGENT") return { author: target, what: "asked", at: when };
-  const author = nameOf(typeof by === "string" ? by : delegator);
+  const author = typeof by === "string" ? nameOf(by) : null;
   if (isFollowUp(message)) return { author, what: "added", at: when };
   const what = DECISIONS[String(decision)] ?? "answered";
   return { author, what: redacted === true ? `${what} with a secret` : what, at: when };

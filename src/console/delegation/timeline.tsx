@@ -4,7 +4,7 @@ import type { Connection } from "../data/connection.ts";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { Windowed } from "../ui/windowed.tsx";
+import { PLAIN, Windowed } from "../ui/windowed.tsx";
 import { duration } from "../ui/words.ts";
 import { eventText, toneOf } from "./event-text.ts";
 import { Lanes } from "./lanes.tsx";
@@ -20,6 +20,8 @@ export function Timeline({ delegation }: { readonly delegation: Delegation }) {
   if (error !== null) return <Problem error={error} />;
   if (value === null) return <p class="loading">Reading the events …</p>;
   if (value.length === 0) return <Empty title="No events">Its events are no longer stored.</Empty>;
+  // The rows of a list that draws only those in view have one height.
+  const whole = value.length > PLAIN ? "" : "whole";
   const start = Date.parse(value[0]?.at ?? "");
   return (
     <>
@@ -30,7 +32,7 @@ export function Timeline({ delegation }: { readonly delegation: Delegation }) {
         keyOf={keyOf}
       >
         {({ event, before }) => (
-          <div class={`event ${toneOf(event)}`} title={`${event.type} ${event.at}`}>
+          <div class={`event ${toneOf(event)} ${whole}`} title={`${event.type} ${event.at}`}>
             <span class="event-at">{offset(Date.parse(event.at) - start)}</span>
             <span class="event-gap">{before ? gap(Date.parse(event.at) - Date.parse(before.at)) : ""}</span>
             <bdi class="event-text said">{eventText(event)}</bdi>

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 /** A list with at most this many rows is drawn whole. */
-const PLAIN = 200;
+export const PLAIN = 200;
 /** Rows drawn above and below those in view. */
 const MARGIN = 20;
 

@@ -27,8 +27,7 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
   canceled: "canceled",
 };
 
-/** `caller:alice` as `alice`. */
-export const nameOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
+export { nameOf } from "../../client/explain-wait.ts";
 
 /** The step that an agent is at; empty if it reports none. */
 export function stepOf({ progress }: Pick<Flight, "progress">): string {
