@@ -1,9 +1,17 @@
 /** The console's lists: rows that arrive while one is focused, many rows, and two gateways. Needs a build. */
 import { describe, expect, test } from "vitest";
+import { taskText } from "../../src/console/ui/words.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, showView } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { setCrowd } from "./scene.ts";
+
+test("a task that was cut ends with an ellipsis", () => {
+  const shown = ["", "x".repeat(99), "x".repeat(100), "é".repeat(48), `${"é".repeat(48)}x`].map(
+    (task_preview) => taskText({ task_preview }).slice(-3),
+  );
+  expect(shown).toEqual(["xt)", "xxx", "xx…", "ééé", "éx…"]);
+});
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("new rows wait while one is focused, those of another gateway too; a long list draws only what is in view", async () => {

@@ -296,13 +296,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await pass(page, 4);
     await until(async () => (await api.get(asking)).body.state === "submitted");
     // The answered card is gone, and the focus is not lost with it.
-    await page.waitForFunction("document.activeElement?.id === 'needs-title'");
+    await until(() => page.evaluate("document.activeElement?.id === 'needs-title'"));
     expect((await api.get(asking)).body.history.at(-1).parts).toEqual([
       { data: { branch: "main", depth: 5, fast: true } },
     ]);
 
     await showView(page, "#/charts?agent=coder");
     await page.getByRole("img", { name: "Sent: 2" }).waitFor();
+    // Without waiting for the next sample.
+    await page.getByRole("img", { name: "Queue: at most 1 waiting" }).waitFor();
     await page.locator(".failures").getByRole("link", { name: "disk_full" }).click();
     await page.locator(".found", { hasText: "Fails" }).waitFor();
     await showView(page, "#/live");

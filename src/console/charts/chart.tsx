@@ -113,20 +113,30 @@ function Bar({ column, series, y, index, step }: BarProps) {
   });
 }
 
-/** A line is broken where nothing was measured; a single value is drawn as a short dash. */
+/** A line is broken where nothing was measured; a value between two such places is a dot. */
 function Line({ one, y, step }: { readonly one: Series } & Pick<BarProps, "y" | "step">) {
   let path = "";
+  let dots = "";
   let isOpen = false;
   for (const [index, value] of one.values.entries()) {
     if (value === null) {
       isOpen = false;
       continue;
     }
+    if (!isOpen && (one.values[index + 1] ?? null) === null) {
+      dots += `M${((index + 0.5) * step).toFixed(1)} ${y(value).toFixed(1)}h.01`;
+      continue;
+    }
     const at = `${(index * step).toFixed(1)} ${y(value).toFixed(1)}`;
     path += `${isOpen ? "L" : "M"}${at}h${step.toFixed(1)}`;
     isOpen = true;
   }
-  return <path class={`line ${one.look}`} d={path} />;
+  return (
+    <>
+      <path class={`line ${one.look}`} d={path} />
+      <path class={`line dot ${one.look}`} d={dots} />
+    </>
+  );
 }
 
 /** The next of 1, 2, 5, 10, 20 … */

@@ -80,6 +80,10 @@ function Grid({ stats }: { readonly stats: Stats }) {
   const times = buckets.map(({ at }) => at);
   const every = period === "hour" ? "by the minute" : "by the quarter of an hour";
   const values = (pick: (bucket: StatsBucket) => number | null) => buckets.map(pick);
+  const waiting = withNow(
+    values((bucket) => bucket.waiting),
+    inQueue(stats.target),
+  );
   const most = (pick: (bucket: StatsBucket) => number | null) =>
     Math.max(0, ...values(pick).map((value) => value ?? 0));
   const ended = totals.completed + totals.failed + totals.rejected + totals.canceled;
@@ -129,10 +133,10 @@ function Grid({ stats }: { readonly stats: Stats }) {
             kind="lines"
             times={times}
             series={[
-              { name: "waiting", look: "two", values: values(({ waiting }) => waiting) },
+              { name: "waiting", look: "two", values: waiting },
               { name: "working", look: "one", values: values(({ working }) => working) },
             ]}
-            sum={`at most ${number(most(({ waiting }) => waiting))} waiting`}
+            sum={`at most ${number(Math.max(0, ...waiting.map(Number)))} waiting`}
           />
           <Chart
             title="Age of the oldest"
@@ -156,6 +160,18 @@ function Grid({ stats }: { readonly stats: Stats }) {
     </div>
   );
 }
+
+/** How many wait now, of all agents or of one; null: not known. */
+function inQueue(target: string | null): number | null {
+  const those = agents.value?.filter(({ name }) => target === null || name === target);
+  return those?.reduce((all, { counts }) => all + counts.waiting, 0) ?? null;
+}
+
+/** The broker samples the queue twice a minute: what waits now belongs to the last bucket before that. */
+const withNow = (values: readonly (number | null)[], current: number | null): (number | null)[] =>
+  values.map((value, index) =>
+    index === values.length - 1 && current !== null ? Math.max(value ?? 0, current) : value,
+  );
 
 /** Round times, s. */
 const TIMES = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400];

@@ -6,18 +6,18 @@ import { now } from "../data/clock.ts";
 import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { count, nameOf, PHASES, STATE_WORDS, shareOf, stepOf } from "../ui/words.ts";
+import { count, nameOf, PHASES, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
 
 /** The head of a delegation: its state in words, whose it is, and why it waits. */
 export function Summary({ delegation }: { readonly delegation: Delegation }) {
-  const { state, target, delegator, task_preview, created_at, finished_at } = delegation;
+  const { state, target, delegator, created_at, finished_at } = delegation;
   const { attempt, max_attempts, redrive_of, parent_id } = delegation;
   const phase = PHASES[state];
   const why = explainWait(delegation, agentOf(target), now.value);
   return (
     <header class="summary">
       <h1>
-        <Said>{task_preview || "(no text)"}</Said>
+        <Said>{taskText(delegation)}</Said>
       </h1>
       <p class={`state ${phase}`}>
         <StateMark phase={phase} /> <b>{STATE_WORDS[state]}</b>{" "}

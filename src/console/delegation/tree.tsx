@@ -6,7 +6,7 @@ import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { PHASES, STATE_WORDS } from "../ui/words.ts";
+import { PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 
 /** More than this many are not read. */
 const MAX = 200;
@@ -28,7 +28,7 @@ export function Tree({ delegation }: { readonly delegation: Delegation }) {
             <a href={hrefOf(one.id)} aria-current={one.id === id ? "true" : undefined}>
               <StateMark phase={PHASES[one.state]} />
               <b>{one.target}</b>
-              <Said>{one.task_preview}</Said>
+              <Said>{taskText(one)}</Said>
               <small>{STATE_WORDS[one.state]}</small>
             </a>
           </li>

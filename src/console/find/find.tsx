@@ -6,7 +6,7 @@ import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { Windowed } from "../ui/windowed.tsx";
-import { count, nameOf, PHASES, STATE_WORDS } from "../ui/words.ts";
+import { count, nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 import { filterOf, isFiltered } from "./filter.ts";
 import { FilterForm } from "./filter-form.tsx";
 import { useFound } from "./use-found.ts";
@@ -44,7 +44,7 @@ export function Find() {
 }
 
 function Row({ delegation }: { readonly delegation: Delegation }) {
-  const { id, state, task_preview, delegator, target, created_at, error } = delegation;
+  const { id, state, delegator, target, created_at, error } = delegation;
   const phase = PHASES[state];
   return (
     <a
@@ -55,7 +55,7 @@ function Row({ delegation }: { readonly delegation: Delegation }) {
     >
       <StateMark phase={phase} />
       <span class="flight-task">
-        <Said>{task_preview || "(no text)"}</Said>
+        <Said>{taskText(delegation)}</Said>
       </span>
       <span class="flight-age">
         <Age at={created_at} ago />

@@ -5,18 +5,18 @@ import type { Flight } from "../data/flight.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf } from "../ui/words.ts";
+import { nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
 
 /** One delegation: what is asked, and its way from the delegator to the agent. */
 export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
-  const { id, state, task_preview, created_at, finished_at, delegator, target } = flight.value;
+  const { id, state, created_at, finished_at, delegator, target } = flight.value;
   const phase = PHASES[state];
   const isOpen = opened.value === id;
   return (
     <a class={`flight ${phase}`} href={hrefOf(id)} data-row={id} aria-current={isOpen ? "true" : undefined}>
       <span class="flight-head">
         <span class="flight-task">
-          <Said>{task_preview || "(no text)"}</Said>
+          <Said>{taskText(flight.value)}</Said>
         </span>
         <span class="flight-age">
           {finished_at === null ? <Elapsed from={created_at} to={null} /> : <Age at={finished_at} ago />}

@@ -1,6 +1,7 @@
 import { hrefOf } from "../app/route.ts";
 import { Age } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
+import { taskText } from "../ui/words.ts";
 import type { Note } from "./answers.ts";
 
 /** What became of a question that was here a moment ago. */
@@ -9,7 +10,7 @@ export function NoteCard({ note }: { readonly note: Note }) {
   return (
     <div class="question over" role="status">
       <a class="question-task" href={hrefOf(flight.id)}>
-        <Said>{flight.task_preview}</Said>
+        <Said>{taskText(flight)}</Said>
       </a>
       <p>
         {text} <Age at={at} ago />.

@@ -8,14 +8,14 @@ import { Age, Left } from "../ui/age.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { nameOf } from "../ui/words.ts";
+import { nameOf, taskText } from "../ui/words.ts";
 import { answerLater, failures, pending, undo } from "./answers.ts";
 import { refusalOf } from "./refusal.ts";
 import { type Given, RequestForm } from "./request-form.tsx";
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
 export function QuestionCard({ flight }: { readonly flight: Flight }) {
-  const { id, target, delegator, task_preview, interrupt } = flight;
+  const { id, target, delegator, interrupt } = flight;
   if (interrupt === null) return null;
   return (
     <article
@@ -34,7 +34,7 @@ export function QuestionCard({ flight }: { readonly flight: Flight }) {
         <Age at={interrupt.raised_at} ago />
       </header>
       <a class="question-task" href={hrefOf(id)}>
-        <Said>{task_preview}</Said>
+        <Said>{taskText(flight)}</Said>
       </a>
       <TimeLeft interrupt={interrupt} />
       <AnswerForm flight={flight} interrupt={interrupt} />

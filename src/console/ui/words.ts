@@ -29,6 +29,13 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
 
 export { nameOf } from "../../client/explain-wait.ts";
 
+/** The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. */
+export function taskText({ task_preview }: Pick<Flight, "task_preview">): string {
+  const bytes = new TextEncoder().encode(task_preview).length;
+  const isCut = bytes > 99 || (bytes > 96 && bytes > task_preview.length);
+  return isCut ? `${task_preview}…` : task_preview || "(no text)";
+}
+
 /** The step that an agent is at; empty if it reports none. */
 export function stepOf({ progress }: Pick<Flight, "progress">): string {
   const { done, total, current_step, message } = progress ?? {};
