@@ -1,7 +1,7 @@
 /**
- * Builds `dist`: the program, the console and the library by esbuild, in about a second; and for the package the
- * library's types by the compiler, which also checks them. Files are replaced one by one and stale ones removed at last,
- * so that a running broker and the CLI go on.
+ * Builds `dist`. esbuild builds the program, the console and the library in about a second. For the package, the
+ * compiler also checks the types and emits those of the library. Files are replaced one by one and stale files are
+ * removed last, so a running broker and the CLI keep working.
  */
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";

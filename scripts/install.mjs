@@ -15,7 +15,7 @@ export async function install({ dev }) {
   await alone(async () => {
     const count = missing(dev);
     if (count === 0) return;
-    // npm removes what it is told to omit, and a test may be using it.
+    // With --omit=dev, npm would remove installed development packages, which a running test may need.
     const all = dev || packages("node_modules/.package-lock.json").some(([, { dev }]) => dev === true);
     const wanted = required(all);
     const done = () => wanted.filter((path) => fs.existsSync(join(ROOT, path, "package.json"))).length;

@@ -1,4 +1,4 @@
-/** What the steps of a task share: running programs, saying what is done, and a lock for what only one may do. */
+/** Shared by the steps of a task: runs programs, prints progress, and holds a lock that one task may have at a time. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
@@ -22,8 +22,8 @@ export function say(line) {
 }
 
 /**
- * Says in one line what is done. On a terminal the line is updated while `work` runs, with what `progress` returns, and
- * at last with the time that it took.
+ * Prints one line about a step. On a terminal, the line shows what `progress` returns while `work` runs, and at the end
+ * the time that it took.
  */
 export async function step(name, work, progress = () => "") {
   if (!process.stderr.isTTY) {

@@ -27,7 +27,7 @@ export function addGlobalOptions(program: Command): Command {
 
 /** How long a command retries once it has reached the broker. Before that, it fails at once. */
 const RETRY_FOR_MS = 60_000;
-/** A person who looks at something would rather hear soon that it cannot be shown. */
+/** Shorter for reads: a person is waiting for the output, and a failed read changes nothing. */
 const RETRY_READS_FOR_MS = 5_000;
 
 /** For a command that only reads. */

@@ -1,6 +1,6 @@
 /**
- * Why the broker's Redis does not answer, for the error of a command: the broker's errors do not say it, but its
- * `/readyz` does, with host and port and without the password.
+ * Adds to the error of a command why the broker's Redis does not answer. The broker's errors do not contain the reason;
+ * its `/readyz` does, with host and port and without the password.
  */
 import { z } from "zod";
 import { ErrandApiError } from "../client/errors.ts";
@@ -10,7 +10,7 @@ import { oneLine } from "./show/output.ts";
 const ANSWER_MS = 2_000;
 const readinessSchema = z.object({ reason: z.string() });
 
-/** The error with the reason, if it says that the storage is unavailable, and the broker tells more. */
+/** Returns a `redis_unavailable` error with the reason from `/readyz`, and any other error unchanged. */
 export async function withStorageReason(
   error: ErrandApiError,
   url: string | undefined,

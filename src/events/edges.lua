@@ -1,5 +1,5 @@
 -- edges(key, position, kept, expires): the begin and the end of a stream, and whether entries after a position are gone.
--- kept     how long entries are shown, ms; nil: for ever
+-- kept     how long entries are shown, ms; nil: forever
 -- expires  whether the whole stream expires after that time
 -- Returns  {oldest entry's id or '', newest id ever, id before which entries are too old, 1 when entries are missed}
 local function edges(key, position, kept, expires)

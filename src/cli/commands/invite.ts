@@ -24,9 +24,9 @@ export function addInvite(program: Command, { host }: Cli): void {
     .command("invite")
     .description("create a token for someone else, and print the lines that they paste (operator only)")
     .argument("<name>", "the name of the person, the program or the agent", agentName)
-    .option("--agent", "it works for the agent of this name")
-    .option("--caller", "it delegates and answers the questions of its own delegations (the default)")
-    .option("--approver", "it answers the questions of all delegations")
+    .option("--agent", "for a worker of the agent with this name")
+    .option("--caller", "to delegate and answer the questions of own delegations (the default)")
+    .option("--approver", "to answer the questions of all delegations")
     .option("--expires <duration>", "how long the token is valid: 12h, 90d (default: forever)", duration)
     .addHelpText(
       "after",

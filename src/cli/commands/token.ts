@@ -23,7 +23,7 @@ function addCreate(token: Command, { host }: Cli): void {
     .command("create")
     .description("create a token; it is shown only once")
     .argument("<principal>", "agent:<name>, caller:<name>, approver:<name> or viewer:<name>")
-    .option("--expires <duration>", "how long it is valid (default: for ever)", duration)
+    .option("--expires <duration>", "how long it is valid (default: forever)", duration)
     .addHelpText(
       "after",
       examples(

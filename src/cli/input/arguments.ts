@@ -19,8 +19,8 @@ export const DELEGATION = "the delegation: its id, a unique beginning of it, or 
 export const DELEGATIONS = "the delegations: ids, or unique beginnings of them";
 
 /**
- * Checks only the form: a full id, its beginning with or without `dlg_…_`, or `@last`. Whoever takes an id by this
- * function gets a full one; see short-id.ts. The broker checks whether the delegation exists.
+ * Checks only the form: a full id, its beginning with or without `dlg_…_`, or `@last`. Before the command runs,
+ * short-id.ts replaces a short id by the full one. The broker checks whether the delegation exists.
  */
 export function delegationId(value: string): string {
   if (/^(?:dlg_\w+|[0-9a-z]{4,26}|@last)$/.test(value)) return value;

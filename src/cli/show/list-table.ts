@@ -16,7 +16,7 @@ export interface Column<T> {
   readonly paint?: (row: T, paint: Painter) => (text: string) => string;
   /** `default`: always; `wide`: with --wide; `named`: only with -o. */
   readonly shown?: "default" | "wide" | "named" | undefined;
-  /** Cut before the other columns when the line is too long. */
+  /** If the line is too long, this column is cut first. */
   readonly isText?: boolean;
 }
 

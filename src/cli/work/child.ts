@@ -48,7 +48,7 @@ export const STDOUT_MAX = 3 * 1024 * 1024;
 const STDERR_MAX = 4096;
 const LINE_MAX = 16 * 1024;
 const KILL_AFTER_MS = 5000;
-/** How long processes that the command left behind may go on. */
+/** How long background processes may run after their command has ended. */
 const LINGER_MS = 2000;
 
 export class ChildProcesses {

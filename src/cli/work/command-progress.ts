@@ -6,7 +6,7 @@ import { cutBytes } from "./capture.ts";
 const LINE = /^\s*\{\s*"progress"\s*:/;
 const MESSAGE_MAX = 1024;
 
-/** True for a line of the protocol, which is no part of an error message. */
+/** True for a line of the protocol; such lines are left out of error messages. */
 export function isProgressLine(line: string): boolean {
   return LINE.test(line);
 }

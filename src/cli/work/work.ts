@@ -189,7 +189,7 @@ async function handle(task: Work, job: Job): Promise<Outcome> {
   const result = await runCommand(task, job, job.start(task, session.id), run);
   if (!("exitCode" in result)) return result;
   const reply = await toReply(run.result(result), toDelegator);
-  // A conversation that could not be continued is begun again next time.
+  // If the conversation could not be continued, the next run begins a new one.
   if (run.session !== session.id) await session.keep(run.session);
   return reply;
 }

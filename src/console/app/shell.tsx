@@ -47,7 +47,7 @@ export function Shell() {
   const id = opened.value;
   const Page = PAGES[view];
   useKey("Escape", id === null ? undefined : () => go(hrefWith({ open: undefined, tab: undefined })));
-  // In Find, the key focuses the field and keeps the search.
+  // In Find, `/` focuses the field and keeps the search.
   useKey("/", view === "find" ? undefined : () => go(href("find")));
   useKey("j", () => moveFocus(1));
   useKey("k", () => moveFocus(-1));

@@ -1,6 +1,6 @@
 /**
  * The events, by one stream for all pages of a session: browsers allow six connections to one origin. The page that holds
- * the lock streams and passes on what it receives. Without locks, each page has a stream, and gives it back while hidden.
+ * the lock streams and passes on what it receives. Without locks, each page has a stream, and closes it while hidden.
  * A stream resumes by cursor.
  */
 import { effect, signal } from "@preact/signals";
@@ -22,10 +22,10 @@ export function onEvents(listener: Listener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Browsers have locks on HTTPS and on localhost. */
+/** Browsers offer locks only on HTTPS and on localhost. */
 const locks: LockManager | undefined = navigator.locks;
 
-/** False while the page is hidden and has given its stream back. A stream that is shared is kept. */
+/** False while the page is hidden and has closed its stream. A shared stream stays open. */
 const isWanted = signal(locks !== undefined || !document.hidden);
 let hiding: ReturnType<typeof setTimeout> | undefined;
 document.addEventListener("visibilitychange", () => {
@@ -37,7 +37,7 @@ document.addEventListener("visibilitychange", () => {
     }, HIDDEN_MS);
 });
 
-/** Follows the events while somebody is signed in and the page is wanted. */
+/** Subscribes to the events while somebody is signed in and the page needs a stream. */
 export function startStream(): () => void {
   let cursor: string | undefined;
   let of: Connection | undefined;
@@ -76,7 +76,7 @@ export function startStream(): () => void {
         cursor ??= newest;
         void readFlights(connection, abort).catch(checkSession);
       }
-      // The lock is another page's until that page is closed. This one then resumes by the cursor of what it received.
+      // Waits while another page holds the lock, then resumes by the cursor of what that page passed on.
       await (locks ? locks.request(name, { signal: abort }, stream) : stream());
     };
     follow().catch((error: unknown) => {

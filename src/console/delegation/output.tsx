@@ -1,4 +1,4 @@
-/** What an agent wrote: as it is, and formatted as Markdown if the reader asks for it. */
+/** An agent's text: shown as written, or formatted as Markdown on request. */
 import { useSignal } from "@preact/signals";
 import type { Part } from "../../schema/a2a.ts";
 import { lazyFrom } from "../app/lazy-from.tsx";

@@ -20,7 +20,7 @@ export function Timeline({ delegation }: { readonly delegation: Delegation }) {
   if (error !== null) return <Problem error={error} />;
   if (value === null) return <p class="loading">Reading the events …</p>;
   if (value.length === 0) return <Empty title="No events">Its events are no longer stored.</Empty>;
-  // The rows of a list that draws only those in view have one height.
+  // A long list draws only the rows in view, so all its rows need the same height.
   const whole = value.length > PLAIN ? "" : "whole";
   const start = Date.parse(value[0]?.at ?? "");
   return (

@@ -25,7 +25,7 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
     if (innerWidth >= 800 && !params.get("open")) search.current?.focus();
     return () => clearTimeout(timer.current);
   }, []);
-  // A field keeps what was typed, so another search (a link, the history) is written into it. Not while somebody types.
+  // When a link or the history changes the search, write it into the fields, but not while somebody types.
   useEffect(() => {
     if (timer.current !== undefined) return;
     for (const field of form.current?.querySelectorAll("input") ?? [])

@@ -5,7 +5,7 @@ import { toFragment } from "./to-fragment.ts";
 
 adopt(styles);
 
-/** Text of strangers, formatted. It is set apart, like every text that somebody else wrote. */
+/** Formatted text from agents and users, set apart from the console's own text like all such text. */
 export function Markdown({ text }: { readonly text: string }) {
   const place = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => place.current?.replaceChildren(toFragment(text)), [text]);

@@ -29,7 +29,7 @@ const marked = new Marked({
   },
 });
 
-/** An instance of its own: its hooks are nobody else's. */
+/** A separate instance, so its hooks affect no other use of DOMPurify. */
 const purify = createPurify(window);
 purify.addHook("afterSanitizeAttributes", (element) => {
   if (!element.hasAttribute("href")) return;

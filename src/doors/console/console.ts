@@ -14,8 +14,8 @@ const FOLDERS = [
 ];
 
 /**
- * Nothing from elsewhere, nothing inline, no frame around it, and no text that becomes a script. The one policy for HTML is
- * of DOMPurify, which parses formatted text with it.
+ * Nothing from elsewhere, nothing inline, no frame around it, and no text that becomes a script. The only Trusted
+ * Types policy is DOMPurify's, which parses formatted text with it.
  */
 const POLICY = [
   "default-src 'none'",

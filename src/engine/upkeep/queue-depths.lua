@@ -1,8 +1,8 @@
 -- Reads the queues of some agents of a shard.
 -- KEYS     the names of the shard's agents
--- ARGV     base, now, where to go on (SSCAN; 0: at the beginning), about how many agents
--- Returns  where to go on (0: this was the end), then for each agent with work that waits or runs: name, how much waits,
---          since when, how much runs
+-- ARGV     base, now, cursor of SSCAN (0: the beginning), about how many agents
+-- Returns  next cursor (0: the end), then for each agent with queued or running work: name, number queued, since when,
+--          number running
 local base, now = ARGV[1], ARGV[2]
 local scanned = redis.call('SSCAN', KEYS[1], ARGV[3], 'COUNT', ARGV[4])
 local found = { scanned[1] }

@@ -1,5 +1,6 @@
 /**
- * Claude Code in print mode. The flags and the events are from https://code.claude.com/docs/en/headless; read, not run.
+ * Claude Code in print mode. The flags and the events follow https://code.claude.com/docs/en/headless.
+ * Limit: tested with a small program that prints these events, not with Claude Code.
  */
 import { z } from "zod";
 import type { Preset, Seen } from "./preset.ts";

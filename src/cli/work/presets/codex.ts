@@ -1,6 +1,7 @@
 /**
- * Codex CLI in non-interactive mode. The flags and the events are from https://developers.openai.com/codex/noninteractive;
- * read, not run.
+ * Codex CLI in non-interactive mode. The flags and the events follow
+ * https://developers.openai.com/codex/noninteractive.
+ * Limit: tested with a small program that prints these events, not with Codex.
  */
 import { z } from "zod";
 import type { Preset, Seen } from "./preset.ts";

@@ -6,7 +6,7 @@ export interface Preset {
   readonly install: string;
   /** The program's arguments. The task is on stdin. */
   readonly args: (session: string | undefined, extra: readonly string[]) => readonly string[];
-  /** Reads one JSON line of stdout. Unknown events have nothing. */
+  /** Reads one JSON line of stdout. Returns an empty result for an unknown event. */
   readonly read: (event: unknown) => Seen;
 }
 
