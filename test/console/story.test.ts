@@ -69,7 +69,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("a");
     expect(await question.locator("text=Undo").count()).toBe(0);
     await page.keyboard.press("a");
-    await question.locator("text=Approved").waitFor();
+    await question.locator("text=Approved, not sent yet").waitFor();
     expect((await api.get(id)).body.state).toBe("input_required");
     await pass(page, 4);
     await until(async () => (await api.get(id)).body.state === "submitted");

@@ -57,6 +57,8 @@ export function addInvite(program: Command, { host }: Cli): void {
         host,
         `created ${created.id} for ${created.principal}; the token is shown only once.${until}`,
       );
+      if (role !== "agent")
+        await note(host, `in a browser, they sign in with the same token at ${new URL("/", url).href}`);
       if (isLocal(url))
         await note(host, `${url} works only on this machine; docs/operations.md says how to serve others.`);
     });

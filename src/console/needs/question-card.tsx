@@ -55,7 +55,7 @@ export function AnswerForm({
     <>
       {waiting && (
         <p class="answered" role="status">
-          {waiting.done}.{" "}
+          {waiting.done}, not sent yet.{" "}
           <button type="button" onClick={() => undo(interrupt.id)}>
             Undo
           </button>

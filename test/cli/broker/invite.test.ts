@@ -12,6 +12,7 @@ test("prints the URL, the token and a first command for each role; --json has th
   expect(third).toBe("npx errand delegate AGENT TASK --wait");
   const token = /^export ERRAND_TOKEN='(errand_\w+)'$/.exec(second ?? "")?.[1] ?? "";
   expect(invited.stderr).toMatch(/created \w+ for caller:alice; the token is shown only once\.\n/);
+  expect(invited.stderr).toContain(`they sign in with the same token at ${url}/\n`);
   expect(invited.stderr).toContain(`${url} works only on this machine`);
   // The token is the caller's: it may delegate, not administer.
   expect((await run(["list"], { token })).code).toBe(0);
