@@ -142,7 +142,9 @@ const walk = fc.array(
   { minLength: 10, maxLength: 40 },
 );
 
-test("after any steps, the script takes the tickets that BullMQ would take, and leaves the data that BullMQ would leave", async () => {
+test("after any steps, the script takes the tickets that BullMQ would take, and leaves the data that BullMQ would leave", {
+  timeout: 240_000,
+}, async () => {
   const [ours, theirs] = [await database(), await database()];
   const bulls = [await bullmq(ours), await bullmq(theirs)];
   const [queues, backends] = [bulls.map(({ queue }) => queue), bulls.map(({ backend }) => backend)];
