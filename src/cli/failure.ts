@@ -3,7 +3,7 @@
  * (schema/errors.ts), except for signals.
  */
 import { CommanderError } from "commander";
-import { ErrandApiError, localError } from "../client/errors.ts";
+import { ErrandApiError, type LocalProblem, localError } from "../client/errors.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { CATEGORIES, type Category } from "../schema/errors.ts";
 import { recoveryFor } from "./recovery.ts";
@@ -46,6 +46,9 @@ export function exitCodeFor({ status, code, category, details }: ErrandApiError)
 
 /** An error whose recovery is already written for users of the CLI. */
 export class CliError extends ErrandApiError {}
+
+/** A {@link CliError} that the broker did not send. */
+export const cliError = (local: LocalProblem): CliError => new CliError(localError(local).problem);
 
 export interface Failure {
   readonly exitCode: number;
@@ -98,14 +101,13 @@ export function worstExitCode(categories: readonly Category[]): number {
 /** The error with which a command reports a delegation that failed, was rejected or was canceled. */
 export function endError({ id, state, target, error }: Delegation): ErrandApiError {
   const recovery = error ? recoveryFor(error) : "See 'errand get <id>'.";
-  const { problem } = localError({
+  return cliError({
     code: error?.code ?? state,
     category: error?.category ?? "UPSTREAM",
     detail: `${id} ${state}${error ? `: ${error.message}` : ""}`,
     recovery: recovery.replaceAll("<id>", id).replaceAll("<agent>", target),
     retryable: error?.retryable ?? false,
   });
-  return new CliError(problem);
 }
 
 function isClosedPipe(thrown: unknown): boolean {

@@ -2,12 +2,12 @@
  * Waits for a delegation's end, with a status line on the terminal. A question ends the wait: it is shown, not answered.
  */
 import { Delegator } from "../client/delegator.ts";
-import { ErrandApiError, localError } from "../client/errors.ts";
+import { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { sleep } from "../util/timing.ts";
-import { CliError, endError, Interrupted } from "./failure.ts";
+import { CliError, cliError, endError, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { recoveryFor } from "./recovery.ts";
 import { note, progressText } from "./show/output.ts";
@@ -180,12 +180,11 @@ function describe(event: StreamEvent): string | undefined {
 
 function asks(delegation: Delegation, interrupt: Interrupt) {
   const { id, state } = delegation;
-  const { problem } = localError({
+  return cliError({
     code: state,
     category: "UPSTREAM",
     detail: `${id} asks: ${questionText(interrupt) || "a question without text"}`,
     recovery: `The question is open until ${interrupt.expires_at}. Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits again.`,
     details: { delegation_id: id, interrupt },
   });
-  return new CliError(problem);
 }

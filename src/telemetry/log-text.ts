@@ -4,6 +4,7 @@
  */
 import { styleText } from "node:util";
 import { z } from "zod";
+import { localDateTime } from "../util/local-time.ts";
 
 const LEVELS = [
   [60, "fatal", "red"],
@@ -41,7 +42,7 @@ export function textLine(line: string, color: boolean): string {
       );
   }
   const head = [
-    paint("dim", localTime(new Date(time))),
+    paint("dim", localDateTime(new Date(time))),
     paint(style, name.padEnd(5)),
     escaped(msg),
     ...short,
@@ -59,10 +60,4 @@ function parse(line: string) {
 
 function quoted(text: string): string {
   return BARE.test(text) ? text : escaped(JSON.stringify(text));
-}
-
-function localTime(at: Date): string {
-  const two = (number: number) => String(number).padStart(2, "0");
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }

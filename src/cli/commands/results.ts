@@ -2,12 +2,11 @@
  * `errand results`: shows the delegator's inbox. It stores no cursor; pass the printed one to the next call.
  */
 import type { Command } from "commander";
-import { localError } from "../../client/errors.ts";
 import { Pages, type ResultsPage } from "../../client/pages.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
-import { CliError, usageError } from "../failure.ts";
+import { cliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
@@ -114,7 +113,7 @@ function summary({ interrupt, error, reply }: Delegation): string {
 }
 
 function waitRanOut(wait: number, cursor: string) {
-  const { problem } = localError({
+  return cliError({
     code: "wait_ran_out",
     category: "TIMEOUT",
     detail: `no result within ${wait} s`,
@@ -122,5 +121,4 @@ function waitRanOut(wait: number, cursor: string) {
     retryable: true,
     details: { cursor },
   });
-  return new CliError(problem);
 }

@@ -5,12 +5,11 @@
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
-import { localError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
 import { connectToRead, type GlobalOptions } from "../context.ts";
-import { CliError } from "../failure.ts";
+import { type CliError, cliError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
@@ -78,14 +77,13 @@ class Finder {
     const { principal } = await new Admin(this.#connection).status();
     const list = new Delegator(this.#connection).list({ delegator: principal }, { pageSize: 1 });
     for await (const { id } of list) return id;
-    const { problem } = localError({
+    throw cliError({
       code: "delegation_not_found",
       status: 404,
       category: "UPSTREAM",
       detail: `@last: ${principal} has delegated nothing yet`,
       recovery: "Delegate something first, or pass an id; 'errand list' shows them.",
     });
-    throw new CliError(problem);
   }
 
   #read(): Promise<Delegation[]> {
@@ -102,14 +100,13 @@ class Finder {
 }
 
 function unknown(prefix: string): CliError {
-  const { problem } = localError({
+  return cliError({
     code: "delegation_not_found",
     status: 404,
     category: "UPSTREAM",
     detail: `no id of the newest ${NEWEST} delegations that you may see begins with '${prefix}'`,
     recovery: "Pass the full id of an older one; 'errand list' shows ids.",
   });
-  return new CliError(problem);
 }
 
 function ambiguous(prefix: string, found: readonly Delegation[]): CliError {
@@ -117,14 +114,13 @@ function ambiguous(prefix: string, found: readonly Delegation[]): CliError {
     return `${id} (${state}, ${target}: ${oneLine(task_preview, 30)})`;
   });
   const more = found.length > shown.length ? `, and ${found.length - shown.length} more` : "";
-  const { problem } = localError({
+  return cliError({
     code: "ambiguous_id",
     category: "PROTOCOL",
     detail: `'${prefix}' is the beginning of ${found.length} ids`,
     recovery: `Add characters to choose one: ${shown.join(", ")}${more}.`,
     details: { ids: found.map(({ id }) => id) },
   });
-  return new CliError(problem);
 }
 
 /** For each id, its shortest unique form in this list: at least 8 characters, without the fixed head. */

@@ -1,4 +1,5 @@
 /** Instants for people: how long ago, or local time with its zone. */
+import { localDateTime } from "../../util/local-time.ts";
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -17,9 +18,7 @@ export function localTime(instant: string): string {
   const at = new Date(instant);
   if (Number.isNaN(at.getTime())) return instant;
   const two = (number: number) => String(Math.trunc(number)).padStart(2, "0");
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
   const east = -at.getTimezoneOffset();
   const zone = `${east < 0 ? "-" : "+"}${two(Math.abs(east) / 60)}:${two(Math.abs(east) % 60)}`;
-  return `${day} ${time} ${east === 0 ? "UTC" : zone}`;
+  return `${localDateTime(at)} ${east === 0 ? "UTC" : zone}`;
 }
