@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { alone, bin, ROOT, run, step } from "./steps.mjs";
+import { bin, ROOT, run, step, withLock } from "./steps.mjs";
 
 const SRC = join(ROOT, "src");
 const DIST = join(ROOT, "dist");
@@ -66,7 +66,7 @@ const scriptOf = (file) => relative(SRC, file).replace(/\.ts$/, ".js");
 async function once(stamp, settings, name, work) {
   const isDone = () => fs.existsSync(stamp) && fs.readFileSync(stamp, "utf8") === fingerprint(settings);
   if (isDone()) return;
-  await alone(async () => {
+  await withLock(async () => {
     if (isDone()) return;
     // Taken before the files are read, so that an edit during the build makes the build stale.
     const inputs = fingerprint(settings);

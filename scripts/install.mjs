@@ -4,7 +4,7 @@
  */
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { alone, npm, ROOT, step } from "./steps.mjs";
+import { npm, ROOT, step, withLock } from "./steps.mjs";
 
 /**
  * Without `dev`, only what the broker and its build need. `npm ci` would refuse a lock file that lacks the optional packages
@@ -12,7 +12,7 @@ import { alone, npm, ROOT, step } from "./steps.mjs";
  */
 export async function install({ dev }) {
   if (missing(dev) === 0) return;
-  await alone(async () => {
+  await withLock(async () => {
     const count = missing(dev);
     if (count === 0) return;
     // With --omit=dev, npm would remove installed development packages, which a running test may need.

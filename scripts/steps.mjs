@@ -46,7 +46,7 @@ export async function step(name, work, progress = () => "") {
 }
 
 /** Holds a lock, so that only one task installs or builds at a time; the lock of a dead owner is ignored. */
-export async function alone(work) {
+export async function withLock(work) {
   const place = createHash("sha256").update(ROOT).digest("hex").slice(0, 16);
   const lock = join(tmpdir(), `errand-setup-${process.getuid?.()}-${place}`);
   for (let waiting = false; !claimed(lock); waiting = true) {

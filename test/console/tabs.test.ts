@@ -11,7 +11,7 @@ async function signIn(page: Page): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
-/** A browser without a screen hides no page, so the page is told that it is. */
+/** Tells the page that it is hidden: a browser without a screen never hides one. */
 const setHidden = (page: Page, hidden: boolean) =>
   page.evaluate((value) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => value });

@@ -13,7 +13,7 @@ type Role = (typeof ROLES)[number];
 type InviteOptions = GlobalOptions & { readonly expires?: number } & { readonly [R in Role]?: boolean };
 
 /** What the role does first. */
-const FIRST: Readonly<Record<Role, (name: string) => string>> = {
+const FIRST_COMMAND: Readonly<Record<Role, (name: string) => string>> = {
   agent: (name) => `npx errand work --agent ${name} -- COMMAND`,
   caller: () => "npx errand delegate AGENT TASK --wait",
   approver: () => "npx errand list --state input_required",
@@ -48,7 +48,7 @@ export function addInvite(program: Command, { host }: Cli): void {
       const lines = [
         `export ERRAND_URL='${url}'`,
         `export ERRAND_TOKEN='${created.token}'`,
-        FIRST[role](name),
+        FIRST_COMMAND[role](name),
       ];
       if (options.json) return printJson(host, { ...created, url, lines });
       for (const line of lines) await print(host, line);

@@ -1,6 +1,6 @@
 /**
- * The log of `errand work` and `errand relay`: one line per event, without the output of commands. The line at the end
- * of a task has its id, delegator, outcome and duration.
+ * The log of `errand work` and `errand relay`: one line per event, without the output of commands. A task's last line
+ * names its id, its delegator, its outcome and its duration.
  */
 import type { AgentEvent } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
