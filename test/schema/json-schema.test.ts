@@ -84,6 +84,16 @@ const schemas = fc.letrec<{ schema: unknown }>((tie) => {
   };
 }).schema;
 
+/** Undefined if ajv's own code is broken: `contains` inside `oneOf`, beside `not: true`, reads an undeclared variable. */
+function verdict(validate: (value: unknown) => unknown, value: unknown): boolean | undefined {
+  try {
+    return validate(value) === true;
+  } catch (error) {
+    if (error instanceof ReferenceError) return undefined;
+    throw error;
+  }
+}
+
 test("ajv and this validator agree", { timeout: 60_000 }, async () => {
   const ajv = new Ajv2020({ strict: false, validateSchema: false, logger: false });
   let fits = 0;
@@ -95,7 +105,8 @@ test("ajv and this validator agree", { timeout: 60_000 }, async () => {
     expect(schemaIssues(plain)).toEqual([]);
     const expected = ajv.compile(JSON.parse(JSON.stringify(schema)));
     for (const value of JSON.parse(JSON.stringify(some))) {
-      const isRight = expected(value);
+      const isRight = verdict(expected, value);
+      if (isRight === undefined) continue;
       if (isRight) fits += 1;
       else misfits += 1;
       expect([isValid(plain, value), plain, value]).toEqual([isRight, plain, value]);
