@@ -1,6 +1,7 @@
 /** The gateway under test, from outside: its address, agents, tokens and resource use. Limit: one shard. */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
+import { LIMITS } from "../src/schema/limits.ts";
 import { Remote } from "./remote.ts";
 import type { Stage } from "./stage.ts";
 import { until } from "./until.ts";
@@ -24,6 +25,8 @@ export interface Poll {
   readonly token: string;
 }
 
+/** The broker's limit, less some for callers. */
+const MAX_TOKENS = LIMITS.tokens.value - 100;
 const AT_ONCE = 50;
 
 export class Gateway {
@@ -82,16 +85,17 @@ export class Gateway {
     return token;
   }
 
-  /** Creates agents, each with its own token. */
+  /** Creates agents, each with its own token. Those beyond MAX_TOKENS use the operator's. */
   async agents(count: number, prefix: string): Promise<Poll[]> {
     const polls: Poll[] = [];
     const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
     for (let at = 0; at < count; at += AT_ONCE) {
       polls.push(
         ...(await Promise.all(
-          names.slice(at, at + AT_ONCE).map(async (agent) => {
+          names.slice(at, at + AT_ONCE).map(async (agent, index) => {
             await this.call("PUT", `/v1/agents/${agent}`, {});
-            return { agent, token: await this.token(`agent:${agent}`) };
+            const token = at + index < MAX_TOKENS ? await this.token(`agent:${agent}`) : this.#operator;
+            return { agent, token };
           }),
         )),
       );

@@ -2,15 +2,19 @@
  * Fills a broker with finished delegations fast: one is really processed, and everything it left in Redis is cloned, so
  * the clones match what the broker stores. Limit: for a database without delegations; an unknown kind of key is an error.
  */
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { freemem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import type { Redis } from "ioredis";
 import { z } from "zod";
 import type { Gateway } from "./gateway.ts";
 import type { ErrandLoad } from "./load.ts";
 import type { Options } from "./options.ts";
 import type { Stage } from "./stage.ts";
+
+const run = promisify(execFile);
 
 interface Text {
   readonly text: string;
@@ -81,8 +85,8 @@ export async function keep(
     throw new Error("the clones are broken");
   const bytes_each = Math.round(((await stage.usedMemory()) - empty) / count);
   say(`kept: ${count} in ${((Date.now() - startedAt) / 1000).toFixed(0)} s, ${bytes_each} bytes each`);
-  // The last writes may not be on disk yet.
-  await sleep(Math.min(10_000, count / 50));
+  // As long as the kernel writes gigabytes of clones to the disk, every fsync waits.
+  await run("sync");
   await stage.fsync("always");
   return { count, bytes_each };
 }

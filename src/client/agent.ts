@@ -3,7 +3,7 @@
  * delivery is at least once; after a lease is lost, another worker may do the same work.
  */
 import { leasesSchema } from "../schema/lease.ts";
-import { backoffMs, onAbort, sleep } from "../util/timing.ts";
+import { backoffMs, MAX_TIMER_MS, onAbort, sleep } from "../util/timing.ts";
 import { Attempt, CONFIRM_SECONDS, type ReceivedLease, tryRelease, type WorkerContext } from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
 import { newWorkerId } from "./environment.ts";
@@ -101,7 +101,7 @@ export class Agent {
    */
   async stop(drainSeconds = this.#options.drainSeconds ?? 0): Promise<void> {
     this.#stopping.abort(new AgentStoppingError("the agent is stopping"));
-    const drained = setTimeout(() => this.#interrupt(), drainSeconds * 1000);
+    const drained = setTimeout(() => this.#interrupt(), Math.min(drainSeconds * 1000, MAX_TIMER_MS));
     if (drainSeconds <= 0) this.#interrupt();
     await this.#running?.catch(() => undefined);
     clearTimeout(drained);

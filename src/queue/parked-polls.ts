@@ -5,6 +5,8 @@
  * A wake that arrives during a fetch must not be lost: wakes are counted, a fetch uses one up when it starts, and when
  * it ends empty another starts as long as one is left.
  */
+
+import { MAX_TIMER_MS } from "../util/timing.ts";
 import { type Leave, type Parked, ParkedPoll, type Poll, type Settle } from "./parked-poll.ts";
 
 /** A parked poll that was chosen for the caller's ticket. */
@@ -52,9 +54,6 @@ const isKnownEmpty = (agent: Pick<Agent<unknown, unknown>, "generation" | "empty
 
 const hasNoPolls = ({ idle, fetching }: Pick<Agent<unknown, unknown>, "idle" | "fetching">): boolean =>
   idle.size === 0 && fetching === 0;
-
-/** The longest timer that Node runs. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class ParkedPolls<Terms = never, Taken = never> {
   readonly #agents = new Map<string, Agent<Terms, Taken>>();

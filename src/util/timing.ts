@@ -1,5 +1,8 @@
 /** Backoff with jitter, a sleep that a signal ends, and a time limit as an AbortSignal. */
 
+/** The longest time of setTimeout(), 24 days; it fires at once for a longer one. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 const FIRST_MS = 250;
 const LONGEST_MS = 15_000;
 
@@ -34,14 +37,17 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   return () => void callbacks.delete(one);
 }
 
-/** Rejects with the signal's reason when it aborts. */
+/** Rejects with the signal's reason when it aborts. Limit: sleeps for 24 days at most. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
-    const timer = setTimeout(() => {
-      off?.();
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        off?.();
+        resolve();
+      },
+      Math.min(ms, MAX_TIMER_MS),
+    );
     const off =
       signal &&
       onAbort(signal, () => {
@@ -94,6 +100,10 @@ export class TimeLimit {
   restart(ms: number): void {
     clearTimeout(this.#timer);
     if (this.#controller.signal.aborted || ms === Number.POSITIVE_INFINITY) return;
+    if (ms > MAX_TIMER_MS) {
+      this.#timer = setTimeout(() => this.restart(ms - MAX_TIMER_MS), MAX_TIMER_MS);
+      return;
+    }
     this.#timer = setTimeout(() => {
       this.#expired = true;
       this.#controller.abort(new DOMException("The time limit ran out", "TimeoutError"));

@@ -1,6 +1,6 @@
 /** Backoff, time limits, and many callbacks on one signal. */
 import { getEventListeners } from "node:events";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { backoffMs, sleep, TimeLimit } from "../../src/util/timing.ts";
 
 describe("backoff", () => {
@@ -40,6 +40,23 @@ describe("signals", () => {
     for (const { status, ...rest } of await Promise.allSettled(sleeps)) {
       expect({ status, ...rest }).toEqual({ status: "rejected", reason });
     }
+  });
+
+  test("a limit and a sleep may be longer than a timer of Node", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const day = 86_400_000;
+    const limit = new TimeLimit(60 * day);
+    let slept = false;
+    void sleep(60 * day).then(() => {
+      slept = true;
+    });
+    await vi.advanceTimersByTimeAsync(20 * day);
+    expect([limit.expired, slept]).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(39 * day);
+    expect([limit.expired, slept]).toEqual([false, true]);
+    await vi.advanceTimersByTimeAsync(day);
+    expect(limit.expired).toBe(true);
   });
 
   test("a limit says whether the time ran out or the parent was aborted", async () => {

@@ -19,12 +19,15 @@ export const DELEGATION = "the delegation: its id, a unique beginning of it, or 
 export const DELEGATIONS = "the delegations: ids, or unique beginnings of them";
 
 /**
- * Checks only the form: a full id, its beginning with or without `dlg_…_`, or `@last`. Before the command runs,
+ * Checks only the form: a full id, its beginning (4 characters, and `dlg_…_` before them or not), or `@last`. Before the command runs,
  * short-id.ts replaces a short id by the full one. The broker checks whether the delegation exists.
  */
 export function delegationId(value: string): string {
-  if (/^(?:dlg_\w+|[0-9a-z]{4,26}|@last)$/.test(value)) return value;
-  throw new InvalidArgumentError("A delegation id has the form dlg_…; 'errand list' shows them.");
+  const isHead = /^dlg_[0-9a-z]{1,3}_[0-9a-z]{0,3}$/.test(value);
+  if (!isHead && /^(?:dlg_\w+|[0-9a-z]{4,26}|@last)$/.test(value)) return value;
+  throw new InvalidArgumentError(
+    "A delegation id has the form dlg_…, and 4 characters of it may be enough; 'errand list' shows them.",
+  );
 }
 
 /** For an argument with several ids. */

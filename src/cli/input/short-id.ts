@@ -21,7 +21,7 @@ const MAX_CANDIDATES = 5;
 const SHORTEST = 8;
 
 const HEAD = /^dlg_[0-9a-z]{1,3}_/;
-const SHORT = /^(?:@last|dlg_[0-9a-z]{1,3}_[0-9a-z]{0,26}|[0-9a-z]{4,26})$/;
+const SHORT = /^(?:@last|dlg_[0-9a-z]{1,3}_[0-9a-z]{4,26}|[0-9a-z]{4,26})$/;
 
 const isShort = (id: string): boolean => SHORT.test(id) && !delegationIdSchema.safeParse(id).success;
 

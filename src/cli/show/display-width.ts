@@ -4,7 +4,7 @@
  */
 
 const ASCII = /^[\u0020-\u007e]*$/;
-const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
+const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+/u;
 const EMOJI =
   /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}|\p{Extended_Pictographic}\ufe0f|[0-9#*]\ufe0f?\u20e3)/u;
 /** East Asian Wide and Fullwidth of Unicode's EastAsianWidth.txt, in blocks. */
@@ -38,6 +38,7 @@ export const padTo = (text: string, width: number): string =>
   text + " ".repeat(Math.max(0, width - displayWidth(text)));
 
 function widthOf(grapheme: string): number {
-  if (INVISIBLE.test(grapheme)) return 0;
-  return EMOJI.test(grapheme) || WIDE.test(grapheme) ? 2 : 1;
+  const visible = grapheme.replace(INVISIBLE, "");
+  if (visible === "") return 0;
+  return EMOJI.test(visible) || WIDE.test(visible) ? 2 : 1;
 }

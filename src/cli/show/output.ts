@@ -73,10 +73,12 @@ export function statePaint(state: State, { bold, green, red, yellow }: Painter):
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|.)/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+/** They reorder what follows, so that a line shows what it does not say. */
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** One line of at most `max` characters, without control characters. */
+/** One line of at most `max` characters, without characters that control a terminal or the direction of text. */
 export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {
-  const line = text.replace(ESCAPES, "").replace(CONTROLS, " ").trim();
+  const line = text.replace(ESCAPES, "").replace(DIRECTIONS, "").replace(CONTROLS, " ").trim();
   const characters = [...line];
   return characters.length > max ? `${characters.slice(0, max - 1).join("")}…` : line;
 }

@@ -1,4 +1,4 @@
-/** The environment of a command of `errand work`. It has none of the worker's tokens. */
+/** The environment of a command of `errand work`. It has none of the worker's secrets. */
 import type { Work } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import type { CommandFiles } from "./command-files.ts";
@@ -17,21 +17,10 @@ export function envFor(
   { inherited, url, progressFd }: CommandEnvironment,
   files: CommandFiles,
 ): Record<string, string | undefined> {
-  // This worker may itself be a command of `errand work`: drop its own task and answer, too.
-  const {
-    ERRAND_TOKEN: _token,
-    ERRAND_COMMAND_TOKEN: ownToken,
-    ERRAND_REMOTE_TOKEN: _remoteToken,
-    ERRAND_OPERATOR_TOKEN: _operatorToken,
-    ERRAND_TASK: _task,
-    ERRAND_ANSWER: _answer,
-    ERRAND_DECISION: _decision,
-    ERRAND_PROGRESS_FD: _progressFd,
-    ...rest
-  } = inherited;
   const { answer } = task;
+  const { ERRAND_COMMAND_TOKEN: ownToken } = inherited;
   return {
-    ...rest,
+    ...withoutOwn(inherited),
     ...(ownToken && { ...(url && { ERRAND_URL: url }), ERRAND_TOKEN: ownToken }),
     ...(progressFd !== undefined && { ERRAND_PROGRESS_FD: String(progressFd) }),
     ...(fits(task.text) && { ERRAND_TASK: task.text }),
@@ -45,6 +34,16 @@ export function envFor(
     ERRAND_ANSWERS_FILE: files.answers,
     ERRAND_MESSAGES_FILE: files.messages,
   };
+}
+
+/**
+ * Drops tokens, keys and URLs with passwords, also those of later versions. This worker may itself be a command of
+ * `errand work`, so its task and answer are dropped, too.
+ */
+function withoutOwn(inherited: CommandEnvironment["inherited"]): CommandEnvironment["inherited"] {
+  return Object.fromEntries(
+    Object.entries(inherited).filter(([name]) => name === "ERRAND_URL" || !name.startsWith("ERRAND_")),
+  );
 }
 
 function fits(text: string): boolean {

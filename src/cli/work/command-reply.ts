@@ -36,8 +36,15 @@ export async function toReply(result: CommandResult, context: ReplyContext): Pro
   return failed("command_failed", stderr || status, exitCode === TEMPORARY);
 }
 
+const isTooLong = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "E2BIG";
+
 export function cannotStart(command: string, error: unknown): Reply {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = isTooLong(error)
+    ? "the task is too long for an argument (128 KiB on Linux); send it as a file, or use a command that reads stdin"
+    : error instanceof Error
+      ? error.message
+      : String(error);
   return { state: "failed", error: { code: "command_failed", message: `cannot start ${command}: ${why}` } };
 }
 

@@ -3,11 +3,12 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
 import type { Outcome, Reply, Work } from "../../client/work.ts";
+import { MAX_TIMER_MS } from "../../util/timing.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
-import { note } from "../show/output.ts";
+import { note, oneLine } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { ChildProcesses, type CommandResult, type RunLimits, type Source } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
@@ -20,7 +21,7 @@ import { claude } from "./presets/claude.ts";
 import { codex } from "./presets/codex.ts";
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
-import { sessionOf } from "./presets/sessions.ts";
+import { type Session, Sessions } from "./presets/sessions.ts";
 import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 type WorkOptions = GlobalOptions &
@@ -32,9 +33,6 @@ type WorkOptions = GlobalOptions &
   };
 
 const PRESETS = { claude, codex } as const;
-
-/** The longest time of setTimeout(), 24 days. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const ABOUT = `
 The command gets the task on stdin. Its environment has ERRAND_TASK (the task, up to 32 KiB), ERRAND_DELEGATION_ID,
@@ -52,9 +50,9 @@ and fails the delegation with the error command_timeout. A command that is stopp
 canceled, gets SIGTERM, and SIGKILL after 5 s, with all processes of its group. Processes that a command leaves behind
 in the background are ended 2 s after it. Ctrl-C returns the work to the queue.
 
-The command does not get the worker's tokens (ERRAND_TOKEN, ERRAND_OPERATOR_TOKEN, ERRAND_REMOTE_TOKEN). For a command
-that delegates parts of its work with 'errand delegate --parent "$ERRAND_DELEGATION_ID"', give the worker a token of
-the same agent in ERRAND_COMMAND_TOKEN: the command gets it as ERRAND_TOKEN, with the broker's ERRAND_URL.
+Of the worker's own ERRAND_ variables, which may be secrets, the command gets only ERRAND_URL. For a command that
+delegates parts of its work with 'errand delegate --parent "$ERRAND_DELEGATION_ID"', give the worker a token of the same
+agent in ERRAND_COMMAND_TOKEN: the command gets it as ERRAND_TOKEN, with the broker's ERRAND_URL.
 
 With --preset claude or codex, the program gets the task on stdin. Its final message is the answer, and its steps are
 progress. The next delegation of the same delegator in the same context continues the conversation; the ids are kept in
@@ -127,7 +125,8 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
     start: startOf(program, options.preset, words),
     preset,
     children,
-    stateHome: host.childEnv.XDG_STATE_HOME,
+    sessions: new Sessions(host.childEnv.XDG_STATE_HOME),
+    warn: (text) => void note(host, text).catch(() => undefined),
     environment: { inherited: host.childEnv, url: connection.url, progressFd: options.progressFd },
     limits: {
       timeoutMs: toMs(options.timeout),
@@ -153,8 +152,9 @@ interface Job {
   readonly start: (task: Work, session: string | undefined) => Start;
   readonly preset: Preset | undefined;
   readonly children: ChildProcesses;
-  /** XDG_STATE_HOME */
-  readonly stateHome: string | undefined;
+  readonly sessions: Sessions;
+  /** Prints a line for the person who runs the worker. */
+  readonly warn: (text: string) => void;
   readonly environment: CommandEnvironment;
   readonly limits: RunLimits;
 }
@@ -167,32 +167,41 @@ interface Start {
 function startOf(program: string, preset: WorkOptions["preset"], words: readonly string[]): Job["start"] {
   if (preset === undefined) return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
   if (preset === "shell")
-    return ({ text }) => ({ command: [program, "-c", text, program, ...words], input: "" });
+    return ({ text }) => ({ command: [program, "-c", "--", text, program, ...words], input: "" });
   const { args } = PRESETS[preset];
   return ({ text }, session) => ({ command: [program, ...args(session, words)], input: text });
 }
 
 async function handle(task: Work, job: Job): Promise<Outcome> {
-  const { preset, limits } = job;
-  const toDelegator = { limits, send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk) };
-  if (preset === undefined) {
-    const result = await runCommand(task, job, job.start(task, undefined));
-    if (!("exitCode" in result)) return result;
-    if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
-    return toReply(result, toDelegator);
-  }
-  const session = await sessionOf(preset.program, task, job.stateHome);
+  const { preset } = job;
+  if (preset !== undefined)
+    return job.sessions.use(preset.program, task, (session) => runPreset(task, job, preset, session));
+  const result = await runCommand(task, job, job.start(task, undefined));
+  if (!("exitCode" in result)) return result;
+  if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
+  return toReply(result, replyContext(task, job));
+}
+
+const replyContext = (task: Work, { limits }: Job) => ({
+  limits,
+  send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk),
+});
+
+async function runPreset(task: Work, job: Job, preset: Preset, session: Session): Promise<Outcome> {
   const run = new PresetRun(preset, (text) => {
     const progress = toProgress(text, false);
     if (progress !== undefined) task.progress(progress);
   });
   const result = await runCommand(task, job, job.start(task, session.id), run);
   if (!("exitCode" in result)) return result;
-  const reply = await toReply(run.result(result), toDelegator);
+  const reply = await toReply(run.result(result), replyContext(task, job));
   // If the conversation could not be continued, the next run begins a new one.
-  if (run.session !== session.id) await session.keep(run.session);
+  if (run.session !== session.id) await session.keep(run.session).catch((error) => job.warn(notKept(error)));
   return reply;
 }
+
+const notKept = (error: unknown): string =>
+  `cannot store the conversation, so the next delegation of its context begins a new one: ${oneLine(String(error))}`;
 
 /** Returns a reply if the command cannot be started. */
 async function runCommand(

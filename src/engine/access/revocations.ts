@@ -4,11 +4,11 @@
  */
 import type { Bus } from "../../redis/bus.ts";
 import { keys } from "../../redis/keys.ts";
+import { MAX_TIMER_MS } from "../../util/timing.ts";
 
 /** How long a revocation is remembered, for requests that were identified before it. */
 const REVOKED_KEPT_MS = 120_000;
 const RECHECK_MS = 200;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The caller of a request. Requests of one token or session share one object. */
 export interface Identity {

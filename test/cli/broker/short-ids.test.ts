@@ -2,15 +2,16 @@
 import { expect, test } from "vitest";
 import { shortIds } from "../../../src/cli/input/short-id.ts";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
+import { delegationLike, stubBroker } from "../../client/stub-broker.ts";
 import { as } from "../../support/broker.ts";
+import { run as runCommand } from "../fake-host.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
 async function withWork() {
   const broker = await setup();
   await broker.api.agent("scout");
   const ids: string[] = [];
-  // More than there are first characters, so that two of them share one.
-  for (let n = 0; n < 40; n += 1)
+  for (let n = 0; n < 3; n += 1)
     ids.push(String((await broker.api.delegate("scout", { task: `t${n}` })).body.id));
   return { ...broker, ids };
 }
@@ -33,16 +34,12 @@ test("a unique beginning stands for the id, with or without its head, in argumen
   expect(erased.stderr).toContain(other);
 });
 
-test("an ambiguous or unknown beginning is an error that says what to do", async () => {
+test("an unknown beginning, and a head alone, are errors that say what to do", async () => {
   const { run, url, ids } = await withWork();
-  const many = problemIn((await run(["get", "dlg_0_", "--json"])).stderr);
-  expect(many.code).toBe("ambiguous_id");
-  expect(many.details?.ids).toEqual(expect.arrayContaining(ids));
-  const text = await run(["get", "dlg_0_"]);
-  expect(text.code).toBe(64);
-  expect(text.stderr).toMatch(
-    /is the beginning of 40 ids\. Add characters .*\(submitted, scout: t\d+\).*and 35 more\./,
-  );
+  // The head says nothing: it must not stand for the only delegation.
+  for (const bare of ["dlg_0_", "dlg_0_0", "dlg_"]) {
+    expect(await run(["delete", bare])).toMatchObject({ code: 64 });
+  }
 
   const none = await run(["cancel", "zzzzzzzzz"]);
   expect(none.stderr).toContain(
@@ -53,6 +50,20 @@ test("an ambiguous or unknown beginning is an error that says what to do", async
   const { token } = await as(url, "caller:bob");
   const foreign = await run(["get", ids[0]?.slice(0, -1) ?? "", "--json"], { token });
   expect(problemIn(foreign.stderr).code).toBe("delegation_not_found");
+});
+
+test("an ambiguous beginning is an error that names some of its delegations", async () => {
+  const ids = Array.from("abcdefg", (last) => `dlg_0_same${"0".repeat(21)}${last}`);
+  const delegations = ids.map((id) => delegationLike({ id }));
+  const stub = await stubBroker((_, answer) => answer.json({ delegations, next_cursor: null }));
+  const env = { url: stub.url, token: "errand_secret" };
+  const { code, ...problem } = problemIn((await runCommand(["get", "dlg_0_same", "--json"], { env })).stderr);
+  expect([code, problem.details?.ids]).toEqual(["ambiguous_id", ids]);
+  const text = await runCommand(["get", "same"], { env });
+  expect(text.code).toBe(64);
+  expect(text.stderr).toMatch(
+    /is the beginning of 7 ids\. Add characters .*\(submitted, scout: count\).*and 2 more\./,
+  );
 });
 
 test("@last is the newest that this principal delegated", async () => {

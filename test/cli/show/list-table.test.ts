@@ -64,7 +64,7 @@ test("the head is printed once, and later portions line up", async () => {
   const stdout = new PassThrough();
   const table = new ListTable({ ...host(), stdout }, COLUMNS, {});
   await table.print([{ id: "long-name", task: "a" }]);
-  await table.print([{ id: "b", task: "c\u001b[2J\nd" }]);
+  await table.print([{ id: "b", task: "c\u001b[2J\n\u202ed\u2066" }]);
   expect(String(stdout.read())).toBe("ID         TASK\nlong-name  a\nb          c d\n");
 });
 
@@ -80,6 +80,7 @@ test.each([
   ["🇩🇪", 2],
   ["❤️", 2],
   ["\u200b", 0],
+  ["\u0600漢", 2],
 ])("%j takes %i columns", (text, width) => {
   expect(displayWidth(text)).toBe(width);
 });

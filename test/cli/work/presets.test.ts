@@ -6,6 +6,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { Sessions } from "../../../src/cli/work/presets/sessions.ts";
 import { AGENT, completedWith, leaseLike, stubBroker } from "../../client/stub-broker.ts";
 import { run } from "../fake-host.ts";
 
@@ -40,7 +41,7 @@ function setup(programs: Record<string, string>) {
     const progress = stub.to("/heartbeat").flatMap(({ body }) => Object(body.progress).message ?? []);
     return { ...done, reply: stub.to("/reply")[0]?.body, progress };
   };
-  return { work, runs: () => readFileSync(join(dir, "runs"), "utf8").trim().split("\n") };
+  return { work, dir, runs: () => readFileSync(join(dir, "runs"), "utf8").trim().split("\n") };
 }
 
 const CLAUDE = `cat <<'END'
@@ -130,6 +131,51 @@ test("shell: runs the task as a script, with the arguments", async () => {
   const { work } = setup({});
   const { reply } = await work(["--preset", "shell", "--", "7"], {}, 'echo "$(($1 * 6))"; exit 0');
   expect(reply).toEqual({ state: "completed", text: "42" });
+});
+
+test("shell: a task that begins with a dash is no option, and one that is too long says what to do", async () => {
+  const { work } = setup({});
+  const { reply } = await work(["--preset", "shell"], {}, "-n 2>/dev/null; echo after");
+  expect(reply).toEqual({ state: "completed", text: "after" });
+  const long = await work(["--preset", "shell"], {}, `: ${"x".repeat(140_000)}`);
+  expect(long.reply?.error).toMatchObject({
+    message: expect.stringMatching(/^cannot start sh: the task is too long for an argument/),
+  });
+});
+
+test("an answer is not lost when its conversation cannot be stored", async () => {
+  const { work, dir } = setup({ codex: CODEX });
+  writeFileSync(join(dir, "state"), "not a folder");
+  const { reply, stderr } = await work(["--preset", "codex"]);
+  expect(reply).toEqual({ state: "completed", text: "Yes." });
+  expect(stderr).toContain("cannot store the conversation");
+});
+
+test("tasks of one conversation run one after another, and a canceled one does not wait", async () => {
+  const sessions = new Sessions(setup({}).dir);
+  const turn = (context_id: string, signal = new AbortController().signal) => ({
+    signal,
+    delegation: { target: "scout", delegator: "caller:alice", context_id },
+  });
+  const running: string[] = [];
+  let finish = () => {};
+  const first = sessions.use("codex", turn("c"), async ({ keep }) => {
+    running.push("first");
+    await new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    await keep("thread-1");
+  });
+  const canceled = new AbortController();
+  const second = sessions.use("codex", turn("c", canceled.signal), async () => running.push("second"));
+  const third = sessions.use("codex", turn("c"), async ({ id }) => running.push(`third of ${id}`));
+  await sessions.use("codex", turn("other"), async ({ id }) => running.push(`other of ${id}`));
+  canceled.abort(new Error("canceled"));
+  await expect(second).rejects.toThrow("canceled");
+  expect(running).toEqual(["first", "other of undefined"]);
+  finish();
+  await Promise.all([first, third]);
+  expect(running.at(-1)).toBe("third of thread-1");
 });
 
 test("a program that is missing, and no command at all, are refused", async () => {
