@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, SKIP, showView } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
 
 const RUN = "globalThis.ran=1";
 const CORPUS = [
@@ -23,6 +23,9 @@ const CORPUS = [
   "x".repeat(3000),
 ];
 const ALL = CORPUS.join("\n").replaceAll("\u0000", "");
+
+/** Takes the parser of Markdown some minutes. */
+const ENDLESS = '__x="'.repeat(20_000);
 
 async function fill(url: string) {
   const api = client(url);
@@ -89,7 +92,9 @@ async function fill(url: string) {
   });
   const failed = (await api.delegate("scout", { task: CORPUS[1], max_attempts: 1 })).body.id;
   const [{ lease_id: second }] = (await api.lease("scout")).body.leases;
-  await api.reply(second, { state: "failed", message: { parts }, error: { code: "hostile", message: ALL } });
+  const error = { code: "hostile", message: ALL.slice(0, 4000) };
+  const { status } = await api.reply(second, { state: "failed", text: undefined, message: { parts }, error });
+  expect(status).toBe(200);
   return { asking, failed };
 }
 
@@ -168,5 +173,37 @@ describe.skipIf(SKIP)("in Chromium", () => {
       .evaluateAll((all) => all.map((one) => one.getAttribute("href") ?? ""));
     expect(links.length).toBeGreaterThan(0);
     for (const link of links) expect(link).toMatch(/^(?:https:\/\/example\.com\/|mailto:a@example\.com$)/);
+  });
+
+  test("text that would hold up the page is shown as text, with the reason, and the page stays usable", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: ENDLESS })).body;
+    const [{ lease_id: lease }] = (await api.lease("scout")).body.leases;
+    const table = `|${"a|".repeat(200)}\n|${"-|".repeat(200)}\n${"b\n".repeat(22_000)}`;
+    const parts = [table, ">".repeat(5_000), "[a]: http://b", "**It** works"].map((text) => ({
+      text,
+      mediaType: "text/markdown",
+    }));
+    const { status } = await api.reply(lease, { text: undefined, message: { parts } });
+    expect(status).toBe(200);
+    const { page } = await openTab(url, { movesClock: true });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    await showView(page, `#/live?open=${id}`);
+    const [task, reply] = [0, 1].map((n) => page.locator(".said-block").nth(n));
+    await task?.getByRole("button", { name: "Show formatted" }).click();
+    await task?.locator("text=Formatting").waitFor();
+    await reply?.getByRole("button", { name: "Show formatted" }).click();
+    await reply?.locator(".formatted strong", { hasText: "It" }).waitFor();
+    await reply?.locator("text=too many lines, cells or links").waitFor();
+    await reply?.locator("text=nested more than 50 levels deep").waitFor();
+    await reply?.locator("text=nothing of it would be visible").waitFor();
+    await pass(page, 3);
+    await task?.locator("text=formatting it takes too long").waitFor();
+    await task?.locator(".text", { hasText: ENDLESS.slice(-20) }).waitFor();
+    expect(await page.locator("*").count()).toBeLessThan(1_000);
   });
 });

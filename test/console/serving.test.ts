@@ -47,10 +47,11 @@ test("GET / is the page, without a token, under a strict policy and never from a
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
+    "worker-src 'self'",
     "frame-ancestors 'none'",
     "base-uri 'none'",
     "require-trusted-types-for 'script'",
-    "trusted-types dompurify",
+    "trusted-types dompurify default",
   ])
     expect(policy.split("; ")).toContain(rule);
   expect(policy).not.toMatch(/unsafe|data:|\*/);

@@ -1,10 +1,15 @@
 import { Code } from "./code.tsx";
 
-/** A unified diff with its lines marked by sign and colour. */
+/** Beyond this, the elements of the lines would hold up the page. */
+const MAX_LINES = 5_000;
+
+/** A unified diff with its lines marked by sign and colour, unless there are very many. */
 export function Diff({ text }: { readonly text: string }) {
+  const lines = text.split("\n");
+  if (lines.length > MAX_LINES) return <Code>{text}</Code>;
   return (
     <Code kind="diff">
-      {text.split("\n").map((line, index) => (
+      {lines.map((line, index) => (
         <span key={index} class={kindOf(line)}>
           {line}
           {"\n"}

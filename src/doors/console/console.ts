@@ -15,19 +15,21 @@ const FOLDERS = [
 
 /**
  * Nothing from elsewhere, nothing inline, no frame around it, and no text that becomes a script. The only Trusted
- * Types policy is DOMPurify's, which parses formatted text with it.
+ * Types policies are DOMPurify's, which parses formatted text with it, and the default one, which admits the address of
+ * the worker that formats it.
  */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
+  "worker-src 'self'",
   "connect-src 'self'",
   "img-src 'self' blob:",
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types dompurify",
+  "trusted-types dompurify default",
 ].join("; ");
 
 const HEADERS = {
