@@ -2,6 +2,7 @@
 import { effect } from "@preact/signals";
 import type { Flight } from "../data/flight.ts";
 import { mine } from "../needs/mine.ts";
+import { taskText } from "../ui/words.ts";
 import { wantsNotices } from "./notices.ts";
 
 export function announceNeeds(): () => void {
@@ -66,12 +67,13 @@ async function iconWith(icon: string, text: string): Promise<string> {
 const told = new Set<string>();
 
 function notify(questions: readonly Flight[]): void {
-  for (const { interrupt, target, task_preview } of questions) {
+  for (const flight of questions) {
+    const { interrupt, target } = flight;
     if (!interrupt || told.has(interrupt.id)) continue;
     told.add(interrupt.id);
     if (!wantsNotices.value || !document.hidden) continue;
     // The same tag in several tabs shows one notification.
-    const notice = new Notification(`${target} asks`, { body: task_preview, tag: interrupt.id });
+    const notice = new Notification(`${target} asks`, { body: taskText(flight), tag: interrupt.id });
     notice.onclick = () => {
       focus();
       notice.close();
