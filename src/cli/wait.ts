@@ -5,14 +5,14 @@ import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
 import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
-import type { StreamEvent } from "../schema/event.ts";
+import type { DelegationEvent, StreamEvent } from "../schema/event.ts";
 import { sleep } from "../util/timing.ts";
 import { CliError, cliError, endError, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { recoveryFor } from "./recovery.ts";
 import { note, progressText } from "./show/output.ts";
 import { howToAnswer, questionText } from "./show/questions.ts";
-import { agentOf, whyStuck } from "./show/state-details.ts";
+import { whyQueued } from "./show/state-details.ts";
 import { StatusLine } from "./show/status-line.ts";
 import { interruptible } from "./signals.ts";
 
@@ -117,46 +117,36 @@ async function updateLine(line: StatusLine, connection: ConnectionOptions, id: s
     for await (const event of new Delegator(connection).watch(id, { signal })) {
       const text = describe(event);
       if (text) line.say(text);
-      const target = queuedFor(event);
-      if (target) void showPresence(line, connection, target, signal);
+      if (event.type !== "RESET") {
+        const what = event.type === "DELEGATION_SNAPSHOT" ? event.delegation : event;
+        void showWhyQueued(line, connection, what, signal);
+      }
     }
   } catch {
     // The wait itself makes the same calls and reports their errors.
   }
 }
 
-async function showPresence(
+async function showWhyQueued(
   line: StatusLine,
   connection: ConnectionOptions,
-  target: string,
+  what: Delegation | DelegationEvent,
   signal: AbortSignal,
 ) {
-  const agent = await agentOf(connection, target, signal).catch(() => undefined);
-  if (!agent || signal.aborted || !line.text.startsWith("submitted")) return;
-  const { waiting } = agent.counts;
-  const why = whyStuck(agent) ?? (waiting > 1 ? `${waiting} queued` : undefined);
-  line.say(why === undefined ? "submitted" : `submitted, ${why}`);
+  const why = await whyQueued(connection, what, signal).catch(() => null);
+  if (why !== null && !signal.aborted && line.text.startsWith("submitted")) line.say(`submitted: ${why}`);
 }
 
 /** Without a terminal: prints once why no worker takes the delegation. A failure here does not end the wait. */
 async function noteWhyQueued(host: CliHost, connection: ConnectionOptions, id: string, signal: AbortSignal) {
   try {
     await sleep(WHY_AFTER_MS, signal);
-    const { state, target } = await new Delegator(connection).get(id, { signal });
-    const agent = state === "submitted" ? await agentOf(connection, target, signal) : undefined;
-    const why = agent && whyStuck(agent);
-    if (why !== undefined && !signal.aborted) await note(host, `${id} is waiting: ${why}.`);
+    const delegation = await new Delegator(connection).get(id, { signal });
+    const why = await whyQueued(connection, delegation, signal);
+    if (why !== null && !signal.aborted) await note(host, `${id} is queued. ${why}`);
   } catch {
     // The wait itself makes the same calls and reports their errors.
   }
-}
-
-function queuedFor(event: StreamEvent): string | undefined {
-  if (event.type === "RESET") return undefined;
-  if (event.type === "DELEGATION_SNAPSHOT") {
-    return event.delegation.state === "submitted" ? event.delegation.target : undefined;
-  }
-  return event.state === "submitted" ? event.target : undefined;
 }
 
 function describe(event: StreamEvent): string | undefined {

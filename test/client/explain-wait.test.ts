@@ -1,6 +1,7 @@
 /** `explainWait`: why a delegation waits, in a sentence. */
 import { expect, test } from "vitest";
-import { timeLeft } from "../../src/client/explain-wait.ts";
+import { retryAtOf } from "../../src/client/explain-wait.ts";
+import { timeLeft } from "../../src/client/words.ts";
 import { explainWait } from "../../src/index.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00.000Z");
@@ -17,6 +18,13 @@ const SCOUT = {
   counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0 },
   delivery: { mode: "poll" },
 } as const;
+const LIMITS = {
+  max_attempts: 3,
+  lease_seconds: 60,
+  max_working: null,
+  max_waiting: 10_000,
+  interrupt_ttl_seconds: 86_400,
+};
 const AWAY = { state: "offline", last_seen_at: "2025-12-30T12:00:00.000Z", pollers: 0 } as const;
 
 test("time that is left is rounded", () => {
@@ -37,21 +45,32 @@ test("each reason is a sentence", () => {
     of({ ...WAITING, state: "working" }, SCOUT),
     of({ ...WAITING, state: "input_required", interrupt: { ...interrupt, requests: [] } }, SCOUT),
     of({ ...WAITING, not_before_at: "2026-01-01T12:00:12.000Z" }, SCOUT),
+    of({ ...WAITING, retry_at: "2026-01-01T12:00:12.000Z" }, SCOUT),
+    of({ ...WAITING, retry_at: "2026-01-01T11:59:59.000Z" }, SCOUT),
     of(WAITING, { ...SCOUT, paused: true }),
     of(WAITING, { ...SCOUT, presence: AWAY }),
     of(WAITING, { ...SCOUT, presence: { ...AWAY, last_seen_at: null } }),
     of(WAITING, { ...SCOUT, presence: AWAY, delivery: { mode: "push" } }),
     of(WAITING, { ...SCOUT, counts: { ...SCOUT.counts, waiting: 4 } }),
+    of(WAITING, { ...SCOUT, limits: { ...LIMITS, max_working: 2 }, counts: { ...SCOUT.counts, working: 2 } }),
     of(WAITING),
   ]).toEqual([
     null,
     "Waiting for an answer from alice or an approver, 30 min left.",
-    "It may start in 12 s.",
-    "scout is paused.",
-    "Nobody is polling for scout (last seen 2 d ago).",
-    "Nobody is polling for scout (never seen).",
+    "It may start in 12 s, as requested.",
+    "The next attempt may start in 12 s.",
+    "Waiting for a worker of scout.",
+    "scout is paused until the operator resumes it.",
+    "No worker is polling scout (last seen 2 d ago).",
+    "No worker is polling scout (never seen).",
     "scout cannot be reached (last seen 2 d ago).",
-    "Waiting for a worker of scout: 3 more in its queue.",
+    "Waiting for a worker of scout; 3 more in its queue.",
+    "scout is at its limit of running delegations (max_working 2).",
     "Waiting for a worker of scout.",
   ]);
+});
+
+test("the newest event with a time of the next attempt counts", () => {
+  expect(retryAtOf([{ retry_at: "first" }, { retry_at: "second" }, {}])).toBe("second");
+  expect(retryAtOf([{}, { retry_at: 7 }])).toBeNull();
 });

@@ -33,7 +33,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // It opens beside the live view.
     const flight = flightOf(page, "Fix the login test");
     await flight.locator("text=queued").waitFor();
-    await page.locator(".why", { hasText: "Nobody is polling for coder" }).waitFor();
+    await page.locator(".why", { hasText: "No worker is polling coder" }).waitFor();
     const id = new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("open") ?? "";
     expect(id).toMatch(/^dlg_/);
 

@@ -5,11 +5,12 @@
 import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
-import type { StreamEvent } from "../../schema/event.ts";
+import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import type { Senders } from "./history.ts";
 import { durationText, oneLine } from "./output.ts";
 
@@ -46,8 +47,8 @@ export async function stateRows(
   if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)} (last)`]);
   const ended = events.findLast(({ status }) => ENDS.includes(status ?? ""));
   if (ended && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
-  const why = state === "submitted" ? whyWaiting(delegation, ended, agent) : undefined;
-  if (why !== undefined) rows.push(["waiting", why]);
+  const why = state === "submitted" && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
+  if (why) rows.push(["why", why]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;
 }
@@ -73,38 +74,34 @@ function howEnded({ status, error, reason }: EventFields): string {
   return `released by the worker${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
 }
 
-const isAhead = (instant: string | null | undefined): instant is string =>
-  Date.parse(instant ?? "") > Date.now();
-
-function whyWaiting(delegation: Delegation, ended: EventFields | undefined, agent: Agent | undefined) {
-  const { target, not_before_at } = delegation;
-  if (isAhead(not_before_at)) return `until ${not_before_at}, as requested`;
-  if (isAhead(ended?.retry_at)) return `until ${oneLine(ended.retry_at)}, for the next attempt`;
-  if (agent === undefined) return undefined;
-  const { working, waiting } = agent.counts;
-  return whyStuck(agent) ?? `for a worker of ${target}: ${waiting} queued, ${working} running`;
+/** Why no worker has the delegation, or the one of the event; null unless it is queued. */
+export async function whyQueued(
+  connection: ConnectionOptions,
+  what: Delegation | DelegationEvent,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (what.state !== "submitted") return null;
+  const isEvent = "delegation_id" in what;
+  const [events, agent] = await Promise.all([
+    // The first event is that it was sent.
+    isEvent ? [what] : what.version > 1 ? eventsOf(connection, what, signal) : [],
+    agentOf(connection, what.target, signal),
+  ]);
+  const waiting = isEvent ? { ...what, not_before_at: null, interrupt: null } : what;
+  return explainWait({ ...waiting, retry_at: retryAtOf(events) }, agent);
 }
 
-/** Why the agent's workers get no work now; undefined if they do. */
-export function whyStuck({ name, paused, presence, limits, counts }: Agent): string | undefined {
-  if (paused) return `${name} is paused; resume it with 'errand agent resume ${name}' (operator)`;
-  const { state, last_seen_at } = presence;
-  if (state !== "online") {
-    return `no worker is polling ${name}${last_seen_at === null ? "" : `; last seen at ${last_seen_at}`}`;
-  }
-  const most = limits?.max_working;
-  if (typeof most === "number" && counts.working >= most)
-    return `${name} is at its limit of running delegations (max_working ${most}); ${counts.waiting} queued`;
-  return undefined;
-}
-
-async function eventsOf(connection: ConnectionOptions, { id, version }: Delegation): Promise<EventFields[]> {
+async function eventsOf(
+  connection: ConnectionOptions,
+  { id, version }: Delegation,
+  signal?: AbortSignal,
+): Promise<EventFields[]> {
   if (version > MAX_EVENTS) return [];
-  const events = await quietly(new Pages(connection).events(id, MAX_EVENTS));
+  const events = await quietly(new Pages(connection).events(id, MAX_EVENTS, signal));
   return (events ?? []).map((event: StreamEvent) => eventFieldsSchema.parse(event));
 }
 
-export const agentOf = (
+const agentOf = (
   connection: ConnectionOptions,
   target: string,
   signal?: AbortSignal,

@@ -1,4 +1,4 @@
-import { explainWait } from "../../client/explain-wait.ts";
+import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
@@ -6,6 +6,7 @@ import { now } from "../data/clock.ts";
 import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
+import { useLoaded } from "../ui/use-loaded.ts";
 import { count, nameOf, PHASES, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
 
 /** The head of a delegation: its state in words, whose it is, and why it waits. */
@@ -13,7 +14,6 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
   const { state, target, delegator, created_at, finished_at } = delegation;
   const { attempt, max_attempts, redrive_of, parent_id } = delegation;
   const phase = PHASES[state];
-  const why = explainWait(delegation, agentOf(target), now.value);
   return (
     <header class="summary">
       <h1>
@@ -38,7 +38,7 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
         </span>
         {delegation.priority !== 5 && <span class="dim">priority {delegation.priority}</span>}
       </p>
-      {why !== null && <p class="why">{why}</p>}
+      <Why delegation={delegation} />
       {state === "working" && <Working delegation={delegation} />}
       {redrive_of !== null && (
         <p class="dim">
@@ -52,6 +52,20 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
       )}
     </header>
   );
+}
+
+/** Of a delegation with more events, they are not read. */
+const MAX_EVENTS = 300;
+
+function Why({ delegation }: { readonly delegation: Delegation }) {
+  const { id, state, target, version } = delegation;
+  // The time of the next attempt is in the events only; the first one is that it was sent.
+  const hasRetry = state === "submitted" && version > 1 && version <= MAX_EVENTS;
+  const { value: retry_at } = useLoaded(`${id} ${version}`, async ({ pages }, signal) =>
+    hasRetry ? retryAtOf(await pages.events(id, MAX_EVENTS, signal)) : null,
+  );
+  const why = explainWait({ ...delegation, retry_at }, agentOf(target), now.value);
+  return why === null ? null : <p class="why">{why}</p>;
 }
 
 /** The progress of the agent, and its lease. */

@@ -1,5 +1,5 @@
 import { useComputed } from "@preact/signals";
-import { timeLeft } from "../../client/explain-wait.ts";
+import { timeLeft } from "../../client/words.ts";
 import { now } from "../data/clock.ts";
 import { duration, elapsed } from "./words.ts";
 

@@ -1,4 +1,5 @@
 /** States, names and times as people say them. */
+import { duration, nameOf } from "../../client/words.ts";
 import type { State } from "../../schema/delegation.ts";
 import type { Flight } from "../data/flight.ts";
 
@@ -27,7 +28,7 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
   canceled: "canceled",
 };
 
-export { nameOf } from "../../client/explain-wait.ts";
+export { duration, nameOf };
 
 /** The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. */
 export function taskText({ task_preview }: Pick<Flight, "task_preview">): string {
@@ -48,19 +49,6 @@ export function shareOf({ progress }: Pick<Flight, "progress">): number | undefi
   const { done, total } = progress ?? {};
   if (done === undefined || total === undefined || total <= 0) return undefined;
   return Math.min(1, done / total);
-}
-
-const UNITS = [
-  ["d", 86_400],
-  ["h", 3600],
-  ["min", 60],
-] as const;
-
-/** `4 s`, `3 min`, `2 d`. */
-export function duration(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
-  return `${seconds} s`;
 }
 
 /** `1m 12s`, for what is watched as it grows. */

@@ -59,14 +59,14 @@ test("of a finished delegation: questions, answers with author and time, the wor
 
 test("of a queued delegation: what it waits for, until when, and how the last attempt failed", async () => {
   const { api, next, row } = await setup();
-  expect(await row("waiting")).toBe("no worker is polling scout");
+  expect(await row("why")).toBe("No worker is polling scout (never seen).");
   await api.call("POST", "/v1/agents/scout/pause");
-  expect(await row("waiting")).toBe("scout is paused; resume it with 'errand agent resume scout' (operator)");
+  expect(await row("why")).toBe("scout is paused until the operator resumes it.");
   await api.call("POST", "/v1/agents/scout/resume");
   const error = { code: "command_failed", message: "no disk", retryable: true };
   await api.reply(await next(), { state: "failed", text: undefined, error });
   expect(await row("last attempt")).toBe("failed: command_failed: no disk");
-  expect(await row("waiting")).toMatch(/^until 20\S+Z, for the next attempt$/);
+  expect(await row("why")).toMatch(/^The next attempt may start in 10 min\.$/);
 });
 
 test("--history says when it is empty", async () => {
@@ -86,7 +86,7 @@ test("a wait without a terminal says once why no worker takes the delegation; wi
   const silent = start(["get", waits[1] ?? "", "--wait", "--json"], { env });
   await until(() => waiting.stderr() !== "", { what: "the reason" });
   expect(waiting.stderr()).toBe(
-    `errand: ${waits[1]} is waiting: scout is at its limit of running delegations (max_working 1); 1 queued.\n`,
+    `errand: ${waits[1]} is queued. scout is at its limit of running delegations (max_working 1).\n`,
   );
   await api.reply(lease);
   await api.call("POST", "/v1/agents/scout/pause");

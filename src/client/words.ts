@@ -1,0 +1,25 @@
+/** Names and times as people say them. */
+
+/** `caller:alice` as `alice`. */
+export const nameOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
+
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["min", 60],
+] as const;
+
+/** `4 s`, `3 min`, `2 d`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
+  return `${seconds} s`;
+}
+
+/** The time left, rounded to its unit, so that a full day does not become `23 h` at once. */
+export function timeLeft(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  // From 59.5 min on, it is an hour.
+  const found = UNITS.find(([, size], index) => seconds >= size - (UNITS[index + 1]?.[1] ?? 1) / 2);
+  return found ? `${Math.round(seconds / found[1])} ${found[0]}` : `${seconds} s`;
+}
