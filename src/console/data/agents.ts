@@ -10,9 +10,12 @@ export const agents = signal<readonly Agent[] | null>(null);
 const IDLE_MS = 10_000;
 /** The shortest time between two readings, however many events arrive. */
 const BUSY_MS = 2_000;
+/** Events that arrive together cause one reading. */
+const TOGETHER_MS = 100;
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 let dueAt = Number.POSITIVE_INFINITY;
+let readAt = Number.NEGATIVE_INFINITY;
 
 function readWithin(ms: number): void {
   const at = performance.now() + ms;
@@ -22,11 +25,14 @@ function readWithin(ms: number): void {
   timer = setTimeout(() => void readAgents(), ms);
 }
 
+const readSoon = (): void => readWithin(Math.max(TOGETHER_MS, readAt + BUSY_MS - performance.now()));
+
 export async function readAgents(): Promise<void> {
   clearTimeout(timer);
   dueAt = Number.POSITIVE_INFINITY;
   const connection = session.peek()?.connection;
   if (!connection) return;
+  readAt = performance.now();
   try {
     if (agents.peek() === null || !document.hidden) {
       const found = await connection.admin.listAgents();
@@ -40,7 +46,12 @@ export async function readAgents(): Promise<void> {
 
 /** Reads the agents while somebody is signed in. */
 export function startAgents(): () => void {
-  const quiet = onEvents(() => readWithin(BUSY_MS));
+  const quiet = onEvents(readSoon);
+  // A hidden page does not read.
+  const returned = () => {
+    if (!document.hidden) readSoon();
+  };
+  document.addEventListener("visibilitychange", returned);
   const stop = effect(() => {
     if (session.value) void readAgents();
     else agents.value = null;
@@ -48,6 +59,7 @@ export function startAgents(): () => void {
   return () => {
     quiet();
     stop();
+    document.removeEventListener("visibilitychange", returned);
     clearTimeout(timer);
   };
 }
