@@ -66,7 +66,7 @@ export class Admin {
   }
 
   /**
-   * Throughput, queue length, times to lease and to answer, and failures by code: of the last hour by the minute, or of
+   * Throughput, queue length, times to a worker and to completion, and failures by code: of the last hour by the minute, or of
    * the last day by the quarter of an hour. Without a filter, of everything that concerns your token. Throws
    * `agent_unknown`, and `forbidden` for the figures of others.
    *

@@ -20,7 +20,7 @@ export type StatsFilter = z.infer<typeof statsFilterSchema>;
 const countSchema = z.int().min(0);
 const secondsSchema = z.number().min(0);
 
-/** Half took at most the median, 95 of 100 at most `p95_seconds`; both are estimates. Null: nothing was measured. */
+/** Half took at most the median, 95 of 100 at most `p95_seconds`; both are estimates and can exceed the longest. Null: nothing was measured. */
 export const durationsSchema = z
   .strictObject({ median_seconds: secondsSchema, p95_seconds: secondsSchema })
   .nullable();
@@ -44,11 +44,11 @@ export const statsBucketSchema = z.strictObject({
   /** When it begins. */
   at: instantSchema,
   ...figures,
-  /** The most delegations that waited at a time, as sampled twice a minute; null for a delegator. */
+  /** Delegations that waited: the highest of the samples, taken twice a minute and now; null for a delegator. */
   waiting: countSchema.nullable(),
-  /** The most live leases at a time. */
+  /** Live leases: the highest of the samples. */
   working: countSchema.nullable(),
-  /** The greatest age of the oldest waiting delegation. */
+  /** The age of the oldest waiting delegation: the highest of the samples. */
   oldest_seconds: secondsSchema.nullable(),
 });
 /** What happened in one minute, or in one quarter of an hour. */

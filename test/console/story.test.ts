@@ -304,7 +304,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await showView(page, "#/charts?agent=coder");
     await page.getByRole("img", { name: "Sent: 2" }).waitFor();
     // Without waiting for the next sample.
-    await page.getByRole("img", { name: "Queue: at most 1 waiting" }).waitFor();
+    await page.getByRole("img", { name: "Queue: highest: 1 waiting" }).waitFor();
     await page.locator(".failures").getByRole("link", { name: "disk_full" }).click();
     await page.locator(".found", { hasText: "Fails" }).waitFor();
     await showView(page, "#/live");

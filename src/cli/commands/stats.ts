@@ -12,17 +12,22 @@ interface StatsOptions extends GlobalOptions {
   readonly delegator?: string;
 }
 
+const ABOUT = `
+Times are estimates. The queue figures are the highest of the samples that the broker
+takes twice a minute, and of one that it takes now.`;
+
 export function addStats(program: Command, { host }: Cli): void {
   program
     .command("stats")
     .description(
-      "show throughput, queue length, times to lease and to answer, and failures of the last hour or day",
+      "show throughput, queue length, times to a worker and to completion, and failures of the last hour or day",
     )
     .argument("[agent]", "only work for this agent", valid(agentNameSchema))
     .addOption(
       new Option("--period <period>", "how far back").choices(statsPeriodSchema.options).default("hour"),
     )
     .option("--delegator <principal>", "only what this principal delegated", valid(principalSchema))
+    .addHelpText("after", ABOUT)
     .addHelpText("after", examples("errand stats", "errand stats scout --period day --json"))
     .action(async (target: string | undefined, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<StatsOptions>();
@@ -40,10 +45,10 @@ function rowsOf({ period, target, delegator, buckets, totals }: Stats): string[]
     latest?.waiting === null
       ? []
       : [
-          ["most waiting", String(most("waiting"))],
-          ["most working", String(most("working"))],
+          ["highest waiting", String(most("waiting"))],
+          ["highest working", String(most("working"))],
           [
-            "oldest waited",
+            "longest wait",
             durationText(1000 * Math.max(...buckets.map(({ oldest_seconds }) => oldest_seconds ?? 0))),
           ],
         ];
@@ -54,8 +59,8 @@ function rowsOf({ period, target, delegator, buckets, totals }: Stats): string[]
       String(totals[name]),
     ]),
     ...totals.failures.map(({ code, count }) => [`  ${oneLine(code, 60)}`, String(count)]),
-    ["time to lease", durationsText(totals.time_to_lease)],
-    ["time to answer", durationsText(totals.time_to_answer)],
+    ["time to worker", durationsText(totals.time_to_lease)],
+    ["time to completion", durationsText(totals.time_to_answer)],
     ...queue,
   ];
 }
@@ -63,4 +68,4 @@ function rowsOf({ period, target, delegator, buckets, totals }: Stats): string[]
 const durationsText = (durations: Durations): string =>
   durations === null
     ? "-"
-    : `median ${durationText(durations.median_seconds * 1000)}, 95 % within ${durationText(durations.p95_seconds * 1000)}`;
+    : `about half within ${durationText(durations.median_seconds * 1000)}, about 95 % within ${durationText(durations.p95_seconds * 1000)}`;

@@ -24,10 +24,15 @@ export function Charts() {
     admin.stats({ period, target }, { signal }),
   );
   useEffect(() => {
-    const timer = setInterval(() => {
+    const reloadShown = () => {
       if (!document.hidden) reload();
-    }, RELOAD_MS);
-    return () => clearInterval(timer);
+    };
+    const timer = setInterval(reloadShown, RELOAD_MS);
+    document.addEventListener("visibilitychange", reloadShown);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", reloadShown);
+    };
   }, []);
   return (
     <section aria-labelledby="charts-title">
@@ -80,10 +85,6 @@ function Grid({ stats }: { readonly stats: Stats }) {
   const times = buckets.map(({ at }) => at);
   const every = period === "hour" ? "by the minute" : "by the quarter of an hour";
   const values = (pick: (bucket: StatsBucket) => number | null) => buckets.map(pick);
-  const waiting = withNow(
-    values((bucket) => bucket.waiting),
-    inQueue(stats.target),
-  );
   const most = (pick: (bucket: StatsBucket) => number | null) =>
     Math.max(0, ...values(pick).map((value) => value ?? 0));
   const ended = totals.completed + totals.failed + totals.rejected + totals.canceled;
@@ -94,10 +95,18 @@ function Grid({ stats }: { readonly stats: Stats }) {
       show: seconds,
       tops: TIMES,
       series: [
-        { name: "median", look: "one", values: values((bucket) => bucket[name]?.median_seconds ?? null) },
-        { name: "95 % within", look: "two", values: values((bucket) => bucket[name]?.p95_seconds ?? null) },
+        {
+          name: "about half within",
+          look: "one",
+          values: values((bucket) => bucket[name]?.median_seconds ?? null),
+        },
+        {
+          name: "about 95 % within",
+          look: "two",
+          values: values((bucket) => bucket[name]?.p95_seconds ?? null),
+        },
       ],
-      sum: totals[name] === null ? "none" : `median ${seconds(totals[name].median_seconds)}`,
+      sum: totals[name] === null ? "none" : `about half within ${seconds(totals[name].median_seconds)}`,
     }) as const;
   return (
     <div class="charts">
@@ -129,49 +138,41 @@ function Grid({ stats }: { readonly stats: Stats }) {
         <>
           <Chart
             title="Queue"
-            note="the most at a time"
+            note="the highest of the samples, two a minute"
             kind="lines"
             times={times}
             series={[
-              { name: "waiting", look: "two", values: waiting },
+              { name: "waiting", look: "two", values: values(({ waiting }) => waiting) },
               { name: "working", look: "one", values: values(({ working }) => working) },
             ]}
-            sum={`at most ${number(Math.max(0, ...waiting.map(Number)))} waiting`}
+            sum={`highest: ${number(most(({ waiting }) => waiting))} waiting`}
           />
           <Chart
             title="Age of the oldest"
-            note="how long the oldest delegation had waited"
+            note="how long the oldest waiting delegation had waited, the highest of the samples"
             kind="bars"
             times={times}
             show={seconds}
             tops={TIMES}
             series={[{ name: "age", look: "two", values: values((bucket) => bucket.oldest_seconds) }]}
-            sum={`at most ${seconds(most((bucket) => bucket.oldest_seconds))}`}
+            sum={`highest: ${seconds(most((bucket) => bucket.oldest_seconds))}`}
           />
         </>
       )}
-      <Chart title="Time to lease" note="from a ready ticket to a worker" {...durations("time_to_lease")} />
       <Chart
-        title="Time to answer"
-        note="from the delegation to its completion"
+        title="Time to a worker"
+        note="from ready in the queue to a worker; estimates"
+        {...durations("time_to_lease")}
+      />
+      <Chart
+        title="Time to completion"
+        note="from accepted to completed, with all waiting; estimates"
         {...durations("time_to_answer")}
       />
       <Failures failures={totals.failures} />
     </div>
   );
 }
-
-/** How many wait now, of all agents or of one; null: not known. */
-function inQueue(target: string | null): number | null {
-  const those = agents.value?.filter(({ name }) => target === null || name === target);
-  return those?.reduce((all, { counts }) => all + counts.waiting, 0) ?? null;
-}
-
-/** The broker samples the queue twice a minute: what waits now belongs to the last bucket before that. */
-const withNow = (values: readonly (number | null)[], current: number | null): (number | null)[] =>
-  values.map((value, index) =>
-    index === values.length - 1 && current !== null ? Math.max(value ?? 0, current) : value,
-  );
 
 /** Round times, s. */
 const TIMES = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400];

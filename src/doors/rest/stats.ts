@@ -9,7 +9,7 @@ export const statsRoutes: readonly Route[] = [
     method: "GET",
     path: "/v1/stats",
     summary:
-      "Throughput, queue length, times to lease and to answer, and failures by code, for the last hour by the minute or the last day by the quarter of an hour; of all agents (operator, approvers, viewers), of one agent, or of one delegator.",
+      "Throughput, queue length, times to a worker and to completion, and failures by code, for the last hour by the minute or the last day by the quarter of an hour; of all agents (operator, approvers, viewers), of one agent, or of one delegator.",
     query: statsFilterSchema.extend({ period: statsPeriodSchema.default("hour") }),
     responses: { 200: statsSchema },
     async handle(request, { query }) {

@@ -27,6 +27,8 @@ import {
 } from "./layout.ts";
 
 const FLUSH_MS = 1_000;
+/** Readers within this time share one sample of the queues. */
+const FRESH_MS = 1_000;
 /** Entries in one call of the script: few, so that it does not delay other commands. */
 const BATCH = 5;
 /** The longest pause between two calls; all of them take at most half the time between two flushes. */
@@ -80,6 +82,7 @@ export class Counters {
   readonly #entries = new Map<string, Entry>();
   readonly #unread: Unread[] = [];
   #timer: NodeJS.Timeout | null = null;
+  #sampledAt = 0;
   #flushing: Promise<void> = Promise.resolve();
   /** Callers of `flush` that wait for its end. */
   #waiting = 0;
@@ -120,6 +123,14 @@ export class Counters {
       this.#unread.push({ id, target, field, at });
     } else add(field);
   };
+
+  /** Samples the queues, unless this gateway did so within the last second. */
+  async sampleOnce(read: () => Promise<readonly QueueSample[]>): Promise<void> {
+    const at = Date.now() + this.#options.clock.offset_ms;
+    if (Math.abs(at - this.#sampledAt) < FRESH_MS) return;
+    this.#sampledAt = at;
+    this.sample(at, await read());
+  }
 
   /** Records how full the queues are at an instant, ms. */
   sample(at: number, samples: readonly QueueSample[]): void {

@@ -6,6 +6,7 @@ import type { Durations, Stats, StatsFilter, StatsPeriod } from "../../schema/st
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, seesAll } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
+import { queueDepths } from "../upkeep/queue-depths.ts";
 import {
   CLASSES,
   CODE_PREFIX,
@@ -36,6 +37,8 @@ export async function readStats(broker: Broker, principal: Principal, query: Que
   const resolution = RESOLUTIONS[query.period];
   const subject: Subject =
     target !== null ? `target:${target}` : delegator !== null ? `delegator:${delegator}` : "all";
+  // What waits now belongs to the last bucket, although the next sample may be half a minute away.
+  if (delegator === null) await broker.counters.sampleOnce(() => queueDepths(broker));
   // A caller sees its own moves at once. Other gateways write theirs within a second.
   await broker.counters.flush();
   const last = slotOf(Date.now() + broker.clock.offset_ms, resolution);

@@ -15,12 +15,14 @@ test("shows what happened in the last hour, of all agents and of one", async () 
   expect(stdout).toMatch(/^LAST HOUR +all agents\nsent +2\nleased +1\n/);
   expect(stdout).toMatch(/^failed +1$/m);
   expect(stdout).toMatch(/^ {2}disk_full +1$/m);
-  expect(stdout).toMatch(/^time to lease +median .*, 95 % within /m);
-  expect(stdout).toMatch(/^time to answer +-$/m);
+  expect(stdout).toMatch(/^time to worker +about half within .*, about 95 % within /m);
+  expect(stdout).toMatch(/^time to completion +-$/m);
+  // Without waiting for the next sample.
+  expect(stdout).toMatch(/^highest waiting +1$/m);
   const json = await run(["stats", "coder", "--period", "day", "--json"]);
   expect(lines(statsSchema, json.stdout)).toMatchObject([{ target: "coder", totals: { sent: 0 } }]);
   expect((await run(["stats", "nobody"])).code).toBe(66);
   const hers = await run(["stats", "--delegator", "caller:alice"]);
   expect(hers.stdout).toMatch(/^LAST HOUR +caller:alice\n/);
-  expect(hers.stdout).not.toContain("most waiting");
+  expect(hers.stdout).not.toContain("highest waiting");
 });

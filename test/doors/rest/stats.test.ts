@@ -73,7 +73,10 @@ test("agents and delegators see their own figures, an agent of the same name not
   const [scout, alice] = await Promise.all([as(url, "agent:scout"), as(url, "caller:alice")]);
   const ask = async (who: { call: typeof api.call }, query: string) =>
     (await who.call("GET", `/v1/stats${query}`)).status;
-  expect((await scout.call("GET", "/v1/stats")).body).toMatchObject({ target: "scout", totals: { sent: 1 } });
+  const { body } = await scout.call("GET", "/v1/stats");
+  expect(body).toMatchObject({ target: "scout", totals: { sent: 1 } });
+  // Without waiting for the next sample.
+  expect(body.buckets.at(-1)).toMatchObject({ waiting: 1 });
   for (const kind of ["viewer:wall", "approver:ann"]) {
     const other = await as(url, kind);
     expect((await other.call("GET", "/v1/stats")).body).toMatchObject({ target: null, totals: { sent: 1 } });
