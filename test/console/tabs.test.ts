@@ -47,6 +47,31 @@ describe.skipIf(SKIP)("in Chromium", () => {
     for (const page of others) await flightOf(page, "The first").locator("text=canceled").waitFor();
   });
 
+  test("a page takes over from one that is frozen, which then goes on", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { page, context } = await openTab(url);
+    await signIn(page);
+    await page.locator(".agent-row").waitFor();
+    const second = await context.newPage();
+    await second.goto(url);
+    await second.locator(".agent-row").waitFor();
+    await api.delegate("scout", { task: "The first" });
+    for (const one of [page, second]) await flightOf(one, "The first").waitFor();
+    const devtools = await context.newCDPSession(page);
+    await devtools.send("Page.setWebLifecycleState", { state: "frozen" });
+    const { id } = (await api.delegate("scout", { task: "The second" })).body;
+    await setHidden(second, false);
+    await flightOf(second, "The second").waitFor();
+    await api.cancel(id);
+    await flightOf(second, "The second").locator("text=canceled").waitFor();
+    await devtools.send("Page.setWebLifecycleState", { state: "active" });
+    await flightOf(page, "The second").locator("text=canceled").waitFor();
+    await api.delegate("scout", { task: "The third" });
+    for (const one of [page, second]) await flightOf(one, "The third").waitFor();
+  });
+
   test.each([
     { name: "with a shared stream", hasLocks: true },
     // As a browser does on plain HTTP.

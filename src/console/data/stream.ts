@@ -1,17 +1,19 @@
 /**
- * The events, by one stream for all pages of a session: browsers allow six connections to one origin. The page that holds
- * the lock streams and passes on what it receives. Without locks, each page has a stream, and closes it while hidden.
+ * The events, by one stream for all pages of a session: browsers allow six connections to one origin. The page that
+ * leads streams and passes on what it receives. Without locks, each page has a stream, and closes it while hidden.
  * A stream resumes by cursor.
  */
 import { effect, signal } from "@preact/signals";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { checkSession, session } from "../session/session.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, lostSince } from "./connection.ts";
 import { applyEvents, clearFlights, readFlights } from "./flights.ts";
 
 const HIDDEN_MS = 30_000;
 /** Events that arrive together are applied together. */
 const BATCH_MS = 50;
+/** The pause after a call that failed for good. */
+const AGAIN_MS = 10_000;
 
 type Listener = (events: readonly DelegationEvent[]) => void;
 const listeners = new Set<Listener>();
@@ -37,6 +39,13 @@ document.addEventListener("visibilitychange", () => {
     }, HIDDEN_MS);
 });
 
+/** What the leading page passes on. Each turn has a number, because a page that was frozen passes on old events. */
+interface Passed {
+  readonly turn: number;
+  /** Null: the turn begins. */
+  readonly event: StreamEvent | null;
+}
+
 /** Subscribes to the events while somebody is signed in and the page needs a stream. */
 export function startStream(): () => void {
   let cursor: string | undefined;
@@ -52,41 +61,69 @@ export function startStream(): () => void {
     const stop = new AbortController();
     const { signal: abort } = stop;
     const waiting: DelegationEvent[] = [];
+    const readAll = () => persist(() => readFlights(connection, abort), abort);
     const receive = (event: StreamEvent) => {
-      if (event.type === "RESET") void readFlights(connection, abort).catch(checkSession);
+      if (event.type === "RESET") void readAll();
       else if (event.type !== "DELEGATION_SNAPSHOT") {
         if (waiting.length === 0) setTimeout(() => deliver(connection, waiting.splice(0)), BATCH_MS);
         waiting.push(event);
       }
       cursor = event.id;
     };
-    const name = `errand ${id}`;
+    const name = `errand events ${id}`;
     const others = locks && new BroadcastChannel(name);
-    others?.addEventListener("message", ({ data }: MessageEvent<StreamEvent>) => receive(data));
-    const stream = async () => {
-      for await (const event of connection.delegator.watch({}, { after: cursor, signal: abort })) {
-        others?.postMessage(event);
-        receive(event);
-      }
+    const over = new Set<number>();
+    let current = 0;
+    const take = ({ turn, event }: Passed) => {
+      if (over.has(turn)) return;
+      if (turn !== current) over.add(current);
+      current = turn;
+      if (event) receive(event);
     };
+    others?.addEventListener("message", ({ data }: MessageEvent<Passed>) => take(data));
+    // Resumes by the cursor of what the page that led before has passed on.
+    const lead = async (signal: AbortSignal) => {
+      const turn = Math.random();
+      const pass = (event: StreamEvent | null) => {
+        others?.postMessage({ turn, event });
+        take({ turn, event });
+      };
+      pass(null);
+      for await (const event of connection.delegator.watch({}, { after: cursor, signal })) pass(event);
+    };
+    // A page that was frozen may have missed what others passed on.
+    document.addEventListener("resume", readAll);
     const follow = async () => {
       if (cursor === undefined) {
         // The cursor first and the lists second, so that nothing falls between them.
         const newest = await connection.delegator.cursor({}, { signal: abort });
         cursor ??= newest;
-        void readFlights(connection, abort).catch(checkSession);
+        void readAll();
       }
-      // Waits while another page holds the lock, then resumes by the cursor of what that page passed on.
-      await (locks ? locks.request(name, { signal: abort }, stream) : stream());
+      if (!locks) return lead(abort);
+      const { leadInTurn } = await import("./leader.ts");
+      await leadInTurn({ locks, name, isConnected: () => lostSince.peek() === null, lead, abort });
     };
-    follow().catch((error: unknown) => {
-      if (!abort.aborted) checkSession(error);
-    });
+    void persist(follow, abort);
     return () => {
       stop.abort();
       others?.close();
+      document.removeEventListener("resume", readAll);
     };
   });
+}
+
+/** Tries again until the work succeeds, the session ends, or the signal aborts. Never rejects. */
+async function persist(work: () => Promise<void>, abort: AbortSignal): Promise<void> {
+  while (!abort.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (abort.aborted) return;
+      checkSession(error);
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
 }
 
 function deliver(connection: Connection, events: readonly DelegationEvent[]): void {
