@@ -59,14 +59,16 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await second.locator(".agent-row").waitFor();
     await api.delegate("scout", { task: "The first" });
     for (const one of [page, second]) await flightOf(one, "The first").waitFor();
+    // As a browser freezes it: nothing of it runs.
     const devtools = await context.newCDPSession(page);
-    await devtools.send("Page.setWebLifecycleState", { state: "frozen" });
+    await devtools.send("Debugger.enable");
+    await devtools.send("Debugger.pause");
     const { id } = (await api.delegate("scout", { task: "The second" })).body;
     await setHidden(second, false);
     await flightOf(second, "The second").waitFor();
     await api.cancel(id);
     await flightOf(second, "The second").locator("text=canceled").waitFor();
-    await devtools.send("Page.setWebLifecycleState", { state: "active" });
+    await devtools.send("Debugger.disable");
     await flightOf(page, "The second").locator("text=canceled").waitFor();
     await api.delegate("scout", { task: "The third" });
     for (const one of [page, second]) await flightOf(one, "The third").waitFor();
@@ -109,6 +111,24 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await flightOf(page, "Meanwhile").waitFor();
     await flightOf(page, "Hidden").locator("text=canceled").waitFor();
     expect(streams).toEqual(hasLocks ? { opened: 1, closed: 0 } : { opened: 2, closed: 1 });
+  });
+
+  test("the counts of an agent follow an event at once", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { page } = await openTab(url, { movesClock: true });
+    await signIn(page);
+    await page.locator(".agent-row").waitFor();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await page.clock.runFor(3_000);
+    await api.delegate("scout", { task: "Counted" });
+    await until(async () => {
+      await page.clock.runFor(50);
+      return flightOf(page, "Counted").isVisible();
+    });
+    await page.clock.runFor(500);
+    await page.locator(".agent-row", { hasText: "1 queued" }).waitFor();
   });
 
   test("a question that arrives while the page is hidden is notified, once the reader has asked for that", async () => {

@@ -32,9 +32,9 @@ export async function readAgents(): Promise<void> {
   dueAt = Number.POSITIVE_INFINITY;
   const connection = session.peek()?.connection;
   if (!connection) return;
-  readAt = performance.now();
   try {
     if (agents.peek() === null || !document.hidden) {
+      readAt = performance.now();
       const found = await connection.admin.listAgents();
       if (session.peek()?.connection === connection) agents.value = found;
     }
