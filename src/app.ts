@@ -4,7 +4,7 @@
 import { setMaxListeners } from "node:events";
 import { CardSigner } from "./doors/a2a/cards/signing.ts";
 import { createHttpApp, type HttpApp } from "./doors/http/app.ts";
-import { type Listener, listen } from "./doors/http/listener.ts";
+import { type CloseOptions, type Listener, listen } from "./doors/http/listener.ts";
 import type { Broker } from "./engine/broker.ts";
 import type { Sweep } from "./engine/upkeep/sweep.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
@@ -29,7 +29,7 @@ export interface Gateway {
   /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: HttpApp["inProgress"];
   /** Stops within ten seconds: answers polls, closes streams, finishes what is in flight. */
-  readonly close: () => Promise<void>;
+  readonly close: (options?: CloseOptions) => Promise<void>;
 }
 
 /** How long requests in progress may take after a stop. */
@@ -71,6 +71,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     mcpPingMs: options.mcpPingMs,
   });
   let listener: Listener | undefined;
+  let closeOptions: CloseOptions = {};
   const services = new Services(
     [
       ...engine.services,
@@ -84,7 +85,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         stop: () => {
           stopping.abort();
           // At the same time, push agents return their leases.
-          return Promise.all([listener?.close(HTTP_GRACE_MS), engine.stopPushAgents()]);
+          return Promise.all([listener?.close(HTTP_GRACE_MS, closeOptions), engine.stopPushAgents()]);
         },
       },
     ],
@@ -100,7 +101,10 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     inProgress: app.inProgress,
     broker,
     sweep,
-    close: () => services.stop(),
+    close: (options = {}) => {
+      closeOptions = options;
+      return services.stop();
+    },
   };
 }
 

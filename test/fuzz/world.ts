@@ -62,7 +62,7 @@ export async function openWorld() {
   onTestFinished(async () => {
     watcher.disconnect();
     connections.destroy();
-    await gateway.close();
+    await gateway.close({ idleGrace: false });
   });
 
   const api = client(url);

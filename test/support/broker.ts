@@ -62,7 +62,7 @@ export async function startBroker(options: Partial<GatewayOptions> = {}): Promis
   const first = await another();
   const redis = new Redis(socket, { db });
   onTestFinished(async () => {
-    await Promise.all(gateways.map((gateway) => gateway.close()));
+    await Promise.all(gateways.map((gateway) => gateway.close({ idleGrace: false })));
     redis.disconnect();
   });
   return { ...first, clock, redis, db, log, another };

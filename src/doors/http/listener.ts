@@ -21,6 +21,11 @@ const CHECK_MS = 2_000;
  */
 const BACKLOG = 65_535;
 
+export interface CloseOptions {
+  /** Idle connections stay open for 300 ms, for requests that are on their way. Without it, such a request is lost. */
+  readonly idleGrace?: boolean;
+}
+
 export interface Listener {
   readonly port: number;
   /** The number of connections with unread bytes. */
@@ -28,7 +33,7 @@ export interface Listener {
   /** The number of connections with a request in progress. */
   readonly busy: () => number;
   /** Stops accepting, waits for requests in progress, then closes all connections. */
-  readonly close: (graceMs: number) => Promise<void>;
+  readonly close: (graceMs: number, options?: CloseOptions) => Promise<void>;
 }
 
 export interface ListenOptions {
@@ -108,11 +113,11 @@ export function listen(
         else if (!isBusy) socket.destroySoon();
       }
     };
-    const close = (graceMs: number) =>
+    const close = (graceMs: number, { idleGrace = true }: CloseOptions = {}) =>
       new Promise<void>((done) => {
         // A request that arrives now on an idle connection still gets a response, with `connection: close`.
         // Counts ticks, not time: after a stall of this process, requests are read before the grace ends.
-        let ticksLeft = IDLE_GRACE_TICKS;
+        let ticksLeft = idleGrace ? IDLE_GRACE_TICKS : 0;
         const idle = setInterval(() => {
           ticksLeft -= 1;
           if (ticksLeft < 0) setImmediate(() => cut(false));
