@@ -34,8 +34,11 @@ async function commandIn({ folder, path, program }: Place): Promise<string> {
 }
 
 async function isOwnFolder(folder: string): Promise<boolean> {
-  const manifest = await readFile(join(folder, "package.json"), "utf8").catch(() => "");
-  return /"name":\s*"errand"/.test(manifest);
+  try {
+    return JSON.parse(await readFile(join(folder, "package.json"), "utf8")).name === "errand";
+  } catch {
+    return false;
+  }
 }
 
 const isRunnable = (path: string): Promise<boolean> =>

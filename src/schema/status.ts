@@ -19,6 +19,8 @@ export type RedisStatus = z.infer<typeof redisStatusSchema>;
 
 export const statusSchema = z.strictObject({
   version: z.string(),
+  /** Where clients reach the broker: ERRAND_PUBLIC_URL, or the address that it listens on. */
+  url: z.string(),
   /** The time of Redis, by which all timers run. */
   now: instantSchema,
   /** The principal of the request's token. */

@@ -1,7 +1,6 @@
 /** `errand invite`: a token for a person or a program, with the lines to paste on their machine. */
 import { type Command, InvalidArgumentError } from "commander";
 import { Admin } from "../../client/admin.ts";
-import { localError } from "../../client/errors.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { agentName } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
@@ -14,9 +13,9 @@ type InviteOptions = GlobalOptions & { readonly expires?: number } & { readonly 
 
 /** What the role does first. */
 const FIRST_COMMAND: Readonly<Record<Role, (name: string) => string>> = {
-  agent: (name) => `npx errand work --agent ${name} -- COMMAND`,
-  caller: () => "npx errand delegate AGENT TASK --wait",
-  approver: () => "npx errand list --state input_required",
+  agent: (name) => `errand work --agent ${name} -- COMMAND`,
+  caller: () => "errand delegate AGENT TASK --wait",
+  approver: () => "errand list --state input_required",
 };
 
 export function addInvite(program: Command, { host }: Cli): void {
@@ -40,14 +39,14 @@ export function addInvite(program: Command, { host }: Cli): void {
       const options = command.optsWithGlobals<InviteOptions>();
       const role = roleOf(options);
       const connection = await connect(host, options);
-      const { url } = connection;
-      if (url === undefined) throw noUrl();
-      const created = await new Admin(connection).createToken(`${role}:${name}`, {
+      const admin = new Admin(connection);
+      const url = await urlForOthers(admin, connection.url);
+      const created = await admin.createToken(`${role}:${name}`, {
         expiresInSeconds: options.expires,
       });
       const lines = [
-        `export ERRAND_URL='${url}'`,
-        `export ERRAND_TOKEN='${created.token}'`,
+        `export ERRAND_URL=${quoted(url)}`,
+        `export ERRAND_TOKEN=${quoted(created.token)}`,
         FIRST_COMMAND[role](name),
       ];
       if (options.json) return printJson(host, { ...created, url, lines });
@@ -57,8 +56,12 @@ export function addInvite(program: Command, { host }: Cli): void {
         host,
         `created ${created.id} for ${created.principal}; the token is shown only once.${until}`,
       );
+      await note(
+        host,
+        "their machine needs the program 'errand': 'npm pack' in Errand's folder makes a file for 'npm install -g FILE'.",
+      );
       if (role !== "agent")
-        await note(host, `in a browser, they sign in with the same token at ${new URL("/", url).href}`);
+        await note(host, `in a browser, they sign in with the same token at ${url.replace(/\/*$/, "/")}`);
       if (isLocal(url))
         await note(host, `${url} works only on this machine; docs/operations.md says how to serve others.`);
     });
@@ -70,13 +73,13 @@ function roleOf(options: InviteOptions): Role {
   throw new InvalidArgumentError("Choose one of --agent, --caller and --approver.");
 }
 
+/** The broker knows its address behind a proxy. One that works only on its own machine is no use to others. */
+async function urlForOthers(admin: Admin, own: string | undefined): Promise<string> {
+  const { url } = await admin.status();
+  return own !== undefined && isLocal(url) ? own : url;
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
 const isLocal = (url: string): boolean =>
   URL.canParse(url) && /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
-
-const noUrl = () =>
-  localError({
-    code: "no_broker",
-    category: "CONFIG",
-    detail: "the broker has no URL",
-    recovery: "Pass --url, or set ERRAND_URL.",
-  });

@@ -7,7 +7,7 @@ export function Connect({ name, cardUrl }: { readonly name: string; readonly car
     <section class="connect" aria-labelledby="connect-title">
       <h2 id="connect-title">Connect</h2>
       <h3>A worker: any command becomes the agent</h3>
-      <CopyLine text={`ERRAND_URL=${broker} ERRAND_TOKEN=… npx errand work --agent ${name} -- COMMAND`} />
+      <CopyLine text={`ERRAND_URL=${broker} ERRAND_TOKEN=… errand work --agent ${name} -- COMMAND`} />
       <h3>An A2A client: the agent's card</h3>
       <CopyLine text={cardUrl} />
       <h3>An MCP client: Streamable HTTP, with a token as bearer</h3>

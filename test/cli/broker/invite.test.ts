@@ -9,11 +9,12 @@ test("prints the URL, the token and a first command for each role; --json has th
   expect([invited.code]).toEqual([0]);
   const [first, second, third] = invited.stdout.trim().split("\n");
   expect(first).toBe(`export ERRAND_URL='${url}'`);
-  expect(third).toBe("npx errand delegate AGENT TASK --wait");
+  expect(third).toBe("errand delegate AGENT TASK --wait");
   const token = /^export ERRAND_TOKEN='(errand_\w+)'$/.exec(second ?? "")?.[1] ?? "";
   expect(invited.stderr).toMatch(/created \w+ for caller:alice; the token is shown only once\.\n/);
   expect(invited.stderr).toContain(`they sign in with the same token at ${url}/\n`);
   expect(invited.stderr).toContain(`${url} works only on this machine`);
+  expect(invited.stderr).toContain("npm install -g FILE");
   // The token is the caller's: it may delegate, not administer.
   expect((await run(["list"], { token })).code).toBe(0);
   expect((await run(["token", "list"], { token })).code).toBe(77);
@@ -26,8 +27,8 @@ test("prints the URL, the token and a first command for each role; --json has th
     lines: z.array(z.string()),
   });
   for (const [role, command] of [
-    ["agent", "npx errand work --agent bob -- COMMAND"],
-    ["approver", "npx errand list --state input_required"],
+    ["agent", "errand work --agent bob -- COMMAND"],
+    ["approver", "errand list --state input_required"],
   ]) {
     const made = await run(["invite", "bob", `--${role}`, "--expires", "90d", "--json"]);
     expect([made.code, made.stderr]).toEqual([0, ""]);
@@ -42,4 +43,12 @@ test("prints the URL, the token and a first command for each role; --json has th
   const both = await run(["invite", "bob", "--agent", "--caller"]);
   expect([both.code, both.stdout]).toEqual([64, ""]);
   expect(both.stderr).toContain("Choose one of --agent, --caller and --approver.");
+});
+
+test("behind a proxy: prints the broker's public URL, also with a path", async () => {
+  const { run } = await setup({ publicUrl: "https://example.com/errand" });
+  const { stdout, stderr } = await run(["invite", "alice"]);
+  expect(stdout).toContain("export ERRAND_URL='https://example.com/errand'\n");
+  expect(stderr).toContain("they sign in with the same token at https://example.com/errand/\n");
+  expect(stderr).not.toContain("only on this machine");
 });
