@@ -155,5 +155,7 @@ test.each([
   const { code, stderr } = await run([...argv, "xyz"], { stdin: "hi" });
   expect(code).toBe(64);
   expect(stderr).toContain("'xyz'");
-  expect(stderr).toContain("dlg_…; 'errand list' shows them");
+  expect(stderr).toContain(
+    "has the form dlg_…, and 4 characters of it may be enough; 'errand list' shows them",
+  );
 });

@@ -137,7 +137,7 @@ test(
     const shapes = [
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
-      /^dist\/console\/(?:index\.html|[a-z]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
+      /^dist\/console\/(?:index\.html|[a-z-]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
       /^docs\/(?:[a-z0-9-]+\.(?:md|json)|console\.png)$/,
       /^deploy\/[a-z.-]+$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,

@@ -1,6 +1,7 @@
 /** `errand invite`: a token for a person or a program, with the lines to paste on their machine. */
 import { type Command, InvalidArgumentError } from "commander";
 import { Admin } from "../../client/admin.ts";
+import { withoutTrailingSlashes } from "../../schema/text.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { agentName } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
@@ -61,7 +62,7 @@ export function addInvite(program: Command, { host }: Cli): void {
         "their machine needs the program 'errand': 'npm pack' in Errand's folder makes a file for 'npm install -g FILE'.",
       );
       if (role !== "agent")
-        await note(host, `in a browser, they sign in with the same token at ${url.replace(/\/*$/, "/")}`);
+        await note(host, `in a browser, they sign in with the same token at ${withoutTrailingSlashes(url)}/`);
       if (isLocal(url))
         await note(host, `${url} works only on this machine; docs/operations.md says how to serve others.`);
     });
