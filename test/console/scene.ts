@@ -95,7 +95,7 @@ export async function setScene(url: string, token = OPERATOR): Promise<Scene> {
     expires_in_seconds: 3600,
   });
   ids.queued = String((await ci.delegate("nightly", { task: "Rotate the logs" })).body.id);
-  ids.long = String((await alice.delegate(LONG, { task: "x".repeat(40) + " " + TASKS[4] })).body.id);
+  ids.long = String((await alice.delegate(LONG, { task: `${"x".repeat(40)} ${TASKS[4]}` })).body.id);
   await api.call("POST", "/v1/agents/nightly/pause");
   return { api, ids, leases };
 }

@@ -171,7 +171,7 @@ async function page(broker: Broker, principal: Principal, query: ListQuery): Pro
   return {
     records: read.filter((_, at) => still[at]),
     next_cursor: next && `${next.at}.${next.id}`,
-    scanned_to: next && next.at,
+    scanned_to: next?.at ?? null,
   };
 }
 
