@@ -2,16 +2,15 @@
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
-import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
+import { describe } from "../show/delegation.ts";
 import { historyRows } from "../show/history.ts";
-import { oneLine, print, printJson, progressText, table } from "../show/output.ts";
-import { howToAnswer, requestLine } from "../show/questions.ts";
+import { print, printJson, table } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sendersOf, stateRows } from "../show/state-details.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
@@ -22,10 +21,6 @@ interface GetOptions extends GlobalOptions {
   readonly reply?: boolean;
   readonly history?: boolean;
 }
-
-/** How many of the newest messages are shown without --history. */
-const MESSAGES = 6;
-const MESSAGE_CHARS = 200;
 
 export function addGet(program: Command, { host }: Cli): void {
   program
@@ -75,49 +70,4 @@ async function printHistory(
     const senders = await sendersOf(connection, delegation);
     await print(host, table(historyRows(history, Number.POSITIVE_INFINITY, senders)));
   }
-}
-
-function describe(delegation: Delegation, stateDetails: readonly (readonly [string, string])[]): string {
-  const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
-    delegation;
-  const rows: (readonly string[])[] = [
-    ["delegation", id],
-    ["state", state],
-    ["target", target],
-    ["delegator", delegator],
-    ["context", context_id],
-    ["task", oneLine(delegation.task_preview, 100)],
-    ["attempt", `${attempt} of ${max_attempts}`],
-    ["created", delegation.created_at],
-  ];
-  if (delegation.parent_id) rows.push(["parent", delegation.parent_id]);
-  if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);
-  if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
-  const progressLine = progress && progressText(progress);
-  if (progressLine) rows.push(["progress", progressLine]);
-  const { interrupt } = delegation;
-  const messages = historyRows(delegation.history, MESSAGE_CHARS);
-  // The open question is shown below, with the command that answers it.
-  const past = messages.slice(0, messages.length - (interrupt?.requests.length ?? 0));
-  if (past.length > MESSAGES)
-    rows.push(["history", `${past.length - MESSAGES} earlier messages: 'errand get ${id} --history'`]);
-  rows.push(...past.slice(-MESSAGES));
-  for (const request of interrupt?.requests ?? []) {
-    rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);
-  }
-  if (interrupt) {
-    rows.push(["question", `${interrupt.id}, open until ${interrupt.expires_at}`]);
-    rows.push(["answer with", howToAnswer(delegation)]);
-  }
-  if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
-  rows.push(...stateDetails);
-  for (const { artifactId, name, parts } of delegation.artifacts) {
-    rows.push([
-      "artifact",
-      `${oneLine(name ?? artifactId)}, ${parts.length} part${parts.length === 1 ? "" : "s"}`,
-    ]);
-  }
-  if (error) rows.push(["error", `${error.code}: ${oneLine(error.message)}`]);
-  const reply = delegation.reply ? textOf(delegation.reply) : "";
-  return table(rows) + (reply === "" ? "" : `\n\n${reply}`);
 }

@@ -84,17 +84,29 @@ export class ListTable<T> {
   #widths: number[];
   #hasHead = false;
 
-  constructor(host: CliHost, columns: readonly Column<T>[], { wide = false, output }: TableOptions) {
+  /** `width` replaces the terminal's. */
+  constructor(
+    host: CliHost,
+    columns: readonly Column<T>[],
+    { wide = false, output }: TableOptions,
+    width = terminalWidth(host, "stdout"),
+  ) {
     this.#host = host;
     this.#isWide = wide;
     this.#columns =
       output?.flatMap((field) => columns.find(({ name }) => name === field) ?? []) ??
       columns.filter(({ shown = "default" }) => shown === "default" || (wide && shown === "wide"));
-    this.#width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
+    this.#width = wide ? Number.POSITIVE_INFINITY : width;
     this.#widths = this.#columns.map(({ name }) => name.length);
   }
 
   async print(rows: readonly T[]): Promise<void> {
+    const lines = this.lines(rows);
+    if (lines.length > 0) await print(this.#host, lines.join("\n"));
+  }
+
+  /** The next portion, with the head if it is the first one. */
+  lines(rows: readonly T[]): string[] {
     const cells = rows.map((row) => this.#columns.map(({ cell }) => oneLine(cell(row, this.#isWide))));
     for (const row of cells) {
       this.#widths = this.#widths.map((width, at) => Math.max(width, displayWidth(row[at] ?? "")));
@@ -105,7 +117,7 @@ export class ListTable<T> {
     if (!this.#hasHead)
       lines.unshift(paint.bold(this.#line(this.#columns.map(({ name }) => name.toUpperCase()))));
     this.#hasHead = true;
-    if (lines.length > 0) await print(this.#host, lines.join("\n"));
+    return lines;
   }
 
   #line(cells: readonly string[], row?: T, paint?: Painter): string {

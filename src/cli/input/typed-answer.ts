@@ -1,0 +1,77 @@
+/** What a person types as the answer to one request of a question, and what it means. */
+import type { Answer } from "../../client/answer.ts";
+import type { ErrandApiError } from "../../client/errors.ts";
+import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { decisionSchema } from "../../schema/interrupt.ts";
+import { isObject } from "../../schema/json-schema/keywords.ts";
+import { shownName } from "../../schema/text.ts";
+import { issuesOf, oneLine } from "../show/output.ts";
+
+export type Request = Interrupt["requests"][number];
+export type Body = Exclude<Answer, string>;
+
+/** What may be typed, as part of the prompt. */
+export function inputsOf(kind: Interrupt["kind"], request: Request): string {
+  const { options = [], schema, action, edit } = request;
+  const hidden = kind === "auth" ? "hidden " : "";
+  const inputs: string[] = [];
+  if (options.length > 0) inputs.push(`1 to ${options.length}`);
+  else if (kind === "input" && isDecidable(kind, request)) inputs.push("'approve', 'deny'");
+  if (edit === true) inputs.push(`other arguments, as ${hidden}JSON, to approve those`);
+  if (schema !== undefined && action === undefined) inputs.push(`${hidden}JSON`);
+  if (schema === undefined && action === undefined && options.length === 0) inputs.push(`${hidden}text`);
+  return inputs.length === 0 ? "approve or deny" : inputs.join(", or ");
+}
+
+const YES_OR_NO = /^(?:y|yes|yep|ok|okay|approved|n|no|nope|denied)[.!]?$/i;
+
+/** Whether the line looks like a decision but is none, so that it is confirmed before it is sent as text. */
+export function isDoubtful(line: string, kind: Interrupt["kind"], request: Request): boolean {
+  const { options = [] } = request;
+  const mayDecide =
+    kind !== "auth" && isDecidable(kind, request) && offeredDecisions(kind, request).length > 0;
+  return mayDecide && YES_OR_NO.test(line) && !options.includes(line);
+}
+
+export function toBody(line: string, { options = [], schema, action, edit }: Request): Body {
+  const at = /^\d+$/.test(line) ? Number(line) - 1 : -1;
+  const chosen = at in options ? options[at] : line;
+  const decision = decisionSchema.safeParse(chosen).data;
+  if (decision) return { decision };
+  if (typeof chosen !== "string") return { data: chosen };
+  if (chosen !== line || options.includes(line)) return { text: chosen };
+  if (action) {
+    const data = edit === true ? parsed(line) : undefined;
+    return isObject(data) ? { decision: "approve", data } : { text: line };
+  }
+  if (schema === undefined) return { text: line };
+  const data = parsed(line);
+  return data === undefined ? { data: line } : { data };
+}
+
+/** Undefined for a line that is not JSON. */
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The requests whose answers were refused. */
+export function misfits(requests: readonly Request[], error: ErrandApiError): readonly Request[] {
+  const paths = issuesOf(error).map(({ path }) => path);
+  const found = requests.filter(({ request_id }) => {
+    const under = oneLine(`answers.${shownName(request_id)}`);
+    return paths.some((path) => path === under || path.startsWith(`${under}.`));
+  });
+  return found.length > 0 ? found : requests;
+}
+
+const MAX_REASONS = 5;
+/** Why the broker refused the answers, one line each. */
+export const refusalReasons = (error: ErrandApiError): string[] =>
+  issuesOf(error)
+    .slice(0, MAX_REASONS)
+    .map(({ path, reason }) => `not accepted: ${path}: ${reason}`);
