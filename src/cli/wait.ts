@@ -1,20 +1,22 @@
 /**
- * Waits for a delegation's end, with a status line on the terminal. A question ends the wait: it is shown, not answered.
+ * Waits for a delegation's end, with a status line on the terminal. A question is answered there, too; without a
+ * terminal it ends the wait.
  */
 import { Delegator } from "../client/delegator.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
-import { type Delegation, type Interrupt, progressSchema } from "../schema/delegation.ts";
-import type { DelegationEvent, StreamEvent } from "../schema/event.ts";
+import type { Delegation, Interrupt } from "../schema/delegation.ts";
+import type { StreamEvent } from "../schema/event.ts";
 import { sleep } from "../util/timing.ts";
+import { answerInPlace } from "./answer-in-place.ts";
 import { CliError, cliError, endError, Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { recoveryFor } from "./recovery.ts";
-import { note, progressText } from "./show/output.ts";
+import { note } from "./show/output.ts";
 import { howToAnswer, questionText } from "./show/questions.ts";
-import { whyQueued } from "./show/state-details.ts";
 import { StatusLine } from "./show/status-line.ts";
 import { interruptible } from "./signals.ts";
+import { noteWhyQueued, WaitLine } from "./wait-status.ts";
 
 export interface Wait {
   readonly host: CliHost;
@@ -25,58 +27,93 @@ export interface Wait {
   readonly isNew?: boolean;
   /** With --json, stderr has only errors. */
   readonly json?: boolean | undefined;
+  /** The user knows already why no worker has it. */
+  readonly isExplained?: boolean;
   /** Called for each event. There is then no status line. */
   readonly onEvent?: ((event: StreamEvent) => Promise<void>) | undefined;
 }
 
-/** Often a worker has the delegation before this; then there is nothing to explain. */
-const WHY_AFTER_MS = 1000;
 /** How long to wait for the last events once the delegation has ended. */
 const EVENTS_MS = 5000;
 
-/** Returns the finished delegation. Throws at the timeout, at a question and at Ctrl-C. */
-export async function waitFor({
-  host,
-  connection,
-  id,
-  timeoutSeconds,
-  isNew,
-  json,
-  onEvent,
-}: Wait): Promise<Delegation> {
-  const line = host.isTty.stderr && !onEvent ? new StatusLine(host.stderr) : undefined;
+/** Returns the finished delegation. Throws at the timeout, at Ctrl-C, and at a question that is not answered here. */
+export async function waitFor(options: Wait): Promise<Delegation> {
+  const { host, connection, id, timeoutSeconds, isNew, json, isExplained, onEvent } = options;
+  const mayAsk = host.isTty.stdin && host.isTty.stderr && !json;
   const background = new AbortController();
   const quiet = { ...connection, onRetry: undefined };
+  const line =
+    host.isTty.stderr && !json && !onEvent ? new WaitLine(new StatusLine(host.stderr), quiet) : undefined;
   const delegator = new Delegator({
     ...connection,
     onRetry: (error, delayMs) => {
-      if (line) line.say(`the broker is unavailable (${error.code}), retrying`);
+      if (line) line.retrying(error.code);
       else connection.onRetry?.(error, delayMs);
     },
   });
+  const asked = new OpenQuestion();
   try {
-    const delegation = await interruptible(async (signal) => {
-      if (line) void updateLine(line, quiet, id, background.signal);
-      else if (!json) void noteWhyQueued(host, quiet, id, background.signal);
-      const seen = onEvent ? forwardEvents(onEvent, quiet, id, background.signal) : Promise.resolve();
+    return await interruptible(async (signal) => {
+      if (line) void line.follow(id, background.signal, (event) => asked.see(event));
+      else if (!json && !isExplained) void noteWhyQueued(host, quiet, id, background.signal);
+      const forward = async (event: StreamEvent) => {
+        asked.see(event);
+        await onEvent?.(event);
+      };
+      const seen = onEvent ? forwardEvents(forward, quiet, id, background.signal) : Promise.resolve();
       // A failure to print events ends the wait, because the reader has gone. If only the events end, the wait continues.
       const failed = seen.then(() => new Promise<never>(() => undefined));
-      const ended = await Promise.race([delegator.wait(id, { timeoutSeconds, signal }), failed]);
-      const late = sleep(EVENTS_MS, background.signal).catch(() => undefined);
-      if (onEvent && !ended.interrupt) await Promise.race([seen, late]);
-      return ended;
+      for (;;) {
+        const delegation = await Promise.race([delegator.wait(id, { timeoutSeconds, signal }), failed]);
+        const { interrupt } = delegation;
+        if (interrupt === null) {
+          const late = sleep(EVENTS_MS, background.signal).catch(() => undefined);
+          if (onEvent) await Promise.race([seen, late]);
+          return delegation;
+        }
+        const leftOpen = () => asks(delegation, interrupt);
+        if (!mayAsk) throw leftOpen();
+        line?.pause();
+        const closed = asked.open(delegation);
+        await answerInPlace({ host, delegator, delegation, interrupt, signal, closed, leftOpen });
+        asked.close();
+        line?.resume();
+      }
     });
-    if (delegation.interrupt) throw asks(delegation, delegation.interrupt);
-    return delegation;
   } catch (error) {
-    line?.clear();
-    if (error instanceof Interrupted) {
+    line?.pause();
+    if (error instanceof Interrupted && !asked.isOpen) {
       await note(host, `${id} continues. See 'errand get ${id} --wait' and 'errand cancel ${id}'.`);
     }
     throw withId(id, error, isNew);
   } finally {
     background.abort();
-    line?.clear();
+    line?.pause();
+  }
+}
+
+/** Aborts the prompt for a question when an event shows that somebody else has answered it. */
+class OpenQuestion {
+  #closed: AbortController | undefined;
+  #version = 0;
+
+  get isOpen(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  open({ version }: Delegation): AbortSignal {
+    this.#version = version;
+    this.#closed = new AbortController();
+    return this.#closed.signal;
+  }
+
+  close(): void {
+    this.#closed = undefined;
+  }
+
+  see(event: StreamEvent): void {
+    if (event.type === "RESET" || event.type === "DELEGATION_SNAPSHOT") return;
+    if (event.seq > this.#version && !event.state.endsWith("_required")) this.#closed?.abort();
   }
 }
 
@@ -109,63 +146,6 @@ async function forwardEvents(
   } catch (error) {
     if (!(error instanceof ErrandApiError) && !signal.aborted) throw error;
   }
-}
-
-/** Updates the status line. A failure here does not end the wait. */
-async function updateLine(line: StatusLine, connection: ConnectionOptions, id: string, signal: AbortSignal) {
-  try {
-    for await (const event of new Delegator(connection).watch(id, { signal })) {
-      const text = describe(event);
-      if (text) line.say(text);
-      if (event.type !== "RESET") {
-        const what = event.type === "DELEGATION_SNAPSHOT" ? event.delegation : event;
-        void showWhyQueued(line, connection, what, signal);
-      }
-    }
-  } catch {
-    // The wait itself makes the same calls and reports their errors.
-  }
-}
-
-async function showWhyQueued(
-  line: StatusLine,
-  connection: ConnectionOptions,
-  what: Delegation | DelegationEvent,
-  signal: AbortSignal,
-) {
-  const why = await whyQueued(connection, what, signal).catch(() => null);
-  if (why !== null && !signal.aborted && line.text.startsWith("submitted")) line.say(`submitted: ${why}`);
-}
-
-/** Without a terminal: prints once why no worker takes the delegation. A failure here does not end the wait. */
-async function noteWhyQueued(host: CliHost, connection: ConnectionOptions, id: string, signal: AbortSignal) {
-  try {
-    await sleep(WHY_AFTER_MS, signal);
-    const delegation = await new Delegator(connection).get(id, { signal });
-    const why = await whyQueued(connection, delegation, signal);
-    if (why !== null && !signal.aborted) await note(host, `${id} is queued. ${why}`);
-  } catch {
-    // The wait itself makes the same calls and reports their errors.
-  }
-}
-
-function describe(event: StreamEvent): string | undefined {
-  if (event.type === "RESET") return undefined;
-  if (event.type === "DELEGATION_SNAPSHOT") {
-    const { state, attempt, progress } = event.delegation;
-    return [state, attempt > 1 && `attempt ${attempt}`, progress && progressText(progress)]
-      .filter(Boolean)
-      .join(", ");
-  }
-  const { attempt } = event;
-  const progress = progressSchema.safeParse(event.progress).data;
-  return [
-    event.state,
-    typeof attempt === "number" && attempt > 1 && `attempt ${attempt}`,
-    progress && progressText(progress),
-  ]
-    .filter((part) => typeof part === "string" && part !== "")
-    .join(", ");
 }
 
 function asks(delegation: Delegation, interrupt: Interrupt) {

@@ -6,7 +6,7 @@ import { runCli } from "../../src/cli/run.ts";
 export interface Setting {
   readonly env?: Partial<CliHost["env"]>;
   readonly childEnv?: CliHost["childEnv"];
-  readonly stdin?: string | Buffer;
+  readonly stdin?: string | Buffer | Readable;
   readonly tty?: Partial<CliHost["isTty"]>;
   readonly onServe?: (options: ServeOptions) => number;
 }
@@ -40,7 +40,7 @@ function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost
   return {
     env: { dataDir: "/nonexistent/data", ...setting.env },
     childEnv: setting.childEnv ?? { PATH: process.env.PATH },
-    stdin: setting.stdin === undefined ? new PassThrough() : Readable.from([Buffer.from(setting.stdin)]),
+    stdin: readable(setting.stdin),
     stdout,
     stderr,
     isTty: { stdin: true, stdout: false, stderr: false, ...setting.tty },
@@ -52,6 +52,10 @@ function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost
     }),
     version: "1.2.3",
   };
+}
+
+function readable(stdin: Setting["stdin"] = new PassThrough()): Readable {
+  return stdin instanceof Readable ? stdin : Readable.from([Buffer.from(stdin)]);
 }
 
 export async function run(argv: string[], setting: Setting = {}) {

@@ -1,7 +1,4 @@
-/**
- * `errand delegate`: hands a task to an agent, and can wait for the reply. Limit: a question from the agent ends the
- * wait.
- */
+/** `errand delegate`: hands a task to an agent, and can wait for the reply. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
@@ -47,6 +44,10 @@ const ABOUT = `
 Each request carries an Idempotency-Key, so the task is accepted only once, even if a request is repeated. If the broker
 cannot be reached, the command fails at once. A broker that was reached and becomes unavailable is retried for up to a
 minute.
+
+On a terminal, --wait shows the progress on one line, and prompts when the agent asks. An empty line or Ctrl-C leaves
+the question open, for 'errand answer'. The time for --timeout starts again after an answer. Without a terminal, a
+question ends the wait with exit code 79.
 
 With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
@@ -137,12 +138,11 @@ async function delegate(host: CliHost, target: string, words: string[], options:
       throw withKey(await withSuggestion(error, target, connection), key);
     });
   const { id, presence } = accepted;
-  if (!waits) {
-    await (options.json ? printJson(host, accepted) : print(host, id));
-    if (presence && presence.state !== "online" && !options.json)
-      await note(host, `no worker is polling ${target}; the delegation is queued.`);
-    return;
-  }
+  const isUnattended = presence !== undefined && presence.state !== "online";
+  if (!waits) await (options.json ? printJson(host, accepted) : print(host, id));
+  if (isUnattended && !options.json)
+    await note(host, `no worker is polling ${target}; the delegation is queued.`);
+  if (!waits) return;
   // The broker has just responded, so an outage from here on is retried.
   const retrying = { ...connection, failFast: false };
   const onEvent = watch ? eventPrinter(host, options.json === true) : undefined;
@@ -152,6 +152,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
     id,
     timeoutSeconds: timeout,
     isNew: true,
+    isExplained: isUnattended,
     json: options.json,
     onEvent,
   });

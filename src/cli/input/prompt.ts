@@ -22,6 +22,13 @@ import {
   toBody,
 } from "./typed-answer.ts";
 
+interface PromptOptions {
+  /** Ends the prompt, which then throws the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The error for an empty line, which otherwise repeats the prompt. */
+  readonly leftOpen?: () => Error;
+}
+
 /**
  * Sends the answer to all requests, and returns what `send` does. Throws if the input ends before the answer is
  * accepted.
@@ -30,9 +37,12 @@ export async function answerByPrompt<T>(
   host: CliHost,
   { kind, requests }: Interrupt,
   send: (answer: Answer | Answers) => Promise<T>,
+  { signal, leftOpen }: PromptOptions = {},
 ): Promise<T> {
   const reader =
     kind === "auth" ? silentReader(host) : createInterface({ input: host.stdin, terminal: false });
+  const close = () => reader.close();
+  signal?.addEventListener("abort", close);
   const interrupted = kind === "auth" ? ctrlC(reader) : undefined;
   const lines = reader[Symbol.asyncIterator]();
   const bodies = new Map<string, Body>();
@@ -47,9 +57,11 @@ export async function answerByPrompt<T>(
           request,
           requests.length > 1 ? `${at + 1}/${requests.length} ${oneLine(request.request_id)}` : "",
         );
-        const answering = answerTo(host, kind, request, lines);
+        const answering = answerTo(host, kind, request, lines, leftOpen !== undefined);
         const body = await (interrupted ? Promise.race([answering, interrupted]) : answering);
-        if (body === undefined) throw refusal ?? usageError("no answer was given", "Nothing was sent.");
+        signal?.throwIfAborted();
+        if (body === undefined)
+          throw leftOpen?.() ?? refusal ?? usageError("no answer was given", "Nothing was sent.");
         bodies.set(request.request_id, body);
       }
       const [first] = bodies.values();
@@ -64,6 +76,7 @@ export async function answerByPrompt<T>(
       }
     }
   } finally {
+    signal?.removeEventListener("abort", close);
     reader.close();
   }
 }
@@ -90,12 +103,13 @@ async function show(host: CliHost, request: Request, place: string): Promise<voi
   await write(host.stderr, `\n${lines.join("\n")}\n`);
 }
 
-/** Undefined at the end of the input. */
+/** Undefined at the end of the input or, if that may end it, at an empty line. */
 async function answerTo(
   host: CliHost,
   kind: Interrupt["kind"],
   request: Request,
   lines: AsyncIterator<string>,
+  emptyEnds: boolean,
 ): Promise<Body | undefined> {
   const isSecret = kind === "auth";
   let doubtful: string | undefined;
@@ -105,6 +119,7 @@ async function answerTo(
     if (isSecret || done) await write(host.stderr, "\n");
     if (done) return undefined;
     const line = value.trim();
+    if (line === "" && emptyEnds) return undefined;
     if (line === "") continue;
     if (!isDoubtful(line, kind, request) || line === doubtful) return toBody(line, request);
     // Neither sent as text by mistake, nor taken for a decision that was not meant.

@@ -1,18 +1,15 @@
 /** Commands that ask questions, and `errand answer`, `approve` and `deny`, against a real gateway. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
 import { as, OPERATOR } from "../../support/broker.ts";
 import { checkHistory, eventsOf } from "../../support/history.ts";
+import { atTerminal } from "../../support/terminal.ts";
 import { until } from "../../support/until.ts";
 import { run as runHere } from "../fake-host.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
-const MAIN = fileURLToPath(new URL("../../../dist/errand.js", import.meta.url));
 const sh = (script: string) => ["sh", "-c", script];
 
 type Setting = Awaited<ReturnType<typeof setup>>;
@@ -421,7 +418,7 @@ describe("at a terminal", () => {
   test("works on a real terminal, too", async () => {
     const setting = await setup();
     const id = await asking(setting, { text: "Which branch?" });
-    const { child, closed, screen } = atTerminal(setting, id);
+    const { child, closed, screen } = answering(setting, id);
     await until(() => screen().includes("or text): "), { what: "the prompt" });
     child.stdin.write("main\n");
     await closed;
@@ -434,7 +431,7 @@ describe("at a terminal", () => {
   test("a credential is not echoed, and Ctrl-C sends nothing", async () => {
     const setting = await setup();
     const id = await asking(setting, { kind: "auth", text: "Your token?" });
-    const stopped = atTerminal(setting, id);
+    const stopped = answering(setting, id);
     await until(() => stopped.screen().includes("(hidden text): "), {
       what: "the prompt",
     });
@@ -443,7 +440,7 @@ describe("at a terminal", () => {
     expect(stopped.child.exitCode).toBe(130);
     expect((await setting.api.get(id)).body.state).toBe("auth_required");
 
-    const { child, closed, screen } = atTerminal(setting, id);
+    const { child, closed, screen } = answering(setting, id);
     await until(() => screen().includes("(hidden text): "), { what: "the prompt" });
     child.stdin.write("s3cret-typo\u007f\u007f\u007f\u007f\u007f\r");
     await closed;
@@ -461,24 +458,9 @@ describe("at a terminal", () => {
   });
 });
 
-/** `errand answer ID` on a pseudo-terminal. */
-function atTerminal({ url }: Setting, id: string) {
-  const spawning = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
-  const child = spawn("python3", ["-c", spawning, process.execPath, MAIN, "answer", id], {
-    env: { PATH: process.env.PATH, ERRAND_URL: url, ERRAND_TOKEN: OPERATOR },
-    stdio: "pipe",
-  });
-  const closed = once(child, "close");
-  onTestFinished(async () => {
-    if (child.exitCode === null) child.kill("SIGKILL");
-    await closed;
-  });
-  let screen = "";
-  child.stdout.on("data", (bytes: Buffer) => {
-    screen += bytes.toString();
-  });
-  return { child, closed, screen: () => screen };
-}
+/** `errand answer ID` on a terminal. */
+const answering = ({ url }: Setting, id: string) =>
+  atTerminal(["answer", id], { ERRAND_URL: url, ERRAND_TOKEN: OPERATOR });
 
 test("usage errors are reported before anything is sent", async () => {
   for (const [argv, said] of [

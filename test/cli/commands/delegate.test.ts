@@ -17,6 +17,7 @@ import { until } from "../../support/until.ts";
 import { run, start } from "../fake-host.ts";
 
 const OFFLINE = { state: "offline", last_seen_at: null, pollers: 0 };
+const ONLINE = { state: "online", last_seen_at: "2026-01-01T00:00:00.000Z", pollers: 1 };
 
 const snapshot = {
   id: "1-0",
@@ -26,9 +27,9 @@ const snapshot = {
 };
 
 /** Accepts delegations; the test decides how they end. */
-async function brokerEnding(ended: (answer: Answer, request: Seen) => void) {
+async function brokerEnding(ended: (answer: Answer, request: Seen) => void, presence: object = ONLINE) {
   const stub = await stubBroker((request, answer) => {
-    if (request.method === "POST") answer.json(delegationLike({ presence: OFFLINE }), 202);
+    if (request.method === "POST") answer.json(delegationLike({ presence }), 202);
     else if (request.path.endsWith("/scout")) answer.json(AGENT);
     else if (request.path.endsWith("/events")) answer.events([frame(snapshot)]);
     else ended(answer, request);
@@ -48,12 +49,14 @@ describe("delegate", () => {
     expect(stub.seen[0]?.headers["idempotency-key"]).toBe("k");
   });
 
-  test("says on stderr that no worker is polling, but not with --json", async () => {
-    const { env } = await brokerEnding(() => undefined);
+  test("says on stderr that no worker is polling, also when it waits, but not with --json", async () => {
+    const { env } = await brokerEnding((answer) => answer.json(completedWith("done")), OFFLINE);
     const { stdout, stderr } = await run(["delegate", "scout", "x"], { env });
     expect(stdout).toBe(`${ID}\n`);
     expect(stderr).toBe("errand: no worker is polling scout; the delegation is queued.\n");
-    expect((await run(["delegate", "scout", "x", "--json"], { env })).stderr).toBe("");
+    expect((await run(["delegate", "scout", "x", "--wait"], { env })).stderr).toBe(stderr);
+    for (const more of [["--json"], ["--json", "--wait"]])
+      expect((await run(["delegate", "scout", "x", ...more], { env })).stderr).toBe("");
   });
 
   test("suggests the agent that a misspelled name is most similar to", async () => {
@@ -342,7 +345,7 @@ test("the wait line shows the progress", async () => {
     state: "working",
     status: "progress",
     attempt: 2,
-    progress: { message: "half", done: 3, total: 6 },
+    progress: { current_step: "index", message: "half", done: 3, total: 6, eta_seconds: 7200 },
   });
   const stub = await stubBroker((request, answer) => {
     if (request.path.endsWith("/events")) answer.events([frame(snapshot), frame(working)]);
@@ -351,7 +354,8 @@ test("the wait line shows the progress", async () => {
   });
   const env = { url: stub.url, token: "t" };
   const started = start(["get", ID, "--wait", "--reply"], { env, tty: { stderr: true } });
-  await until(() => /waiting \d+ s: working, attempt 2, 3\/6 half/.test(started.stderr()), {
+  const line = /waiting \d+ s: working, attempt 2 \[#####-----\] 3\/6 index: half, about 2 h left$/;
+  await until(() => line.test(started.stderr()), {
     what: "the line",
   });
   finish();

@@ -1,0 +1,94 @@
+/** Shows during a wait what the delegation does, and why no worker takes it. A failure here does not end the wait. */
+import { Delegator } from "../client/delegator.ts";
+import type { ConnectionOptions } from "../client/http.ts";
+import { type Delegation, progressSchema } from "../schema/delegation.ts";
+import type { DelegationEvent, StreamEvent } from "../schema/event.ts";
+import { sleep } from "../util/timing.ts";
+import type { CliHost } from "./host.ts";
+import { note } from "./show/output.ts";
+import { whyQueued } from "./show/state-details.ts";
+import type { StatusLine } from "./show/status-line.ts";
+import { type WaitStatus, waitText } from "./show/wait-text.ts";
+
+/** Often a worker has the delegation before this; then there is nothing to explain. */
+const WHY_AFTER_MS = 1000;
+
+export class WaitLine {
+  readonly #line: StatusLine;
+  readonly #connection: ConnectionOptions;
+  #status: WaitStatus = { state: "submitted" };
+
+  constructor(line: StatusLine, connection: ConnectionOptions) {
+    this.#line = line;
+    this.#connection = connection;
+    this.#say(this.#status);
+  }
+
+  /** Says what happens to the broker, not to the delegation. */
+  retrying(code: string): void {
+    this.#say({ state: `the broker is unavailable (${code}), retrying` });
+  }
+
+  pause(): void {
+    this.#line.pause();
+  }
+
+  resume(): void {
+    this.#line.resume();
+  }
+
+  /** Shows the delegation's events until the signal. `onEvent` gets each of them. */
+  async follow(id: string, signal: AbortSignal, onEvent: (event: StreamEvent) => void): Promise<void> {
+    try {
+      for await (const event of new Delegator(this.#connection).watch(id, { signal })) {
+        onEvent(event);
+        if (event.type === "RESET") continue;
+        const what = event.type === "DELEGATION_SNAPSHOT" ? event.delegation : event;
+        this.#say(statusOf(what));
+        void this.#explain(what, signal);
+      }
+    } catch {
+      // The wait itself makes the same calls and reports their errors.
+    }
+  }
+
+  async #explain(what: Delegation | DelegationEvent, signal: AbortSignal): Promise<void> {
+    const status = this.#status;
+    const why = await whyQueued(this.#connection, what, signal).catch(() => null);
+    if (why !== null && !signal.aborted && this.#status === status) this.#say({ ...status, why });
+  }
+
+  #say(status: WaitStatus): void {
+    const at = performance.now();
+    this.#status = status;
+    this.#line.say((elapsedMs, columns) =>
+      waitText(status, { elapsedMs, ageMs: performance.now() - at }, columns),
+    );
+  }
+}
+
+function statusOf(what: Delegation | DelegationEvent): WaitStatus {
+  const { state, attempt, progress } = what;
+  return {
+    state: state.endsWith("_required") ? "asks" : state,
+    attempt: typeof attempt === "number" ? attempt : undefined,
+    progress: progressSchema.safeParse(progress).data,
+  };
+}
+
+/** Without a terminal: prints once why no worker takes the delegation. */
+export async function noteWhyQueued(
+  host: CliHost,
+  connection: ConnectionOptions,
+  id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await sleep(WHY_AFTER_MS, signal);
+    const delegation = await new Delegator(connection).get(id, { signal });
+    const why = await whyQueued(connection, delegation, signal);
+    if (why !== null && !signal.aborted) await note(host, `${id} is queued. ${why}`);
+  } catch {
+    // The wait itself makes the same calls and reports their errors.
+  }
+}
