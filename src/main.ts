@@ -20,7 +20,7 @@ const exitCode = await runCli(process.argv.slice(2), {
     stdout: process.stdout.isTTY === true,
     stderr: process.stderr.isTTY === true,
   },
-  // Only `serve` and `doctor` need the broker's modules, which are slow to load.
+  // Only few commands need the broker's modules, which are slow to load.
   serve: async ({ host, port, dataDir, redisUrl, log }) => {
     const { serve } = await import("./serve.ts");
     return serve({
@@ -33,6 +33,7 @@ const exitCode = await runCli(process.argv.slice(2), {
     });
   },
   preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
+  backups: async () => (await import("./backup.ts")).backups(childEnv, manifest.version),
   version: manifest.version,
 });
 // An open connection or timer must not keep the process running.

@@ -5,17 +5,17 @@
  */
 import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Announced, announce, findRunningGateway } from "./announcement.ts";
 import { type Gateway, startGateway, urlOf } from "./app.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
+import { embeddedOptions } from "./embedded-options.ts";
 import { nextSteps } from "./next-steps.ts";
 import { checkServer } from "./redis/check.ts";
 import { connect, type RedisTarget, reasonOf } from "./redis/connect.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
-import { findRedisServer, RedisBinaryError } from "./redis/find-server.ts";
+import { RedisBinaryError } from "./redis/find-server.ts";
 import { LayoutError } from "./redis/layout.ts";
 import { randomId } from "./redis/shards.ts";
 import { signInLine } from "./sign-in-link.ts";
@@ -167,19 +167,7 @@ async function openStorage(
     return { target, embedded: null };
   }
   try {
-    const embedded = await startEmbedded({
-      dataDir,
-      fsync: config.ERRAND_REDIS_FSYNC,
-      runtimeDir: env.XDG_RUNTIME_DIR,
-      binary: () =>
-        findRedisServer({
-          configured: config.ERRAND_REDIS_BIN,
-          path: env.PATH ?? "",
-          cacheDir: join(env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "errand"),
-          announce: say,
-        }),
-      log: (level, message, fields) => log[level](fields ?? {}, message),
-    });
+    const embedded = await startEmbedded(embeddedOptions(config, env, dataDir, say, log));
     return { target: { socket: embedded.socket, password: embedded.password }, embedded };
   } catch (error) {
     const exitCode = error instanceof RedisBinaryError ? EXIT_CONFIG : EXIT_TRANSPORT;

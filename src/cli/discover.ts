@@ -84,7 +84,7 @@ export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> 
 }
 
 /** Reads the data directory. The default name is searched for in parent directories, too, as git does. */
-async function findLocal(dataDir: string): Promise<Local | undefined> {
+export async function findLocal(dataDir: string): Promise<Local | undefined> {
   const isDefault = basename(dataDir) === DATA_DIR;
   for (let folder = resolve(dataDir); ; folder = join(dirname(dirname(folder)), DATA_DIR)) {
     const owner = await ownerOf(folder);

@@ -35,6 +35,46 @@ export interface LastLoad {
   readonly damaged: string | null;
 }
 
+/** Where the data of a broker is; the default is what its settings say. */
+export interface Place {
+  readonly dataDir?: string | undefined;
+  readonly redisUrl?: string | undefined;
+}
+
+interface BackupRequest extends Place {
+  readonly path: string;
+  readonly force: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface BackupSummary {
+  readonly file: string;
+  /** The data directory, or the address of Redis; null if only the file was checked. */
+  readonly redis: string | null;
+  readonly format: number;
+  readonly errand_version: string;
+  readonly created_at: string;
+  readonly server: string;
+  readonly keys: number;
+  readonly delegations: number;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Copies of a broker's data. Errors are ErrandApiErrors. */
+export interface Backups {
+  readonly backUp: (
+    request: BackupRequest & { readonly onProgress: (keys: number, bytes: number) => void },
+  ) => Promise<BackupSummary>;
+  readonly restore: (
+    request: BackupRequest & {
+      /** Only check the file. */
+      readonly check: boolean;
+      readonly onProgress: (keys: number, of: number) => void;
+    },
+  ) => Promise<BackupSummary>;
+}
+
 export interface CliHost {
   readonly env: {
     /** ERRAND_URL */
@@ -56,5 +96,6 @@ export interface CliHost {
   /** Runs a broker until a signal stops it; returns the exit code. */
   readonly serve: (options: ServeOptions) => Promise<number>;
   readonly preflight: () => Promise<Preflight>;
+  readonly backups: () => Promise<Backups>;
   readonly version: string;
 }

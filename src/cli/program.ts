@@ -6,6 +6,7 @@ import { addAgent } from "./commands/agent.ts";
 import { addAnswer } from "./commands/answer.ts";
 import { addApprove, addDeny } from "./commands/approve-deny.ts";
 import { addAudit } from "./commands/audit.ts";
+import { addBackup } from "./commands/backup.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addDelegate } from "./commands/delegate.ts";
 import { addDelete } from "./commands/delete.ts";
@@ -14,6 +15,7 @@ import { addInvite } from "./commands/invite.ts";
 import { addList } from "./commands/list.ts";
 import { addMessage } from "./commands/message.ts";
 import { addRedrive } from "./commands/redrive.ts";
+import { addRestore } from "./commands/restore.ts";
 import { addResults } from "./commands/results.ts";
 import { addServe } from "./commands/serve.ts";
 import { addSessions } from "./commands/sessions.ts";
@@ -51,6 +53,8 @@ const COMMANDS = [
   addSessions,
   addStats,
   addAudit,
+  addBackup,
+  addRestore,
   addDoctor,
   addCompletion,
 ];

@@ -97,6 +97,22 @@ export async function prepareHome(dataDir: string, runtimeDir: string | undefine
   };
 }
 
+/** Where the Redis of this data directory listens while it runs. Creates nothing; null if there is no data. */
+export async function existingHome(
+  dataDir: string,
+  runtimeDir: string | undefined,
+): Promise<Pick<EmbeddedHome, "socket" | "password"> | null> {
+  const root = await realpath(dataDir).catch(() => null);
+  if (root === null || !(await exists(join(root, "redis", "appendonlydir")))) return null;
+  const password = await readFile(join(root, "redis-password"), "utf8").catch(missing);
+  return password === null ? null : { socket: await socketPath(root, runtimeDir), password };
+}
+
+function missing(error: unknown): null {
+  if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+  throw error;
+}
+
 /** Written to a temporary file and linked, so that two concurrent starts read the same complete password. */
 async function passwordOf(path: string): Promise<string> {
   const mine = `${path}.${randomBytes(6).toString("hex")}`;

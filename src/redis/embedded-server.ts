@@ -26,6 +26,9 @@ export function configOf(home: EmbeddedHome, fsync: "always" | "everysec"): stri
     "enable-module-command no",
     "enable-protected-configs no",
     "shutdown-timeout 10",
+    // 'errand backup' is the only replica, and need not wait for others.
+    "repl-diskless-sync yes",
+    "repl-diskless-sync-delay 0",
     "unixsocketperm 700",
     // The last line, so that a configuration that was cut off has no address to listen on, and Redis exits.
     `unixsocket ${JSON.stringify(home.socket)}`,

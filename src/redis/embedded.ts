@@ -228,7 +228,7 @@ class Supervisor implements EmbeddedRedis {
     const hint =
       damaged === null
         ? ""
-        : `\nThe append-only file is damaged (${damaged}). Copy ${data}, then restore a backup, or run ` +
+        : `\nThe append-only file is damaged (${damaged}). Copy ${data}, then delete it and restore a backup, or run ` +
           "'redis-check-aof --fix' on the manifest in its appendonlydir, which drops everything after the damage.";
     return `Redis ended while starting (${how}); see ${logfile}.\n${last}${hint}`;
   }

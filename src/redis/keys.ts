@@ -49,6 +49,16 @@ export const keys = {
   revoked: `${COMMON}:revoked`,
 } as const;
 
+/**
+ * Whether a key in a database that others may use, too, is one of the keys below. A backup copies these keys, and a
+ * restore deletes them.
+ */
+export const isOwnKey = (key: string): boolean =>
+  /^(?:\{errand(?::[0-9a-z]+)?\}:|errand:idempotency:)/.test(key);
+
+/** Whether the key is the record of a delegation. */
+export const isRecordKey = (key: string): boolean => /^\{errand:[0-9a-z]+\}:d:[^:]+$/.test(key);
+
 export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */
   readonly base: string;

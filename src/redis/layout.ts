@@ -16,6 +16,9 @@ export class LayoutError extends Error {
 /** Stored after the number of shards. Older versions compare the whole text with their number and refuse to start. */
 const MARK = ", written by a newer version";
 
+/** Stored in place of the number of shards while a backup is being restored, so that no gateway starts. */
+const RESTORING = "0, a restore has not finished";
+
 /** A gateway without a sign of life for this long is dead. */
 const DEAD_MS = 15_000;
 
@@ -28,6 +31,11 @@ export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS
     await writeEvenIfFull(redis, "HSETNX", keys.layout, "shards", marked);
     stored = await redis.hget(keys.layout, "shards");
   }
+  if (stored === RESTORING) {
+    throw new LayoutError(
+      "The restore of a backup has not finished. Wait until it ends; if it failed, run 'errand restore' again.",
+    );
+  }
   const count = Number.parseInt(stored ?? "", 10);
   if (count !== shards) {
     throw new LayoutError(
@@ -38,6 +46,22 @@ export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS
   await requireNoneAlive(redis, marked, deadMs);
   await writeEvenIfFull(redis, "HSET", keys.layout, "shards", marked);
 }
+
+/** From now on no gateway starts on this data, until the key of the layout is restored or deleted. */
+export async function markRestoring(redis: Redis): Promise<void> {
+  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", RESTORING);
+}
+
+/** `restoring`: a restore has not finished, so the data is not complete. */
+export async function storedData(redis: Redis): Promise<"none" | "complete" | "restoring"> {
+  const stored = await redis.hget(keys.layout, "shards");
+  if (stored === null) return "none";
+  return stored === RESTORING ? "restoring" : "complete";
+}
+
+/** How many gateways gave a sign of life just now. One that was killed counts for {@link DEAD_MS}. */
+export const countAlive = (redis: Redis, deadMs = DEAD_MS): Promise<number> =>
+  redis.zcount(keys.gateways, Date.now() - deadMs, "+inf");
 
 /** Waits until gateways that were killed count as dead. */
 async function requireNoneAlive(redis: Redis, marked: string, deadMs: number): Promise<void> {

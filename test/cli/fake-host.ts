@@ -1,5 +1,6 @@
 /** A CLI host whose streams are strings. Signals are global, so their tests start a process. */
 import { PassThrough, Readable, Writable } from "node:stream";
+import { backups } from "../../src/backup.ts";
 import type { CliHost, ServeOptions } from "../../src/cli/host.ts";
 import { runCli } from "../../src/cli/run.ts";
 
@@ -50,6 +51,7 @@ function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost
       lastLoad: async () => null,
       redis: async () => ({ detail: "none", refused: [], warnings: [] }),
     }),
+    backups: async () => backups(setting.childEnv ?? {}, "1.2.3"),
     version: "1.2.3",
   };
 }

@@ -1,5 +1,6 @@
 /** The CLI as a process, for tests of signals and of the inherited environment. */
 import { argv, env, exit, stderr, stdin, stdout } from "node:process";
+import { backups } from "../../src/backup.ts";
 import { runCli } from "../../src/cli/run.ts";
 
 exit(
@@ -16,6 +17,7 @@ exit(
       lastLoad: async () => null,
       redis: async () => ({ detail: "none", refused: [], warnings: [] }),
     }),
+    backups: async () => backups(env, "1.2.3"),
     version: "1.2.3",
   }),
 );

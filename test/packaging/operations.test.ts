@@ -2,18 +2,16 @@
  * Compares docs/operations.md and deploy/ with the running broker. Limit: the proxies were tried by hand, Docker was
  * not.
  */
-import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { ConfigError, EXIT_CONFIG, readConfig } from "../../src/config.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
-import { freshDir, serveIn } from "../support/program.ts";
-import { until } from "../support/until.ts";
+import { errand, freshDir, serveIn } from "../support/program.ts";
 import { ROOT } from "./registry.ts";
 
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
@@ -150,7 +148,7 @@ test("a delegation takes as much memory as the sizing says", async () => {
   expect(finished / 1000 / Number(kept)).toBeLessThan(1.2);
 }, 120_000);
 
-test("a copy made while the broker runs can be restored; the restore loses what the page says", async () => {
+test("a backup made while the broker runs can be restored; the restore loses what the page says", async () => {
   const dir = freshDir();
   const { url, token } = await serveIn(dir);
   const operator = client(url, token);
@@ -163,15 +161,8 @@ test("a copy made while the broker runs can be restored; the restore loses what 
   const { id: done } = (await operator.delegate("scout")).body;
 
   const home = join(dir, ".errand");
-  const backup = freshDir();
-  const redis = new Redis({
-    path: join(home, "redis.sock"),
-    password: readFileSync(join(home, "redis-password"), "utf8"),
-  });
-  await redis.config("SET", "auto-aof-rewrite-percentage", "0");
-  await until(async () => (await redis.info("persistence")).includes("aof_rewrite_in_progress:0"));
-  execFileSync("cp", ["-a", join(home, "redis/appendonlydir"), join(home, "operator-token"), backup]);
-  redis.disconnect();
+  const file = join(freshDir(), "errand.backup");
+  expect(await errand(dir, ["backup", file]).ended()).toBe(0);
 
   await operator.call("DELETE", `/v1/tokens/${alice.id}`);
   await operator.cancel(done);
@@ -179,9 +170,8 @@ test("a copy made while the broker runs can be restored; the restore loses what 
   expect((await client(url, alice.token).get(done)).status).toBe(401);
 
   const fresh = freshDir();
-  mkdirSync(join(fresh, ".errand/redis"), { recursive: true });
-  cpSync(join(backup, "appendonlydir"), join(fresh, ".errand/redis/appendonlydir"), { recursive: true });
-  cpSync(join(backup, "operator-token"), join(fresh, ".errand/operator-token"));
+  expect(await errand(fresh, ["restore", file]).ended()).toBe(0);
+  cpSync(join(home, "operator-token"), join(fresh, ".errand/operator-token"));
   const restored = await serveIn(fresh);
   expect(restored.token).toBe(token);
   const again = client(restored.url, token);

@@ -15,9 +15,13 @@ export interface OwnRedis {
   readonly signal: (signal: NodeJS.Signals) => void;
 }
 
-export async function startOwnRedis(fsync: "always" | "everysec" = "always"): Promise<OwnRedis> {
-  const directory = await mkdtemp(join(tmpdir(), "errand-own-"));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+/** `dataDir`: an existing data directory, which is kept; default: an empty one. */
+export async function startOwnRedis(
+  fsync: "always" | "everysec" = "always",
+  dataDir?: string,
+): Promise<OwnRedis> {
+  const directory = dataDir ?? (await mkdtemp(join(tmpdir(), "errand-own-")));
+  if (dataDir === undefined) onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const embedded = await startEmbedded({
     dataDir: directory,
     fsync,

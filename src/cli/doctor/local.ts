@@ -82,7 +82,7 @@ async function readableByOthers(folder: string): Promise<string[]> {
 export function appendOnlyCheck({ truncated, damaged }: LastLoad, dataDir: string): Check {
   const check = "append_only";
   if (damaged !== null) {
-    const remedy = `Copy ${join(dataDir, "redis")} first. Then restore a backup, or run 'redis-check-aof --fix' on the manifest in its appendonlydir, which drops everything after the damage.`;
+    const remedy = `Copy ${join(dataDir, "redis")} first. Then delete it and restore a backup, or run 'redis-check-aof --fix' on the manifest in its appendonlydir, which drops everything after the damage.`;
     return {
       check,
       status: "fail",

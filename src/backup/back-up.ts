@@ -1,0 +1,93 @@
+/** Writes all keys of Errand, as they are at one point in time, into a file. */
+import { open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { serverStatus } from "../redis/check.ts";
+import { connect, type RedisTarget } from "../redis/connect.ts";
+import { isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
+import { randomId } from "../redis/shards.ts";
+import { type BackupEntry, type BackupHeader, BackupWriter } from "./backup-file.ts";
+import { readRdb } from "./rdb.ts";
+import { takeSnapshot } from "./snapshot.ts";
+
+const BATCH_BYTES = 1_048_576;
+
+export interface BackUpOptions {
+  readonly path: string;
+  readonly errandVersion: string;
+  readonly onProgress: (keys: number, bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Under a temporary name until it is complete and on disk. A file with that name is replaced. */
+export async function backUp(target: RedisTarget, options: BackUpOptions): Promise<BackupHeader> {
+  const { path } = options;
+  const draft = `${path}.${randomId(8)}.part`;
+  const file = await open(draft, "wx", 0o600);
+  try {
+    const header = await writeKeys(target, new BackupWriter(file), options);
+    await rename(draft, path);
+    await syncFolder(dirname(path));
+    return header;
+  } finally {
+    await file.close();
+    await rm(draft, { force: true });
+  }
+}
+
+async function writeKeys(
+  target: RedisTarget,
+  writer: BackupWriter,
+  { errandVersion, onProgress, signal }: BackUpOptions,
+): Promise<BackupHeader> {
+  const redis = connect(target, "commands");
+  redis.on("error", () => undefined);
+  try {
+    const { product, version } = await serverStatus(redis);
+    const own = redis.options.db ?? 0;
+    // Everything acknowledged before this instant is in the snapshot.
+    const created_at = new Date().toISOString();
+    const snapshot = await readRdb(takeSnapshot(redis, signal));
+    let keys = 0;
+    let delegations = 0;
+    let batch: BackupEntry[] = [];
+    let batchBytes = 0;
+    const flush = async () => {
+      await writer.add(batch);
+      onProgress(keys, writer.bytes);
+      batch = [];
+      batchBytes = 0;
+    };
+    for await (const { database, ...entry } of snapshot.entries) {
+      const key = entry.key.toString("latin1");
+      // The gateways of this moment will not run on the copy.
+      if (database !== own || !isOwnKey(key) || key === keyNames.gateways) continue;
+      keys += 1;
+      if (isRecordKey(key)) delegations += 1;
+      batch.push(entry);
+      batchBytes += entry.value.length;
+      if (batchBytes >= BATCH_BYTES) await flush();
+    }
+    await flush();
+    return await writer.finish({
+      errand_version: errandVersion,
+      created_at,
+      server: `${product} ${version}`,
+      rdb_version: snapshot.version,
+      database: own,
+      keys,
+      delegations,
+    });
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Makes the rename last, too. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

@@ -1,0 +1,77 @@
+/** Turns what can go wrong with a backup into errors of the CLI: a code, an exit code, and what to do next. */
+import { type ErrandApiError, localError } from "../client/errors.ts";
+import type { Category } from "../schema/errors.ts";
+import { BackupFileError } from "./backup-file.ts";
+import { RdbError } from "./rdb-strings.ts";
+import { RestoreError } from "./restore.ts";
+import { SnapshotRefused } from "./snapshot.ts";
+
+interface Advice {
+  readonly code: string;
+  readonly category: Category;
+  readonly recovery: string;
+}
+
+const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
+  in_use: {
+    code: "broker_running",
+    category: "PROTOCOL",
+    recovery: "Stop the broker first. Nothing was changed.",
+  },
+  not_empty: {
+    code: "data_exists",
+    category: "PROTOCOL",
+    recovery: "Choose an empty place, or pass --force to delete that data. Nothing was changed.",
+  },
+  too_old: {
+    code: "redis_too_old",
+    category: "CONFIG",
+    recovery: "Use a Redis of that version or a newer one. Nothing was changed.",
+  },
+  unreachable: {
+    code: "redis_unavailable",
+    category: "TRANSPORT",
+    recovery: "Check that Redis runs and that the address is right. Nothing was changed.",
+  },
+  failed: {
+    code: "restore_failed",
+    category: "TRANSPORT",
+    recovery:
+      "Only a part was restored, and no broker starts on it. Fix the cause and run the command again.",
+  },
+};
+
+/** Anything else is returned as it is. */
+export function toLocalError(error: unknown, path: string): unknown {
+  if (error instanceof RestoreError) return withAdvice(error, BY_REASON[error.reason]);
+  if (error instanceof BackupFileError) {
+    const recovery = "Use another backup. Nothing was changed.";
+    return withAdvice(error, { code: "backup_damaged", category: "PROTOCOL", recovery }, `${path}: `);
+  }
+  if (error instanceof SnapshotRefused) {
+    const recovery =
+      "Allow this user SYNC and REPLCONF, or use the snapshots of your provider. No file was written.";
+    return withAdvice(error, { code: "snapshot_refused", category: "CONFIG", recovery }, "Redis: ");
+  }
+  if (error instanceof RdbError) {
+    const recovery = "Run the command again; if it fails again, report this error. No file was written.";
+    return withAdvice(error, { code: "snapshot_failed", category: "TRANSPORT", recovery });
+  }
+  if (error instanceof Error && "syscall" in error && "code" in error && "path" in error) {
+    const isMissing = error.code === "ENOENT";
+    return localError(
+      {
+        code: isMissing ? "file_not_found" : "file_error",
+        category: "CONFIG",
+        detail: `${String(error.path)}: ${String(error.code)}`,
+        recovery: isMissing ? "Correct the path." : "Choose another path, or fix this one.",
+        ...(isMissing && { status: 404 }),
+      },
+      error,
+    );
+  }
+  return error;
+}
+
+const withAdvice = (error: Error, advice: Advice, before = ""): ErrandApiError =>
+  localError({ ...advice, detail: `${before}${error.message}` }, error);

@@ -1,0 +1,160 @@
+/**
+ * Writes the keys of a backup into a Redis. Until the last one is written, no gateway starts on it. Limit: it is not
+ * atomic; a restore that fails leaves an incomplete copy, which only another restore can replace.
+ */
+import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
+import { isOwnKey, keys } from "../redis/keys.ts";
+import { countAlive, markRestoring, storedData } from "../redis/layout.ts";
+import { Script } from "../redis/script.ts";
+import type { BackupEntry, OpenBackup } from "./backup-file.ts";
+import { Crc64 } from "./crc64.ts";
+
+const BATCH_BYTES = 1_048_576;
+const BATCH_KEYS = 1_000;
+/** A large value takes a while, and so does the disk. */
+const SILENCE_MS = 60_000;
+
+/** `in_use`, `not_empty`, `too_old`: nothing was changed. `failed`: the Redis has a part of the backup. */
+export class RestoreError extends Error {
+  override readonly name = "RestoreError";
+  readonly reason: "in_use" | "not_empty" | "too_old" | "failed" | "unreachable";
+
+  constructor(reason: RestoreError["reason"], message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export interface RestoreOptions {
+  /** Delete what is there. */
+  readonly force: boolean;
+  /** Gateways that do not run any more, because they shared an embedded Redis that was stopped, are not looked for. */
+  readonly isExclusive: boolean;
+  readonly onProgress: (keys: number) => void;
+  readonly signal: AbortSignal;
+}
+
+export async function restore(
+  target: RedisTarget,
+  backup: OpenBackup,
+  options: RestoreOptions,
+): Promise<void> {
+  const redis = connect(target, "commands", undefined, SILENCE_MS);
+  const reason = reasonOf(redis, target);
+  try {
+    try {
+      await check(redis, backup, options);
+    } catch (error) {
+      throw error instanceof RestoreError ? error : new RestoreError("unreachable", reason(error));
+    }
+    try {
+      await markRestoring(redis);
+      await deleteKeys(redis, options.signal);
+      await write(redis, backup, options);
+    } catch (error) {
+      options.signal.throwIfAborted();
+      throw new RestoreError("failed", reason(error));
+    }
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function check(redis: Redis, { header }: OpenBackup, { force, isExclusive }: RestoreOptions) {
+  if (!isExclusive && (await countAlive(redis)) > 0) {
+    throw new RestoreError("in_use", "a broker uses this Redis, or was killed less than 15 seconds ago");
+  }
+  if (!force && (await storedData(redis)) !== "restoring" && (await hasKeys(redis))) {
+    throw new RestoreError("not_empty", "there is data of a broker already");
+  }
+  const version = await formatOf(redis);
+  if (version < header.rdb_version) {
+    throw new RestoreError(
+      "too_old",
+      `the backup is from ${header.server}, and this server is too old to read it`,
+    );
+  }
+}
+
+/** The version of the values that the server writes, and the newest that it reads. */
+async function formatOf(redis: Redis): Promise<number> {
+  return Number(await formatScript.run(redis, [keys.writable("restore")], []));
+}
+
+const formatScript = new Script(`#!lua flags=allow-oom
+redis.call('SET', KEYS[1], '')
+local text = redis.call('DUMP', KEYS[1])
+redis.call('DEL', KEYS[1])
+return string.byte(text, -9) * 256 + string.byte(text, -10)`);
+
+/** All keys of Errand, in portions; keys of others are left out. */
+async function* ownKeys(redis: Redis): AsyncGenerator<string[]> {
+  let cursor = "0";
+  do {
+    const [next, found] = await redis.scan(cursor, "COUNT", 1_000);
+    cursor = next;
+    const own = found.filter(isOwnKey);
+    if (own.length > 0) yield own;
+  } while (cursor !== "0");
+}
+
+async function hasKeys(redis: Redis): Promise<boolean> {
+  for await (const _some of ownKeys(redis)) return true;
+  return false;
+}
+
+async function deleteKeys(redis: Redis, signal: AbortSignal): Promise<void> {
+  for await (const found of ownKeys(redis)) {
+    signal.throwIfAborted();
+    const others = found.filter((key) => key !== keys.layout);
+    if (others.length > 0) await redis.unlink(others);
+  }
+}
+
+async function write(
+  redis: Redis,
+  { header, entries }: OpenBackup,
+  { onProgress, signal }: RestoreOptions,
+): Promise<void> {
+  let layout: BackupEntry | undefined;
+  let done = 0;
+  let batch: BackupEntry[] = [];
+  let bytes = 0;
+  const flush = async () => {
+    signal.throwIfAborted();
+    await writeBatch(redis, batch, header.rdb_version);
+    done += batch.length;
+    onProgress(done);
+    batch = [];
+    bytes = 0;
+  };
+  for await (const entry of entries()) {
+    if (entry.key.toString("latin1") === keys.layout) {
+      layout = entry;
+      continue;
+    }
+    batch.push(entry);
+    bytes += entry.value.length;
+    if (bytes >= BATCH_BYTES || batch.length >= BATCH_KEYS) await flush();
+  }
+  await flush();
+  signal.throwIfAborted();
+  // Last, because it lets gateways start. Without it, no gateway had ever started on this data.
+  if (layout) await writeBatch(redis, [layout], header.rdb_version);
+  else await redis.del(keys.layout);
+}
+
+async function writeBatch(redis: Redis, batch: readonly BackupEntry[], rdbVersion: number): Promise<void> {
+  const pipeline = redis.pipeline();
+  for (const { key, value, expiresAtMs } of batch)
+    pipeline.restore(key, expiresAtMs ?? 0, payload(value, rdbVersion), "REPLACE", "ABSTTL");
+  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+}
+
+/** What RESTORE takes: the value, the version of its form, and a checksum, which Redis checks. */
+function payload(value: Buffer, rdbVersion: number): Buffer {
+  const version = Buffer.alloc(2);
+  version.writeUInt16LE(rdbVersion);
+  const crc = new Crc64().update(value).update(version).digest();
+  return Buffer.concat([value, version, crc]);
+}

@@ -1,0 +1,53 @@
+/** `errand backup`: copies all data of a broker into a file, also while the broker runs. */
+import type { Command } from "commander";
+import { type Cli, examples, type GlobalOptions } from "../context.ts";
+import { findLocal } from "../discover.ts";
+import type { Place } from "../host.ts";
+import { note, print, printJson } from "../show/output.ts";
+import { bytesText, progressNotes } from "../show/transfer.ts";
+import { interruptible } from "../signals.ts";
+
+interface BackupOptions extends GlobalOptions, Place {
+  readonly force?: boolean;
+}
+
+const ABOUT = `
+The backup is what the broker had stored at one instant: whatever was acknowledged before the command began is in it.
+The broker continues meanwhile. The file is complete when it has its name; it contains tasks, replies and secrets, so
+only you can read it. It does not contain the operator's token (the file operator-token in the data directory).
+
+It reads Redis directly, so it runs where the broker runs, or with the broker's ERRAND_REDIS_URL.`;
+
+export function addBackup(program: Command, { host }: Cli): void {
+  program
+    .command("backup")
+    .description("copy all data of a broker into a file, also while it runs")
+    .argument("<file>", "the file to create")
+    .option("--force", "replace the file if it exists")
+    .option(
+      "--data-dir <folder>",
+      "the broker's data directory (default: ERRAND_DATA_DIR, then .errand, also in a parent directory)",
+    )
+    .option("--redis-url <url>", "the broker's Redis, if it has one of its own (default: ERRAND_REDIS_URL)")
+    .addHelpText("after", ABOUT)
+    .addHelpText(
+      "after",
+      examples("errand backup errand-$(date +%F).backup", "errand backup /srv/errand.backup --force --json"),
+    )
+    .action(async (path: string, _options: unknown, command: Command) => {
+      const { force = false, json = false, redisUrl, ...options } = command.optsWithGlobals<BackupOptions>();
+      const dataDir = options.dataDir ?? (await findLocal(host.env.dataDir))?.folder;
+      const say = progressNotes(host, json);
+      const { backUp } = await host.backups();
+      const made = await interruptible((signal) =>
+        backUp({
+          ...{ path, force, dataDir, redisUrl, signal },
+          onProgress: (keys, bytes) => say(() => `${keys} keys, ${bytesText(bytes)} so far`),
+        }),
+      );
+      if (json) return printJson(host, made);
+      const { delegations, keys, bytes, sha256 } = made;
+      await print(host, `${path}: ${delegations} delegations, ${keys} keys, ${bytesText(bytes)}`);
+      await note(host, `sha256 ${sha256}; 'errand restore --check ${path}' checks the file.`);
+    });
+}

@@ -1,0 +1,65 @@
+/** `errand restore`: brings the data of a backup back, while the broker is stopped. */
+import type { Command } from "commander";
+import { type Cli, examples, type GlobalOptions } from "../context.ts";
+import type { Place } from "../host.ts";
+import { note, print, printJson } from "../show/output.ts";
+import { localTime } from "../show/time.ts";
+import { bytesText, progressNotes } from "../show/transfer.ts";
+import { interruptible } from "../signals.ts";
+
+interface RestoreOptions extends GlobalOptions, Place {
+  readonly force?: boolean;
+  readonly check?: boolean;
+}
+
+const ABOUT = `
+The broker must be stopped. The whole file is checked before anything is changed. Existing data of a broker is refused;
+--force deletes it (in a Redis that is shared, only Errand's keys). No broker starts on data whose restore has not
+finished.
+
+Everything later than the backup is lost: work that ended since then is done again, and tokens that were revoked since
+then are valid again. docs/operations.md says what to do about it.`;
+
+export function addRestore(program: Command, { host }: Cli): void {
+  program
+    .command("restore")
+    .description("bring the data of a backup back, while the broker is stopped")
+    .argument("<file>", "the file that 'errand backup' created")
+    .option("--force", "delete the data that is there")
+    .option("--check", "only check that the file is complete and unchanged")
+    .option(
+      "--data-dir <folder>",
+      "the data directory to restore into (default: ERRAND_DATA_DIR, then .errand)",
+    )
+    .option(
+      "--redis-url <url>",
+      "the Redis to restore into (default: ERRAND_REDIS_URL, then the data directory)",
+    )
+    .addHelpText("after", ABOUT)
+    .addHelpText(
+      "after",
+      examples(
+        "errand restore errand-2026-01-31.backup",
+        "errand restore errand-2026-01-31.backup --check",
+        "errand restore errand-2026-01-31.backup --data-dir /tmp/trial",
+      ),
+    )
+    .action(async (path: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<RestoreOptions>();
+      const { force = false, check = false, json = false, dataDir, redisUrl } = options;
+      const say = progressNotes(host, json);
+      const { restore } = await host.backups();
+      const done = await interruptible((signal) =>
+        restore({
+          ...{ path, force, check, dataDir, redisUrl, signal },
+          onProgress: (keys, of) => say(() => `${keys} of ${of} keys restored`),
+        }),
+      );
+      if (json) return printJson(host, done);
+      const { delegations, keys, bytes, created_at, errand_version, redis } = done;
+      const what = `${delegations} delegations, ${keys} keys, ${bytesText(bytes)}`;
+      if (redis === null) return print(host, `${path}: complete and unchanged; ${what}`);
+      await print(host, `restored ${what} into ${redis}`);
+      await note(host, `the backup is of ${localTime(created_at)}, made by errand ${errand_version}.`);
+    });
+}
