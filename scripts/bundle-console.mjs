@@ -17,7 +17,7 @@ const LIMITS = { firstLoad: 60_000, everything: 150_000 };
 /**
  * Leaves out what the page never calls, a fifth of it: zod's export of schemas as JSON Schema, its compiler (which the
  * page's security policy forbids), its checks of e-mail addresses and the like, its English messages; and of ours the texts of
- * limits, and the check of the schemas that agents ask with.
+ * limits, the check of the schemas that agents ask with, and the clients' batches, bulk changes, inbox and waits.
  */
 const lean = {
   name: "lean",
@@ -37,6 +37,10 @@ const lean = {
     onLoad({ filter: /src\/schema\/json-schema\/check-schema\.ts$/ }, () => ({
       contents: "export const schemaIssues = () => []; export const isEnforceable = () => true;",
     }));
+    onLoad({ filter: /src\/client\/(?:batch|bulk|inbox|wait)\.ts$/ }, ({ path }) => {
+      const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
+      return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
+    });
     onLoad({ filter: /src\/schema\/[a-z0-9-]+\.ts$/ }, async ({ path }) => {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "ts" });
       return {

@@ -46,4 +46,49 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(async () => (await found.count()) < 150);
     await found.last().scrollIntoViewIfNeeded();
   });
+
+  test("questions are there before the rest of a long list; groups show what is in progress, and why the rest waits", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    await api.delegate("scout", { task: "The oldest" });
+    const [{ lease_id: lease }] = (await api.lease("scout")).body.leases;
+    await api.interrupt(lease, { text: "May I?" });
+    await api.delegate("scout", { task: "In progress" });
+    await api.lease("scout");
+    for (const name of ["coder", "deployer", "nightly"]) await api.agent(name);
+    await setCrowd(url, 160);
+    await api.call("POST", "/v1/agents/scout/pause");
+    const { page } = await openTab("about:blank");
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(/\/v1\/delegations\?.*submitted/, async (route) => {
+      await released;
+      await route.continue();
+    });
+    await page.goto(url);
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".question", { hasText: "The oldest" }).waitFor();
+    await page.locator("h1", { hasText: "2 delegations so far" }).waitFor();
+    release();
+    await page.locator("h1", { hasText: "162 delegations: 1 working, 1 asking, 160 queued" }).waitFor();
+    const groups = page.locator(".group");
+    expect(await groups.locator("h2").allTextContents()).toEqual([
+      "coder never seen 40 queued",
+      "deployer never seen 40 queued",
+      "nightly never seen 40 queued",
+      "scout polling‖ paused 1 working, 1 asking, 40 queued",
+    ]);
+    const rows = await groups.last().locator(".flight").allTextContents();
+    expect(rows.map((row) => /working$|asks a question$|queued: paused$/.exec(row)?.[0])).toEqual([
+      "working",
+      "asks a question",
+      ...Array.from({ length: 3 }, () => "queued: paused"),
+    ]);
+    await groups.first().locator(".flight", { hasText: "queued: no worker" }).first().waitFor();
+    await page.locator(".agent-row", { hasText: /scout.*1 working1 asking40 queuedoldest \d+ s$/ }).waitFor();
+  });
 });

@@ -58,7 +58,7 @@ const VIEWS = {
   delegate: "#/delegate",
 };
 await shoot("empty", VIEWS);
-const { ids } = await setScene(url, token);
+const { api, ids } = await setScene(url, token);
 await shoot("few", {
   ...VIEWS,
   agent: "#/agents?name=coder",
@@ -73,6 +73,11 @@ await shoot("few", {
   tree: `#/live?tab=tree&open=${ids.working}`,
   raw: `#/live?tab=raw&open=${ids.working}`,
 });
-await setCrowd(url, 400, token);
-await shoot("many", { live: "#/live", find: "#/find?state=live" });
+await setCrowd(url, 2000, token);
+for (const agent of ["coder", "scout"]) {
+  const { body } = await api.lease(agent, { max: 8, worker_id: `${agent}-worker-2` });
+  for (const [index, { lease_id }] of body.leases.entries())
+    await api.heartbeat(lease_id, { progress: { done: index, total: 8, current_step: "reading" } });
+}
+await shoot("many", { live: "#/live", find: "#/find?state=live", agent: "#/agents?name=coder" });
 await browser.close();

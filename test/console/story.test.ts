@@ -45,7 +45,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await flight.locator("text=5/8 testing").waitFor();
     // The agents are read again from time to time.
     await pass(page, 10);
-    await page.locator(".agent-row", { hasText: "1 running" }).waitFor();
+    await page.locator(".agent-row", { hasText: "1 working" }).waitFor();
 
     const { port } = first;
     await first.kill();
@@ -85,11 +85,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".conversation", { hasText: "ann added" }).waitFor();
 
     // On a phone nothing is outside the screen, or cut.
-    await page.setViewportSize({ width: 390, height: 844 });
+    await page.setViewportSize({ width: 360, height: 844 });
     await page.getByRole("link", { name: "Timeline" }).click();
     await page.locator(".event", { hasText: "by ann" }).waitFor();
     const { x = 0, width = 0 } = (await page.getByRole("link", { name: "Raw" }).boundingBox()) ?? {};
-    expect([x > 0, x + width <= 390]).toEqual([true, true]);
+    expect([x > 0, x + width <= 360]).toEqual([true, true]);
     const cut = await page
       .locator(".event-text")
       .evaluateAll((all) =>
@@ -130,8 +130,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { body } = await api.delegate("deployer", { task: "Deploy it" });
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
     const action = { name: "fs.delete", arguments: { path: "/tmp/old", force: false } };
+    // Choices that an agent names itself approve what was edited, too.
+    const options = ["approve", "deny", "Tomorrow"];
     const schema = { properties: { path: { maxLength: 12 } } };
-    await api.interrupt(lease, { text: "May I?", action, edit: true, schema });
+    await api.interrupt(lease, { text: "May I?", action, options, edit: true, schema });
     const { page } = await openTab(url, { expected: LOST, movesClock: true });
     await signIn(page, OPERATOR);
     const card = page.locator(".needs .question");
@@ -230,7 +232,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Create" }).click();
     await page.getByRole("heading", { name: "scout" }).waitFor();
     await api.call("PATCH", "/v1/agents/scout", { limits: { lease_seconds: 90 } });
-    await page.getByLabel("Running at once").fill("2");
+    await page.getByLabel("In progress at once").fill("2");
     await page.getByRole("button", { name: "Save" }).click();
     await page.locator("text=Changed: limits.max_working").waitFor();
     // Only what was edited is sent: the other client's change stays.
@@ -302,9 +304,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     ]);
 
     await showView(page, "#/charts?agent=coder");
-    await page.getByRole("img", { name: "Sent: 2" }).waitFor();
+    await page.getByRole("slider", { name: "Sent: 2" }).waitFor();
     // Without waiting for the next sample.
-    await page.getByRole("img", { name: "Queue: highest: 1 waiting" }).waitFor();
+    await page.getByRole("slider", { name: "Queue: highest: 1 waiting" }).waitFor();
     await page.locator(".failures").getByRole("link", { name: "disk_full" }).click();
     await page.locator(".found", { hasText: "Fails" }).waitFor();
     await showView(page, "#/live");

@@ -86,6 +86,15 @@ export async function showView(page: Page, hash: string): Promise<void> {
   );
 }
 
+/** What sticks out at the side: the page or one of its columns would scroll sideways. */
+export function widerThanWindow(page: Page): Promise<string[]> {
+  return page
+    .locator(":is(html, .column, .header, .phone-bar):visible")
+    .evaluateAll((all) =>
+      all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.className || one.tagName),
+    );
+}
+
 function watchFor(page: Page, complaints: string[], expected?: RegExp): void {
   const add = (text: string) => {
     if (!expected?.test(text)) complaints.push(text);

@@ -6,6 +6,7 @@ import { isOperator } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { count } from "../ui/words.ts";
@@ -25,13 +26,19 @@ export function AgentPage({ name }: { readonly name: string }) {
       <p>
         <a href={href("agents")}>All agents</a>
       </p>
-      <h1 id="agent-title">{name}</h1>
+      <h1 id="agent-title">
+        <Said>{name}</Said>
+      </h1>
       <Problem error={error} />
       {value === null ? (
         error === null && <p class="loading">Reading the agent …</p>
       ) : (
         <>
-          {value.description !== "" && <p>{value.description}</p>}
+          {value.description !== "" && (
+            <p class="text">
+              <Said>{value.description}</Said>
+            </p>
+          )}
           <p class="parties">
             <PresenceOf agent={value} />
             <a href={href("find", { target: name, state: "live" })}>{loadOf(value)}</a>
@@ -47,7 +54,7 @@ export function AgentPage({ name }: { readonly name: string }) {
 }
 
 const loadOf = ({ counts }: Agent): string =>
-  `${counts.working} running, ${counts.interrupted} asking, ${counts.waiting + counts.delayed} queued`;
+  `${counts.working} working, ${counts.interrupted} asking, ${counts.waiting + counts.delayed} queued`;
 
 interface ControlsProps {
   readonly agent: Agent;

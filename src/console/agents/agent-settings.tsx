@@ -13,7 +13,7 @@ interface Props {
 const LIMITS = [
   ["max_attempts", "Attempts at one delegation"],
   ["lease_seconds", "Length of a lease, in seconds"],
-  ["max_working", "Running at once (empty: any number)"],
+  ["max_working", "In progress at once (empty: any number)"],
   ["max_waiting", "Waiting at most"],
   ["interrupt_ttl_seconds", "A question stays open, in seconds"],
 ] as const;

@@ -1,7 +1,9 @@
 import { hrefOf } from "../app/route.ts";
+import { flightOf } from "../data/flights.ts";
 import { Age } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
+import { taskText } from "../ui/words.ts";
 
 /** The processes that work under the agent's name. */
 export function Workers({ name }: { readonly name: string }) {
@@ -19,7 +21,7 @@ export function Workers({ name }: { readonly name: string }) {
             </span>{" "}
             {delegations.map((delegation) => (
               <a key={delegation} href={hrefOf(delegation)}>
-                …{delegation.slice(-8)}
+                <Said>{titleOf(delegation)}</Said>
               </a>
             ))}
           </li>
@@ -27,4 +29,10 @@ export function Workers({ name }: { readonly name: string }) {
       </ul>
     </>
   );
+}
+
+/** Its task, if it is among those in view. */
+function titleOf(id: string): string {
+  const flight = flightOf(id)?.value;
+  return flight ? taskText(flight) : `…${id.slice(-8)}`;
 }

@@ -35,6 +35,7 @@ export function Account() {
         if (event.key !== "Escape" || !isOpen.value) return;
         event.stopPropagation();
         close();
+        menu.current?.querySelector("summary")?.focus();
       }}
     >
       <summary title={principal}>{nameOf(principal)}</summary>

@@ -11,8 +11,26 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.matches("input:not([type=radio], [type=checkbox]), textarea, select"));
 
+/** Whether the reader used the keyboard last: then the focus follows what opens and closes. */
+let usesKeyboard = false;
+for (const type of ["keydown", "pointerdown"])
+  addEventListener(
+    type,
+    () => {
+      usesKeyboard = type === "keydown";
+    },
+    { capture: true },
+  );
+
+/** Focuses the element for a reader who uses the keyboard. */
+export function focusByKeyboard(element: HTMLElement | null | undefined): void {
+  if (usesKeyboard) element?.focus();
+}
+
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  // A dialog closes by Escape itself, and what is behind it cannot be used.
+  if (document.querySelector("dialog[open]")) return;
   if (isTyping(event.target) && event.key !== "Escape") return;
   const action = actions.get(event.key)?.at(-1);
   if (!action) return;
@@ -34,11 +52,12 @@ export function useKey(key: string, action: Action | undefined): void {
   });
 }
 
-/** Moves the focus to the next (1) or previous (-1) row: an element with `data-row`. */
+/** Moves the focus to the next (1) or previous (-1) row: an element with `data-row`. From elsewhere, it goes on at the row of the open delegation. */
 export function moveFocus(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")].filter(
     (row) => row.offsetParent !== null,
   );
-  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  const focused = rows.findIndex((row) => row.contains(document.activeElement));
+  const at = focused === -1 ? rows.findIndex((row) => row.ariaCurrent === "true") : focused;
   rows[at === -1 ? 0 : Math.min(Math.max(at + step, 0), rows.length - 1)]?.focus();
 }

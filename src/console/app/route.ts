@@ -3,7 +3,6 @@
  * a search leaves no trace in anybody's logs, and the page works under any path.
  */
 import { computed, signal } from "@preact/signals";
-import { delegationIdSchema } from "../../schema/values.ts";
 
 export const VIEWS = ["needs", "live", "find", "agents", "charts", "delegate"] as const;
 export type View = (typeof VIEWS)[number];
@@ -31,10 +30,8 @@ addEventListener("hashchange", () => {
   route.value = read();
 });
 
-/** The delegation that is open beside the view. */
-export const opened = computed(
-  () => delegationIdSchema.safeParse(route.value.params.get("open")).data ?? null,
-);
+/** The delegation that is open beside the view: an id, or whatever the URL has in its place. */
+export const opened = computed(() => route.value.params.get("open") || null);
 
 type Params = Readonly<Record<string, string | undefined>>;
 

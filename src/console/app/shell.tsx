@@ -1,5 +1,5 @@
 import type { ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { startAgents } from "../data/agents.ts";
 import { startStream } from "../data/stream.ts";
 import { Live } from "../live/live.tsx";
@@ -7,7 +7,7 @@ import { watchAnswers } from "../needs/answers.ts";
 import { mine } from "../needs/mine.ts";
 import { Needs } from "../needs/needs.tsx";
 import { Header } from "./header.tsx";
-import { helpIsOpen, moveFocus, useKey } from "./keys.ts";
+import { focusByKeyboard, helpIsOpen, moveFocus, useKey } from "./keys.ts";
 import { lazy, loadLater } from "./lazy.tsx";
 import { lazyFrom } from "./lazy-from.tsx";
 import { PhoneBar } from "./phone-bar.tsx";
@@ -45,6 +45,7 @@ export function Shell() {
   }, []);
   const view = viewOf();
   const id = opened.value;
+  useFocus(id);
   const Page = PAGES[view];
   useKey("Escape", id === null ? undefined : () => go(hrefWith({ open: undefined, tab: undefined })));
   // In Find, `/` focuses the field and keeps the search.
@@ -77,6 +78,23 @@ export function Shell() {
       {helpIsOpen.value && <Help />}
     </div>
   );
+}
+
+/** With the keyboard, the focus goes back to the row of what was closed, and into a view that replaced the focused link. */
+function useFocus(id: string | null): void {
+  const before = useRef(id);
+  useEffect(() => {
+    if (id === null && before.current !== null) {
+      // The same delegation may have a row in the view and a question beside it.
+      const rows = ["main [data-row]", "[data-row]"].flatMap((rowsOf) => [
+        ...document.querySelectorAll<HTMLElement>(rowsOf),
+      ]);
+      focusByKeyboard(rows.find((row) => row.dataset.row === before.current));
+    }
+    before.current = id;
+    if (id === null && document.activeElement === document.body)
+      focusByKeyboard(document.getElementById("view"));
+  }, [id, route.value]);
 }
 
 /** The view if the URL names none: the open questions, if there are any. */

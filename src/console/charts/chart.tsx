@@ -3,6 +3,7 @@
  * drawing is stretched to any width, which would distort it.
  */
 import { duration } from "../ui/words.ts";
+import { useMark } from "./use-mark.ts";
 
 export interface Series {
   readonly name: string;
@@ -40,6 +41,13 @@ export function Chart({ title, note, kind, times, series, show = plain, tops = [
   const top = tops.find((value) => value >= most) ?? niceTop(most);
   const step = WIDTH / Math.max(1, times.length);
   const y = (value: number) => HEIGHT - (value / top) * HEIGHT;
+  const { at, ...handlers } = useMark(times.length);
+  const text = titleOf(
+    times[at ?? times.length - 1] ?? "",
+    columns[at ?? times.length - 1] ?? [],
+    series,
+    show,
+  );
   return (
     <figure class="chart">
       <figcaption>
@@ -56,30 +64,37 @@ export function Chart({ title, note, kind, times, series, show = plain, tops = [
           ))}
         </ul>
       )}
-      <div class="plot">
+      <div
+        class="plot"
+        role="slider"
+        tabIndex={0}
+        aria-label={`${title}: ${sum}`}
+        aria-valuemin={0}
+        aria-valuemax={times.length - 1}
+        aria-valuenow={at ?? times.length - 1}
+        aria-valuetext={text}
+        {...handlers}
+      >
         <span class="chart-top" aria-hidden="true">
           {show(top)}
         </span>
-        <svg
-          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${title}: ${sum}`}
-        >
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
           <path class="grid" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
           {kind === "bars"
             ? columns.map((column, index) => <Bar key={index} {...{ column, series, y, index, step }} />)
             : series.map((one) => <Line key={one.name} {...{ one, y, step }} />)}
-          {columns.map((column, index) => (
-            <rect key={index} class="hit" x={index * step} y={0} width={step} height={HEIGHT}>
-              <title>{titleOf(times[index] ?? "", column, series, show)}</title>
-            </rect>
-          ))}
+          {at !== null && <rect class="marked" x={at * step} y={0} width={step} height={HEIGHT} />}
         </svg>
       </div>
       <p class="chart-times" aria-hidden="true">
-        <span>{ago(times[0])}</span>
-        <span>now</span>
+        {at === null ? (
+          <>
+            <span>{ago(times[0])}</span>
+            <span>now</span>
+          </>
+        ) : (
+          <b>{text}</b>
+        )}
       </p>
     </figure>
   );

@@ -96,17 +96,17 @@ function Grid({ stats }: { readonly stats: Stats }) {
       tops: TIMES,
       series: [
         {
-          name: "about half within",
+          name: "median",
           look: "one",
           values: values((bucket) => bucket[name]?.median_seconds ?? null),
         },
         {
-          name: "about 95 % within",
+          name: "95 % within",
           look: "two",
           values: values((bucket) => bucket[name]?.p95_seconds ?? null),
         },
       ],
-      sum: totals[name] === null ? "none" : `about half within ${seconds(totals[name].median_seconds)}`,
+      sum: totals[name] === null ? "none" : `median ≈ ${seconds(totals[name].median_seconds)}`,
     }) as const;
   return (
     <div class="charts">
@@ -149,7 +149,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
           />
           <Chart
             title="Age of the oldest"
-            note="how long the oldest waiting delegation had waited, the highest of the samples"
+            note="of what waits, the highest of the samples"
             kind="bars"
             times={times}
             show={seconds}
@@ -166,7 +166,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
       />
       <Chart
         title="Time to completion"
-        note="from accepted to completed, with all waiting; estimates"
+        note="from accepted, with all waiting; estimates"
         {...durations("time_to_answer")}
       />
       <Failures failures={totals.failures} />

@@ -4,7 +4,7 @@
  */
 import { batch, computed, type Signal, signal } from "@preact/signals";
 import { ErrandApiError } from "../../client/errors.ts";
-import { type Delegation, isTerminal, LIVE_STATES } from "../../schema/delegation.ts";
+import { type Delegation, isTerminal, LIVE_STATES, type State } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { checkSession } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
@@ -12,13 +12,17 @@ import { afterEvent, asks, type Flight, toFlight } from "./flight.ts";
 
 /** How long an ended delegation stays in view. */
 const LINGER_MS = 20_000;
-const PAGE = 50;
-/** At most this many pages are read: a bound for brokers with very many live delegations. */
+const PAGE = 100;
+/** At most this many pages are read: a bound for brokers with very many delegations. */
 const MAX_PAGES = 100;
+/** Lists are newest first, so among many, what is in progress and what asks would come last. */
+const URGENT = LIVE_STATES.filter((state) => state !== "submitted");
 
 const flights = signal<ReadonlyMap<string, Signal<Flight>>>(new Map());
-/** Whether the first reading is complete. */
-export const isLoaded = signal(false);
+/** What the first reading has read: nothing, what is in progress and what asks, or everything. */
+const readSoFar = signal<0 | 1 | 2>(0);
+export const hasQuestions = computed(() => readSoFar.value > 0);
+export const isLoaded = computed(() => readSoFar.value === 2);
 
 /** Newest first. */
 export const inView = computed(() => [...flights.value.values()]);
@@ -34,26 +38,37 @@ export const flightOf = (id: string): Signal<Flight> | undefined => flights.valu
 
 export function clearFlights(): void {
   flights.value = new Map();
-  isLoaded.value = false;
+  readSoFar.value = 0;
 }
 
-/** Reads all live delegations, and forgets those that are no longer live. */
+/** Reads all live delegations, those in progress first, and forgets those that are no longer live. */
 export async function readFlights({ pages }: Connection, abort: AbortSignal): Promise<void> {
+  await readAll(pages, URGENT, abort);
+  if (!isLoaded.value) readSoFar.value = 1;
+  // Those in progress again: some may have been queued at the first look.
+  const found = await readAll(pages, LIVE_STATES, abort);
+  const gone = [...flights.value.values()].filter(
+    ({ value }) => !found.has(value.id) && !isTerminal(value.state),
+  );
+  drop(gone.map(({ value }) => value.id));
+  readSoFar.value = 2;
+}
+
+async function readAll(
+  pages: Connection["pages"],
+  state: readonly State[],
+  abort: AbortSignal,
+): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const query = { state: LIVE_STATES, limit: PAGE, cursor };
-    const { delegations, next_cursor } = await pages.list(query, abort);
+    const { delegations, next_cursor } = await pages.list({ state, limit: PAGE, cursor }, abort);
     for (const { id } of delegations) found.add(id);
     keep(delegations.map(toFlight));
     cursor = next_cursor ?? undefined;
     if (cursor === undefined) break;
   }
-  const gone = [...flights.value.values()].filter(
-    ({ value }) => !found.has(value.id) && !isTerminal(value.state),
-  );
-  drop(gone.map(({ value }) => value.id));
-  isLoaded.value = true;
+  return found;
 }
 
 /** Applies events in order. Reads a delegation again if its events lack a field that is needed. */

@@ -1,5 +1,8 @@
+import { useEffect, useRef } from "preact/hooks";
 import type { Delegation } from "../../schema/delegation.ts";
 import { isTerminal } from "../../schema/delegation.ts";
+import { delegationIdSchema } from "../../schema/values.ts";
+import { focusByKeyboard } from "../app/keys.ts";
 import { go, hrefWith, route } from "../app/route.ts";
 import { toFlight } from "../data/flight.ts";
 import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
@@ -28,20 +31,29 @@ const TITLES: Readonly<Record<Tab, string>> = {
 
 /** Everything about one delegation. */
 export function DelegationPane({ id }: { readonly id: string }) {
-  const { value, error, reload } = useDelegation(id);
+  const article = useRef<HTMLElement>(null);
+  useEffect(() => focusByKeyboard(article.current), []);
+  const isId = delegationIdSchema.safeParse(id).success;
   const close = () => go(hrefWith({ open: undefined, tab: undefined }));
   return (
-    <article class="delegation">
+    <article class="delegation" ref={article} tabIndex={-1} aria-label="Delegation">
       <div class="delegation-top">
-        <CopyLine text={id} label={shortOf(id)} />
+        {isId ? <CopyLine text={id} label={shortOf(id)} /> : <span />}
         <button type="button" class="quiet" onClick={close} aria-label="Close">
           ✕
         </button>
       </div>
-      {value === null && error === null && <p class="loading">Reading the delegation …</p>}
-      {value === null ? <Problem error={error} /> : <Whole delegation={value} reload={reload} />}
+      {isId ? <Loaded id={id} /> : <Problem error={NO_ID} />}
     </article>
   );
+}
+
+const NO_ID = new Error("The address of this page names no delegation. Its id may be cut off.");
+
+function Loaded({ id }: { readonly id: string }) {
+  const { value, error, reload } = useDelegation(id);
+  if (value !== null) return <Whole delegation={value} reload={reload} />;
+  return error === null ? <p class="loading">Reading the delegation …</p> : <Problem error={error} />;
 }
 
 /** The end of an id, because beginnings are alike. */

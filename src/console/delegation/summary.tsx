@@ -12,8 +12,9 @@ import { count, nameOf, PHASES, STATE_WORDS, shareOf, stepOf, taskText } from ".
 /** The head of a delegation: its state in words, whose it is, and why it waits. */
 export function Summary({ delegation }: { readonly delegation: Delegation }) {
   const { state, target, delegator, created_at, finished_at } = delegation;
-  const { attempt, max_attempts, redrive_of, parent_id } = delegation;
+  const { attempt, max_attempts, redrive_of, parent_id, interrupt } = delegation;
   const phase = PHASES[state];
+  const since = interrupt?.raised_at ?? delegation.lease?.granted_at;
   return (
     <header class="summary">
       <h1>
@@ -21,9 +22,13 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
       </h1>
       <p class={`state ${phase}`}>
         <StateMark phase={phase} /> <b>{STATE_WORDS[state]}</b>{" "}
-        {finished_at === null ? (
+        {since !== undefined ? (
           <>
-            for <Elapsed from={created_at} to={null} />
+            for <Elapsed from={since} to={null} />
+          </>
+        ) : finished_at === null ? (
+          <>
+            · delegated <Age at={created_at} ago />
           </>
         ) : (
           <>

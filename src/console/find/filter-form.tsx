@@ -97,7 +97,7 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
             showMore.value = !showMore.value;
           }}
         >
-          {showMore.value ? "Less" : "More"}
+          {showMore.value ? "Fewer filters" : "More filters"}
         </button>
         {showMore.value && (
           <div class="filter-more">

@@ -1,11 +1,14 @@
+import { useComputed } from "@preact/signals";
 import type { Agent } from "../../schema/agent.ts";
 import { href } from "../app/route.ts";
 import { isAway } from "../data/away.ts";
 import { Age } from "../ui/age.tsx";
+import { groups } from "./tally.ts";
 
 /** An agent: whether somebody works under its name, and how much it has to do. */
 export function AgentRow({ agent }: { readonly agent: Agent }) {
   const { name, counts } = agent;
+  const oldestAt = useComputed(() => groups.value.get(name)?.oldestAt ?? null).value;
   return (
     <a class="agent-row" href={href("agents", { name })} data-row={name}>
       <span class="agent-name" title={name}>
@@ -13,9 +16,14 @@ export function AgentRow({ agent }: { readonly agent: Agent }) {
       </span>
       <PresenceOf agent={agent} />
       <span class="agent-counts">
-        <Count number={counts.working} word="running" />
+        <Count number={counts.working} word="working" />
         <Count number={counts.interrupted} word="asking" />
         <Count number={counts.waiting} word="queued" />
+        {counts.waiting > 0 && oldestAt !== null && (
+          <span class="count">
+            oldest <Age at={oldestAt} />
+          </span>
+        )}
         {counts.delayed > 0 && <Count number={counts.delayed} word="delayed" />}
       </span>
     </a>

@@ -1,5 +1,8 @@
 import type { Signal } from "@preact/signals";
+import type { Agent } from "../../schema/agent.ts";
 import { hrefOf, opened } from "../app/route.ts";
+import { agentOf } from "../data/agents.ts";
+import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
 import type { Flight } from "../data/flight.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
@@ -63,6 +66,18 @@ function statusOf(flight: Flight): string {
   const again = attempt > 1 ? `attempt ${attempt}` : "";
   if (state === "working") return [stepOf(flight) || "working", again].filter(Boolean).join(" · ");
   if (state === "submitted" && Date.parse(not_before_at ?? "") > now.peek()) return "delayed";
-  if (state === "submitted") return again === "" ? "queued" : `waits for ${again}`;
+  if (state === "submitted") {
+    const obstacle = obstacleOf(agentOf(flight.target));
+    return [again === "" ? "queued" : `waits for ${again}`, obstacle].filter(Boolean).join(": ");
+  }
   return error === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${error}`;
+}
+
+/** Why nobody takes work from the agent's queue, in two words; empty if somebody may. */
+function obstacleOf(agent: Agent | undefined): string {
+  if (agent === undefined || isAway.value) return "";
+  if (agent.paused) return "paused";
+  // A worker that is busy need not poll.
+  if (agent.presence.state === "online" || agent.counts.working > 0) return "";
+  return agent.delivery.mode === "push" ? "not reachable" : "no worker";
 }

@@ -1,14 +1,14 @@
-import { type Signal, useComputed, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { href } from "../app/route.ts";
-import { agents } from "../data/agents.ts";
-import type { Flight } from "../data/flight.ts";
+import { agentOf, agents } from "../data/agents.ts";
 import { inView, isLoaded } from "../data/flights.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { count } from "../ui/words.ts";
-import { AgentRow } from "./agent-row.tsx";
+import { AgentRow, PresenceOf } from "./agent-row.tsx";
 import { FlightList } from "./flight-list.tsx";
 import { FlightRow } from "./flight-row.tsx";
+import { type Group, groups, tally, tallyText } from "./tally.ts";
 
 /** With more than this, the delegations are grouped by agent. */
 const MANY = 30;
@@ -19,7 +19,7 @@ export function Live() {
   return (
     <>
       <section aria-labelledby="live-title">
-        <h1 id="live-title">Live {total > 0 && <small>{count(total, "delegation")}</small>}</h1>
+        <h1 id="live-title">Live {total > 0 && <small>{headOf(total)}</small>}</h1>
         {!isLoaded.value && total === 0 ? (
           <p class="loading">Reading what is live …</p>
         ) : total === 0 ? (
@@ -30,9 +30,15 @@ export function Live() {
           <FlightList />
         )}
       </section>
-      <AgentList />
+      {(total > 0 || agents.value?.length !== 0) && <AgentList />}
     </>
   );
+}
+
+/** `6 delegations: 1 working, 3 asking, 2 queued`. */
+function headOf(total: number): string {
+  const all = count(total, "delegation");
+  return isLoaded.value ? [all, tallyText(tally.value)].filter(Boolean).join(": ") : `${all} so far …`;
 }
 
 function NothingLive() {
@@ -41,8 +47,9 @@ function NothingLive() {
   if (!agents.value?.some(({ presence }) => presence.state === "online")) {
     return (
       <Empty title="Nothing is on its way" line={`npx errand work --agent ${name} -- wc -w`}>
-        Every delegation appears here on its way from its delegator to its agent. No agent is online, so start
-        a worker first, for example this one, which counts words:
+        Every delegation appears here on its way from its delegator to its agent: a name with a queue, for
+        whose work a worker asks. No worker is online. This starts one that counts words
+        {!isOperator.value && " (it needs a token of the agent)"}:
       </Empty>
     );
   }
@@ -55,41 +62,31 @@ function NothingLive() {
 }
 
 function Groups() {
-  const groups = useComputed(byTarget);
-  return [...groups.value].map(([target, flights]) => (
-    <section class="group" key={target} aria-label={target}>
+  return [...groups.value.values()].map((group) => <OneGroup key={group.target} group={group} />);
+}
+
+function OneGroup({ group }: { readonly group: Group }) {
+  const { target, rows, more } = group;
+  const agent = agentOf(target);
+  return (
+    <section class="group" aria-label={target}>
       <h2>
-        {target} <small>{count(flights.length, "delegation")}</small>
+        {target} {agent && <PresenceOf agent={agent} />} <small>{tallyText(group)}</small>
       </h2>
       <ul class="rows">
-        {flights.slice(0, SHOWN).map((flight) => (
-          <li key={flight.value.id}>
+        {rows.map((flight) => (
+          <li key={flight.peek().id}>
             <FlightRow flight={flight} />
           </li>
         ))}
       </ul>
-      {flights.length > SHOWN && (
+      {more > 0 && (
         <a class="more" href={href("find", { target, state: "live" })}>
-          {flights.length - SHOWN} more
+          {more} more
         </a>
       )}
     </section>
-  ));
-}
-
-/** Rows of each group. */
-const SHOWN = 5;
-
-function byTarget(): ReadonlyMap<string, Signal<Flight>[]> {
-  const groups = new Map<string, Signal<Flight>[]>();
-  for (const flight of inView.value) {
-    // The target of a delegation never changes.
-    const { target } = flight.peek();
-    const group = groups.get(target);
-    if (group) group.push(flight);
-    else groups.set(target, [flight]);
-  }
-  return groups;
+  );
 }
 
 function AgentList() {

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { moveFocus, useKey } from "../app/keys.ts";
-import { isLoaded } from "../data/flights.ts";
+import { hasQuestions } from "../data/flights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { notes, rememberAsked } from "./answers.ts";
 import { mine } from "./mine.ts";
@@ -22,7 +22,9 @@ export function Needs() {
         Needs you {questions.length > 0 && <span class="badge">{questions.length}</span>}
       </h1>
       <p class="sr-only" role="status">
-        {questions.length === 0 ? "Nothing waits for you" : `${questions.length} waiting for you`}
+        {questions.length > 0
+          ? `${questions.length} waiting for you`
+          : hasQuestions.value && "Nothing waits for you"}
       </p>
       {over.map(([id, note]) => (
         <NoteCard key={id} note={note} />
@@ -30,7 +32,9 @@ export function Needs() {
       {questions.map((flight) => (
         <QuestionCard key={flight.interrupt?.id} flight={flight} />
       ))}
-      {questions.length === 0 && over.length === 0 && isLoaded.value && <NothingNeeded />}
+      {questions.length === 0 &&
+        over.length === 0 &&
+        (hasQuestions.value ? <NothingNeeded /> : <p class="loading">Reading what waits …</p>)}
     </section>
   );
 }

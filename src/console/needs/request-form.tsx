@@ -1,12 +1,20 @@
 import { useSignal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { AnswerBody } from "../../schema/interrupt.ts";
+import { lazyFrom } from "../app/lazy-from.tsx";
 import { Json } from "../ui/json.tsx";
-import { JsonField } from "../ui/json-field.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
 import { optionText, readAction } from "./proposal.ts";
-import { SchemaForm } from "./schema-form.tsx";
+
+const SchemaForm = lazyFrom(
+  () => import("./schema-form.tsx"),
+  ({ SchemaForm: loaded }) => loaded,
+);
+const JsonField = lazyFrom(
+  () => import("../ui/json-field.tsx"),
+  ({ JsonField: loaded }) => loaded,
+);
 
 export interface Given {
   readonly answer: AnswerBody;
@@ -31,11 +39,10 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
   /** The edited arguments are not JSON. */
   const isBroken = useSignal(false);
   const data = isEditing.value && edited.value !== undefined ? { data: edited.value } : {};
-  const decide = (decision: "approve" | "deny") =>
-    onGive({
-      answer: { decision, ...(decision === "approve" && data) },
-      done: decision === "approve" ? "Approved" : "Denied",
-    });
+  const decide = (decision: Decision) =>
+    onGive({ answer: { decision, ...(decision === "approve" && data) }, done: DECISIONS[decision].done });
+  // Without choices of its own, a question is approved or denied, unless a schema asks for data.
+  const choices = options.length > 0 ? options : action || schema === undefined ? ["approve", "deny"] : [];
   return (
     <div class="request">
       <Parts parts={message.parts} />
@@ -56,10 +63,25 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
           ) : (
             <Json value={action.arguments} />
           )}
-          {action.isEditable && (
+        </div>
+      )}
+      {choices.length > 0 && (
+        <div class="buttons">
+          {choices.map((option) =>
+            option === "approve" || option === "deny" ? (
+              <DecisionButton
+                key={option}
+                decision={option}
+                isDisabled={option === "approve" && isEditing.value && isBroken.value}
+                onDecide={decide}
+              />
+            ) : (
+              <OptionButton key={JSON.stringify(option)} option={option} onGive={onGive} />
+            ),
+          )}
+          {action?.isEditable && (
             <button
               type="button"
-              class="quiet"
               onClick={() => {
                 isEditing.value = !isEditing.value;
                 edited.value = undefined;
@@ -71,38 +93,13 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
           )}
         </div>
       )}
-      {options.length > 0 && (
-        <div class="buttons">
-          {options.map((option) => (
-            <OptionButton key={JSON.stringify(option)} option={option} onGive={onGive} />
-          ))}
-        </div>
-      )}
       {schema !== undefined && !action && (
         <SchemaForm
           schema={schema}
           onSubmit={(value) => onGive({ answer: { data: value }, done: "Answered" })}
         />
       )}
-      {options.length === 0 && (action || schema === undefined) && (
-        <>
-          <div class="buttons">
-            <button
-              type="button"
-              name="approve"
-              class="approve"
-              disabled={isEditing.value && isBroken.value}
-              onClick={() => decide("approve")}
-            >
-              Approve <kbd>a</kbd>
-            </button>
-            <button type="button" name="deny" onClick={() => decide("deny")}>
-              Deny <kbd>d</kbd>
-            </button>
-          </div>
-          {!action && <TextAnswer kind={kind} onGive={onGive} />}
-        </>
-      )}
+      {options.length === 0 && schema === undefined && !action && <TextAnswer kind={kind} onGive={onGive} />}
       {given && (
         <p class="answered" role="status">
           {given.done}, not sent yet.
@@ -112,18 +109,35 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
   );
 }
 
-const DECISIONS = { approve: "Approved", deny: "Denied" } as const;
+const DECISIONS = {
+  approve: { verb: "Approve", done: "Approved", key: "a" },
+  deny: { verb: "Deny", done: "Denied", key: "d" },
+} as const;
+type Decision = keyof typeof DECISIONS;
+
+interface DecisionProps {
+  readonly decision: Decision;
+  readonly isDisabled: boolean;
+  readonly onDecide: (decision: Decision) => void;
+}
+
+function DecisionButton({ decision, isDisabled, onDecide }: DecisionProps) {
+  const { verb, key } = DECISIONS[decision];
+  return (
+    <button
+      type="button"
+      name={decision}
+      class={decision === "approve" ? "approve" : ""}
+      disabled={isDisabled}
+      onClick={() => onDecide(decision)}
+    >
+      {verb} <kbd>{key}</kbd>
+    </button>
+  );
+}
 
 function OptionButton({ option, onGive }: { readonly option: unknown; readonly onGive: Props["onGive"] }) {
   const text = optionText(option);
-  if (option === "approve" || option === "deny") {
-    const give = () => onGive({ answer: { decision: option }, done: DECISIONS[option] });
-    return (
-      <button type="button" name={option} class={option === "approve" ? "approve" : ""} onClick={give}>
-        {option === "approve" ? "Approve" : "Deny"} <kbd>{option === "approve" ? "a" : "d"}</kbd>
-      </button>
-    );
-  }
   const answer = typeof option === "string" ? { text: option } : { data: option };
   return (
     <button type="button" onClick={() => onGive({ answer, done: `Answered “${text}”` })}>
