@@ -8,6 +8,8 @@ import { expect, test } from "vitest";
 const PACKAGES: Record<string, readonly string[]> = {
   bullmq: ["queue/"],
   ioredis: ["redis/"],
+  // A table without dependencies.
+  "hono/utils/mime": ["cli/input/"],
   hono: ["doors/"],
   "@hono/node-server": ["doors/"],
   commander: ["cli/"],

@@ -5,17 +5,20 @@ import { ErrandApiError } from "../../client/errors.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
+import { LIMITS } from "../../schema/limits.ts";
 import { contextIdSchema } from "../../schema/values.ts";
 import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
+import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
+import { sizeText } from "../show/size.ts";
 import { withSuggestion } from "../similar-agent.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
@@ -32,6 +35,7 @@ interface DelegateOptions extends GlobalOptions {
   readonly meta?: Readonly<Record<string, string>>;
   readonly file?: string;
   readonly messageFile?: string;
+  readonly attach?: readonly string[];
   readonly idempotencyKey?: string;
   readonly parent?: string;
   readonly callback?: string;
@@ -48,6 +52,10 @@ minute.
 On a terminal, --wait shows the progress on one line, and prompts when the agent asks. An empty line or Ctrl-C leaves
 the question open, for 'errand answer'. The time for --timeout starts again after an answer. Without a terminal, a
 question ends the wait with exit code 79.
+
+A file of --attach becomes a part of the message, with its name, its media type and its bytes; an agent of 'errand work'
+finds it in ERRAND_FILES_DIR. A request may have 1 MiB unless the broker's ERRAND_MAX_BODY_BYTES says otherwise, which
+is about 750 KiB of files; a delegation may have 3 MiB.
 
 With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
@@ -72,6 +80,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--meta <key=value>", "metadata for the agent; may be repeated", keyValue)
     .option("--file <path>", "read the task from a file")
     .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
+    .option("--attach <path>", "send this file with the task; may be repeated", several)
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
     .option("--parent <id>", "the delegation that this one is part of", delegationId)
     .option(
@@ -89,6 +98,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
         'errand delegate scout "how many words is this" --wait',
         "git diff | errand delegate reviewer --wait --timeout 10m",
         "errand delegate builder --file task.md --priority 9 --watch",
+        'errand delegate reviewer "is this plan sound?" --attach plan.pdf --attach costs.csv --wait',
         'errand delegate scout "and this part" --parent "$ERRAND_DELEGATION_ID"',
         "errand delegate scout --batch tasks.jsonl --idempotency-key nightly-2026-01-31",
         "errand delegate scout --message-file message.json --idempotency-key nightly-2026-01-31",
@@ -129,13 +139,14 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const waits = wait === true || watch === true;
   if (timeout !== undefined && !waits) throw usageError("--timeout requires --wait or --watch");
   const fields = requestFields(options);
-  const work = await readTask(host, words, options);
+  const work = await withAttachments(await readTask(host, words, options), options.attach ?? []);
   const connection = await connect(host, options);
   const key = options.idempotencyKey ?? crypto.randomUUID();
   const accepted = await new Delegator(connection)
     .delegate({ target, ...work, ...fields }, { idempotencyKey: key })
     .catch(async (error: unknown) => {
-      throw withKey(await withSuggestion(error, target, connection), key);
+      const explained = withSizes(withKey(error, key), work);
+      throw await withSuggestion(explained, target, connection);
     });
   const { id, presence } = accepted;
   const isUnattended = presence !== undefined && presence.state !== "online";
@@ -194,6 +205,15 @@ function callback({ callback: url, callbackSecret: secret, callbackToken: token 
 function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {
   const paint = painter(host, "stderr");
   return (event) => (json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint)}\n`));
+}
+
+/** Adds what was sent, and what a broker takes, to the refusal of a request that is too large. */
+function withSizes(error: unknown, work: object): unknown {
+  if (!(error instanceof ErrandApiError) || error.code !== "payload_too_large") return error;
+  const sent = sizeText(Buffer.byteLength(JSON.stringify(work)));
+  const detail = `${error.message} The task, with its attachments, takes ${sent}.`;
+  const recovery = `Send less, or raise the broker's ERRAND_MAX_BODY_BYTES (default ${sizeText(LIMITS.body_bytes.value)}).`;
+  return new CliError({ ...error.problem, detail, recovery }, { cause: error });
 }
 
 /** Adds the key to an error with unknown outcome, so that the user can retry safely. */

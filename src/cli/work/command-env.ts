@@ -33,6 +33,7 @@ export function envFor(
     ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
     ERRAND_ANSWERS_FILE: files.answers,
     ERRAND_MESSAGES_FILE: files.messages,
+    ...(files.folder !== undefined && { ERRAND_FILES_DIR: files.folder }),
   };
 }
 

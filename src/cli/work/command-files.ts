@@ -1,23 +1,29 @@
 /**
- * The files from which a command of `errand work` reads the answers so far and the follow-up messages as they arrive.
- * They exist while the command runs. Limit: a second Ctrl-C leaves them behind.
+ * The files from which a command of `errand work` reads the answers so far, the follow-up messages as they arrive, and
+ * the files that came with the task. They exist while the command runs. Limit: a second Ctrl-C leaves them behind.
  */
 import { appendFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Work } from "../../client/work.ts";
+import type { Message } from "../../schema/a2a.ts";
+import { FileNames } from "../file-names.ts";
 
 export interface CommandFiles {
   /** One JSON object: `{request_id: {text?, decision?, data?, by?, at?, message}}`. */
   readonly answers: string;
   /** One A2A Message per line, oldest first. It grows while the command runs. */
   readonly messages: string;
+  /** The folder with the files of the task; undefined without any. */
+  readonly folder: string | undefined;
   readonly remove: () => Promise<void>;
 }
 
 /** Creates the files in a private directory. */
-export async function createCommandFiles(task: Pick<Work, "answers" | "onMessage">): Promise<CommandFiles> {
+export async function createCommandFiles(
+  task: Pick<Work, "answers" | "delegation" | "onMessage">,
+): Promise<CommandFiles> {
   const folder = await mkdtemp(join(tmpdir(), "errand-work-"));
   const answers = join(folder, "answers.json");
   const messages = join(folder, "messages.jsonl");
@@ -26,14 +32,27 @@ export async function createCommandFiles(task: Pick<Work, "answers" | "onMessage
   });
   await writeFile(answers, `${JSON.stringify(Object.fromEntries(entries))}\n`);
   await writeFile(messages, "");
+  const attached = await writeAttached(join(folder, "files"), task.delegation.message);
   // Synchronous, to keep the order, and so that the file has the earlier messages when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
   return {
     answers,
     messages,
+    folder: attached,
     remove: async () => {
       stop();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function writeAttached(folder: string, { parts }: Message): Promise<string | undefined> {
+  const names = new FileNames();
+  const files = parts.filter(({ raw }) => raw !== undefined);
+  if (files.length === 0) return undefined;
+  await mkdir(folder);
+  for (const { filename, raw = "" } of files) {
+    await writeFile(join(folder, names.next(filename ?? "", "file")), Buffer.from(raw, "base64"));
+  }
+  return folder;
 }

@@ -68,7 +68,8 @@ ERRAND_DECISION is then approve or deny if the newest answer is a decision, and
 ERRAND_ANSWER is its text (up to 32 KiB) if it has one. Otherwise they are unset, so a plain deny sets no ERRAND_ANSWER.
 ERRAND_ANSWERS_FILE names a JSON file with all answers so far:
 {"<request_id>": {"text"?, "decision"?, "data"?, "by", "at", "message"}}. Follow-up messages are appended to the file
-ERRAND_MESSAGES_FILE while the command runs, one A2A Message as JSON per line.`;
+ERRAND_MESSAGES_FILE while the command runs, one A2A Message as JSON per line. ERRAND_FILES_DIR, if set, is a folder with
+the files that came with the task ('errand delegate --attach').`;
 
 export function addWork(program: Command, { host }: Cli): void {
   const command = program
