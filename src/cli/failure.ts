@@ -5,7 +5,7 @@
 import { CommanderError } from "commander";
 import { ErrandApiError, type LocalProblem, localError } from "../client/errors.ts";
 import type { Delegation } from "../schema/delegation.ts";
-import { CATEGORIES, type Category } from "../schema/errors.ts";
+import { CATEGORIES, type Category, ERRORS, isErrorCode } from "../schema/errors.ts";
 import { recoveryFor } from "./recovery.ts";
 
 /** An error for a mistake on the command line (exit code 64). `recovery` is later completed by a reference to the help. */
@@ -81,21 +81,34 @@ export function nameDelegation(error: ErrandApiError, id: string): ErrandApiErro
   return new CliError({ ...problem, detail, delegation_id: id }, { cause: error });
 }
 
-/** The most serious first: errors of Errand itself, then errors that the user must fix, then temporary errors. */
-const BY_SEVERITY: readonly Category[] = [
-  "INTERNAL",
-  "CONFIG",
-  "AUTH",
-  "PROTOCOL",
-  "UPSTREAM",
-  "TIMEOUT",
-  "TRANSPORT",
+/** The most serious first: errors of Errand itself, errors that the user must fix, temporary ones, open questions. */
+export const BY_SEVERITY: readonly number[] = [
+  exitCodeOf("INTERNAL"),
+  exitCodeOf("CONFIG"),
+  exitCodeOf("AUTH"),
+  NOT_FOUND_EXIT,
+  exitCodeOf("PROTOCOL"),
+  exitCodeOf("UPSTREAM"),
+  exitCodeOf("TIMEOUT"),
+  exitCodeOf("TRANSPORT"),
+  ASKS_EXIT,
 ];
 
-/** The exit code of the most serious category; 0 without any. */
-export function worstExitCode(categories: readonly Category[]): number {
-  const worst = BY_SEVERITY.find((category) => categories.includes(category));
-  return worst === undefined ? 0 : exitCodeOf(worst);
+/** The exit code of a command with several parts: that of its most serious one; 0 without any. */
+export const worstExitCode = (codes: readonly number[]): number =>
+  BY_SEVERITY.find((code) => codes.includes(code)) ?? 0;
+
+/** The exit code for a delegation that has ended or asks. */
+export function exitCodeOfEnd(delegation: Delegation): number {
+  if (delegation.interrupt !== null) return ASKS_EXIT;
+  return delegation.state === "completed" ? 0 : exitCodeFor(endError(delegation));
+}
+
+/** The exit code of an error of which only the code is known. */
+export function exitCodeOfCode(code: string): number {
+  if (!isErrorCode(code)) return exitCodeOf("PROTOCOL");
+  const { category, status } = ERRORS[code];
+  return status === 404 ? NOT_FOUND_EXIT : exitCodeOf(category);
 }
 
 /** The error with which a command reports a delegation that failed, was rejected or was canceled. */

@@ -27,8 +27,7 @@ const keyOf = (name: string): string => name.normalize("NFC").toLowerCase();
 function safe(wanted: string): string {
   const name = oneLine(wanted)
     .replace(/[/\\:*?"<>|]/g, "_")
-    .replace(/^[.\s-]+/, "")
-    .replace(/[.\s]+$/, "");
+    .replace(/^[.\s-]+/, "");
   const { length } = extname(name);
   const extension = length > MAX_EXTENSION || length === 0 ? "" : name.slice(-length);
   const stem = name.slice(0, name.length - extension.length);

@@ -25,6 +25,7 @@ import { addWatch } from "./commands/watch.ts";
 import { addCompletion } from "./completion/completion.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
 import { addDoctor } from "./doctor/doctor.ts";
+import { BY_SEVERITY } from "./failure.ts";
 import { addMcp } from "./mcp/mcp.ts";
 import { addRelay } from "./relay/relay.ts";
 import { addWork } from "./work/work.ts";
@@ -63,7 +64,7 @@ const ABOUT = `
 Exit codes:
   0    success
   1    the agent failed or rejected the work
-  64   usage error
+  64   usage error, or the state of the delegation does not allow it
   66   there is no such delegation, agent, token or session
   70   internal error
   75   the broker is unavailable or overloaded; try again
@@ -72,6 +73,8 @@ Exit codes:
   79   the agent asks a question
   124  a wait or a deadline expired
   130  interrupted by Ctrl-C
+A command for several delegations continues after a refusal, and exits with the most serious code, in this order:
+${BY_SEVERITY.join(", ")}.
 
 An id of a delegation may be shortened to a unique beginning, also without its dlg_0_: 'errand get 7k2mq9xa'. It is
 searched for among the newest 1000 delegations that you may see. @last is the newest that you delegated.

@@ -36,7 +36,9 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
     command = pathOf(acting);
     options = acting.optsWithGlobals<GlobalOptions>();
     await expandIds(host, acting);
-    id = delegationIdSchema.safeParse(acting.processedArgs[0]).data;
+    // With several ids, each error names its own.
+    const ids: unknown[] = [acting.processedArgs[0]].flat();
+    id = ids.length === 1 ? delegationIdSchema.safeParse(ids[0]).data : undefined;
   });
   // The failed write reports a closed pipe. Without a listener, the event would end the process.
   for (const stream of [host.stdout, host.stderr]) stream.on("error", () => undefined);

@@ -13,7 +13,7 @@ test.each([
   ["a\\b:c.txt", "a_b_c.txt"],
   ["a\u001b[2J\nb\u202e.txt", "a b.txt"],
   ["a\u0000b", "a b"],
-  [" spaced . ", "spaced"],
+  [" spaced . ", "spaced ."],
 ])("%j becomes %j", (wanted, name) => {
   expect(new FileNames().next(wanted, "file")).toBe(name);
 });

@@ -3,15 +3,19 @@
  */
 import { z } from "zod";
 import type { BatchInput } from "../../client/batch.ts";
-import type { Delegated, Delegator } from "../../client/delegator.ts";
+import { type Delegated, Delegator } from "../../client/delegator.ts";
 import { type ErrandApiError, localError } from "../../client/errors.ts";
-import { type DelegateInput, delegateRequestSchema } from "../../schema/delegation.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
+import { type DelegateInput, delegateRequestSchema, type State } from "../../schema/delegation.ts";
 import { issuesOf } from "../../schema/issues.ts";
-import { CliError, worstExitCode } from "../failure.ts";
+import { CliError, exitCodeFor, exitCodeOf, exitCodeOfEnd, Interrupted, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { recoveryFor } from "../recovery.ts";
+import { printRows } from "../show/list-table.ts";
 import { note, print, printError, printJson } from "../show/output.ts";
+import { RESULT_COLUMNS, resultRows } from "../show/result-columns.ts";
 import { interruptible } from "../signals.ts";
+import { BatchWait, type BatchWaitOptions } from "./batch-wait.ts";
 
 interface BatchSettings {
   /** For fields that a line omits. */
@@ -19,6 +23,8 @@ interface BatchSettings {
   /** The idempotency key of a line is this key with the line's number. Default: a random key. */
   readonly key?: string | undefined;
   readonly json: boolean;
+  /** Waits until each has ended or asks a question. */
+  readonly wait?: { readonly timeoutSeconds?: number | undefined } | undefined;
 }
 
 interface Line {
@@ -26,38 +32,109 @@ interface Line {
   readonly input: BatchInput | ErrandApiError;
 }
 
+/** What became of a line. */
+type Outcome = { readonly number: number } & (
+  | { readonly delegation: Delegated }
+  | { readonly error: ErrandApiError }
+);
+
 /** Returns the exit code of the most serious error. */
 export async function delegateLines(
   host: CliHost,
-  delegator: Delegator,
+  connection: ConnectionOptions,
   text: string,
-  { defaults, key = crypto.randomUUID(), json }: BatchSettings,
+  { defaults, key = crypto.randomUUID(), json, wait }: BatchSettings,
 ): Promise<number> {
   const lines = linesOf(text).map(([number, line]) => ({
     number,
     input: inputOf(line, number, key, defaults),
   }));
-  const inputs = lines.flatMap(({ input }) => (input instanceof Error ? [] : [input]));
-  const results = await interruptible((signal) => delegator.delegateMany(inputs, { signal }));
-  const refused: ErrandApiError[] = [];
-  let at = 0;
-  for (const { number, input } of lines) {
-    const result = input instanceof Error ? { error: input } : results[at++];
-    if (result?.delegation) await printAccepted(host, number, result.delegation, json);
-    const error = result?.error && withKey(result.error, key);
-    if (!error) continue;
-    refused.push(error);
-    if (json) await printJson(host, { line: number, error: error.problem });
-    else await printError(host, prefixed(error, number), false);
-  }
-  if (refused.length > 0 && !json)
-    await note(host, `${refused.length} of ${lines.length} lines were refused.`);
-  return worstExitCode(refused.map(({ category }) => category));
+  return interruptible(async (signal) => {
+    const waiting = wait && (await BatchWait.begin(host, connection, signal));
+    const outcomes = await send(new Delegator(connection), lines, key, signal);
+    const codes: number[] = [];
+    for (const outcome of outcomes) {
+      if ("error" in outcome) codes.push(exitCodeFor(outcome.error));
+      // With --wait, the delegation is printed in the end.
+      if ("error" in outcome || !wait) await printOutcome(host, outcome, json);
+    }
+    if (codes.length > 0 && !json) await note(host, `${codes.length} of ${lines.length} lines were refused.`);
+    if (waiting) codes.push(...(await waitForAll(host, waiting, outcomes, { ...wait, json }, signal)));
+    return worstExitCode(codes);
+  });
 }
 
-function printAccepted(host: CliHost, line: number, delegation: Delegated, json: boolean): Promise<void> {
-  return json ? printJson(host, { line, delegation }) : print(host, delegation.id);
+async function send(
+  delegator: Delegator,
+  lines: readonly Line[],
+  key: string,
+  signal: AbortSignal,
+): Promise<Outcome[]> {
+  const inputs = lines.flatMap(({ input }) => (input instanceof Error ? [] : [input]));
+  const results = await delegator.delegateMany(inputs, { signal });
+  let at = 0;
+  return lines.flatMap(({ number, input }): Outcome[] => {
+    const result = input instanceof Error ? { error: input } : results[at++];
+    if (result?.delegation) return [{ number, delegation: result.delegation }];
+    return result?.error ? [{ number, error: withKey(result.error, key) }] : [];
+  });
 }
+
+async function printOutcome(host: CliHost, outcome: Outcome, json: boolean): Promise<void> {
+  const { number: line } = outcome;
+  if ("delegation" in outcome) {
+    const { delegation } = outcome;
+    await (json ? printJson(host, { line, delegation }) : print(host, delegation.id));
+  } else if (json) await printJson(host, { line, error: outcome.error.problem });
+  else await printError(host, prefixed(outcome.error, line), false);
+}
+
+/** Prints each delegation when all are over, the time is, or Ctrl-C is pressed. Returns the exit codes. */
+async function waitForAll(
+  host: CliHost,
+  waiting: BatchWait,
+  outcomes: readonly Outcome[],
+  options: BatchWaitOptions,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const sent = outcomes.flatMap((one) => ("delegation" in one ? [one] : []));
+  const printAll = async () => {
+    const ended = await waiting.read();
+    const all = sent.map(({ number, delegation }) => ({
+      number,
+      delegation: ended.get(delegation.id) ?? delegation,
+    }));
+    if (!options.json)
+      await printRows(
+        host,
+        resultRows(all.map(({ delegation }) => delegation)),
+        RESULT_COLUMNS,
+        {},
+        "nothing was delegated",
+      );
+    else for (const { number: line, delegation } of all) await printJson(host, { line, delegation });
+    return all.map(({ delegation }) => delegation);
+  };
+  try {
+    const isOver = await waiting.end(
+      sent.map(({ delegation }) => delegation),
+      options,
+      signal,
+    );
+    const all = await printAll();
+    const running = all.filter(({ state }) => !isOver && isRunning(state)).length;
+    if (running > 0 && !options.json) await note(host, `${running} of ${all.length} continue.`);
+    return all.map((one) => (isRunning(one.state) ? exitCodeOf("TIMEOUT") : exitCodeOfEnd(one)));
+  } catch (error) {
+    if (error instanceof Interrupted && !options.json) {
+      await printAll();
+      await note(host, "what has not ended continues.");
+    }
+    throw error;
+  }
+}
+
+const isRunning = (state: State): boolean => state === "submitted" || state === "working";
 
 /** The lines with their numbers, without blank ones. */
 function linesOf(text: string): [number, string][] {

@@ -7,14 +7,11 @@ import type { BulkFilter, BulkOptions } from "../../client/bulk.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { BulkRefused } from "../../schema/interrupt.ts";
 import type { Cli, GlobalOptions } from "../context.ts";
-import { usageError } from "../failure.ts";
+import { exitCodeOfCode, usageError, worstExitCode } from "../failure.ts";
 import { agentName, errorCode, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
-
-/** Some delegations were refused. */
-const EXIT_REFUSED = 1;
 
 export interface FilterOptions extends GlobalOptions {
   readonly target?: string;
@@ -27,7 +24,7 @@ export interface FilterOptions extends GlobalOptions {
 export function addFilterOptions(command: Command, withErrorCode: boolean): Command {
   command.option(
     "--target <agent>",
-    "instead of an id: many delegations of this agent, newest first (operator only)",
+    "instead of ids: many delegations of this agent, newest first (operator only)",
     agentName,
   );
   if (withErrorCode) {
@@ -47,17 +44,17 @@ export function addFilterOptions(command: Command, withErrorCode: boolean): Comm
     .option("--all", "with --target: no maximum");
 }
 
-/** The filter of --target; undefined when `id` names one delegation. */
-export function filterOf(id: string | undefined, options: FilterOptions): BulkFilter | undefined {
+/** The filter of --target; undefined when the ids name the delegations. */
+export function filterOf(ids: readonly string[], options: FilterOptions): BulkFilter | undefined {
   const { target, errorCode: error_code, before, limit, all } = options;
   if (target === undefined) {
     if ([error_code, before, limit, all].some((one) => one !== undefined)) {
       throw usageError("--error-code, --before, --limit and --all require --target");
     }
-    if (id === undefined) throw usageError("no delegation id given", "Pass an id, or --target for many.");
+    if (ids.length === 0) throw usageError("no delegation id given", "Pass ids, or --target for many.");
     return undefined;
   }
-  if (id !== undefined) throw usageError("give either one id or --target");
+  if (ids.length > 0) throw usageError("give either ids or --target");
   // Without this check, a forgotten option could cancel thousands.
   if ((limit === undefined) === (all === undefined))
     throw usageError("--target requires either --limit or --all");
@@ -76,8 +73,10 @@ export async function runBulk(
   { line, done }: { readonly line: (one: Delegation) => string; readonly done: string },
 ): Promise<number> {
   let count = 0;
+  const codes: number[] = [];
   const onRefused = (one: BulkRefused) => {
-    end(EXIT_REFUSED);
+    codes.push(exitCodeOfCode(one.code));
+    end(worstExitCode(codes));
     const { delegation_id, code, detail } = one;
     host.stderr.write(json ? `${JSON.stringify(one)}\n` : `errand: ${delegation_id}: ${code}: ${detail}\n`);
   };

@@ -10,12 +10,13 @@ import { Pages } from "../../client/pages.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type { Decision } from "../../schema/interrupt.ts";
 import { type Cli, connect, type GlobalOptions } from "../context.ts";
-import { nameDelegation, usageError, worstExitCode } from "../failure.ts";
+import { exitCodeFor, nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
 import { requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
 import { interruptible } from "../signals.ts";
+import { concernsOne } from "./each-id.ts";
 
 /** The past tense of each decision. */
 export const PAST = { approve: "approved", deny: "denied" } as const;
@@ -105,12 +106,8 @@ export async function decideMany(
   const { length: failed } = report.errors;
   if (failed > 0 && !json)
     await note(host, `${failed} of ${report.reported.size} were not ${PAST[decision]}.`);
-  end(worstExitCode(report.errors.map(({ category }) => category)));
+  end(worstExitCode(report.errors.map(exitCodeFor)));
 }
-
-/** Whether the error concerns only this delegation, so that the others can proceed. */
-const concernsOne = (error: unknown): error is ErrandApiError =>
-  error instanceof ErrandApiError && ["PROTOCOL", "UPSTREAM"].includes(error.category);
 
 async function questionsOf(
   delegator: Delegator,

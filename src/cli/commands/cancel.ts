@@ -3,9 +3,10 @@ import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { addFilterOptions, type FilterOptions, filterOf, runBulk } from "../bulk/by-filter.ts";
+import { forEachId } from "../bulk/each-id.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
-import { DELEGATION, delegationId } from "../input/arguments.ts";
+import { DELEGATIONS, delegationIds } from "../input/arguments.ts";
 import { print, printJson } from "../show/output.ts";
 
 interface CancelOptions extends FilterOptions {
@@ -20,24 +21,24 @@ export function addCancel(program: Command, cli: Cli): void {
   const command = program
     .command("cancel")
     .description("cancel one delegation or many; the worker is notified at once")
-    .argument("[id]", DELEGATION, delegationId)
+    .argument("[ids...]", DELEGATIONS, delegationIds)
     .option("--reason <text>", "the reason, shown in its events")
     .option("--no-cascade", "do not cancel its children");
   addFilterOptions(command, false)
     .addHelpText(
       "after",
       examples(
-        "errand cancel dlg_…",
+        "errand cancel dlg_… dlg_…",
         'errand cancel dlg_… --reason "no longer wanted"',
         "errand cancel --target scout --before 2026-01-31T08:00:00Z --all",
       ),
     )
-    .action(async (id: string | undefined, _options: unknown, acting: Command) => {
+    .action(async (ids: readonly string[], _options: unknown, acting: Command) => {
       const options = acting.optsWithGlobals<CancelOptions>();
       const { reason, cascade } = options;
-      const many = filterOf(id, options);
+      const many = filterOf(ids, options);
       if (many && (reason !== undefined || !cascade)) {
-        throw usageError("--reason and --no-cascade require an id");
+        throw usageError("--reason and --no-cascade require ids");
       }
       const delegator = new Delegator(await connect(host, options));
       if (many) {
@@ -45,8 +46,10 @@ export function addCancel(program: Command, cli: Cli): void {
         await runBulk(cli, options, (bulkOptions) => delegator.cancelMany(many, bulkOptions), words);
         return;
       }
-      // Older brokers refuse the field, so the default is not sent.
-      const delegation = await delegator.cancel(id ?? "", reason, cascade ? {} : { cascade });
-      await (options.json ? printJson(host, delegation) : print(host, line(delegation)));
+      await forEachId(cli, ids, options, async (id, signal) => {
+        // Older brokers refuse the field, so the default is not sent.
+        const delegation = await delegator.cancel(id, reason, cascade ? { signal } : { cascade, signal });
+        await (options.json ? printJson(host, delegation) : print(host, line(delegation)));
+      });
     });
 }

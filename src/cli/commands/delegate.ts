@@ -60,7 +60,8 @@ is about 750 KiB of files; a delegation may have 3 MiB.
 With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
 errors with their line number to stderr (with --json, one object per line on stdout: {"line", "delegation"} or
-{"line", "error"}). The most serious error sets the exit code.`;
+{"line", "error"}). With --wait, it waits until each has ended or asks a question, and prints one line for each. The most
+serious error or end sets the exit code.`;
 
 export function addDelegate(program: Command, { host, end }: Cli): void {
   program
@@ -100,7 +101,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
         "errand delegate builder --file task.md --priority 9 --watch",
         'errand delegate reviewer "is this plan sound?" --attach plan.pdf --attach costs.csv --wait',
         'errand delegate scout "and this part" --parent "$ERRAND_DELEGATION_ID"',
-        "errand delegate scout --batch tasks.jsonl --idempotency-key nightly-2026-01-31",
+        "errand delegate scout --batch tasks.jsonl --idempotency-key nightly-2026-01-31 --wait",
         "errand delegate scout --message-file message.json --idempotency-key nightly-2026-01-31",
       ),
     )
@@ -121,23 +122,22 @@ async function batch(
   words: string[],
   options: DelegateOptions & { readonly batch: string },
 ): Promise<number> {
-  const { wait, watch, timeout, file, messageFile, batch: path, json = false } = options;
-  const others = [wait, watch, timeout, file, messageFile, words[0]];
-  if (others.some((one) => one !== undefined)) {
-    throw usageError(
-      "--batch cannot be combined with a task, --file, --message-file, --wait, --watch or --timeout",
-    );
+  const { watch, file, messageFile, attach, batch: path, json = false } = options;
+  if ([watch, file, messageFile, attach, words[0]].some((one) => one !== undefined)) {
+    throw usageError("--batch cannot be combined with a task, --file, --message-file, --attach or --watch");
   }
+  requireWait(options);
   const defaults = { ...(agent !== undefined && { target: agent }), ...requestFields(options) };
   const text = await textFrom(host, path);
-  const delegator = new Delegator(await connect(host, options));
-  return delegateLines(host, delegator, text, { defaults, key: options.idempotencyKey, json });
+  const connection = await connect(host, options);
+  const wait = options.wait ? { timeoutSeconds: options.timeout } : undefined;
+  return delegateLines(host, connection, text, { defaults, key: options.idempotencyKey, json, wait });
 }
 
 async function delegate(host: CliHost, target: string, words: string[], options: DelegateOptions) {
   const { wait, watch, timeout } = options;
   const waits = wait === true || watch === true;
-  if (timeout !== undefined && !waits) throw usageError("--timeout requires --wait or --watch");
+  requireWait(options);
   const fields = requestFields(options);
   const work = await withAttachments(await readTask(host, words, options), options.attach ?? []);
   const connection = await connect(host, options);
@@ -169,6 +169,10 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   });
   await (options.json ? printJson(host, ended) : printReply(host, ended));
   requireCompleted(ended);
+}
+
+function requireWait({ wait, watch, timeout }: DelegateOptions): void {
+  if (timeout !== undefined && !wait && !watch) throw usageError("--timeout requires --wait or --watch");
 }
 
 function requestFields(options: DelegateOptions): Partial<DelegateInput> {

@@ -1,14 +1,13 @@
-/** `errand delete`: erases finished delegations, one after another. Limit: stops at the first refusal. */
+/** `errand delete`: erases finished delegations, one after another. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
-import { ErrandApiError } from "../../client/errors.ts";
+import { forEachId } from "../bulk/each-id.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
-import { nameDelegation } from "../failure.ts";
 import { DELEGATIONS, delegationIds } from "../input/arguments.ts";
 import { print, printJson } from "../show/output.ts";
-import { interruptible } from "../signals.ts";
 
-export function addDelete(program: Command, { host }: Cli): void {
+export function addDelete(program: Command, cli: Cli): void {
+  const { host } = cli;
   program
     .command("delete")
     .description("erase finished delegations now, with their events, history and artifacts")
@@ -17,13 +16,9 @@ export function addDelete(program: Command, { host }: Cli): void {
     .action(async (given: readonly string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const delegator = new Delegator(await connect(host, options));
-      await interruptible(async (signal) => {
-        for (const id of given) {
-          await delegator.delete(id, { signal }).catch((error: unknown) => {
-            throw error instanceof ErrandApiError ? nameDelegation(error, id) : error;
-          });
-          await (options.json ? printJson(host, { id }) : print(host, `erased ${id}`));
-        }
+      await forEachId(cli, given, options, async (id, signal) => {
+        await delegator.delete(id, { signal });
+        await (options.json ? printJson(host, { id }) : print(host, `erased ${id}`));
       });
     });
 }

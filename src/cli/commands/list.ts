@@ -4,23 +4,17 @@ import { z } from "zod";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
-import {
-  type Delegation,
-  type DelegationFilter,
-  LIVE_STATES,
-  type State,
-  TERMINAL_STATES,
-} from "../../schema/delegation.ts";
+import { type DelegationFilter, LIVE_STATES, type State, TERMINAL_STATES } from "../../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
 import { type Cli, connectToRead, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, errorCode, valid, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
-import { shortIds } from "../input/short-id.ts";
+import { COLUMNS, delegationRows } from "../show/delegation-columns.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
-import { addTableOptions, ageColumn, type Column, ListTable, type TableOptions } from "../show/list-table.ts";
-import { note, printJson, statePaint } from "../show/output.ts";
+import { addTableOptions, ListTable, type TableOptions } from "../show/list-table.ts";
+import { note, printJson } from "../show/output.ts";
 import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
 
@@ -133,21 +127,6 @@ export function addList(program: Command, { host }: Cli): void {
     });
 }
 
-const COLUMNS: readonly Column<Listed>[] = [
-  { name: "id", cell: ({ one, shortId }, wide) => (wide ? one.id : shortId) },
-  { name: "state", cell: ({ one }) => one.state, paint: ({ one }, paint) => statePaint(one.state, paint) },
-  { name: "target", cell: ({ one }) => one.target },
-  { name: "delegator", cell: ({ one }) => one.delegator },
-  ageColumn("age", ({ one }) => one.created_at),
-  ageColumn("updated", ({ one }) => one.updated_at, { shown: "wide" }),
-  { name: "attempt", cell: ({ one }) => `${one.attempt}/${one.max_attempts}`, shown: "wide" },
-  { name: "priority", cell: ({ one }) => String(one.priority), shown: "named" },
-  { name: "context", cell: ({ one }) => one.context_id, shown: "wide" },
-  { name: "parent", cell: ({ one }) => one.parent_id ?? "-", shown: "named" },
-  { name: "error", cell: ({ one }) => one.error?.code ?? "-", shown: "named" },
-  { name: "task", cell: ({ one }) => taskCell(one), isText: true },
-];
-
 function filterOf(options: ListOptions): DelegationFilter {
   const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
   return { target, delegator, context_id: context, state, since, until, q, error_code };
@@ -175,7 +154,7 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
   await interruptible(async (signal) => {
     for await (const { delegations, next_cursor } of pagesOf(connection, options, signal)) {
       if (options.json) for (const one of delegations) await printJson(host, one);
-      else if (delegations.length > 0) await table.print(listed(delegations));
+      else if (delegations.length > 0) await table.print(delegationRows(delegations));
       count += delegations.length;
       cursor = next_cursor;
     }
@@ -193,9 +172,10 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
 async function printTrees(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   const { tree } = options;
   const delegator = new Delegator(connection);
-  const json = options.json ?? false;
+  const { json } = options;
+  const table = json ? undefined : new ListTable(host, COLUMNS, options);
   if (typeof tree === "string") {
-    await interruptible((signal) => printTree(host, delegator, tree, { json, signal }));
+    await interruptible((signal) => printTree(host, delegator, tree, { table, signal }));
     return;
   }
   let cursor: string | null = null;
@@ -209,7 +189,7 @@ async function printTrees(host: CliHost, connection: ConnectionOptions, options:
     // A parent is older than its children, so its tree comes first.
     for (const id of found.reverse()) {
       if (shown.has(id)) continue;
-      for (const one of await printTree(host, delegator, id, { json, signal })) shown.add(one);
+      for (const one of await printTree(host, delegator, id, { table, signal })) shown.add(one);
     }
   });
   await noteMore(host, cursor, json);
@@ -220,20 +200,4 @@ async function noteMore(host: CliHost, cursor: string | null, json = false): Pro
   await (json
     ? printJson(host, { next_cursor: cursor })
     : note(host, `more results: --cursor ${cursor}, or --all.`));
-}
-
-interface Listed {
-  readonly one: Delegation;
-  /** Unique in its page. */
-  readonly shortId: string;
-}
-
-function listed(delegations: readonly Delegation[]): Listed[] {
-  const short = shortIds(delegations.map(({ id }) => id));
-  return delegations.map((one) => ({ one, shortId: short.get(one.id) ?? one.id }));
-}
-
-/** The error, if there is one, and the task. */
-function taskCell({ error, state, task_preview }: Delegation): string {
-  return error && error.code !== state ? `(${error.code}) ${task_preview}` : task_preview;
 }

@@ -6,9 +6,10 @@ import { ErrandApiError } from "../../client/errors.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import { addFilterOptions, type FilterOptions, filterOf, runBulk } from "../bulk/by-filter.ts";
+import { forEachId } from "../bulk/each-id.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { CliError } from "../failure.ts";
-import { DELEGATION, delegationId } from "../input/arguments.ts";
+import { DELEGATIONS, delegationIds } from "../input/arguments.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
 import { oneLine, print, printJson } from "../show/output.ts";
 
@@ -33,8 +34,8 @@ export function addRedrive(program: Command, cli: Cli): void {
   const { host } = cli;
   const command = program
     .command("redrive")
-    .description("delegate failed work again and print the new id; a repeat prints the same id")
-    .argument("[id]", DELEGATION, delegationId);
+    .description("delegate failed work again and print the new ids; a repeat prints the same")
+    .argument("[ids...]", DELEGATIONS, delegationIds);
   addFilterOptions(command, true)
     .addHelpText(
       "after",
@@ -44,9 +45,9 @@ export function addRedrive(program: Command, cli: Cli): void {
         "errand redrive --target scout --before 2026-01-31T08:00:00Z --limit 100",
       ),
     )
-    .action(async (id: string | undefined, _options: unknown, acting: Command) => {
+    .action(async (ids: readonly string[], _options: unknown, acting: Command) => {
       const options = acting.optsWithGlobals<FilterOptions>();
-      const many = filterOf(id, options);
+      const many = filterOf(ids, options);
       const connection = await connect(host, options);
       const delegator = new Delegator(connection);
       if (many) {
@@ -58,7 +59,9 @@ export function addRedrive(program: Command, cli: Cli): void {
           await noteKnownCodes(host, connection, error_code, { target, until, state: "failed" });
         return;
       }
-      const created = await delegator.redrive(id ?? "").catch(explain(delegator, id ?? ""));
-      await (options.json ? printJson(host, created) : print(host, created.id));
+      await forEachId(cli, ids, options, async (id, signal) => {
+        const created = await delegator.redrive(id, { signal }).catch(explain(delegator, id));
+        await (options.json ? printJson(host, created) : print(host, created.id));
+      });
     });
 }

@@ -3,18 +3,18 @@
  */
 import type { Command } from "commander";
 import { Pages, type ResultsPage } from "../../client/pages.ts";
-import { textOf } from "../../schema/a2a.ts";
-import type { Delegation } from "../../schema/delegation.ts";
-import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { type Cli, connect, examples } from "../context.ts";
 import { cliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
-import { note, oneLine, type Painter, painter, print, printJson } from "../show/output.ts";
-import { howToAnswer, questionText } from "../show/questions.ts";
+import { addTableOptions, ListTable, type TableOptions } from "../show/list-table.ts";
+import { note, printJson } from "../show/output.ts";
+import { howToAnswer } from "../show/questions.ts";
+import { RESULT_COLUMNS, type ResultRow, resultRows } from "../show/result-columns.ts";
 import { interruptible } from "../signals.ts";
 
-interface ResultsOptions extends GlobalOptions {
+interface ResultsOptions extends TableOptions {
   readonly after?: string;
   readonly wait?: number;
   readonly follow?: boolean;
@@ -23,20 +23,20 @@ interface ResultsOptions extends GlobalOptions {
 
 /** Below the idle timeout of common proxies. */
 const HOLD_SECONDS = 25;
-const STATE_WIDTH = "input_required".length;
 
 const ABOUT = `
 The broker does not track what you have read: pass the cursor printed at the end to --after next time. With --json, it
 prints one delegation per line, and {"cursor": "…"} after each page.`;
 
 export function addResults(program: Command, { host }: Cli): void {
-  program
+  const command = program
     .command("results")
     .description("show your inbox: your delegations that finished or ask a question, oldest first")
     .option("--after <cursor>", "only those after this cursor (default: from the beginning)")
     .option("--wait <duration>", "wait this long for a result; without one, exit with code 124", duration)
     .option("--follow", "print new ones until Ctrl-C")
-    .option("--limit <n>", "maximum number of delegations (default 100)", wholeBetween(1, 1000))
+    .option("--limit <n>", "maximum number of delegations (default 100)", wholeBetween(1, 1000));
+  addTableOptions(command, RESULT_COLUMNS)
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
@@ -67,7 +67,7 @@ async function onePage(host: CliHost, options: ResultsOptions, signal: AbortSign
     const left = Math.max(0, (endsAt - performance.now()) / 1000);
     page = await pages.results({ after, limit, waitSeconds: Math.min(HOLD_SECONDS, left) }, signal);
   } while (page.results.length === 0 && performance.now() < endsAt);
-  await show(host, page, json);
+  await show(host, page, new ListTable(host, RESULT_COLUMNS, options), json);
   if (!json) await note(host, `next: errand results --after ${page.cursor}`);
   if (wait > 0 && page.results.length === 0) throw waitRanOut(wait, page.cursor);
 }
@@ -76,11 +76,12 @@ async function followAll(host: CliHost, options: ResultsOptions, signal: AbortSi
   const connection = await connect(host, options);
   // Retries until Ctrl-C, like `watch`.
   const pages = new Pages({ ...connection, retryForMs: Number.POSITIVE_INFINITY });
+  const table = new ListTable(host, RESULT_COLUMNS, options);
   let { after } = options;
   try {
     for (;;) {
       const page = await pages.results({ after, waitSeconds: HOLD_SECONDS }, signal);
-      if (page.results.length > 0) await show(host, page, options.json);
+      if (page.results.length > 0) await show(host, page, table, options.json);
       after = page.cursor;
     }
   } finally {
@@ -90,26 +91,20 @@ async function followAll(host: CliHost, options: ResultsOptions, signal: AbortSi
   }
 }
 
-async function show(host: CliHost, { results, cursor }: ResultsPage, json = false): Promise<void> {
-  const paint = painter(host, "stdout");
-  for (const one of results) await (json ? printJson(host, one) : print(host, asLine(one, paint)));
-  if (json) return printJson(host, { cursor });
-  for (const one of results) {
-    if (one.interrupt) await note(host, `${one.id} asks a question; answer with ${howToAnswer(one)}.`);
+async function show(
+  host: CliHost,
+  { results, cursor }: ResultsPage,
+  table: ListTable<ResultRow>,
+  json = false,
+): Promise<void> {
+  if (json) {
+    for (const one of results) await printJson(host, one);
+    return printJson(host, { cursor });
   }
-}
-
-function asLine(delegation: Delegation, paint: Painter): string {
-  const { id, state, target, finished_at, updated_at } = delegation;
-  const color = state === "completed" ? paint.green : state.endsWith("_required") ? paint.yellow : paint.red;
-  const at = (finished_at ?? updated_at).slice(0, 19);
-  return [paint.dim(`${at}Z`), id, color(state.padEnd(STATE_WIDTH)), target, summary(delegation)].join("  ");
-}
-
-function summary({ interrupt, error, reply }: Delegation): string {
-  const question = interrupt ? questionText(interrupt) : undefined;
-  const text = question ?? error?.message ?? (reply ? textOf(reply) : "");
-  return text === "" ? "" : `"${oneLine(text, 80)}"`;
+  if (results.length > 0) await table.print(resultRows(results));
+  for (const one of results) {
+    if (one.interrupt) await note(host, `to answer, run ${howToAnswer(one)}.`);
+  }
 }
 
 function waitRanOut(wait: number, cursor: string) {

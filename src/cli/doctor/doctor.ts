@@ -1,9 +1,8 @@
 /** `errand doctor`: checks everything that a delegation depends on, and says how to fix each problem. */
 import type { Command } from "commander";
-import type { Category } from "../../schema/errors.ts";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { locate } from "../discover.ts";
-import { toFailure, worstExitCode } from "../failure.ts";
+import { exitCodeOf, toFailure, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson } from "../show/output.ts";
 import { brokerChecks } from "./broker.ts";
@@ -30,10 +29,10 @@ export function addDoctor(program: Command, { host, end }: Cli): void {
     )
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
-      const failed: Category[] = [];
+      const failed: number[] = [];
       for await (const check of allChecks(host, options)) {
         await (options.json ? printJson(host, check) : show(host, check));
-        if (check.status === "fail") failed.push(check.category ?? "INTERNAL");
+        if (check.status === "fail") failed.push(exitCodeOf(check.category ?? "INTERNAL"));
       }
       end(worstExitCode(failed));
     });

@@ -18,6 +18,8 @@ export interface Column<T> {
   readonly shown?: "default" | "wide" | "named" | undefined;
   /** If the line is too long, this column is cut first. */
   readonly isText?: boolean;
+  /** The cells contain nothing that others wrote, and spaces at their beginning count. */
+  readonly isClean?: boolean;
 }
 
 export interface TableOptions extends GlobalOptions {
@@ -107,7 +109,12 @@ export class ListTable<T> {
 
   /** The next portion, with the head if it is the first one. */
   lines(rows: readonly T[]): string[] {
-    const cells = rows.map((row) => this.#columns.map(({ cell }) => oneLine(cell(row, this.#isWide))));
+    const cells = rows.map((row) =>
+      this.#columns.map(({ cell, isClean }) => {
+        const text = cell(row, this.#isWide);
+        return isClean ? text : oneLine(text);
+      }),
+    );
     for (const row of cells) {
       this.#widths = this.#widths.map((width, at) => Math.max(width, displayWidth(row[at] ?? "")));
     }

@@ -62,6 +62,9 @@ export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
   };
 }
 
+/** The state for people: both states with an open question are one word. `--state` and JSON have their names. */
+export const stateText = (state: string): string => (state.endsWith("_required") ? "asks" : oneLine(state));
+
 /** The color of a delegation's state. */
 export function statePaint(state: State, { bold, green, red, yellow }: Painter): Paint {
   if (state === "completed") return green;

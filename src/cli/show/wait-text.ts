@@ -21,6 +21,10 @@ interface Times {
 
 const BAR = 10;
 
+/** Whole seconds, rounded, because a timer may fire a moment early. */
+export const elapsedText = (ms: number): string =>
+  durationText(Math.max(1, Math.round(ms / 1000)) * 1000).replace(".0 s", " s");
+
 /** `[####------]` */
 export function bar(done: number, total: number): string {
   const filled = Math.max(0, Math.min(BAR, Math.floor((done / total) * BAR)));
@@ -31,10 +35,8 @@ export function bar(done: number, total: number): string {
 export function waitText(status: WaitStatus, { elapsedMs, ageMs }: Times, columns: number): string {
   const { state, attempt = 1, progress, why } = status;
   const { done, total, current_step, message, eta_seconds } = progress ?? {};
-  // Rounded, because a timer may fire a moment early.
-  const elapsed = durationText(Math.max(1, Math.round(elapsedMs / 1000)) * 1000).replace(".0 s", " s");
   const head = [
-    `waiting ${elapsed}: ${oneLine(state)}${attempt > 1 ? `, attempt ${attempt}` : ""}`,
+    `waiting ${elapsedText(elapsedMs)}: ${oneLine(state)}${attempt > 1 ? `, attempt ${attempt}` : ""}`,
     done !== undefined && total !== undefined && total > 0 && bar(done, total),
     done !== undefined && `${done}/${total ?? "?"}`,
   ];

@@ -1,6 +1,8 @@
 /** `errand cancel` and `errand redrive`, of one delegation and of many, against a real gateway. */
+
 import { describe, expect, test } from "vitest";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
+import { problemSchema } from "../../../src/schema/problem.ts";
 import { as } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { run as runHere } from "../fake-host.ts";
@@ -152,15 +154,38 @@ describe("redrive", () => {
   });
 });
 
+test("several ids: a refusal does not stop the others, and the most serious one sets the exit code", async () => {
+  const { api, run } = await setup();
+  await api.agent("scout");
+  const make = async () => String((await api.delegate("scout")).body.id);
+  const [first, second, third] = [await make(), await make(), await make()];
+  const unknown = `${first.slice(0, -4)}0000`;
+  await api.reply((await api.lease("scout")).body.leases[0].lease_id);
+  const canceled = await run(["cancel", first, second, third, second]);
+  expect([canceled.code, canceled.stdout]).toEqual([64, `canceled ${second}\ncanceled ${third}\n`]);
+  expect(canceled.stderr).toMatch(new RegExp(`^errand: .*${first}.*\nerrand: 1 of 3 were refused\\.\n$`));
+  const json = await run(["redrive", unknown, second, "--json"]);
+  expect([json.code, json.stdout]).toEqual([66, ""]);
+  expect(lines(problemSchema, json.stderr).map(({ code, delegation_id }) => [code, delegation_id])).toEqual([
+    ["delegation_not_found", unknown],
+    ["wrong_state", second],
+  ]);
+  const erased = await run(["delete", unknown, first, second]);
+  expect([erased.code, erased.stdout]).toEqual([66, `erased ${first}\nerased ${second}\n`]);
+  // One id: the error as it is, with its id.
+  const one = await run(["cancel", unknown]);
+  expect([one.code, one.stderr.match(/\n/g)?.length]).toEqual([66, 1]);
+});
+
 test("bulk options must be complete", async () => {
   for (const [argv, said] of [
     [["redrive"], "no delegation id given"],
-    [["redrive", "dlg_1", "--target", "scout"], "either one id or --target"],
+    [["redrive", "dlg_1", "--target", "scout"], "either ids or --target"],
     [["redrive", "--target", "scout"], "either --limit or --all"],
     [["redrive", "--target", "scout", "--all", "--limit", "3"], "either --limit or --all"],
     [["redrive", "--all"], "require --target"],
     [["cancel", "dlg_1", "--limit", "3"], "require --target"],
-    [["cancel", "--target", "scout", "--all", "--reason", "x"], "--reason and --no-cascade require an id"],
+    [["cancel", "--target", "scout", "--all", "--reason", "x"], "--reason and --no-cascade require ids"],
     [["cancel", "--target", "scout", "--before", "yesterday", "--all"], "--before <instant>"],
   ] as const) {
     const { code, stderr } = await runHere([...argv]);

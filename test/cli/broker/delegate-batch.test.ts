@@ -5,7 +5,9 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
-import { run as runHere } from "../fake-host.ts";
+import { OPERATOR } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+import { run as runHere, start as startHere } from "../fake-host.ts";
 import { lines, setup } from "./cli.ts";
 
 describe("delegate --batch", () => {
@@ -29,7 +31,8 @@ describe("delegate --batch", () => {
     );
     const which = ["delegate", "scout", "--batch", join(dir, "tasks.jsonl"), "--priority", "7"];
     const mixed = await run(which);
-    expect(mixed.code).toBe(78);
+    // Of 66 (nobody) and 64 (malformed), 66 is more serious.
+    expect(mixed.code).toBe(66);
     const ids = mixed.stdout.split("\n").slice(0, -1);
     const made = await Promise.all(ids.map(async (id) => (await api.get(id)).body));
     expect(made).toMatchObject([
@@ -44,7 +47,7 @@ describe("delegate --batch", () => {
     expect(said.slice(3)).toEqual(["errand: 3 of 6 lines were refused.", ""]);
 
     const json = await run([...which, "--json"]);
-    expect([json.code, json.stderr]).toEqual([78, ""]);
+    expect([json.code, json.stderr]).toEqual([66, ""]);
     const outcomes = lines(z.union([one, other]), json.stdout);
     expect(outcomes.map(({ line }) => line)).toEqual([1, 2, 4, 5, 6, 7]);
     expect(outcomes.map((line) => ("error" in line ? line.error.code : "ok"))).toEqual([
@@ -72,16 +75,89 @@ describe("delegate --batch", () => {
     expect((await api.call("GET", "/v1/agents/scout")).body.counts.waiting).toBe(250);
   });
 
-  test("exits with 75 if the broker is unavailable; with a task or a wait it is a usage error", async () => {
+  test("exits with 75 if the broker is unavailable; with a task or --watch it is a usage error", async () => {
     const { run, gateway } = await setup();
     await gateway.close();
     const away = await run(["delegate", "scout", "--batch", "-"], { input: '{"task": "x"}' });
     expect([away.code, away.stdout]).toEqual([75, ""]);
-    for (const more of [["x"], ["--wait"], ["--file", "f"]]) {
+    for (const more of [["x"], ["--watch"], ["--file", "f"], ["--attach", "f"]]) {
       const { code, stderr } = await runHere(["delegate", "scout", "--batch", "-", ...more], { stdin: "" });
       expect([code, stderr]).toEqual([64, expect.stringContaining("--batch cannot be combined with a task")]);
     }
     const none = await runHere(["delegate"]);
     expect(none.stderr).toContain("missing required argument 'agent'");
+  });
+
+  /** A worker that completes, fails or asks, as the task says, until the test ends. */
+  async function obedient({ api }: Awaited<ReturnType<typeof setup>>) {
+    await api.agent("scout", { limits: { max_attempts: 1 } });
+    const work = async (count: number) => {
+      for (let done = 0; done < count; done += 1) {
+        const { lease_id, delegation } = (await api.lease("scout", { wait_seconds: 60 })).body.leases[0];
+        const error = { code: "no_disk", message: "it broke" };
+        if (delegation.task_preview === "fail")
+          await api.reply(lease_id, { state: "failed", text: undefined, error });
+        else if (delegation.task_preview === "ask") await api.interrupt(lease_id, { text: "Which branch?" });
+        else await api.reply(lease_id, { text: `did ${delegation.task_preview}` });
+      }
+    };
+    return work;
+  }
+
+  test("--wait prints one line for each when all have ended, and exits with the worst code", async () => {
+    const setting = await setup();
+    const work = await obedient(setting);
+    const batch = async (tasks: readonly string[], ...more: string[]) => {
+      const [done] = await Promise.all([
+        setting.run(["delegate", "scout", "--batch", "-", "--wait", ...more], {
+          input: tasks.map((task) => JSON.stringify({ task })).join("\n"),
+        }),
+        work(tasks.length),
+      ]);
+      return done;
+    };
+    const mixed = await batch(["one", "fail", "ask"]);
+    expect([mixed.code, mixed.stderr]).toEqual([1, ""]);
+    expect(
+      mixed.stdout.split("\n").map((line) => line.replace(/ +\d+s +/, " AGE ").replace(/^\w{8,}/, "ID")),
+    ).toEqual([
+      expect.stringMatching(/^ID +STATE +TARGET +AGE +RESULT$/),
+      expect.stringMatching(/^ID +completed +scout AGE did one$/),
+      expect.stringMatching(/^ID +failed +scout AGE \(no_disk\) it broke$/),
+      expect.stringMatching(/^ID +asks +scout AGE Which branch\?$/),
+      "",
+    ]);
+    expect((await batch(["one", "ask"])).code).toBe(79);
+    const json = await batch(["one", "two"], "--json");
+    expect([json.code, json.stderr]).toEqual([0, ""]);
+    const ended = lines(one, json.stdout);
+    expect(ended.map(({ line, delegation }) => [line, delegation.state])).toEqual([
+      [1, "completed"],
+      [2, "completed"],
+    ]);
+  });
+
+  test("--wait with --timeout says what continues; a bar counts on a terminal", async () => {
+    const setting = await setup();
+    const work = await obedient(setting);
+    const late = await setting.run(["delegate", "scout", "--batch", "-", "--wait", "--timeout", "0.1"], {
+      input: '{"task": "one"}',
+    });
+    expect(late.code).toBe(124);
+    expect(late.stdout).toMatch(/ submitted +scout +\d+s +one$/m);
+    expect(late.stderr).toBe("errand: 1 of 1 continue.\n");
+
+    const started = startHere(["delegate", "scout", "--batch", "-", "--wait"], {
+      env: { url: setting.url, token: OPERATOR },
+      stdin: ["one", "two"].map((task) => JSON.stringify({ task })).join("\n"),
+      tty: { stdin: false, stderr: true },
+    });
+    await work(2);
+    await until(() => started.stderr().includes("[#####-----] 1 done, 0 failed, 1 waiting"), {
+      what: "the bar",
+    });
+    await work(1);
+    expect(await started.done).toBe(0);
+    expect(started.stderr().endsWith("\r\u001b[2K")).toBe(true);
   });
 });

@@ -132,15 +132,16 @@ describe("results", () => {
 
   test("prints finished delegations, oldest first, and the next cursor", async () => {
     const { run, api, done, failed, working, lease } = await withEnds();
-    const { code, stdout, stderr } = await run(["results"]);
+    const { code, stdout, stderr } = await run(["results", "-o", "id,state,target,result", "--wide"]);
     expect(code).toBe(0);
     const rows = stdout
       .trimEnd()
       .split("\n")
-      .map((row) => row.split(/ {2,}/).slice(1));
+      .map((row) => row.split(/ {2,}/));
     expect(rows).toEqual([
-      [done, "completed", "scout", '"fine indeed"'],
-      [failed, "failed", "scout", '"There is none."'],
+      ["ID", "STATE", "TARGET", "RESULT"],
+      [done, "completed", "scout", "fine indeed"],
+      [failed, "failed", "scout", "(no_spade) There is none."],
     ]);
     const after = /results --after (\S+)\n$/.exec(stderr)?.[1] ?? "";
     const nothing = await run(["results", "--after", after, "--wait", "0.3"]);
@@ -159,7 +160,7 @@ describe("results", () => {
 
   test("--follow runs until Ctrl-C and prints the next cursor", async () => {
     const { start, api, done, failed, working, lease } = await withEnds();
-    const follow = start(["results", "--follow"]);
+    const follow = start(["results", "--follow", "--wide"]);
     const json = start(["results", "--follow", "--json"]);
     await until(() => follow.stdout().includes(failed) && json.stdout().includes("cursor"), {
       timeoutMs: 50_000,

@@ -32,19 +32,25 @@ describe("a tree", () => {
     const { run, api } = setting;
     const { root, a, b, c, d, e } = await grown(setting);
     await api.cancel(b);
-    const state = (text: string) => text.padEnd("input_required".length);
-    expect(await run(["list", "--tree", root])).toEqual({
+    const drawn = await run(["list", "--tree", root, "--wide", "-o", "id,state,target,task"]);
+    const id = (text: string) => text.padEnd(`│     └─ ${d}`.length);
+    expect(drawn).toEqual({
       code: 0,
       stderr: "",
       stdout: `${[
-        `${root}  ${state("submitted")}  lead  all of it`,
-        `├─ ${a}  ${state("submitted")}  a  part a`,
-        `│  ├─ ${c}  ${state("submitted")}  c  part c`,
-        `│  └─ ${e}  ${state("submitted")}  e  part e`,
-        `│     └─ ${d}  ${state("submitted")}  d  part d`,
-        `└─ ${b}  ${state("canceled")}  b  part b`,
+        `${id("ID")}  STATE      TARGET  TASK`,
+        `${id(root)}  submitted  lead    all of it`,
+        `${id(`├─ ${a}`)}  submitted  a       part a`,
+        `${id(`│  ├─ ${c}`)}  submitted  c       part c`,
+        `${id(`│  └─ ${e}`)}  submitted  e       part e`,
+        `${id(`│     └─ ${d}`)}  submitted  d       part d`,
+        `${id(`└─ ${b}`)}  canceled   b       part b`,
       ].join("\n")}\n`,
     });
+    const short = await run(["list", "--tree", root]);
+    expect(short.stdout).toMatch(
+      new RegExp(`^│     └─ ${d.slice(6, 14)} +submitted +d +operator +\\d+s +part d$`, "m"),
+    );
     const json = await run(["list", "--tree", root, "--json"]);
     const shape = delegationSchema.extend({ depth: z.int().min(0) });
     expect(lines(shape, json.stdout).map(({ id, depth }) => [id, depth])).toEqual([
@@ -66,8 +72,8 @@ describe("a tree", () => {
     const { root, a, b, c, d, e } = await grown(setting);
     const alone = (await run(["delegate", "lead", "alone"])).stdout.trim();
     const ids = (stdout: string) => [...stdout.matchAll(/dlg_\w+/g)].map(([id]) => id);
-    expect(ids((await run(["list", "--tree"])).stdout)).toEqual([root, a, c, e, d, b, alone]);
-    expect(ids((await run(["list", "--tree", "--target", "a"])).stdout)).toEqual([a, c, e, d]);
+    expect(ids((await run(["list", "--tree", "--wide"])).stdout)).toEqual([root, a, c, e, d, b, alone]);
+    expect(ids((await run(["list", "--tree", "--wide", "--target", "a"])).stdout)).toEqual([a, c, e, d]);
     // Even if the list does not find those in between.
     await run(["cancel", a, "--no-cascade"]);
     const live = await run(["list", "--tree", "--state", "submitted", "--json"]);
@@ -80,7 +86,7 @@ describe("a tree", () => {
       d,
       alone,
     ]);
-    const some = await run(["list", "--tree", "--limit", "1"]);
+    const some = await run(["list", "--tree", "--wide", "--limit", "1"]);
     expect(ids(some.stdout)).toEqual([alone]);
     expect(some.stderr).toMatch(/more results: --cursor/);
   });

@@ -136,7 +136,7 @@ test("every id is reported with its outcome, and one that was not decided sets t
   const ids = [several.id, over.id, unknown, "dlg_0_Short", fine.id];
 
   const text = await run(["approve", ...ids, "--yes"]);
-  expect([text.code, text.stdout]).toEqual([64, `approved ${fine.id}\n`]);
+  expect([text.code, text.stdout]).toEqual([66, `approved ${fine.id}\n`]);
   expect(text.stderr).toContain(`${several.id} asks 2 things at once: a, b. Answer with 'errand answer`);
   expect(text.stderr).toContain(`${over.id} has no open question: it is canceled.`);
   expect(text.stderr).toContain(unknown);
@@ -145,7 +145,7 @@ test("every id is reported with its outcome, and one that was not decided sets t
 
   const next = await asking("scout", { text: "3?" });
   const json = await run(["deny", ...ids.slice(0, 4), next.id, "--yes", "--json"]);
-  expect([json.code, json.stderr]).toEqual([64, ""]);
+  expect([json.code, json.stderr]).toEqual([66, ""]);
   expect(lines(z.looseObject({}), json.stdout)).toMatchObject([
     { id: several.id, outcome: "not_sent", error: { code: "invalid_request" } },
     { id: over.id, outcome: "not_sent", error: { code: "interrupt_not_open" } },

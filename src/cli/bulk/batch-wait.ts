@@ -1,0 +1,110 @@
+/**
+ * `errand delegate --batch --wait`: waits until each delegation of a batch has ended or asks a question, by one stream
+ * of events. A bar on the terminal counts them.
+ */
+import { Admin } from "../../client/admin.ts";
+import { Delegator } from "../../client/delegator.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
+import { type Delegation, isTerminal, type State } from "../../schema/delegation.ts";
+import { TimeLimit } from "../../util/timing.ts";
+import type { CliHost } from "../host.ts";
+import { cutTo } from "../show/display-width.ts";
+import { StatusLine } from "../show/status-line.ts";
+import { bar, elapsedText } from "../show/wait-text.ts";
+
+/** How many delegations are read at once in the end. */
+const READS = 8;
+
+export interface BatchWaitOptions {
+  readonly timeoutSeconds?: number | undefined;
+  readonly json: boolean;
+}
+
+export class BatchWait {
+  readonly #host: CliHost;
+  readonly #delegator: Delegator;
+  readonly #filter: { readonly delegator: string };
+  readonly #after: string;
+  readonly #states = new Map<string, State>();
+
+  private constructor(host: CliHost, delegator: Delegator, filter: { delegator: string }, after: string) {
+    this.#host = host;
+    this.#delegator = delegator;
+    this.#filter = filter;
+    this.#after = after;
+  }
+
+  /** Before the batch is sent, so that no event is missed. */
+  static async begin(host: CliHost, connection: ConnectionOptions, signal: AbortSignal): Promise<BatchWait> {
+    const delegator = new Delegator({ ...connection, failFast: false });
+    const filter = { delegator: (await new Admin(connection).status({ signal })).principal };
+    return new BatchWait(host, delegator, filter, await delegator.cursor(filter, { signal }));
+  }
+
+  /** Returns false if the time ran out before. */
+  async end(
+    sent: readonly Delegation[],
+    { timeoutSeconds = Number.POSITIVE_INFINITY, json }: BatchWaitOptions,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for (const { id, state } of sent) this.#states.set(id, state);
+    if (this.#isOver()) return true;
+    const line = this.#host.isTty.stderr && !json ? new StatusLine(this.#host.stderr) : undefined;
+    const limit = new TimeLimit(timeoutSeconds * 1000, signal);
+    const say = () => line?.say((elapsedMs, columns) => cutTo(this.#text(elapsedMs), columns));
+    say();
+    try {
+      const events = this.#delegator.watch(this.#filter, { after: this.#after, signal: limit.signal });
+      for await (const event of events) {
+        if (event.type === "RESET") await this.#readStates(limit.signal);
+        else if (event.type !== "DELEGATION_SNAPSHOT" && this.#states.has(event.delegation_id))
+          this.#states.set(event.delegation_id, event.state);
+        if (this.#isOver()) return true;
+        say();
+      }
+      return this.#isOver();
+    } catch (error) {
+      if (limit.expired) return false;
+      throw error;
+    } finally {
+      limit.close();
+      line?.pause();
+    }
+  }
+
+  /** All as they are now, in the order in which they were sent. */
+  async read(signal?: AbortSignal): Promise<Map<string, Delegation>> {
+    const ids = [...this.#states.keys()];
+    const found = new Map<string, Delegation>();
+    for (let at = 0; at < ids.length; at += READS) {
+      const some = ids.slice(at, at + READS);
+      const read = await Promise.all(some.map((id) => this.#delegator.get(id, { signal })));
+      for (const delegation of read) found.set(delegation.id, delegation);
+    }
+    return found;
+  }
+
+  /** Some events are no longer stored. */
+  async #readStates(signal: AbortSignal): Promise<void> {
+    for (const [id, { state }] of await this.read(signal)) this.#states.set(id, state);
+  }
+
+  #isOver(): boolean {
+    return [...this.#states.values()].every((state) => isTerminal(state) || state.endsWith("_required"));
+  }
+
+  #text(elapsedMs: number): string {
+    const states = [...this.#states.values()];
+    const count = (is: (state: State) => boolean) => states.filter(is).length;
+    const done = count((state) => state === "completed");
+    const failed = count(isTerminal) - done;
+    const asks = count((state) => state.endsWith("_required"));
+    const waiting = states.length - done - failed - asks;
+    return [
+      `waiting ${elapsedText(elapsedMs)}: ${bar(states.length - waiting, states.length)} ${done} done`,
+      `${failed} failed`,
+      ...(asks > 0 ? [`${asks} ${asks === 1 ? "asks" : "ask"}`] : []),
+      `${waiting} waiting`,
+    ].join(", ");
+  }
+}

@@ -1,0 +1,65 @@
+/** The columns of lists of delegations: `errand list`, as a list and as trees. */
+import type { Delegation } from "../../schema/delegation.ts";
+import { shortIds } from "../input/short-id.ts";
+import { ageColumn, type Column } from "./list-table.ts";
+import { oneLine, statePaint, stateText } from "./output.ts";
+
+/** Only what a line shows, because whole delegations may have megabytes. */
+export type Listed = Pick<
+  Delegation,
+  | "attempt"
+  | "context_id"
+  | "created_at"
+  | "delegator"
+  | "error"
+  | "id"
+  | "max_attempts"
+  | "parent_id"
+  | "priority"
+  | "state"
+  | "target"
+  | "task_preview"
+  | "updated_at"
+>;
+
+export interface DelegationRow {
+  readonly one: Listed;
+  /** Unique in its page. */
+  readonly shortId: string;
+  /** The branches of a tree before it. */
+  readonly branch?: string;
+}
+
+export const COLUMNS: readonly Column<DelegationRow>[] = [
+  {
+    name: "id",
+    cell: ({ one, shortId, branch = "" }, wide) => branch + (wide ? one.id : shortId),
+    // Cleaned text loses its indent.
+    isClean: true,
+  },
+  {
+    name: "state",
+    cell: ({ one }) => stateText(one.state),
+    paint: ({ one }, paint) => statePaint(one.state, paint),
+  },
+  { name: "target", cell: ({ one }) => one.target },
+  { name: "delegator", cell: ({ one }) => one.delegator },
+  ageColumn("age", ({ one }) => one.created_at),
+  ageColumn("updated", ({ one }) => one.updated_at, { shown: "wide" }),
+  { name: "attempt", cell: ({ one }) => `${one.attempt}/${one.max_attempts}`, shown: "wide" },
+  { name: "priority", cell: ({ one }) => String(one.priority), shown: "named" },
+  { name: "context", cell: ({ one }) => one.context_id, shown: "wide" },
+  { name: "parent", cell: ({ one }) => one.parent_id ?? "-", shown: "named" },
+  { name: "error", cell: ({ one }) => one.error?.code ?? "-", shown: "named" },
+  { name: "task", cell: ({ one }) => taskCell(one), isText: true },
+];
+
+export function delegationRows(delegations: readonly Listed[]): DelegationRow[] {
+  const short = shortIds(delegations.map(({ id }) => id));
+  return delegations.map((one) => ({ one, shortId: short.get(one.id) ?? one.id }));
+}
+
+/** The error, if there is one, and the task. */
+function taskCell({ error, state, task_preview }: Listed): string {
+  return error && error.code !== state ? `(${oneLine(error.code)}) ${task_preview}` : task_preview;
+}
