@@ -119,6 +119,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   });
   const broker: Broker = {
     gateway,
+    startedAt: Date.now(),
     publicUrl,
     clock,
     log,

@@ -20,6 +20,7 @@ import { addResults } from "./commands/results.ts";
 import { addServe } from "./commands/serve.ts";
 import { addSessions } from "./commands/sessions.ts";
 import { addStats } from "./commands/stats.ts";
+import { addStatus } from "./commands/status.ts";
 import { addToken } from "./commands/token.ts";
 import { addWatch } from "./commands/watch.ts";
 import { addCompletion } from "./completion/completion.ts";
@@ -52,6 +53,7 @@ const COMMANDS = [
   addToken,
   addInvite,
   addSessions,
+  addStatus,
   addStats,
   addAudit,
   addBackup,

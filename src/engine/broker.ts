@@ -34,6 +34,8 @@ import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 export interface Gateway {
   /** Random name of this process among the gateways. */
   readonly gateway: string;
+  /** When it started, ms since 1970, by the clock of its machine. */
+  readonly startedAt: number;
   /** The base of the links in responses; no client can influence it. */
   readonly publicUrl: () => string;
   readonly clock: Clock;

@@ -14,6 +14,8 @@ export const redisStatusSchema = z.strictObject({
   appendonly: z.boolean(),
   /** Null if the provider disables CONFIG. */
   appendfsync: z.string().nullable(),
+  /** How long Redis just took to answer; older brokers do not send it. */
+  latency_ms: z.number().min(0).optional(),
 });
 export type RedisStatus = z.infer<typeof redisStatusSchema>;
 
@@ -21,6 +23,8 @@ export const statusSchema = z.strictObject({
   version: z.string(),
   /** Where clients reach the broker: ERRAND_PUBLIC_URL, or the address that it listens on. */
   url: z.string(),
+  /** Since when this gateway runs; older brokers do not send it. */
+  started_at: instantSchema.optional(),
   /** The time of Redis, by which all timers run. */
   now: instantSchema,
   /** The principal of the request's token. */

@@ -7,10 +7,18 @@ import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 
 export async function status(broker: Broker, principal: Principal): Promise<Omit<Status, "version">> {
-  const { redis, redisSource, clock, publicUrl } = broker;
+  const { redis, redisSource, clock, publicUrl, startedAt } = broker;
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
   // Last, so that it is as recent as possible.
+  const askedAt = performance.now();
   const ms = (await timeOf(redis)) + clock.offset_ms;
-  return { url: publicUrl(), now: toInstant(ms), principal: principal.text, redis: settings };
+  const latency_ms = Math.round((performance.now() - askedAt) * 1000) / 1000;
+  return {
+    url: publicUrl(),
+    started_at: toInstant(startedAt),
+    now: toInstant(ms),
+    principal: principal.text,
+    redis: settings && { ...settings, latency_ms },
+  };
 }

@@ -19,6 +19,8 @@ test("shows version, time and principal; Redis' settings only to the operator an
     version: /^(?:redis|valkey)_version:(\S+)/m.exec(await redis.info("server"))?.[1],
   });
   expect(shown.redis?.used_memory_bytes).toBeGreaterThan(0);
+  expect(shown.redis?.latency_ms).toBeGreaterThan(0);
+  expect(Math.abs(Date.parse(shown.now) - Date.parse(String(shown.started_at)))).toBeLessThan(60_000);
 
   // By the clock of Redis.
   clock.offset_ms = 3_600_000;

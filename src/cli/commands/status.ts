@@ -1,0 +1,106 @@
+/** `errand status`: one screen about the broker, its agents and what waits for you. */
+import type { Command } from "commander";
+import { duration } from "../../client/words.ts";
+import type { Stats } from "../../schema/stats.ts";
+import type { RedisStatus } from "../../schema/status.ts";
+import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import type { CliHost } from "../host.ts";
+import { shortIds } from "../input/short-id.ts";
+import { cutTo } from "../show/display-width.ts";
+import { terminalWidth } from "../show/list-table.ts";
+import { durationText, oneLine, painter, print, printJson } from "../show/output.ts";
+import { questionText } from "../show/questions.ts";
+import { ageText, localTime } from "../show/time.ts";
+import { bytesText } from "../show/transfer.ts";
+import { type Overview, overviewOf } from "../status/overview.ts";
+
+const ABOUT = `
+It shows what your token may see: the operator and viewers see Redis, too, and callers the figures of what they
+delegated. Alarms say that new work is refused because memory is short, that work waits for an agent that is paused or
+has no worker, or that this program and the broker differ in version. 'errand doctor' checks the setup.`;
+
+export function addStatus(program: Command, { host }: Cli): void {
+  program
+    .command("status")
+    .description("show the broker, its agents, the work, your open questions and alarms on one screen")
+    .addHelpText("after", ABOUT)
+    .addHelpText("after", examples("errand status", "errand status --json | jq .alarms"))
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const connection = await connectToRead(host, options);
+      const overview = await overviewOf(connection, host.version);
+      if (options.json) return printJson(host, overview);
+      await show(host, connection.url ?? overview.url, overview);
+    });
+}
+
+const LABEL_WIDTH = "questions".length + 2;
+
+async function show(host: CliHost, url: string, overview: Overview): Promise<void> {
+  const { bold, green, red, yellow } = painter(host, "stdout");
+  const width = terminalWidth(host, "stdout");
+  const row = async (label: string, text: string, paint = (line: string) => line) => {
+    const space = width - LABEL_WIDTH;
+    await print(host, bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(oneLine(text), space)));
+  };
+  const { version, started_at, principal, redis, agents, work, alarms } = overview;
+  const up = started_at ? `, up ${ageText(started_at)}, since ${localTime(started_at)}` : "";
+  await row("broker", `${url}, version ${version}${up}`);
+  await row("you", principal);
+  if (redis) await row("redis", redisText(redis), green);
+  await row("agents", `${agents.total}: ${counted(agents, ["polling", "offline", "paused"])}`);
+  const oldest = work.waiting > 0 && work.oldest_seconds !== null;
+  const age = oldest ? `; the oldest waits ${duration(1000 * Number(work.oldest_seconds))}` : "";
+  await row("work", counted(work, ["waiting", "delayed", "working", "asking"]) + age);
+  await row("last hour", totalsText(overview.last_hour));
+  await row("last day", totalsText(overview.last_day));
+  await showQuestions(overview, row, yellow);
+  if (alarms.length === 0) await row("alarms", "none", green);
+  for (const [at, alarm] of alarms.entries()) await row(at === 0 ? "alarms" : "", alarm, red);
+}
+
+type Row = (label: string, text: string, paint?: (line: string) => string) => Promise<void>;
+
+async function showQuestions(
+  { questions, has_more_questions: more }: Overview,
+  row: Row,
+  paint: (line: string) => string,
+): Promise<void> {
+  if (questions.length === 0) return row("questions", "none for you");
+  await row(
+    "questions",
+    `${questions.length}${more ? " or more" : ""} for you; 'errand answer <id>' answers`,
+    paint,
+  );
+  const short = shortIds(questions.map(({ id }) => id));
+  for (const { id, target, interrupt, updated_at } of questions) {
+    const text = interrupt ? questionText(interrupt) : "";
+    await row("", `${short.get(id) ?? id}  ${target}  ${ageText(updated_at)}  ${text}`);
+  }
+}
+
+function redisText({
+  product,
+  version,
+  source,
+  latency_ms,
+  used_memory_bytes,
+  maxmemory_bytes,
+}: RedisStatus) {
+  const latency = latency_ms === undefined ? "" : `, answers in ${durationText(Math.max(1, latency_ms))}`;
+  const used = bytesText(used_memory_bytes);
+  const memory =
+    maxmemory_bytes === 0 ? `${used} used, no limit` : `${used} of ${bytesText(maxmemory_bytes)} used`;
+  return `${product} ${version}, ${source}${latency}, ${memory}`;
+}
+
+/** `waiting 3, working 1`: those that are not 0, and the first one always. */
+function counted<K extends string>(counts: Readonly<Record<K, number | null>>, names: readonly K[]): string {
+  return names
+    .filter((name, at) => at === 0 || counts[name] !== 0)
+    .map((name) => `${name} ${counts[name]}`)
+    .join(", ");
+}
+
+const totalsText = ({ sent, completed, failed, rejected, canceled }: Stats["totals"]): string =>
+  `sent ${sent}; ended: ${counted({ completed, failed, rejected, canceled }, ["completed", "failed", "rejected", "canceled"])}`;

@@ -1,0 +1,119 @@
+/**
+ * What `errand status` shows, as far as the token may see it. Limit: the parts are read one after the other, so they are not
+ * of the same instant.
+ */
+import { Admin } from "../../client/admin.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
+import { Pages } from "../../client/pages.ts";
+import type { Agent } from "../../schema/agent.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import type { Stats } from "../../schema/stats.ts";
+import type { Status } from "../../schema/status.ts";
+
+/** How many questions are shown. */
+const QUESTIONS = 5;
+const QUESTION_STATES = ["input_required", "auth_required"] as const;
+/** How many agents are named in alarms. */
+const NAMED = 5;
+
+export interface Overview extends Status {
+  readonly agents: {
+    readonly total: number;
+    readonly polling: number;
+    readonly offline: number;
+    readonly paused: number;
+  };
+  /** Of all agents that the token may see. */
+  readonly work: {
+    readonly waiting: number;
+    readonly delayed: number;
+    readonly working: number;
+    readonly asking: number;
+    /** How long the oldest has waited; null if the token may not see it. */
+    readonly oldest_seconds: number | null;
+  };
+  readonly last_hour: Stats["totals"];
+  readonly last_day: Stats["totals"];
+  /** The newest open questions that the token may answer, and whether there are more. */
+  readonly questions: readonly Delegation[];
+  readonly has_more_questions: boolean;
+  readonly alarms: readonly string[];
+}
+
+export async function overviewOf(connection: ConnectionOptions, ownVersion: string): Promise<Overview> {
+  const admin = new Admin(connection);
+  const status = await admin.status();
+  const [agents, hour, day, questions] = await Promise.all([
+    admin.listAgents(),
+    admin.stats({ period: "hour" }),
+    admin.stats({ period: "day" }),
+    questionsFor(status.principal, connection),
+  ]);
+  const sum = (pick: (counts: Agent["counts"]) => number) =>
+    agents.reduce((all, { counts }) => all + pick(counts), 0);
+  const polling = agents.filter(({ presence }) => presence.state === "online").length;
+  return {
+    ...status,
+    agents: {
+      total: agents.length,
+      polling,
+      offline: agents.length - polling,
+      paused: agents.filter(({ paused }) => paused).length,
+    },
+    work: {
+      waiting: sum(({ waiting }) => waiting),
+      delayed: sum(({ delayed }) => delayed),
+      working: sum(({ working }) => working),
+      asking: sum(({ interrupted }) => interrupted),
+      oldest_seconds: hour.buckets.at(-1)?.oldest_seconds ?? null,
+    },
+    last_hour: hour.totals,
+    last_day: day.totals,
+    questions: questions.delegations,
+    has_more_questions: questions.next_cursor !== null,
+    alarms: [...versionAlarm(ownVersion, status.version), ...memoryAlarm(status), ...agentAlarms(agents)],
+  };
+}
+
+/** Callers and agents answer the questions of what they delegated; the operator and approvers answer all; viewers none. */
+function questionsFor(principal: string, connection: ConnectionOptions) {
+  if (principal.startsWith("viewer:")) return { delegations: [], next_cursor: null };
+  const seesAll = principal === "operator" || principal.startsWith("approver:");
+  return new Pages(connection).list({
+    state: QUESTION_STATES,
+    delegator: seesAll ? undefined : principal,
+    limit: QUESTIONS,
+  });
+}
+
+function* versionAlarm(own: string, broker: string): Generator<string> {
+  if (own !== broker) yield `this program is ${own}, the broker ${broker}: use the same version`;
+}
+
+function* memoryAlarm({ redis }: Status): Generator<string> {
+  if (redis === null || redis.maxmemory_bytes === 0) return;
+  const percent = Math.floor((100 * redis.used_memory_bytes) / redis.maxmemory_bytes);
+  if (percent < LIMITS.memory_new_work.value) return;
+  const what =
+    percent < LIMITS.memory_ceiling.value
+      ? "new work is refused"
+      : "new work is refused, and work in progress cannot grow";
+  yield `${what}: Redis uses ${percent} % of its memory; delete finished work or raise maxmemory`;
+}
+
+/** Agents with waiting work that nobody takes. */
+function* agentAlarms(agents: readonly Agent[]): Generator<string> {
+  const stuck = agents.filter(
+    ({ counts, presence, paused }) => counts.waiting > 0 && (paused || presence.state !== "online"),
+  );
+  for (const { name, counts, paused, delivery } of stuck.slice(0, NAMED)) {
+    const why = paused
+      ? `${name} is paused`
+      : delivery.mode === "push"
+        ? `${name} cannot be reached`
+        : `no worker polls ${name}`;
+    yield `${why}: ${counts.waiting} ${counts.waiting === 1 ? "delegation waits" : "delegations wait"}`;
+  }
+  if (stuck.length > NAMED) yield `${stuck.length - NAMED} more agents have waiting work that nobody takes`;
+}

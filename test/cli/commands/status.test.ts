@@ -1,0 +1,67 @@
+/** `errand status` against a real gateway. */
+import { expect, test } from "vitest";
+import { as } from "../../support/broker.ts";
+import { startOwnRedis } from "../../support/own-redis.ts";
+import { setup } from "../broker/cli.ts";
+
+test("shows the broker, the work and the open questions; a caller sees its own", async () => {
+  const { run, api, url } = await setup();
+  const empty = await run(["status"]);
+  expect(empty).toMatchObject({ code: 0, stderr: "" });
+  expect(empty.stdout).toMatch(/^broker +http:\S+, version \S+, up \d+s, since \d{4}-/);
+  expect(empty.stdout).toMatch(/^agents +0: polling 0$/m);
+  expect(empty.stdout).toMatch(/^work +waiting 0$/m);
+
+  await api.agent("scout");
+  await api.agent("busy", { limits: { max_working: 1 } });
+  const alice = await as(url, "caller:alice");
+  const { id } = (await alice.delegate("scout")).body;
+  const { lease_id } = (await api.lease("scout")).body.leases[0];
+  await api.interrupt(lease_id, { text: `May I ${"\u001b[31m"}deploy ${"now ".repeat(50)}?` });
+  await api.delegate("scout");
+  const done = (await (async () => (await api.lease("scout")).body.leases[0])()).lease_id;
+  await api.reply(done);
+  for (let n = 0; n < 2; n += 1) await api.delegate("busy");
+
+  const { code, stdout } = await run(["status"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^you +operator$/m);
+  expect(stdout).toMatch(/^redis +\S+ \S+, embedded, answers in .* used/m);
+  expect(stdout).toMatch(/^agents +2: polling 1, offline 1$/m);
+  expect(stdout).toMatch(/^work +waiting 2, asking 1; the oldest waits \d+ s$/m);
+  expect(stdout).toMatch(/^last hour +sent 4; ended: completed 1$/m);
+  expect(stdout).toMatch(/^last day +sent 4; ended: completed 1$/m);
+  expect(stdout).toContain(`${String(id).slice("dlg_0_".length, "dlg_0_".length + 8)}  scout`);
+  expect(stdout).toMatch(/ {2}May I deploy now/);
+  expect(stdout).toMatch(/^alarms .*\n {11}no worker polls busy: 2 delegations wait$/m);
+  for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+  expect(stdout).not.toContain("\u001b");
+
+  const json = JSON.parse((await run(["status", "--json"])).stdout);
+  expect(json).toMatchObject({
+    principal: "operator",
+    agents: { total: 2, polling: 1, offline: 1, paused: 0 },
+    work: { waiting: 2, delayed: 0, working: 0, asking: 1 },
+    last_hour: { sent: 4, completed: 1 },
+    questions: [{ id }],
+    has_more_questions: false,
+  });
+
+  const hers = await run(["status"], { token: alice.token });
+  expect(hers.stdout).toMatch(/^last hour +sent 1; ended: completed 0$/m);
+  expect(hers.stdout).toMatch(/^questions +1 for you/m);
+  expect(hers.stdout).not.toMatch(/^redis|the oldest/m);
+  const bob = await as(url, "caller:bob");
+  const wall = await as(url, "viewer:wall");
+  for (const { token } of [bob, wall]) {
+    expect((await run(["status"], { token })).stdout).toMatch(/^questions +none for you$/m);
+  }
+});
+
+test("warns while the broker refuses new work because memory is short", async () => {
+  const own = await startOwnRedis("everysec");
+  const { run } = await setup({ redis: own.target });
+  const used = Number(/^used_memory:(\d+)/m.exec(await own.redis.info("memory"))?.[1]);
+  await own.redis.config("SET", "maxmemory", Math.floor(used / 0.8));
+  expect((await run(["status"])).stdout).toMatch(/new work is refused: Redis uses \d\d % of its memory/);
+});
