@@ -1,8 +1,9 @@
-/** `errand get`: shows a delegation or its reply, now or when it finishes. Limit: only text parts of the reply. */
+/** `errand get`: shows a delegation, its reply or its artifacts, now or when it finishes. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import { type ArtifactOptions, checkArtifactOptions, saveArtifacts } from "../artifacts/artifacts.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -15,7 +16,7 @@ import { printReply } from "../show/reply.ts";
 import { sendersOf, stateRows } from "../show/state-details.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
-interface GetOptions extends GlobalOptions {
+interface GetOptions extends GlobalOptions, ArtifactOptions {
   readonly wait?: boolean;
   readonly timeout?: number;
   readonly reply?: boolean;
@@ -31,24 +32,35 @@ export function addGet(program: Command, { host }: Cli): void {
     .option("--timeout <duration>", "with --wait: stop waiting after this time, with exit code 124", duration)
     .option("--reply", "print only the reply, as 'errand delegate --wait' does")
     .option("--history", "print all follow-ups, questions and answers, with author and time")
+    .option("--artifact <name>", "print the artifact of this name or id, or write it to the file of --output")
+    .option("-o, --output <path>", "with --artifact: the file to write; '-' is stdout")
+    .option("--artifacts <folder>", "write all artifacts to files in this folder")
+    .option("--force", "replace existing files")
     .addHelpText(
       "after",
       examples(
         "errand get dlg_… --wait",
         "errand get dlg_… --history",
         "errand get dlg_… --reply > output.bin",
+        "errand get dlg_… --artifact report.pdf -o report.pdf",
+        "errand get dlg_… --wait --artifacts out/",
         "errand get dlg_… --json | jq .state",
       ),
     )
     .action(async (id: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GetOptions>();
       if (options.timeout !== undefined && !options.wait) throw usageError("--timeout requires --wait");
+      checkArtifactOptions(options);
+      const views = [options.reply, options.history, options.artifact ?? options.artifacts];
+      if (views.filter((view) => view !== undefined).length > 1)
+        throw usageError("give only one of --reply, --history, --artifact and --artifacts");
       const connection = await (options.wait ? connect : connectToRead)(host, options);
       const delegation = options.wait
         ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout, json: options.json })
         : await new Delegator(connection).get(id);
-      if (options.history && options.reply) throw usageError("give either --history or --reply");
-      if (options.history) await printHistory(host, connection, delegation, options.json);
+      if (options.artifact !== undefined || options.artifacts !== undefined)
+        await saveArtifacts(host, delegation, options);
+      else if (options.history) await printHistory(host, connection, delegation, options.json);
       else if (options.json) await printJson(host, delegation);
       else if (options.reply) await printReply(host, delegation);
       else await print(host, describe(delegation, await stateRows(connection, delegation)));

@@ -3,10 +3,9 @@
  * parts are only counted.
  */
 import type { Delegation } from "../../schema/delegation.ts";
+import { joined } from "../artifacts/content.ts";
 import type { CliHost } from "../host.ts";
 import { note, write } from "./output.ts";
-
-type Part = Delegation["artifacts"][number]["parts"][number];
 
 /** The key in a reply's metadata that names the artifact with its output, if that is large or not text. */
 export const OUTPUT_ARTIFACT = "output_artifact";
@@ -17,7 +16,9 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   const named = reply?.metadata?.[OUTPUT_ARTIFACT];
   const output = artifacts.find(({ artifactId }) => artifactId === named);
   const parts = output?.parts ?? reply?.parts ?? [];
-  const bytes = joined(parts, output ? "" : "\n");
+  // Text parts of a message are paragraphs, those of an artifact may be chunks of one text.
+  const shown = parts.filter(({ data }) => data === undefined);
+  const bytes = joined(shown, output ? "" : "\n");
   // Bytes would garble a terminal.
   const hidden = host.isTty.stdout && parts.some(({ raw }) => raw !== undefined);
   // A text ends with a newline; an output artifact is printed unchanged.
@@ -29,19 +30,9 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
     await note(host, `${others} part(s) of the reply are not shown; see 'errand get ${id} --json'.`);
   }
   const rest = artifacts.filter((artifact) => artifact !== output).length;
-  if (rest > 0) await note(host, `${rest} more artifact(s); see 'errand get ${id} --json'.`);
+  if (rest > 0)
+    await note(host, `${rest} more artifact(s); 'errand get ${id} --artifacts <folder>' saves them.`);
   const { truncated, kept_bytes, stdout_bytes } = reply?.metadata ?? {};
   if (truncated === true)
     await note(host, `the agent truncated the reply to ${kept_bytes} of ${stdout_bytes} bytes.`);
-}
-
-/** Joins the parts: text parts of a message are paragraphs, those of an artifact may be chunks of one text. */
-function joined(parts: readonly Part[], between: string): Buffer {
-  const pieces: Buffer[] = [];
-  for (const { text, raw } of parts) {
-    if (text !== undefined && pieces.length > 0) pieces.push(Buffer.from(between));
-    if (text !== undefined) pieces.push(Buffer.from(text));
-    else if (raw !== undefined) pieces.push(Buffer.from(raw, "base64"));
-  }
-  return Buffer.concat(pieces);
 }
