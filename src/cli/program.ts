@@ -13,6 +13,7 @@ import { addDelete } from "./commands/delete.ts";
 import { addGet } from "./commands/get.ts";
 import { addInvite } from "./commands/invite.ts";
 import { addList } from "./commands/list.ts";
+import { addLogs } from "./commands/logs.ts";
 import { addMessage } from "./commands/message.ts";
 import { addRedrive } from "./commands/redrive.ts";
 import { addRestore } from "./commands/restore.ts";
@@ -36,6 +37,7 @@ const COMMANDS = [
   addServe,
   addDelegate,
   addGet,
+  addLogs,
   addList,
   addResults,
   addWatch,

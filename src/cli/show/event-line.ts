@@ -1,6 +1,6 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { z } from "zod";
-import { interruptSchema } from "../../schema/delegation.ts";
+import { interruptSchema, progressSchema } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
 import { durationText, oneLine, type Painter } from "./output.ts";
 import { questionText } from "./questions.ts";
@@ -8,7 +8,7 @@ import { questionText } from "./questions.ts";
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 
 /** The fields that only some statuses have. */
-const extrasSchema = z.object({
+export const extrasSchema = z.object({
   answer_preview: optional(z.string()),
   attempt: optional(z.number()),
   by: optional(z.string()),
@@ -16,9 +16,8 @@ const extrasSchema = z.object({
   duration_ms: optional(z.number()),
   error: optional(z.object({ code: z.string(), message: z.string() })),
   interrupt: optional(interruptSchema),
-  progress: optional(
-    z.object({ message: optional(z.string()), done: optional(z.number()), total: optional(z.number()) }),
-  ),
+  // Not strict: a newer broker may send more.
+  progress: optional(z.object(progressSchema.shape)),
   response_preview: optional(z.string()),
   retry_at: optional(z.string()),
   task_preview: optional(z.string()),

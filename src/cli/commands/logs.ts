@@ -1,0 +1,71 @@
+/** `errand logs`: the story of a delegation, from its first event on. */
+import type { Command } from "commander";
+import { Delegator } from "../../client/delegator.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
+import { Pages } from "../../client/pages.ts";
+import { type StreamEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { DELEGATION, delegationId } from "../input/arguments.ts";
+import { terminalWidth } from "../show/list-table.ts";
+import { painter, print, printJson } from "../show/output.ts";
+import { Story } from "../show/story.ts";
+import { interruptible } from "../signals.ts";
+
+interface LogsOptions extends GlobalOptions {
+  readonly follow?: boolean;
+  readonly wide?: boolean;
+}
+
+const PAGE = 100;
+
+const ABOUT = `
+Times are local, and the time since the line before stands beside them. Lines are cut at the width of the terminal. With
+--json, it prints the events as the broker stores them, one per line.`;
+
+export function addLogs(program: Command, { host }: Cli): void {
+  program
+    .command("logs")
+    .description("tell what happened to a delegation, one line per event")
+    .argument("<id>", DELEGATION, delegationId)
+    .option("-f, --follow", "continue with new events until it ends")
+    .option("--wide", "show everything, however long the lines become")
+    .addHelpText("after", ABOUT)
+    .addHelpText("after", examples("errand logs @last --follow", "errand logs dlg_… --json | jq -r .status"))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<LogsOptions>();
+      const { json, wide, follow } = options;
+      const width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
+      const paint = painter(host, "stdout");
+      const story = new Story(paint, width);
+      const connection = await (follow ? connect : connectToRead)(host, options);
+      await interruptible(async (signal) => {
+        const events = follow
+          ? new Delegator(connection).watch(id, { after: "0", signal })
+          : stored(connection, id, signal);
+        for await (const event of events) {
+          if (json) await printJson(host, event);
+          else if (event.type === "RESET")
+            await print(host, paint.yellow("earlier events are no longer stored"));
+          else if (event.type !== "DELEGATION_SNAPSHOT") await print(host, story.linesOf(event).join("\n"));
+        }
+      });
+    });
+}
+
+/** All events so far, page by page. */
+async function* stored(
+  connection: ConnectionOptions,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent> {
+  const pages = new Pages(connection);
+  let after = "0";
+  for (;;) {
+    const events = await pages.events(id, PAGE, signal, after);
+    yield* events;
+    const last = events.at(-1);
+    // Behind the last event the broker has no page.
+    if (last === undefined || TERMINAL_EVENT_TYPES.includes(last.type)) return;
+    after = last.id;
+  }
+}

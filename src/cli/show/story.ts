@@ -1,0 +1,131 @@
+/** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
+import { z } from "zod";
+import { duration } from "../../client/words.ts";
+import { messageSchema, textOf } from "../../schema/a2a.ts";
+import { type DelegationEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import { cutTo } from "./display-width.ts";
+import { extrasSchema } from "./event-line.ts";
+import { durationText, oneLine, type Painter, progressText } from "./output.ts";
+import { questionText } from "./questions.ts";
+import { localTime } from "./time.ts";
+
+const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
+
+const detailsSchema = extrasSchema.extend({
+  auto: optional(z.boolean()),
+  worker_id: optional(z.string()),
+  not_before_at: optional(z.string()),
+  artifact: optional(z.object({ artifactId: z.string(), name: optional(z.string()) })),
+  artifacts: optional(z.array(z.unknown())),
+  message: optional(messageSchema),
+});
+type Details = z.infer<typeof detailsSchema>;
+
+const GAP_WIDTH = "59 min later".length;
+const SHORTEST_GAP_MS = 1_000;
+
+/** Turns events into lines, one after the other. `width`: the longest line. */
+export class Story {
+  readonly #paint: Painter;
+  readonly #width: number;
+  #startedAt: number | undefined;
+  #lastAt: number | undefined;
+  #day = "";
+
+  constructor(paint: Painter, width: number) {
+    this.#paint = paint;
+    this.#width = width;
+  }
+
+  /** Before the first event of each day comes a line with the date and the zone. */
+  linesOf(event: DelegationEvent): string[] {
+    const at = Date.parse(event.at);
+    const gap = this.#lastAt === undefined ? 0 : at - this.#lastAt;
+    this.#startedAt ??= at;
+    this.#lastAt = at;
+    const [day = "", time = "", zone = ""] = localTime(event.at).split(" ");
+    const later = gap < SHORTEST_GAP_MS ? "" : `${duration(gap)} later`;
+    const head = `${time}  ${later.padStart(GAP_WIDTH)}  `;
+    const words = cutTo(oneLine(wordsOf(event, at - this.#startedAt)), this.#width - head.length);
+    const line = this.#paint.dim(head) + colorOf(event, this.#paint)(words);
+    if (day === this.#day) return [line];
+    this.#day = day;
+    return [this.#paint.bold(`${day} (${zone})`), line];
+  }
+}
+
+function colorOf({ type, status }: DelegationEvent, { green, red, yellow }: Painter) {
+  if (type === "DELEGATION_COMPLETE") return green;
+  if (type === "DELEGATION_FAILED" || status === "lease_expired" || status === "retrying") return red;
+  return status === "interrupted" ? yellow : (text: string) => text;
+}
+
+/** `sinceStartMs`: how long after it was delegated. */
+function wordsOf(event: DelegationEvent, sinceStartMs: number): string {
+  const details = detailsSchema.parse(event);
+  if (TERMINAL_EVENT_TYPES.includes(event.type)) return endWords(event, details, sinceStartMs);
+  if (event.type === "DELEGATION_SENT") return sentWords(event, details);
+  const { attempt = 1, worker_id, by, reason, progress, artifact, message, interrupt, retry_at } = details;
+  const again = retry_at === undefined ? "" : `; again not before ${timeOfDay(retry_at)}`;
+  const why = reason === undefined ? "" : `: ${reason}`;
+  switch (event.status) {
+    case "leased":
+      return `picked up by ${worker_id ?? "a worker"}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
+    case "progress":
+      return `progress: ${progress === undefined ? "" : stepText(progress)}`;
+    case "artifact":
+      return `sent the artifact ${artifact?.name ?? artifact?.artifactId ?? ""}`;
+    case "interrupted":
+      return `${event.target} asked${interrupt === undefined ? "" : `: ${quoted(questionText(interrupt))}`}`;
+    case "answered":
+      return answerWords(details);
+    case "message":
+      return `follow-up by ${by ?? event.delegator}${message === undefined ? "" : `: ${quoted(textOf(message))}`}`;
+    case "released":
+      return `given back by the worker${why}${again}`;
+    case "lease_expired":
+      return `the worker stopped responding${again}`;
+    case "retrying":
+      return `the attempt failed${again}${errorText(details)}`;
+    default:
+      return `${event.status ?? event.type}${why}`;
+  }
+}
+
+function sentWords({ delegator, target, status }: DelegationEvent, details: Details): string {
+  const { task_preview = "", not_before_at } = details;
+  const delay = not_before_at === undefined ? "later" : `not before ${timeOfDay(not_before_at)}`;
+  const when = status === "delayed" ? `, to start ${delay}` : "";
+  return `${delegator} delegated it to ${target}${when}: ${quoted(task_preview)}`;
+}
+
+function endWords({ type, state }: DelegationEvent, details: Details, sinceStartMs: number): string {
+  const { attempt = 1, by, response_preview } = details;
+  const tries = attempt > 1 ? ` in attempt ${attempt}` : "";
+  const took = ` after ${durationText(sinceStartMs)}${tries}`;
+  if (type === "DELEGATION_COMPLETE")
+    return `completed${took}${response_preview === undefined ? "" : `: ${quoted(response_preview)}`}`;
+  // The message of a cancel names who canceled.
+  const who = by === undefined || details.error ? "" : ` by ${by}`;
+  return `${state}${who}${took}${errorText(details, state)}`;
+}
+
+function answerWords({ by, auto, decision, answer_preview, redacted }: Details): string {
+  const what = [decision, answer_preview && quoted(answer_preview), redacted && "(secret)"].filter(Boolean);
+  const who = by === undefined ? "answered" : `${by} answered`;
+  return `${who}${auto ? " in advance" : ""}${what.length > 0 ? `: ${what.join(", ")}` : ""}`;
+}
+
+/** The code is left out where it only repeats the state. */
+function errorText({ error }: Details, state = ""): string {
+  if (error === undefined) return "";
+  return `: ${error.code === state ? "" : `${error.code}: `}${error.message}`;
+}
+
+function stepText(progress: NonNullable<Details["progress"]>): string {
+  const { current_step } = progress;
+  return [current_step, progressText(progress)].filter(Boolean).join(": ");
+}
+
+const quoted = (text: string): string => `"${text}"`;
+const timeOfDay = (instant: string): string => localTime(instant).split(" ")[1] ?? "";

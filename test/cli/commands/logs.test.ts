@@ -1,0 +1,104 @@
+/** `errand logs` against a real gateway. */
+import { expect, test } from "vitest";
+import { eventSchema } from "../../../src/schema/event.ts";
+import { until } from "../../support/until.ts";
+import { lines, setup } from "../broker/cli.ts";
+import { start as startHere } from "../fake-host.ts";
+
+/** The lines without times; the gap stays. */
+const words = (stdout: string): string[] =>
+  stdout
+    .trim()
+    .split("\n")
+    .filter((line) => !/^\d{4}-\d\d-\d\d \(.+\)$/.test(line))
+    .map((line) => line.replace(/^\d\d:\d\d:\d\d +/, "").replaceAll(/\d\d:\d\d:\d\d/g, "TIME"));
+
+test("tells the story of a delegation in words, in order", async () => {
+  const { api, run, gateway, clock } = await setup();
+  await api.agent("scout");
+  const lease = async () => {
+    const { body } = await api.lease("scout", { worker_id: "w1" });
+    return String(body.leases[0].lease_id);
+  };
+  const pass = async (ms: number) => {
+    clock.offset_ms += ms;
+    await gateway.sweep.tick();
+  };
+  const { id } = (await api.delegate("scout", { task: "dig\u001b[31m here" })).body;
+  await pass(125_000);
+  const first = await lease();
+  await api.heartbeat(first, { progress: { current_step: "index", message: "reading", done: 3, total: 10 } });
+  await api.message(id, "and there");
+  await api.call("POST", `/v1/leases/${first}/artifacts`, {
+    artifact: { artifactId: "a", name: "out.txt", parts: [{ text: "x" }] },
+  });
+  await api.interrupt(first, { text: "may I?", options: ["approve", "deny"] });
+  const { interrupt } = (await api.get(id)).body;
+  await api.answer(id, interrupt.id, { decision: "approve", text: "but gently" });
+  const failing = { state: "failed", text: undefined };
+  await api.reply(await lease(), {
+    ...failing,
+    error: { code: "no_spade", message: "None.", retryable: true },
+  });
+  await pass(60_000);
+  await api.release(await lease(), { reason: "going home" });
+  await lease();
+  await pass(300_000);
+  await pass(60_000);
+  await api.reply(await lease(), { text: "done\nindeed" });
+
+  const { code, stdout, stderr } = await run(["logs", id]);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(/^\d{4}-\d\d-\d\d \((?:UTC|[+-]\d\d:\d\d)\)\n\d\d:\d\d:\d\d /);
+  const gap = "(?:\\d+ (?:s|min) later  )?";
+  const told = words(stdout).map((line) => line.replace(new RegExp(`^${gap}`), ""));
+  expect(told).toEqual([
+    'operator delegated it to scout: "dig here"',
+    "picked up by w1",
+    "progress: index: 3/10 reading",
+    'follow-up by operator: "and there"',
+    expect.stringMatching(/^sent the artifact (?:out\.txt|a)$/),
+    'scout asked: "may I?"',
+    'operator answered: approve, "but gently"',
+    "picked up by w1",
+    "the attempt failed; again not before TIME: no_spade…",
+    "picked up by w1, attempt 2",
+    "given back by the worker: going home",
+    "picked up by w1, attempt 2",
+    "the worker stopped responding; again not before TIME",
+    "picked up by w1, attempt 3",
+    expect.stringMatching(/^completed after 9 min \d+ s in attempt 3: "done indeed"$/),
+  ]);
+  expect(words(stdout)[1]).toMatch(/^2 min later/);
+  for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+  expect((await run(["logs", id, "--wide"])).stdout).toContain("no_spade: None.");
+  const { id: canceled } = (await api.delegate("scout")).body;
+  await api.cancel(canceled, { reason: "changed my mind" });
+  expect(words((await run(["logs", canceled, "--wide"])).stdout).at(-1)).toMatch(
+    /^canceled after .*: Canceled by operator: changed my mind$/,
+  );
+});
+
+test("has all events of many, and with --follow those to come, until the end", async () => {
+  const { api, run, url, clock } = await setup();
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  const { lease_id } = (await api.lease("scout")).body.leases[0];
+  const steps = 110;
+  for (let done = 1; done <= steps; done += 1) {
+    // Beyond a pace, progress is dropped.
+    clock.offset_ms += 1_000;
+    await api.heartbeat(lease_id, { progress: { done, total: steps } });
+  }
+  const json = lines(eventSchema, (await run(["logs", id, "--json"])).stdout);
+  expect(json.map(({ seq }) => seq)).toEqual(Array.from({ length: steps + 2 }, (_, n) => n + 1));
+
+  const following = startHere(["logs", id, "-f"], { env: { url, token: "operator-token-for-tests" } });
+  await until(() => following.stdout().includes(`progress: ${steps}/${steps}`), {
+    what: "the stored events",
+  });
+  await api.reply(lease_id);
+  expect(await following.done).toBe(0);
+  expect(words(following.stdout())).toHaveLength(steps + 3);
+  expect(words(following.stdout()).at(-1)).toMatch(/completed after/);
+});
