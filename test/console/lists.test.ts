@@ -65,19 +65,23 @@ describe.skipIf(SKIP)("in Chromium", () => {
       release = resolve;
     });
     await page.route(/\/v1\/delegations\?.*submitted/, async (route) => {
+      const response = await route.fetch();
       await released;
-      await route.continue();
+      await route.fulfill({ response });
     });
     await page.goto(url);
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.locator(".question", { hasText: "The oldest" }).waitFor();
     await page.locator("h1", { hasText: "2 delegations so far" }).waitFor();
+    // The list that is on its way does not have it.
+    await api.delegate("coder", { task: "Meanwhile" });
+    await page.locator("h1", { hasText: "3 delegations so far" }).waitFor();
     release();
-    await page.locator("h1", { hasText: "162 delegations: 1 working, 1 asking, 160 queued" }).waitFor();
+    await page.locator("h1", { hasText: "163 delegations: 1 working, 1 asking, 161 queued" }).waitFor();
     const groups = page.locator(".group");
     expect(await groups.locator("h2").allTextContents()).toEqual([
-      "coder never seen 40 queued",
+      "coder never seen 41 queued",
       "deployer never seen 40 queued",
       "nightly never seen 40 queued",
       "scout polling‖ paused 1 working, 1 asking, 40 queued",

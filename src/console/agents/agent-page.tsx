@@ -2,7 +2,7 @@ import type { Agent } from "../../schema/agent.ts";
 import { go, href } from "../app/route.ts";
 import { readAgents } from "../data/agents.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
-import { isOperator } from "../session/rights.ts";
+import { isOperator, isSelf, seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -44,7 +44,7 @@ export function AgentPage({ name }: { readonly name: string }) {
             <a href={href("find", { target: name, state: "live" })}>{loadOf(value)}</a>
           </p>
           {isOperator.value && <Controls agent={value} onChanged={changed} />}
-          <Workers name={name} />
+          {(seesAll.value || isSelf(name)) && <Workers name={name} />}
           <AgentSettings agent={value} onChanged={changed} />
           <Connect name={name} cardUrl={value.a2a_card_url} />
         </>

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { Agent, AgentPatch } from "../../schema/agent.ts";
-import { isOperator } from "../session/rights.ts";
+import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
@@ -23,7 +23,7 @@ export function AgentSettings({ agent, onChanged }: Props) {
   const { isRunning, error, run } = useAction();
   const saved = useSignal("");
   const { limits, accepts_from } = agent;
-  const mayEdit = isOperator.value || session.value?.principal === `agent:${agent.name}`;
+  const mayEdit = isOperator.value || isSelf(agent.name);
   if (!mayEdit || !limits || !accepts_from) return null;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { session, signOut } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
@@ -15,7 +14,6 @@ const THEME_WORDS: Readonly<Record<Theme, string>> = {
 /** Who is signed in, and the settings of this browser. */
 export function Account() {
   const menu = useRef<HTMLDetailsElement>(null);
-  const isOpen = useSignal(false);
   const principal = session.value?.principal ?? "";
   const close = () => {
     if (menu.current) menu.current.open = false;
@@ -28,14 +26,11 @@ export function Account() {
       class="account"
       ref={menu}
       onFocusOut={leave}
-      onToggle={(event) => {
-        isOpen.value = event.currentTarget.open;
-      }}
       onKeyDown={(event) => {
-        if (event.key !== "Escape" || !isOpen.value) return;
+        if (event.key !== "Escape" || !menu.current?.open) return;
         event.stopPropagation();
         close();
-        menu.current?.querySelector("summary")?.focus();
+        menu.current.querySelector("summary")?.focus();
       }}
     >
       <summary title={principal}>{nameOf(principal)}</summary>

@@ -45,11 +45,11 @@ export function clearFlights(): void {
 export async function readFlights({ pages }: Connection, abort: AbortSignal): Promise<void> {
   await readAll(pages, URGENT, abort);
   if (!isLoaded.value) readSoFar.value = 1;
+  // What arrives by an event meanwhile may be too new for the list.
+  const before = [...flights.value.values()];
   // Those in progress again: some may have been queued at the first look.
   const found = await readAll(pages, LIVE_STATES, abort);
-  const gone = [...flights.value.values()].filter(
-    ({ value }) => !found.has(value.id) && !isTerminal(value.state),
-  );
+  const gone = before.filter(({ value }) => !found.has(value.id) && !isTerminal(value.state));
   drop(gone.map(({ value }) => value.id));
   readSoFar.value = 2;
 }

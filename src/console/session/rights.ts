@@ -10,6 +10,9 @@ export const isOperator = computed(() => kind.value === "operator");
 export const seesAll = computed(() => ["operator", "approver", "viewer"].includes(kind.value));
 export const mayDelegate = computed(() => ["agent", "caller", "operator"].includes(kind.value));
 
+/** Whether the agent itself is signed in. */
+export const isSelf = (agent: string): boolean => principal.value === `agent:${agent}`;
+
 interface Owned {
   readonly delegator: string;
 }

@@ -1,13 +1,32 @@
 import { ErrandApiError } from "../../client/errors.ts";
 
+const AWAY = [
+  "The broker does not answer",
+  "It is not known whether this was done: look first, then try again.",
+] as const;
+/** Errors whose own words are for programs, in words for people: what failed, and what to do. */
+const IN_WORDS: Readonly<Record<string, readonly [string, string]>> = {
+  agent_unknown: [
+    "There is no agent of this name",
+    "It may have been deleted: Agents lists those that exist.",
+  ],
+  connection_lost: AWAY,
+  no_answer: AWAY,
+  unreachable: AWAY,
+};
+
 /** An error where it happened: what failed, and what to do next. */
 export function Problem({ error }: { readonly error: unknown }) {
   if (error === null || error === undefined) return null;
-  const message = error instanceof Error ? error.message : String(error);
-  const recovery = error instanceof ErrandApiError ? error.recovery : "";
+  const [message, recovery] = wordsOf(error);
   return (
     <p class="problem" role="alert">
       <strong>{/[.!?…]$/.test(message) ? message : `${message}.`}</strong> {recovery}
     </p>
   );
+}
+
+function wordsOf(error: unknown): readonly [string, string] {
+  if (error instanceof ErrandApiError) return IN_WORDS[error.code] ?? [error.message, error.recovery];
+  return [error instanceof Error ? error.message : String(error), ""];
 }

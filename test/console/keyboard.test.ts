@@ -1,0 +1,131 @@
+/** The console by keyboard alone, on a narrow phone, and without motion. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP, showView, widerThanWindow } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import { setScene } from "./scene.ts";
+
+/** What has the focus: its label, or its text. */
+const focused = (page: Page) =>
+  page.evaluate(() => {
+    const { activeElement } = document;
+    return (activeElement?.getAttribute("aria-label") ?? activeElement?.textContent ?? "").trim();
+  });
+
+const tab = async (page: Page, times: number): Promise<void> => {
+  for (let n = 0; n < times; n += 1) await page.keyboard.press("Tab");
+};
+
+/** Controls that a mouse can use and Tab does not reach in turn. */
+const unreachable = (page: Page) =>
+  page
+    .locator(":is(a, button, input, select, textarea, summary, [role=slider], .code):visible")
+    .evaluateAll((all) =>
+      all
+        .filter((one) => !(one instanceof HTMLElement && (one.tabIndex === 0 || one.matches(":disabled"))))
+        .map((one) => one.outerHTML),
+    );
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("by keyboard alone: the focus follows what opens and closes, and shortcuts leave dialogs alone", async () => {
+    const { url } = await startBroker();
+    const { ids } = await setScene(url);
+    const { page } = await openTab(url);
+    await page.getByLabel("Token").waitFor();
+    await page.keyboard.type(OPERATOR);
+    await page.keyboard.press("Enter");
+    await page.locator(".agent-row").first().waitFor();
+    await until(() => page.evaluate("document.activeElement?.id === 'view'"));
+    const flight = page.locator(".flight", { hasText: "Fix the flaky login test" });
+    await page.locator(`main [data-row="${ids.long}"]`).waitFor();
+
+    // The questions come first among the rows, then the delegations.
+    for (let n = 0; n < 3; n += 1) await page.keyboard.press("j");
+    expect(await focused(page)).toBe("coder asks");
+    for (let n = 0; n < 6; n += 1) await page.keyboard.press("j");
+    expect(await flight.evaluate((row) => row === document.activeElement)).toBe(true);
+    await page.keyboard.press("Enter");
+    await until(async () => (await focused(page)) === "Delegation");
+    await page.locator(".summary").waitFor();
+    await tab(page, 2);
+    expect(await focused(page)).toBe("Close");
+    // From the open delegation, the keys go on at its row.
+    await page.keyboard.press("k");
+    expect(await focused(page)).toContain("Deploy the new search");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Cancel" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Keep as it is" }).focus();
+    for (const key of ["j", "a", "/"]) await page.keyboard.press(key);
+    expect(await focused(page)).toBe("Keep as it is");
+    // Escape closes the dialog alone.
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    expect(await focused(page)).toBe("Cancel");
+    expect(new URL(page.url()).hash).toContain("#/live?open=");
+    await page.keyboard.press("Escape");
+    await until(() => flight.evaluate((row) => row === document.activeElement));
+
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("dialog").waitFor({ state: "detached" });
+    await page.locator(".account summary").focus();
+    await page.keyboard.press("Enter");
+    await tab(page, 1);
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("SELECT");
+    await page.keyboard.press("Escape");
+    expect(await focused(page)).toBe("operator");
+    // A link that goes with the view that it opens.
+    await page.locator(".agent-row").first().focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "coder" }).waitFor();
+    await until(() => page.evaluate("document.activeElement?.id === 'view'"));
+
+    await showView(page, "#/charts");
+    const chart = page.getByRole("slider", { name: "Sent: 9" });
+    await chart.focus();
+    expect(await chart.getAttribute("aria-valuetext")).toMatch(/^\d\d:\d\d.*: sent 9$/);
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
+    expect(await chart.getAttribute("aria-valuenow")).toBe("1");
+    await page.locator(".chart-times", { hasText: "sent 0" }).waitFor();
+  });
+
+  test("everything is in reach of Tab, and nothing is wider than a phone of 360 pixels, in every view", async () => {
+    const { url } = await startBroker();
+    const { ids } = await setScene(url);
+    const { page } = await openTab(url, { reducedMotion: "reduce" });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".flight").first().waitFor();
+    const travel = page.locator(".track-carrier").first();
+    expect(await travel.evaluate((one) => getComputedStyle(one).transitionDuration)).toBe("0s");
+    const views = [
+      "#/live",
+      "#/needs",
+      "#/find?delegator=caller:alice",
+      "#/agents",
+      "#/agents?name=deployer",
+      "#/agents?part=tokens",
+      "#/agents?part=log",
+      "#/charts",
+      "#/delegate",
+      ...["conversation", "timeline", "artifacts", "tree", "raw"].map(
+        (part) => `#/live?open=${part === "artifacts" ? ids.completed : ids.long}&tab=${part}`,
+      ),
+      `#/live?open=${ids.asking}`,
+    ];
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 780 });
+      for (const view of views) {
+        await showView(page, view);
+        expect.soft(await unreachable(page), view).toEqual([]);
+        expect.soft(await widerThanWindow(page), `${view} at ${width}`).toEqual([]);
+      }
+    }
+  });
+});
