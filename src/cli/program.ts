@@ -28,6 +28,7 @@ import { addCompletion } from "./completion/completion.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
 import { addDoctor } from "./doctor/doctor.ts";
 import { BY_SEVERITY } from "./failure.ts";
+import { addInbox } from "./inbox/inbox.ts";
 import { addMcp } from "./mcp/mcp.ts";
 import { addRelay } from "./relay/relay.ts";
 import { addWork } from "./work/work.ts";
@@ -39,6 +40,7 @@ const COMMANDS = [
   addGet,
   addLogs,
   addList,
+  addInbox,
   addResults,
   addWatch,
   addAnswer,

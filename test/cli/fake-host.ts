@@ -8,6 +8,8 @@ export interface Setting {
   readonly env?: Partial<CliHost["env"]>;
   readonly childEnv?: CliHost["childEnv"];
   readonly stdin?: string | Buffer | Readable;
+  /** Default: a stream that keeps the text. */
+  readonly stdout?: Writable;
   readonly tty?: Partial<CliHost["isTty"]>;
   readonly onServe?: (options: ServeOptions) => number;
 }
@@ -27,7 +29,7 @@ export function host(): CliHost {
 export function start(argv: string[], setting: Setting = {}): Run {
   const out: string[] = [];
   const err: string[] = [];
-  const stdout = sink(out);
+  const stdout = setting.stdout ?? sink(out);
   const host = hostWith(setting, stdout, sink(err));
   return {
     done: runCli(argv, host),

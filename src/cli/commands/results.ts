@@ -1,5 +1,5 @@
 /**
- * `errand results`: shows the delegator's inbox. It stores no cursor; pass the printed one to the next call.
+ * `errand results`: lists the delegator's results. It stores no cursor; pass the printed one to the next call.
  */
 import type { Command } from "commander";
 import { Pages, type ResultsPage } from "../../client/pages.ts";
@@ -31,7 +31,7 @@ prints one delegation per line, and {"cursor": "…"} after each page.`;
 export function addResults(program: Command, { host }: Cli): void {
   const command = program
     .command("results")
-    .description("show your inbox: your delegations that finished or ask a question, oldest first")
+    .description("list your delegations that finished or ask a question, oldest first")
     .option("--after <cursor>", "only those after this cursor (default: from the beginning)")
     .option("--wait <duration>", "wait this long for a result; without one, exit with code 124", duration)
     .option("--follow", "print new ones until Ctrl-C")

@@ -47,6 +47,7 @@ export interface Painter {
   readonly red: Paint;
   readonly green: Paint;
   readonly yellow: Paint;
+  readonly inverse: Paint;
 }
 
 export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
@@ -59,6 +60,7 @@ export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
     red: sgr(31, 39),
     green: sgr(32, 39),
     yellow: sgr(33, 39),
+    inverse: sgr(7, 27),
   };
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { eventLine } from "../../../src/cli/show/event-line.ts";
 
 const same = (text: string): string => text;
-const COLOURLESS = { red: same, green: same, yellow: same, bold: same, dim: same };
+const COLOURLESS = { red: same, green: same, yellow: same, bold: same, dim: same, inverse: same };
 
 /** An event of a delegation that is queued again. */
 const WAITING = {

@@ -1,0 +1,159 @@
+/**
+ * The answer to a question while a person types it: one field for each request, or a comment for a decision. The form
+ * keeps its texts when it is left, and when the broker refuses the answer.
+ */
+import type { Answer, Answers } from "../../client/answer.ts";
+import { ErrandApiError } from "../../client/errors.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { isObject } from "../../schema/json-schema/keywords.ts";
+import {
+  type Body,
+  inputsOf,
+  isDoubtful,
+  misfits,
+  type Request,
+  refusalReasons,
+  toBody,
+} from "../input/typed-answer.ts";
+import { isMisfit } from "../open-question.ts";
+import { recoveryFor } from "../recovery.ts";
+import type { Key } from "../screen/keys.ts";
+import { TextField } from "../screen/text-field.ts";
+import { oneLine } from "../show/output.ts";
+
+/** `edit` approves an action with other arguments. */
+export type Mode = "answer" | "approve" | "deny" | "edit";
+
+export class AnswerForm {
+  readonly interrupt: Interrupt;
+  readonly mode: Mode;
+  readonly #fields: ReadonlyMap<Request, TextField>;
+  /** The requests that still need an answer, or another one. */
+  #open: readonly Request[];
+  #at = 0;
+  /** What was typed once and has to be confirmed. */
+  #doubtful: string | undefined;
+  problems: readonly string[] = [];
+  isSending = false;
+
+  constructor(interrupt: Interrupt, mode: Mode) {
+    this.interrupt = interrupt;
+    this.mode = mode;
+    const { requests } = interrupt;
+    this.#open = mode === "answer" ? requests : requests.slice(0, 1);
+    this.#fields = new Map(
+      this.#open.map((request) => [
+        request,
+        new TextField(mode === "edit" ? JSON.stringify(request.action?.arguments ?? {}) : ""),
+      ]),
+    );
+  }
+
+  get request(): Request | undefined {
+    return this.#open[this.#at];
+  }
+
+  get field(): TextField | undefined {
+    return this.request && this.#fields.get(this.request);
+  }
+
+  get isSecret(): boolean {
+    return this.interrupt.kind === "auth";
+  }
+
+  /** What the field is for, as its prompt. */
+  get label(): string {
+    const { request, mode, interrupt } = this;
+    if (request === undefined) return "";
+    if (mode === "edit") return "approve with these arguments, as a JSON object";
+    if (mode !== "answer") return `${mode}, with a comment or without`;
+    const { requests, kind } = interrupt;
+    const place = `${requests.indexOf(request) + 1}/${requests.length} ${oneLine(request.request_id, 64)}, `;
+    return `${requests.length > 1 ? place : ""}answer (${inputsOf(kind, request)})`;
+  }
+
+  /** Returns `send` if the answer is complete, and `leave` if the person goes back. */
+  press(key: Key): "send" | "leave" | undefined {
+    if (this.isSending) return undefined;
+    if (key.name === "escape") return "leave";
+    if (key.name === "enter") return this.#enter();
+    if (key.name === "tab" || key.name === "shift+tab") this.#move(key.name === "tab" ? 1 : -1);
+    else if (key.name === "up" || key.name === "down") this.#choose(key.name === "down" ? 1 : -1);
+    else if (this.field?.press(key)) this.problems = [];
+    return undefined;
+  }
+
+  answer(): Answer | Answers {
+    const { mode, interrupt } = this;
+    const [first] = interrupt.requests;
+    if (mode === "edit") return { decision: "approve", data: parsed(this.field?.text ?? "") };
+    if (mode !== "answer") {
+      const text = this.field?.text.trim() ?? "";
+      return { decision: mode, ...(text !== "" && { text }) };
+    }
+    if (interrupt.requests.length === 1 && first) return this.#body(first);
+    const bodies = interrupt.requests.map((request) => [request.request_id, this.#body(request)]);
+    return { answers: Object.fromEntries(bodies) };
+  }
+
+  /** Shows why the answer was not accepted. Only what does not fit is asked for again. */
+  refused(error: unknown, id: string): void {
+    this.isSending = false;
+    if (!(error instanceof ErrandApiError)) throw error;
+    const reasons = isMisfit(error) ? refusalReasons(error) : [];
+    this.problems =
+      reasons.length > 0 ? reasons : [`${error.message} ${recoveryFor(error).replaceAll("<id>", id)}`];
+    if (!isMisfit(error) || this.mode !== "answer") return;
+    this.#open = misfits(this.interrupt.requests, error);
+    this.#at = 0;
+    this.#doubtful = undefined;
+  }
+
+  #body(request: Request): Body {
+    return toBody(this.#fields.get(request)?.text.trim() ?? "", request);
+  }
+
+  #enter(): "send" | undefined {
+    const problem = this.#problem();
+    this.problems = problem === undefined ? [] : [problem];
+    if (problem !== undefined) return undefined;
+    if (this.#at + 1 >= this.#open.length) return "send";
+    this.#move(1);
+    return undefined;
+  }
+
+  /** Why the field is not complete. */
+  #problem(): string | undefined {
+    const { request, field, mode, interrupt } = this;
+    const text = field?.text.trim() ?? "";
+    if (request === undefined || mode === "approve" || mode === "deny") return undefined;
+    if (mode === "edit") return isObject(parsed(text)) ? undefined : "The arguments are not a JSON object.";
+    if (text === "") return "Type an answer first, or go back with Esc.";
+    if (!isDoubtful(text, interrupt.kind, request) || text === this.#doubtful) return undefined;
+    this.#doubtful = text;
+    return `'${oneLine(text)}' is not a decision. Type approve or deny, or press Enter again to send it as text.`;
+  }
+
+  #move(by: number): void {
+    this.#at = Math.min(this.#open.length - 1, Math.max(0, this.#at + by));
+    this.#doubtful = undefined;
+  }
+
+  /** Types the number of the next option. */
+  #choose(by: number): void {
+    const count = this.mode === "answer" ? (this.request?.options?.length ?? 0) : 0;
+    if (count === 0) return;
+    const now = Number(this.field?.text) || (by > 0 ? 0 : count + 1);
+    this.field?.set(String(1 + ((now - 1 + by + count) % count)));
+    this.problems = [];
+  }
+}
+
+/** Undefined for a text that is not JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

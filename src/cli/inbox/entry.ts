@@ -1,0 +1,76 @@
+/** An entry of the inbox: what its list and its question need of a delegation. */
+import { textOf } from "../../schema/a2a.ts";
+import { type Delegation, type Interrupt, isTerminal } from "../../schema/delegation.ts";
+import { truncate } from "../../schema/text.ts";
+import { optionText, questionText } from "../show/questions.ts";
+
+export interface Entry
+  extends Pick<
+    Delegation,
+    "id" | "state" | "version" | "target" | "delegator" | "finished_at" | "interrupt" | "created_at"
+  > {
+  /** The text of the task, at most {@link TASK_CHARS}. */
+  readonly task: string;
+  /** The question, the reply or the error, for one line. */
+  readonly summary: string;
+}
+
+export interface Question extends Entry {
+  readonly interrupt: Interrupt;
+}
+
+const TASK_CHARS = 20_000;
+const SUMMARY_CHARS = 2000;
+
+export const isQuestion = (entry: Entry): entry is Question => entry.interrupt !== null;
+
+export function toEntry(delegation: Delegation): Entry {
+  const { id, state, version, target, delegator, finished_at, interrupt, created_at, message } = delegation;
+  const task = textOf(message);
+  return {
+    ...{ id, state, version, target, delegator, finished_at, interrupt, created_at },
+    task: task.length > TASK_CHARS ? `${truncate(task, TASK_CHARS)}…` : task,
+    summary: truncate(summaryOf(delegation), SUMMARY_CHARS),
+  };
+}
+
+function summaryOf({ interrupt, error, state, reply, artifacts, task_preview }: Delegation): string {
+  if (interrupt) return questionSummary(interrupt) || task_preview;
+  if (error) return error.code === state ? error.message : `${error.code}: ${error.message}`;
+  const text = reply ? textOf(reply) : "";
+  if (text !== "" || artifacts.length === 0) return text;
+  return `${artifacts.length} artifact${artifacts.length === 1 ? "" : "s"}`;
+}
+
+/** The text first, and the action that an approval would allow. */
+function questionSummary(interrupt: Interrupt): string {
+  const [first] = interrupt.requests;
+  const { action, options = [] } = first ?? {};
+  const proposed = action ? ` [${action.name} ${JSON.stringify(action.arguments)}]` : "";
+  const choices = options.length > 0 ? ` (${options.map(optionText).join(" | ")})` : "";
+  return (questionText(interrupt) + proposed + choices).trim();
+}
+
+/** Whether the principal may answer the delegation's question; the broker decides the same. */
+export const mayAnswer = (principal: string, { delegator }: Pick<Delegation, "delegator">): boolean =>
+  answersAll(principal) || delegator === principal;
+
+export const answersAll = (principal: string): boolean => /^(?:operator$|approver:)/.test(principal);
+
+/** What belongs into the inbox: questions to answer, and the principal's own results since an instant. */
+export function belongs(principal: string, since: string, entry: Entry): boolean {
+  if (isQuestion(entry)) return mayAnswer(principal, entry);
+  if (!isTerminal(entry.state) || entry.delegator !== principal) return false;
+  return Date.parse(entry.finished_at ?? "") >= Date.parse(since);
+}
+
+/** Questions first, the soonest to expire on top; then results, the newest on top. */
+export function inOrder(entries: Iterable<Entry>): Entry[] {
+  const expiry = ({ interrupt }: Entry) => Date.parse(interrupt?.expires_at ?? "");
+  const ended = ({ finished_at }: Entry) => Date.parse(finished_at ?? "");
+  return [...entries].sort((a, b) => {
+    if (isQuestion(a) !== isQuestion(b)) return isQuestion(a) ? -1 : 1;
+    const byTime = isQuestion(a) ? expiry(a) - expiry(b) : ended(b) - ended(a);
+    return byTime || a.id.localeCompare(b.id);
+  });
+}

@@ -1,0 +1,221 @@
+/** The interactive inbox: which page is open, what the keys do, and the answers on their way to the broker. */
+import { Delegator } from "../../client/delegator.ts";
+import { ErrandApiError } from "../../client/errors.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import type { CliHost } from "../host.ts";
+import { shortIds } from "../input/short-id.ts";
+import type { Frame, Size, View } from "../screen/full-screen.ts";
+import type { Key } from "../screen/keys.ts";
+import { Link } from "../screen/link.ts";
+import { Scroll } from "../screen/scroll.ts";
+import { painter } from "../show/output.ts";
+import { whyDecisionIsNotEnough } from "../show/questions.ts";
+import { AnswerForm, type Mode } from "./answer-form.ts";
+import { DetailsPage } from "./details-page.ts";
+import { isQuestion, type Question } from "./entry.ts";
+import { listFrame } from "./list-frame.ts";
+import { LiveInbox } from "./live-inbox.ts";
+import { questionFrame, questionLines } from "./question-frame.ts";
+import type { Scope } from "./read.ts";
+
+interface QuestionPage {
+  readonly question: Question;
+  /** The question for a screen of this width. */
+  lines: { readonly columns: number; readonly text: readonly string[] } | undefined;
+  readonly scroll: Scroll;
+  form: AnswerForm | undefined;
+}
+
+const PAST: Readonly<Record<Mode, string>> = {
+  answer: "answered",
+  approve: "approved",
+  deny: "denied",
+  edit: "approved, with other arguments,",
+};
+const MODES: Readonly<Record<string, Mode>> = { a: "approve", d: "deny", r: "answer", e: "edit" };
+const AWAY = "The broker is unavailable; retrying.";
+
+export class InboxView implements View {
+  readonly #host: CliHost;
+  readonly #link: Link;
+  readonly #live: LiveInbox;
+  readonly #scope: Scope;
+  /** In milliseconds since 1970, by the broker's clock. */
+  readonly #now: () => number;
+  /** What was typed, by question and mode. */
+  readonly #forms = new Map<string, AnswerForm>();
+  #selected: string | undefined;
+  /** The row of the selected entry, for when it goes away. */
+  #row = 0;
+  #page: QuestionPage | undefined;
+  #details: DetailsPage | undefined;
+  #status = "";
+  #size: Size = { columns: 80, rows: 24 };
+  #redraw: () => void = () => undefined;
+  #fail: (error: unknown) => void = () => undefined;
+  #signal: AbortSignal | undefined;
+
+  constructor(host: CliHost, connection: ConnectionOptions, scope: Scope, now: () => number) {
+    const changed = () => this.#redraw();
+    this.#host = host;
+    this.#link = new Link(connection, changed);
+    this.#live = new LiveInbox(this.#link.connection, scope, changed);
+    this.#scope = scope;
+    this.#now = now;
+  }
+
+  async run(redraw: () => void, signal: AbortSignal): Promise<void> {
+    this.#redraw = redraw;
+    this.#signal = signal;
+    const failed = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    await Promise.race([this.#live.run(signal), failed]);
+  }
+
+  draw(size: Size): Frame {
+    this.#size = size;
+    const paint = painter(this.#host, "stdout");
+    const status = this.#link.isAway ? AWAY : this.#status;
+    const now = this.#now();
+    if (this.#details) return this.#details.draw(size, paint, status);
+    if (this.#page) {
+      const { question, form, scroll } = this.#page;
+      const { id, interrupt } = question;
+      const isOpen = this.#live.entry(id)?.interrupt?.id === interrupt.id;
+      const closed = isOpen
+        ? undefined
+        : (this.#live.whyClosed(interrupt.id) ?? "it was answered or has ended");
+      if (this.#page.lines?.columns !== size.columns) {
+        const text = questionLines(question, size.columns, paint);
+        this.#page.lines = { columns: size.columns, text };
+      }
+      const state = { question, closed, form, scroll, status, now };
+      return questionFrame(size, paint, this.#page.lines.text, state);
+    }
+    const { entries, isLoaded } = this.#live;
+    this.#keepSelection(entries.map(({ id }) => id));
+    const state = {
+      principal: this.#scope.principal,
+      entries,
+      selected: this.#selected,
+      isLoaded,
+      status,
+      now,
+    };
+    return listFrame(this.#host, size, state);
+  }
+
+  press(key: Key): boolean {
+    if (this.#page?.form && !this.#details) {
+      this.#pressInForm(this.#page, this.#page.form, key);
+      return false;
+    }
+    this.#status = "";
+    if (this.#details) {
+      if (this.#details.press(key)) this.#details = undefined;
+    } else if (this.#page) this.#pressInQuestion(this.#page, key);
+    else return this.#pressInList(key);
+    return false;
+  }
+
+  #pressInList({ name }: Key): boolean {
+    const { entries } = this.#live;
+    const page = this.#size.rows - 6;
+    const steps: Readonly<Record<string, number>> = {
+      ...{ up: -1, k: -1, down: 1, j: 1, pageup: -page, pagedown: page },
+      ...{ home: -entries.length, g: -entries.length, end: entries.length, G: entries.length },
+    };
+    const step = steps[name];
+    if (name === "q") return true;
+    if (step !== undefined) {
+      this.#row = Math.max(0, Math.min(entries.length - 1, this.#row + step));
+      this.#selected = entries[this.#row]?.id;
+    }
+    const entry = entries.find(({ id }) => id === this.#selected);
+    if (entry === undefined) return false;
+    const mode = MODES[name];
+    if (name === "o" || (name === "enter" && !isQuestion(entry))) this.#openDetails(entry.id);
+    else if (isQuestion(entry) && (name === "enter" || mode)) {
+      this.#page = { question: entry, lines: undefined, scroll: new Scroll(), form: undefined };
+      if (mode) this.#openForm(this.#page, mode);
+    } else if (mode) this.#status = "This one asks nothing: it has ended. Enter shows it.";
+    return false;
+  }
+
+  #pressInQuestion(page: QuestionPage, { name }: Key): void {
+    const mode = name === "enter" ? "answer" : MODES[name];
+    if (name === "q" || name === "escape" || name === "left") this.#page = undefined;
+    else if (name === "o") this.#openDetails(page.question.id);
+    else if (mode) this.#openForm(page, mode);
+    else page.scroll.press(name);
+  }
+
+  #pressInForm(page: QuestionPage, form: AnswerForm, key: Key): void {
+    if (key.name === "pageup" || key.name === "pagedown") {
+      page.scroll.press(key.name);
+      return;
+    }
+    const does = form.press(key);
+    if (does === "leave") page.form = undefined;
+    if (does === "send") this.#send(page, form);
+  }
+
+  #openForm(page: QuestionPage, mode: Mode): void {
+    const { interrupt } = page.question;
+    const [request] = interrupt.requests;
+    if (mode === "edit" && request?.edit !== true) {
+      this.#status = "The arguments cannot be edited.";
+      return;
+    }
+    const why = mode === "answer" ? undefined : this.#whyNot(mode, page.question);
+    if (why !== undefined) {
+      this.#status = `It ${why}: press r to answer.`;
+      return;
+    }
+    const name = `${mode} ${interrupt.id}`;
+    page.form = this.#forms.get(name) ?? new AnswerForm(interrupt, mode);
+    this.#forms.set(name, page.form);
+  }
+
+  #whyNot(mode: Exclude<Mode, "answer">, { interrupt }: Question): string | undefined {
+    return whyDecisionIsNotEnough(mode === "deny" ? "deny" : "approve", interrupt, mode === "edit");
+  }
+
+  #openDetails(id: string): void {
+    this.#details = new DetailsPage(this.#link.brief, id, this.#redraw, this.#signal);
+  }
+
+  #send(page: QuestionPage, form: AnswerForm): void {
+    const { id, interrupt } = page.question;
+    form.isSending = true;
+    const sending = new Delegator(this.#link.brief).answer(id, interrupt.id, form.answer(), {
+      signal: this.#signal,
+    });
+    sending
+      .then(
+        (delegation) => this.#sent(page, form, delegation),
+        (error) => {
+          form.refused(error, id);
+          if (error instanceof ErrandApiError && error.status > 0) this.#live.markStale(id);
+        },
+      )
+      .then(this.#redraw)
+      .catch((error) => this.#fail(error));
+  }
+
+  #sent(page: QuestionPage, form: AnswerForm, delegation: Delegation): void {
+    this.#live.apply(delegation);
+    this.#forms.delete(`${form.mode} ${form.interrupt.id}`);
+    this.#status = `${PAST[form.mode]} ${shortIds([delegation.id]).get(delegation.id)}`;
+    if (this.#page === page) this.#page = undefined;
+  }
+
+  /** The selection stays on its entry; when that goes away, it moves to the one in its place. */
+  #keepSelection(ids: readonly string[]): void {
+    const at = ids.indexOf(this.#selected ?? "");
+    this.#row = at >= 0 ? at : Math.max(0, Math.min(this.#row, ids.length - 1));
+    this.#selected = ids[this.#row];
+  }
+}
