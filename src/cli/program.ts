@@ -26,6 +26,7 @@ import { addToken } from "./commands/token.ts";
 import { addWatch } from "./commands/watch.ts";
 import { addCompletion } from "./completion/completion.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
+import { addDemo } from "./demo/demo.ts";
 import { addDoctor } from "./doctor/doctor.ts";
 import { BY_SEVERITY } from "./failure.ts";
 import { addInbox } from "./inbox/inbox.ts";
@@ -36,6 +37,7 @@ import { addWork } from "./work/work.ts";
 /** In the order of the help. */
 const COMMANDS = [
   addServe,
+  addDemo,
   addDelegate,
   addGet,
   addLogs,

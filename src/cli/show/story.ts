@@ -60,8 +60,8 @@ function colorOf({ type, status }: DelegationEvent, { green, red, yellow }: Pain
   return status === "interrupted" ? yellow : (text: string) => text;
 }
 
-/** `sinceStartMs`: how long after it was delegated. */
-function wordsOf(event: DelegationEvent, sinceStartMs: number): string {
+/** `sinceStartMs`: how long after it was delegated. May have control characters. */
+export function wordsOf(event: DelegationEvent, sinceStartMs: number): string {
   const details = detailsSchema.parse(event);
   if (TERMINAL_EVENT_TYPES.includes(event.type)) return endWords(event, details, sinceStartMs);
   if (event.type === "DELEGATION_SENT") return sentWords(event, details);
