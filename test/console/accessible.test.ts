@@ -52,17 +52,22 @@ describe.skipIf(SKIP)("in Chromium", () => {
       agents: "#/agents",
       agent: "#/agents?name=coder",
       tokens: "#/agents?part=tokens",
+      log: "#/agents?part=log",
       charts: "#/charts",
       delegate: "#/delegate",
       conversation: `#/live?open=${ids.asking}`,
       timeline: `#/live?open=${ids.working}&tab=timeline`,
       artifacts: `#/live?open=${ids.completed}&tab=artifacts`,
       raw: `#/live?open=${ids.failed}&tab=raw`,
+      tree: `#/live?open=${ids.working}&tab=tree`,
     };
     for (const [name, hash] of Object.entries(views)) {
       await showView(page, hash);
       found[name] = await faults(page);
     }
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("dialog").waitFor();
+    found.dialog = await faults(page);
     expect(Object.entries(found).flatMap(([view, list]) => list.map((fault) => `${view}: ${fault}`))).toEqual(
       [],
     );

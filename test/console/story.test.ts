@@ -29,6 +29,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("link", { name: "Delegate" }).click();
     await page.getByLabel("Agent", { exact: true }).fill("coder");
     await page.getByLabel("Task").fill("Fix the login test");
+    const file = { name: "log.txt", mimeType: "text/plain", buffer: Buffer.from("Timeout after 5 s") };
+    await page.getByLabel("Files").setInputFiles(file);
+    await page.getByLabel("Priority").selectOption("9");
     await page.getByRole("button", { name: "Delegate" }).click();
     // It opens beside the live view.
     const flight = flightOf(page, "Fix the login test");
@@ -36,6 +39,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".why", { hasText: "No worker is polling coder" }).waitFor();
     const id = new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("open") ?? "";
     expect(id).toMatch(/^dlg_/);
+    expect((await api.get(id)).body).toMatchObject({
+      priority: 9,
+      message: {
+        parts: [
+          { text: "Fix the login test" },
+          { raw: file.buffer.toString("base64"), mediaType: "text/plain", filename: "log.txt" },
+        ],
+      },
+    });
 
     const [{ lease_id: lease }] = (await api.lease("coder")).body.leases;
     await api.heartbeat(lease, { progress: { done: 5, total: 8, current_step: "testing" } });
@@ -98,15 +110,16 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(cut).toEqual([]);
   });
 
-  test("an answer can be taken back; two pages agree; the other page says who answered", async () => {
-    const { url } = await startBroker();
+  test("an answer can be taken back; pages of two gateways agree; the other page says who answered", async () => {
+    const { url, another } = await startBroker();
+    const second = await another();
     const api = client(url);
     const [ann, ben] = await Promise.all([as(url, "approver:ann"), as(url, "approver:ben")]);
     await api.agent("deployer");
     const { body } = await api.delegate("deployer", { task: "Deploy it" });
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
     await api.interrupt(lease, { text: "Now?", options: ["Now", "Tonight"] });
-    const [one, two] = await Promise.all([openTab(url, { movesClock: true }), openTab(url)]);
+    const [one, two] = await Promise.all([openTab(url, { movesClock: true }), openTab(second.url)]);
     await Promise.all([signIn(one.page, ann.token), signIn(two.page, ben.token)]);
     // Approvers do not delegate.
     expect(await one.page.getByRole("link", { name: "Delegate" }).count()).toBe(0);

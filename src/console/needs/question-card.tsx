@@ -1,6 +1,8 @@
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { focusByKeyboard } from "../app/keys.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import type { Flight } from "../data/flight.ts";
@@ -51,12 +53,17 @@ export function AnswerForm({
   readonly interrupt: Interrupt;
 }) {
   const waiting = pending.get(interrupt.id);
+  const taker = useRef<HTMLButtonElement>(null);
+  // The button that gave the answer is hidden now.
+  useEffect(() => {
+    if (document.activeElement === document.body) focusByKeyboard(taker.current);
+  }, [waiting]);
   return (
     <>
       {waiting && (
         <p class="answered" role="status">
           {waiting.done}, not sent yet.{" "}
-          <button type="button" onClick={() => undo(interrupt.id)}>
+          <button type="button" ref={taker} onClick={() => undo(interrupt.id)}>
             Undo
           </button>
         </p>
