@@ -180,10 +180,11 @@ artifact \`stdout\` has the beginning).
 /** The help of every command, as the program prints it on a terminal of this width. */
 function cli() {
   let text = "";
-  const host = { version: "", stdout: { write: (part) => (text += part) } };
+  const isTty = { stdin: false, stdout: false, stderr: false };
+  const host = { version: "", stdout: { write: (part) => (text += part) }, isTty };
   const pages = everyCommand(buildProgram({ host })).map((command) => {
     text = "";
-    command.configureOutput({ getOutHelpWidth: () => 110 }).outputHelp();
+    command.outputHelp();
     return `## ${pathOf(command)}\n\n\`\`\`text\n${text.trim()}\n\`\`\``;
   });
   return `${NOTE}

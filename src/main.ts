@@ -35,6 +35,8 @@ const exitCode = await runCli(process.argv.slice(2), {
   preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
   backups: async () => (await import("./backup.ts")).backups(childEnv, manifest.version),
   version: manifest.version,
+  // In a clone only npx finds the program, so what it prints to paste begins with npx, too.
+  command: childEnv.npm_command === "exec" ? "npx errand" : "errand",
 });
 // An open connection or timer must not keep the process running.
 process.exit(exitCode);

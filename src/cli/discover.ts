@@ -23,7 +23,7 @@ export interface Local {
 
 const DATA_DIR = ".errand";
 export const START =
-  "Start a broker with 'errand serve', set ERRAND_URL and ERRAND_TOKEN, or set ERRAND_DATA_DIR to the data directory of a running broker.";
+  "Start a broker with 'npm start' in Errand's folder or 'errand serve', set ERRAND_URL and ERRAND_TOKEN, or set ERRAND_DATA_DIR to the data directory of a running broker.";
 const gatewaySchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
 
 interface Flags {

@@ -149,5 +149,9 @@ function fromCommander(thrown: CommanderError, command: string): Failure {
     .replace(/^error: /, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
-  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(detail), command) };
+  const isForCommand = command === "errand work" && thrown.code === "commander.unknownOption";
+  const recovery = isForCommand
+    ? "Put '--' before the command, so that its options are its own: errand work --agent <name> -- <command>."
+    : "";
+  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(detail, recovery), command) };
 }

@@ -98,4 +98,6 @@ export interface CliHost {
   readonly preflight: () => Promise<Preflight>;
   readonly backups: () => Promise<Backups>;
   readonly version: string;
+  /** How the program was started, for hints that name commands. Default: `errand`. */
+  readonly command?: string;
 }

@@ -29,9 +29,12 @@ import { addGlobalOptions, type Cli, examples } from "./context.ts";
 import { addDemo } from "./demo/demo.ts";
 import { addDoctor } from "./doctor/doctor.ts";
 import { BY_SEVERITY } from "./failure.ts";
+import type { CliHost } from "./host.ts";
 import { addInbox } from "./inbox/inbox.ts";
 import { addMcp } from "./mcp/mcp.ts";
 import { addRelay } from "./relay/relay.ts";
+import { fitHelp } from "./show/help-text.ts";
+import { terminalWidth } from "./show/list-table.ts";
 import { addWork } from "./work/work.ts";
 
 /** In the order of the help. */
@@ -90,6 +93,13 @@ searched for among the newest 1000 delegations that you may see. @last is the ne
 Environment: ERRAND_URL and ERRAND_TOKEN select the broker and the principal. Without them, errand uses the local
 broker whose data directory is .errand, here or in a parent directory. NO_COLOR disables colors.`;
 
+const GLOBAL = `
+Options of all commands: --json, --url, --token. 'errand --help' explains them, short ids and the exit codes.`;
+
+/** Longer lines are hard to read. */
+const MAX_WIDTH = 100;
+const helpWidth = (host: CliHost): number => Math.min(MAX_WIDTH, terminalWidth(host, "stdout"));
+
 export function buildProgram(cli: Cli): Command {
   const { host } = cli;
   const program = new Command("errand")
@@ -98,9 +108,9 @@ export function buildProgram(cli: Cli): Command {
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
     .configureOutput({
-      writeOut: (text) => host.stdout.write(text),
+      getOutHelpWidth: () => helpWidth(host),
+      writeOut: (text) => host.stdout.write(fitHelp(text, helpWidth(host))),
       writeErr: (text) => host.stderr.write(text),
       // printError() prints errors, once.
       outputError: () => undefined,
@@ -115,7 +125,7 @@ export function buildProgram(cli: Cli): Command {
         "errand watch",
       ),
     );
-  addGlobalOptions(program);
+  addGlobalOptions(program).addHelpText("afterAll", ({ command }) => (command.parent ? GLOBAL : ""));
   for (const add of COMMANDS) add(program, cli);
   return program;
 }

@@ -6,7 +6,7 @@ import { ERRORS, isErrorCode } from "../schema/errors.ts";
 
 const LOCAL: Readonly<Record<string, string>> = {
   unreachable:
-    "Start a broker with 'errand serve', or correct --url or ERRAND_URL; 'errand doctor' shows more.",
+    "Start a broker with 'npm start' in Errand's folder or 'errand serve', or correct --url or ERRAND_URL; 'errand doctor' shows more.",
   connection_lost: "Try again; 'errand doctor' checks the broker.",
   no_answer: "Try again; 'errand doctor' checks the broker.",
   invalid_url: "Correct --url or ERRAND_URL, for example http://127.0.0.1:4180.",

@@ -4,13 +4,14 @@
 import type { Command } from "commander";
 import type { ErrandApiError } from "../client/errors.ts";
 import { delegationIdSchema } from "../schema/values.ts";
-import type { GlobalOptions } from "./context.ts";
+import { connectToRead, type GlobalOptions } from "./context.ts";
 import { locate } from "./discover.ts";
 import { toFailure } from "./failure.ts";
 import type { CliHost } from "./host.ts";
 import { expandIds } from "./input/short-id.ts";
 import { buildProgram, everyCommand, pathOf } from "./program.ts";
 import { printError } from "./show/output.ts";
+import { withSuggestion } from "./similar-agent.ts";
 import { withStorageReason } from "./storage-reason.ts";
 
 /** `argv` excludes node and the script, like `process.argv.slice(2)`. */
@@ -53,12 +54,18 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   }
 }
 
-/** The error of a command that failed because of the broker's Redis says what is wrong with that. */
+/**
+ * The error of a command that failed because of the broker's Redis says what is wrong with that, and an unknown agent
+ * which may be meant.
+ */
 async function completed(
   error: ErrandApiError,
   host: CliHost,
   flags: GlobalOptions,
 ): Promise<ErrandApiError> {
+  const [, name] = /^There is no agent '([a-z0-9_-]+)'/.exec(error.message) ?? [];
+  if (error.code === "agent_unknown" && name !== undefined)
+    return withSuggestion(error, name, await connectToRead(host, flags));
   if (error.code !== "redis_unavailable") return error;
   const { url } = await locate(host.env, flags);
   return withStorageReason(error, url);

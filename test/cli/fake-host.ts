@@ -11,6 +11,7 @@ export interface Setting {
   /** Default: a stream that keeps the text. */
   readonly stdout?: Writable;
   readonly tty?: Partial<CliHost["isTty"]>;
+  readonly command?: string;
   readonly onServe?: (options: ServeOptions) => number;
 }
 
@@ -55,6 +56,7 @@ function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost
     }),
     backups: async () => backups(setting.childEnv ?? {}, "1.2.3"),
     version: "1.2.3",
+    ...(setting.command !== undefined && { command: setting.command }),
   };
 }
 

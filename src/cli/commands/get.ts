@@ -11,7 +11,7 @@ import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { describe } from "../show/delegation.ts";
 import { historyRows } from "../show/history.ts";
-import { print, printJson, table } from "../show/output.ts";
+import { print, printJson, table, withCommand } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sendersOf, stateRows } from "../show/state-details.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
@@ -63,7 +63,8 @@ export function addGet(program: Command, { host }: Cli): void {
       else if (options.history) await printHistory(host, connection, delegation, options.json);
       else if (options.json) await printJson(host, delegation);
       else if (options.reply) await printReply(host, delegation);
-      else await print(host, describe(delegation, await stateRows(connection, delegation)));
+      else
+        await print(host, withCommand(host, describe(delegation, await stateRows(connection, delegation))));
       if (options.wait || options.reply) requireCompleted(delegation);
     });
 }

@@ -1,7 +1,8 @@
 /** `errand list`: lists delegations, newest first. */
-import { type Command, Option } from "commander";
-import { z } from "zod";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
+import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
 import { type DelegationFilter, LIVE_STATES, type State, TERMINAL_STATES } from "../../schema/delegation.ts";
@@ -17,6 +18,8 @@ import { addTableOptions, ListTable, type TableOptions } from "../show/list-tabl
 import { note, printJson } from "../show/output.ts";
 import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
+import { didYouMean } from "../similar.ts";
+import { similarAgent } from "../similar-agent.ts";
 
 interface ListOptions extends TableOptions {
   readonly target?: string;
@@ -48,11 +51,18 @@ const FILTERS = [
   "all",
 ] as const satisfies readonly (keyof ListOptions)[];
 const STATES = [...LIVE_STATES, ...TERMINAL_STATES];
-const stateListSchema = z
-  .string()
-  .transform((text) => text.split(","))
-  .pipe(z.array(z.enum(STATES, `a state is one of ${STATES.join(", ")}; several are separated by commas`)));
-const states = valid(stateListSchema);
+/** The word that lists show for both states with an open question. */
+const ASKS = ["input_required", "auth_required"] as const satisfies readonly State[];
+
+function states(text: string): State[] {
+  return text.split(",").flatMap((word): readonly State[] => {
+    if (word === "asks") return ASKS;
+    const state = STATES.find((one) => one === word);
+    if (state !== undefined) return [state];
+    const known = `A state is one of ${[...STATES, "asks"].join(", ")}; several are separated by commas.`;
+    throw new InvalidArgumentError(`${didYouMean(word, [...STATES, "asks"])} ${known}`.trim());
+  });
+}
 const DEFAULT_LIMIT = 20;
 const PAGE = 100;
 
@@ -76,7 +86,7 @@ export function addList(program: Command, { host }: Cli): void {
     .option("--context <id>", "only this conversation", valid(contextIdSchema))
     .addOption(
       new Option("--state <states>", "only in these states, separated by commas")
-        .choices(STATES)
+        .choices([...STATES, "asks"])
         .argParser(states),
     )
     .option("--since <instant>", `only created at or after this time, ${INSTANT_EXAMPLE}`, instant)
@@ -163,9 +173,27 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
   const { errorCode, json } = options;
   if (count > 0 || cursor !== null || json) return;
   const { error_code: _none, ...filter } = filterOf(options);
-  if (errorCode !== undefined) await noteKnownCodes(host, connection, errorCode, filter);
+  const meant = await meantAgent(options.target, connection);
+  if (meant !== undefined) await note(host, meant);
+  else if (errorCode !== undefined) await noteKnownCodes(host, connection, errorCode, filter);
   else if (FILTERS.some((name) => options[name] !== undefined)) await note(host, "no delegations match.");
   else await note(host, "no delegations yet.");
+}
+
+/** For an empty list: that the agent does not exist, and which may be meant. */
+async function meantAgent(
+  target: string | undefined,
+  connection: ConnectionOptions,
+): Promise<string | undefined> {
+  if (target === undefined) return undefined;
+  const quick = { ...connection, retryForMs: 0 };
+  const isUnknown = await new Admin(quick).getAgent(target).then(
+    () => false,
+    (error: unknown) => error instanceof ErrandApiError && error.status === 404,
+  );
+  if (!isUnknown) return undefined;
+  const similar = await similarAgent(target, quick).catch(() => undefined);
+  return `there is no agent ${target}.${similar === undefined ? "" : ` Did you mean ${similar}?`}`;
 }
 
 /** Prints the tree of each listed delegation, the oldest first. A delegation that an earlier tree contains is skipped. */

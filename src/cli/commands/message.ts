@@ -1,10 +1,13 @@
 /** `errand message`: sends a follow-up message to the agent. `errand answer` answers its questions. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
+import { ErrandApiError } from "../../client/errors.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { CliError } from "../failure.ts";
 import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { readTask, type Sources } from "../input/task.ts";
-import { print, printJson } from "../show/output.ts";
+import { print, printJson, stateText } from "../show/output.ts";
+import { howToAnswer } from "../show/questions.ts";
 
 export function addMessage(program: Command, { host }: Cli): void {
   program
@@ -22,9 +25,22 @@ export function addMessage(program: Command, { host }: Cli): void {
       const options = command.optsWithGlobals<GlobalOptions & Sources>();
       const input = await readTask(host, words, options, "message");
       const message = "task" in input ? input.task : input.message;
-      const delegation = await new Delegator(await connect(host, options)).message(id, message);
+      const delegator = new Delegator(await connect(host, options));
+      const delegation = await delegator.message(id, message).catch(orAnswer(delegator, id));
       await (options.json
         ? printJson(host, delegation)
-        : print(host, `sent to ${delegation.id} (${delegation.state})`));
+        : print(host, `sent to ${delegation.id} (${stateText(delegation.state)})`));
     });
+}
+
+/** Rethrows the refusal of a message; an open question takes an answer instead. */
+function orAnswer(delegator: Delegator, id: string): (error: unknown) => Promise<never> {
+  return async (error) => {
+    if (!(error instanceof ErrandApiError) || error.status !== 409) throw error;
+    const delegation = await delegator.get(id).catch(() => undefined);
+    if (!delegation?.interrupt) throw error;
+    const detail = `${id} asks a question, so it takes an answer and no message`;
+    const recovery = `Answer with ${howToAnswer(delegation)}.`;
+    throw new CliError({ ...error.problem, detail, recovery }, { cause: error });
+  };
 }

@@ -8,6 +8,7 @@ import { agentName, DELEGATION, delegationId } from "../input/arguments.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
+import { didYouMean } from "../similar.ts";
 
 interface WatchOptions extends GlobalOptions {
   readonly target?: string;
@@ -25,7 +26,7 @@ export function addWatch(program: Command, { host }: Cli): void {
     .option("--target <agent>", "only work for this agent", agentName)
     .option("--delegator <principal>", "only work from this principal, for example caller:ci")
     .option("--context <id>", "only this conversation")
-    .option("--types <types>", `only these types, separated by commas: ${EVENT_TYPES.join(",")}`, eventTypes)
+    .option("--types <types>", `only these types, separated by commas: ${EVENT_TYPES.join(", ")}`, eventTypes)
     .option("--after <cursor>", "resume after this event; 0 is the beginning (default: now)")
     .addHelpText(
       "after",
@@ -68,6 +69,7 @@ function eventTypes(value: string): EventType[] {
   return value.split(",").map((name) => {
     const type = EVENT_TYPES.find((known) => known === name.trim().toUpperCase());
     if (type) return type;
-    throw new InvalidArgumentError(`'${name}' is not an event type; use ${EVENT_TYPES.join(", ")}.`);
+    const known = `'${name}' is not an event type; use ${EVENT_TYPES.join(", ")}.`;
+    throw new InvalidArgumentError(`${known} ${didYouMean(name.trim().toUpperCase(), EVENT_TYPES)}`.trim());
   });
 }

@@ -7,7 +7,8 @@ import { SHELLS, type Shell, scriptFor } from "./scripts.ts";
 
 const ABOUT = `
 Install it with one of these:
-  bash: errand completion bash > ~/.local/share/bash-completion/completions/errand
+  bash: errand completion bash \\
+          > ~/.local/share/bash-completion/completions/errand
   zsh:  errand completion zsh > "\${fpath[1]}/_errand"
   fish: errand completion fish > ~/.config/fish/completions/errand.fish`;
 

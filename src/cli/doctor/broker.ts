@@ -144,7 +144,8 @@ function memoryCheck({ used_memory_bytes: used, maxmemory_bytes: max }: RedisSta
 
 /** What doctor itself must not answer with "run doctor", or with an HTTP header. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  unreachable: "Start a broker with 'errand serve', or correct --url or ERRAND_URL.",
+  unreachable:
+    "Start a broker with 'npm start' in Errand's folder or 'errand serve', or correct --url or ERRAND_URL.",
   connection_lost: "Check that the broker's process runs, and read its log; then run this again.",
   no_answer:
     "Check that the broker's process runs and is not suspended, and read its log; then run this again.",

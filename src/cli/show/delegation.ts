@@ -2,7 +2,7 @@
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { historyRows } from "./history.ts";
-import { oneLine, progressText, table } from "./output.ts";
+import { oneLine, progressText, stateText, table } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
 
 /** How many of the newest messages are shown; `errand get --history` shows all. */
@@ -18,7 +18,7 @@ export function describe(
     delegation;
   const rows: (readonly string[])[] = [
     ["delegation", id],
-    ["state", state],
+    ["state", stateText(state)],
     ["target", target],
     ["delegator", delegator],
     ["context", context_id],

@@ -5,6 +5,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
+import { didYouMean } from "../similar.ts";
 import { cutTo, displayWidth, padTo } from "./display-width.ts";
 import { note, oneLine, type Painter, painter, print } from "./output.ts";
 import { ageText, localTime } from "./time.ts";
@@ -43,12 +44,17 @@ export function addTableOptions<T>(command: Command, columns: readonly Column<T>
   const names = columns.map(({ name }) => name);
   return command
     .option("--wide", "show everything, however long the lines become")
-    .option("-o, --output <fields>", `show these fields, separated by commas: ${names.join(",")}`, (text) => {
-      const fields = text.split(",");
-      const unknown = fields.find((field) => !names.includes(field));
-      if (unknown === undefined) return fields;
-      throw new InvalidArgumentError(`'${unknown}' is not a field; use ${names.join(", ")}.`);
-    });
+    .option(
+      "-o, --output <fields>",
+      `show these fields, separated by commas: ${names.join(", ")}`,
+      (text) => {
+        const fields = text.split(",").map((name) => name.trim());
+        const unknown = fields.find((field) => !names.includes(field));
+        if (unknown === undefined) return fields;
+        const known = `'${unknown}' is not a field; use ${names.join(", ")}.`;
+        throw new InvalidArgumentError(`${known} ${didYouMean(unknown, names)}`.trim());
+      },
+    );
 }
 
 /** A column with an age; with --wide the instant in local time. */

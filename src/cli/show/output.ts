@@ -22,15 +22,22 @@ export function printJson(host: CliHost, value: unknown): Promise<void> {
   return print(host, JSON.stringify(value));
 }
 
+/** The text with the program in quoted commands named as it was started. */
+export const withCommand = ({ command = "errand" }: CliHost, text: string): string =>
+  command === "errand" ? text : text.replace(/(['"]|: )errand (?=[a-z])/g, `$1${command} `);
+
 /** Prints a note to stderr. */
 export function note(host: CliHost, line: string): Promise<void> {
-  return write(host.stderr, `errand: ${line}\n`);
+  return write(host.stderr, `errand: ${withCommand(host, line)}\n`);
 }
 
 export async function printError(host: CliHost, error: ErrandApiError, json: boolean): Promise<void> {
   if (json) return write(host.stderr, `${JSON.stringify(error.problem)}\n`);
   const paint = painter(host, "stderr");
-  await write(host.stderr, `${paint.red("errand:")} ${sentence(error.message)} ${error.recovery}\n`);
+  await write(
+    host.stderr,
+    `${paint.red("errand:")} ${withCommand(host, `${sentence(error.message)} ${error.recovery}`)}\n`,
+  );
   for (const { path, reason } of issuesOf(error)) {
     if (error.message.includes(reason)) continue;
     await write(host.stderr, `  ${path}: ${reason}\n`);

@@ -35,41 +35,55 @@ type WorkOptions = GlobalOptions &
 const PRESETS = { claude, codex } as const;
 
 const ABOUT = `
-The command gets the task on stdin. Its environment has ERRAND_TASK (the task, up to 32 KiB), ERRAND_DELEGATION_ID,
-ERRAND_LEASE_ID, ERRAND_ATTEMPT and ERRAND_CONTEXT_ID. Its exit status decides the reply: 0 completes the delegation
-with its stdout, 75 requests another attempt, 79 asks a question, and any other fails the delegation with the error
-command_failed and the last lines of stderr.
+The task:
+The command gets it on stdin. Its environment has:
+  ERRAND_TASK            the task, up to 32 KiB
+  ERRAND_FILES_DIR       a folder with the files that came with it, if any
+  ERRAND_DELEGATION_ID, ERRAND_LEASE_ID, ERRAND_ATTEMPT, ERRAND_CONTEXT_ID
+  ERRAND_MESSAGES_FILE   a file to which follow-up messages are appended while
+                         it runs, one A2A Message as JSON per line
 
-Print the answer to stdout and progress to stderr: all of stdout is the answer. Each line of both is reported as
-progress, with --progress-fd only the lines of that file descriptor. A line {"progress": {...}} on stderr or the file
-descriptor reports message, current_step, tools_used, done, total and eta_seconds; any other line is a message.
-
+The answer:
+All of stdout is the answer. The exit status decides what becomes of the delegation:
+  0      completed
+  75     another attempt
+  79     asks a question
+  other  failed, with the error command_failed and the last lines of stderr
 Output of more than 64 KiB and output that is not text become the artifact 'stdout'. Output of more than 3 MiB fails the
-delegation with the error output_too_large. With --timeout and --idle-timeout, a command that takes too long is stopped
-and fails the delegation with the error command_timeout. A command that is stopped, also because the delegation was
-canceled, gets SIGTERM, and SIGKILL after 5 s, with all processes of its group. Processes that a command leaves behind
-in the background are ended 2 s after it. Ctrl-C returns the work to the queue.
+delegation with the error output_too_large.
 
+Progress:
+Each line of stdout and stderr is reported as progress, with --progress-fd only the lines of that file descriptor. A
+line {"progress": {...}} on stderr or the file descriptor reports message, current_step, tools_used, done, total and
+eta_seconds; any other line is a message.
+
+A question:
+Print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for example
+{"interrupt": {"text": "Which?", "options": ["a", "b"]}}. Its fields are those of POST /v1/leases/{id}/interrupt: kind,
+text, message, request_id, options, schema, action, edit, requests, expires_in_seconds. After the answer, the command
+runs again from the start, with the same stdin, and also with:
+  ERRAND_DECISION        approve or deny, if the newest answer is a decision
+  ERRAND_ANSWER          its text, up to 32 KiB, if it has one
+  ERRAND_ANSWERS_FILE    a JSON file with all answers so far: {"<request_id>":
+                         {"text"?, "decision"?, "data"?, "by", "at", "message"}}
+A plain deny sets no ERRAND_ANSWER. With edit, the data of an answer replaces the arguments of the action.
+
+The end:
+With --timeout and --idle-timeout, a command that takes too long is stopped and fails the delegation with the error
+command_timeout. A command that is stopped, also because the delegation was canceled, gets SIGTERM, and SIGKILL after
+5 s, with all processes of its group. Processes that a command leaves behind in the background are ended 2 s after it.
+Ctrl-C returns the work to the queue.
+
+Tokens:
 Of the worker's own ERRAND_ variables, which may be secrets, the command gets only ERRAND_URL. For a command that
 delegates parts of its work with 'errand delegate --parent "$ERRAND_DELEGATION_ID"', give the worker a token of the same
 agent in ERRAND_COMMAND_TOKEN: the command gets it as ERRAND_TOKEN, with the broker's ERRAND_URL.
 
+Presets:
 With --preset claude or codex, the program gets the task on stdin. Its final message is the answer, and its steps are
 progress. The next delegation of the same delegator in the same context continues the conversation; the ids are kept in
 ~/.local/state/errand. Arguments after '--' go to the program: without them, it may do what its own settings allow. See
-docs/workers.md. --preset shell runs what delegators send as a script: limit them with 'agent put --accepts-from'.
-
-To ask a question, print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for
-example {"interrupt": {"text": "Which?", "options": ["a", "b"]}}. Its fields are those of POST
-/v1/leases/{id}/interrupt: kind, text, message, request_id, options, schema, action, edit, requests,
-expires_in_seconds. An answer is one of the options, or data that fits the schema. For an action, it is a decision; with
-edit, its data replaces the arguments. After the answer, the command runs again from the start, with the same stdin.
-ERRAND_DECISION is then approve or deny if the newest answer is a decision, and
-ERRAND_ANSWER is its text (up to 32 KiB) if it has one. Otherwise they are unset, so a plain deny sets no ERRAND_ANSWER.
-ERRAND_ANSWERS_FILE names a JSON file with all answers so far:
-{"<request_id>": {"text"?, "decision"?, "data"?, "by", "at", "message"}}. Follow-up messages are appended to the file
-ERRAND_MESSAGES_FILE while the command runs, one A2A Message as JSON per line. ERRAND_FILES_DIR, if set, is a folder with
-the files that came with the task ('errand delegate --attach').`;
+docs/workers.md. --preset shell runs what delegators send as a script: limit them with 'agent put --accepts-from'.`;
 
 export function addWork(program: Command, { host }: Cli): void {
   const command = program
@@ -105,7 +119,7 @@ export function addWork(program: Command, { host }: Cli): void {
       examples(
         "errand work --agent scout -- wc -w",
         "errand work --agent reviewer --preset claude --timeout 30m -- --permission-mode acceptEdits",
-        "errand work --agent deployer -- sh -c 'case \"$ERRAND_DECISION\" in approve) ./deploy ;; deny) exit 1 ;; *) echo Deploy?; exit 79 ;; esac'",
+        "errand work --agent deployer -- sh -c '[ \"$ERRAND_DECISION\" ] || { echo Go?; exit 79; }; ./$ERRAND_DECISION.sh'",
         "errand work --agent builder --concurrency 4 --timeout 30m -- sh -c 'make \"$ERRAND_TASK\" >&2 && cat report'",
       ),
     )

@@ -147,7 +147,7 @@ test("a fix is for the user of the terminal, and does not refer to doctor again"
   expect(suspended.checks.redis?.remedy).toContain("Check that the broker's Redis runs, is not suspended");
   const down = await doctor(freshDir(), ["--url", gone.url, "--token", "x"]);
   expect(down.checks.broker?.remedy).toBe(
-    "Start a broker with 'errand serve', or correct --url or ERRAND_URL.",
+    "Start a broker with 'npm start' in Errand's folder or 'errand serve', or correct --url or ERRAND_URL.",
   );
 });
 

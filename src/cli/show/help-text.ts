@@ -1,0 +1,49 @@
+/**
+ * Fits help to the terminal: paragraphs are wrapped again, examples continue on the next line. Indented lines stay as
+ * they are. Limit: a word that is longer than a line is not cut.
+ */
+
+const INDENT = "      ";
+const PROMPT = "  $ ";
+
+export function fitHelp(text: string, columns: number): string {
+  const fitted: string[] = [];
+  let paragraph: string[] = [];
+  const flush = () => {
+    if (paragraph.length > 0) fitted.push(...wrapped(paragraph.join(" ").split(" "), columns));
+    paragraph = [];
+  };
+  for (const line of text.split("\n")) {
+    if (line !== "" && !line.startsWith(" ")) {
+      paragraph.push(line);
+      // A head belongs to no paragraph.
+      if (line.endsWith(":")) flush();
+      continue;
+    }
+    flush();
+    fitted.push(...(line.startsWith(PROMPT) && line.length > columns ? example(line, columns) : [line]));
+  }
+  flush();
+  return fitted.join("\n");
+}
+
+/** Lines of at most `columns` characters. */
+function wrapped(words: readonly string[], columns: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of words) {
+    if (line !== "" && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** Broken between the words of the shell, so that it can be pasted. */
+function example(line: string, columns: number): string[] {
+  const words = line.slice(PROMPT.length).match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
+  const lines = wrapped(words, columns - INDENT.length - 2);
+  const last = lines.length - 1;
+  return lines.map((part, at) => (at === 0 ? PROMPT : INDENT) + part + (at === last ? "" : " \\"));
+}

@@ -1,0 +1,89 @@
+/** What the CLI says after a slip: the word that was meant, and the command that helps, as it can be pasted. */
+import { describe, expect, test } from "vitest";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
+import { run } from "./fake-host.ts";
+
+async function broker() {
+  const { url } = await startBroker();
+  const api = client(url);
+  await api.agent("scout");
+  return { api, url, env: { url, token: OPERATOR } };
+}
+
+test.each([
+  [["list", "--state", "complted"], "Did you mean completed?"],
+  [["list", "--state", "working,workng"], "Did you mean working?"],
+  [["list", "-o", "id,stat"], "Did you mean state?"],
+  [["watch", "--types", "delegation_snt"], "Did you mean DELEGATION_SENT?"],
+  [["list", "--targt", "scout"], "Did you mean --target?"],
+  [["work", "--agent", "x", "node", "a.js", "-v"], "Put '--' before the command"],
+])("%j", async (argv, said) => {
+  const { code, stderr } = await run(argv);
+  expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
+});
+
+test("a misspelled agent is suggested wherever it is named", async () => {
+  const { env } = await broker();
+  for (const [argv, code] of [
+    [["agent", "get", "scuot"], 66],
+    [["stats", "scuot"], 66],
+    [["agent", "pause", "scuot"], 66],
+    [["list", "--target", "scuot"], 0],
+  ] as const) {
+    const done = await run([...argv], { env });
+    expect([argv, done.code, done.stderr]).toEqual([
+      argv,
+      code,
+      expect.stringContaining("Did you mean scout?"),
+    ]);
+  }
+  const none = await run(["list", "--target", "builder"], { env });
+  expect(none.stderr).toBe("errand: there is no agent builder.\n");
+  expect((await run(["list", "--target", "scout"], { env })).stderr).toBe("errand: no delegations match.\n");
+});
+
+test("--state asks finds every open question", async () => {
+  const { api, env } = await broker();
+  for (const kind of ["input", "auth"]) {
+    await api.delegate("scout", { task: kind });
+    await api.interrupt((await api.lease("scout")).body.leases[0].lease_id, { kind, text: "?" });
+  }
+  const { stdout } = await run(["list", "--state", "asks", "-o", "state,task"], { env });
+  expect(stdout).toBe("STATE  TASK\nasks   auth\nasks   input\n");
+});
+
+test("a message to a delegation that asks says to answer", async () => {
+  const { api, env, url } = await broker();
+  const { id } = (await api.delegate("scout")).body;
+  await api.interrupt((await api.lease("scout")).body.leases[0].lease_id, { text: "Which branch?" });
+  const { code, stderr } = await run(["message", id, "main"], { env });
+  expect(code).toBe(64);
+  expect(stderr).toContain(`${id} asks a question, so it takes an answer and no message.`);
+  expect(stderr).toContain(`Answer with 'errand answer ${id} "…"'`);
+  // Those who may not see it learn nothing.
+  const { token } = await as(url, "caller:eve");
+  expect((await run(["message", id, "main"], { env: { url, token } })).stderr).not.toContain("question");
+});
+
+describe("hints name the program as it was started", () => {
+  test("npx errand, in errors, notes and details, but not in JSON", async () => {
+    const { api, env } = await broker();
+    const { id } = (await api.delegate("scout")).body;
+    await api.interrupt((await api.lease("scout")).body.leases[0].lease_id, { text: "'errand list'?" });
+    const command = "npx errand";
+    expect((await run(["get", id], { env, command })).stdout).toContain(`'npx errand answer ${id}`);
+    expect((await run(["results"], { env, command })).stderr).toContain("next: npx errand results --after");
+    const failed = await run(["delegate", "nobody", "x"], { env, command });
+    expect(failed.stderr).toContain("'npx errand agent list'");
+    const away = await run(["list"], { env: { url: "http://127.0.0.1:2", token: "t" }, command });
+    expect(away.stderr).toContain("'npm start' in Errand's folder or 'npx errand serve'");
+    expect(
+      (await run(["list", "--json"], { env: { url: "http://127.0.0.1:2", token: "t" }, command })).stderr,
+    ).toContain("'errand serve'");
+  });
+
+  test("errand otherwise", async () => {
+    const { env } = await broker();
+    expect((await run(["delegate", "nobody", "x"], { env })).stderr).toContain("'errand agent list'");
+  });
+});

@@ -1,0 +1,41 @@
+/** Help that fits the terminal. */
+import { PassThrough } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { buildProgram, everyCommand, pathOf } from "../../../src/cli/program.ts";
+import { runCli } from "../../../src/cli/run.ts";
+import { fitHelp } from "../../../src/cli/show/help-text.ts";
+import { host, run } from "../fake-host.ts";
+
+const commands = everyCommand(buildProgram({ host: host(), end: () => undefined })).map(pathOf);
+
+test("paragraphs are wrapped, and what is indented stays", () => {
+  const text = "One two three\nfour five.\n\nList:\n  a   b\n  c   d\nsix";
+  expect(fitHelp(text, 12)).toBe("One two\nthree four\nfive.\n\nList:\n  a   b\n  c   d\nsix");
+});
+
+test("an example continues between words of the shell", () => {
+  expect(fitHelp(`  $ errand list --state 'a b  c' "d  e" --all`, 24)).toBe(
+    ["  $ errand list \\", "      --state 'a b  c' \\", '      "d  e" --all'].join("\n"),
+  );
+});
+
+describe.each(commands)("%s --help", (path) => {
+  test.each([80, 100, 300])("fits a terminal of %i columns", async (columns) => {
+    const stdout = Object.assign(new PassThrough(), { columns });
+    const isTty = { stdin: true, stdout: true, stderr: true };
+    const argv = [...path.split(" ").slice(1), "--help"];
+    expect(await runCli(argv, { ...host(), stdout, isTty })).toBe(0);
+    const lines = String(stdout.read()).split("\n");
+    expect(lines.filter((line) => [...line].length > Math.min(columns, 100))).toEqual([]);
+  });
+});
+
+test("the global options and the exit codes are listed once, and every other help says where", async () => {
+  for (const path of commands) {
+    const { stdout } = await run([...path.split(" ").slice(1), "--help"]);
+    const isRoot = path === "errand";
+    expect(stdout.includes("--token <token>")).toBe(isRoot);
+    expect(/^Exit codes:$/m.test(stdout)).toBe(isRoot);
+    expect(stdout.includes("Options of all commands: --json, --url, --token. 'errand --help'")).toBe(!isRoot);
+  }
+});
