@@ -119,7 +119,10 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
 }
 
 function stopLine(busy: number): string {
-  const first = busy === 0 ? "" : `; first it closes ${busy === 1 ? "one connection" : `${busy} connections`} of agents and watchers`;
+  const first =
+    busy === 0
+      ? ""
+      : `; first it closes ${busy === 1 ? "one connection" : `${busy} connections`} of agents and watchers`;
   return `errand is stopping${first}. That takes at most ten seconds; another Ctrl-C ends it at once, and loses nothing`;
 }
 

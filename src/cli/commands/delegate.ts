@@ -16,6 +16,7 @@ import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
+import { terminalWidth } from "../show/list-table.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sizeText } from "../show/size.ts";
@@ -208,7 +209,9 @@ function callback({ callback: url, callbackSecret: secret, callbackToken: token 
 
 function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {
   const paint = painter(host, "stderr");
-  return (event) => (json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint)}\n`));
+  const width = terminalWidth(host, "stderr");
+  return (event) =>
+    json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint, width)}\n`);
 }
 
 /** Adds what was sent, and what a broker takes, to the refusal of a request that is too large. */

@@ -6,7 +6,9 @@ import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { agentName, DELEGATION, delegationId } from "../input/arguments.ts";
 import { eventLine } from "../show/event-line.ts";
-import { note, painter, print, printJson } from "../show/output.ts";
+import { terminalWidth } from "../show/list-table.ts";
+import { note, oneLine, painter, print, printJson } from "../show/output.ts";
+import { localTime } from "../show/time.ts";
 import { interruptible } from "../signals.ts";
 import { didYouMean } from "../similar.ts";
 
@@ -16,7 +18,12 @@ interface WatchOptions extends GlobalOptions {
   readonly context?: string;
   readonly types?: EventType[];
   readonly after?: string;
+  readonly wide?: boolean;
 }
+
+const ABOUT = `
+Each line has the local time, the beginning of the id, the agent and what happened. It is cut at the width of the
+terminal, or at 80 columns without one.`;
 
 export function addWatch(program: Command, { host }: Cli): void {
   program
@@ -28,13 +35,15 @@ export function addWatch(program: Command, { host }: Cli): void {
     .option("--context <id>", "only this conversation")
     .option("--types <types>", `only these types, separated by commas: ${EVENT_TYPES.join(", ")}`, eventTypes)
     .option("--after <cursor>", "resume after this event; 0 is the beginning (default: now)")
+    .option("--wide", "show whole lines, however long they become")
+    .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples("errand watch", "errand watch dlg_…", "errand watch --target scout --json"),
     )
     .action(async (id: string | undefined, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<WatchOptions>();
-      const { target, delegator, context, types, after, json } = options;
+      const { target, delegator, context, types, after, wide, json } = options;
       if (id !== undefined && (target ?? delegator ?? context ?? types) !== undefined) {
         throw usageError("give either an id or filters");
       }
@@ -55,14 +64,32 @@ export function addWatch(program: Command, { host }: Cli): void {
         return response;
       };
       const paint = painter(host, "stdout");
+      const width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
+      if (host.isTty.stderr && !json) await note(host, whatIsWatched(id, options));
       const what = id ?? { target, delegator, context_id: context, types };
       await interruptible(async (signal) => {
         const delegator = new Delegator({ ...connection, onRetry, fetch: watching });
         for await (const event of delegator.watch(what, { after, signal })) {
-          await (json ? printJson(host, event) : print(host, eventLine(event, paint)));
+          await (json ? printJson(host, event) : print(host, eventLine(event, paint, width)));
         }
       });
     });
+}
+
+/** The first line, because nothing may happen for a long time. */
+function whatIsWatched(id: string | undefined, options: WatchOptions): string {
+  const { target, delegator, context, types, after } = options;
+  const zone = localTime(new Date().toISOString()).split(" ")[2];
+  const of = [
+    target && `for ${target}`,
+    delegator && `from ${oneLine(delegator)}`,
+    context && `in the conversation ${oneLine(context)}`,
+  ].filter(Boolean);
+  const work = id ?? (of.length > 0 ? `work ${of.join(" ")}` : "all work that you may see");
+  const since = after === undefined ? "" : after === "0" ? " from the beginning" : ` after ${oneLine(after)}`;
+  const only = types === undefined ? "" : ` (only ${types.join(", ")})`;
+  const end = id === undefined ? "Ctrl-C ends it" : "until it ends, or Ctrl-C";
+  return `watching ${work}${only}${since}, in local time (${zone}); ${end}.`;
 }
 
 function eventTypes(value: string): EventType[] {

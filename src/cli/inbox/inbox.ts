@@ -25,7 +25,8 @@ delegated. On a terminal it stays open: new questions appear, and those that oth
 
   ↑ ↓, j k   move, or scroll           Enter  open a question or a result
   a          approve, with a comment   d      deny, with a comment
-  r          answer a question         e      approve with other arguments, if the agent allows it
+  r          answer a question         e      approve with other arguments,
+                                              if the agent allows it
   o          show the delegation       q      back, and quit
 
 Nothing is sent before Enter. Esc leaves an answer and keeps its text. If the broker refuses an answer, the reason is

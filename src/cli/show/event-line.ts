@@ -2,8 +2,11 @@
 import { z } from "zod";
 import { interruptSchema, progressSchema } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
-import { durationText, oneLine, type Painter } from "./output.ts";
+import { shortIds } from "../input/short-id.ts";
+import { cutTo, displayWidth } from "./display-width.ts";
+import { durationText, oneLine, type Painter, stateText } from "./output.ts";
 import { questionText } from "./questions.ts";
+import { localTime } from "./time.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 
@@ -26,28 +29,27 @@ export const extrasSchema = z.object({
 });
 type Extras = z.infer<typeof extrasSchema>;
 
-const TYPE_WIDTH = "DELEGATION_COMPLETE".length;
+/** Local time, short id, agent and what happened. `width`: the longest line, at which its end is cut. */
+export function eventLine(event: StreamEvent, paint: Painter, width = Number.POSITIVE_INFINITY): string {
+  if (event.type === "RESET") return paint.yellow("earlier events are no longer stored");
+  const isSnapshot = event.type === "DELEGATION_SNAPSHOT";
+  const { target, at } = isSnapshot
+    ? { target: event.delegation.target, at: event.delegation.updated_at }
+    : event;
+  const id = shortIds([event.delegation_id]).get(event.delegation_id) ?? "";
+  const head = [time(at), id, oneLine(target), ""].join("  ");
+  const words = isSnapshot
+    ? `${stateText(event.delegation.state)} ${quoted(event.delegation.task_preview)}`
+    : summary(event.type, event.status ?? "", event.state, extrasSchema.parse(event));
+  const text = cutTo(words, Math.max(1, width - displayWidth(head)));
+  return paint.dim(head) + colorOf(event, paint)(text);
+}
 
-export function eventLine(event: StreamEvent, paint: Painter): string {
-  if (event.type === "RESET") return paint.yellow("RESET  earlier events are no longer stored");
-  const type = event.type.padEnd(TYPE_WIDTH);
-  if (event.type === "DELEGATION_SNAPSHOT") {
-    const { delegation } = event;
-    const text = `${delegation.state}  ${quoted(delegation.task_preview)}`;
-    return [time(delegation.updated_at), type, event.delegation_id, delegation.target, text].join("  ");
-  }
-  const color =
-    event.type === "DELEGATION_COMPLETE"
-      ? paint.green
-      : event.type === "DELEGATION_FAILED"
-        ? paint.red
-        : event.type === "DELEGATION_SENT"
-          ? paint.bold
-          : paint.dim;
-  const extras = extrasSchema.parse(event);
-  const text = summary(event.type, event.status ?? "", event.state, extras);
-  const target = oneLine(event.target);
-  return [paint.dim(time(event.at)), color(type), event.delegation_id, target, text].join("  ");
+function colorOf({ type, ...event }: StreamEvent, { green, red, yellow, bold }: Painter) {
+  if (type === "DELEGATION_COMPLETE") return green;
+  if (type === "DELEGATION_FAILED") return red;
+  if ("status" in event && event.status === "interrupted") return yellow;
+  return type === "DELEGATION_SENT" ? bold : (text: string) => text;
 }
 
 function summary(type: string, status: string, state: string, extras: Extras): string {
@@ -59,7 +61,7 @@ function summary(type: string, status: string, state: string, extras: Extras): s
   } else if (type === "DELEGATION_FAILED") {
     parts.push(state, error && reason(error, state));
   } else {
-    parts.push(oneLine(status));
+    parts.push(status === "interrupted" ? "asks" : oneLine(status));
     parts.push(attempt !== undefined && attempt > 1 && `attempt ${attempt}`);
     parts.push(progress?.done !== undefined && `${progress.done}/${progress.total ?? "?"}`);
     parts.push(progress?.message && quoted(progress.message));
@@ -91,7 +93,5 @@ function quoted(text: string): string {
   return `"${oneLine(text, 60)}"`;
 }
 
-/** The time of day in UTC. */
-function time(instant: string): string {
-  return instant.slice(11, 23);
-}
+/** The local time of day. */
+const time = (instant: string): string => localTime(instant).split(" ")[1] ?? instant;

@@ -108,9 +108,9 @@ describe("--wait and --watch", () => {
     const types = stderr
       .trim()
       .split("\n")
-      .map((line) => line.split(/ +/)[1]);
-    expect(types[0]).toBe("DELEGATION_SENT");
-    expect(types.at(-1)).toBe("DELEGATION_COMPLETE");
+      .map((line) => line.split(/ {2,}/)[3]);
+    expect(types[0]).toBe('queued "hello"');
+    expect(types.at(-1)).toMatch(/^completed in .*"hello"$/);
 
     const json = await run(["delegate", "scout", "hello", "--watch", "--json"]);
     expect(json.stderr).toBe("");
@@ -139,7 +139,7 @@ describe("--wait and --watch", () => {
     expect([timeout.code, timeout.stdout]).toEqual([124, ""]);
     expect(timeout.stderr).toMatch(/'errand get dlg_\w+ --wait' waits again/);
     const stopped = start(["delegate", "scout", "y", "--watch"]);
-    await until(() => stopped.stderr().includes("DELEGATION_SENT"));
+    await until(() => stopped.stderr().includes("queued"));
     stopped.child.kill("SIGINT");
     expect(await stopped.ended()).toBe(130);
     expect(stopped.stderr()).toMatch(/dlg_\w+ continues\. See 'errand get/);

@@ -209,6 +209,6 @@ describe("watch", () => {
     };
     await until(more, { what: "its end" });
     await closed;
-    expect(stdout).toMatch(/^\S+ {2}DELEGATION_SENT [^\n]+\nstatus 141\n$/);
+    expect(stdout).toMatch(/^\S+ {2}\w{8} {2}scout {2}queued [^\n]+\nstatus 141\n$/);
   });
 });

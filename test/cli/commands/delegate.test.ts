@@ -1,5 +1,6 @@
 /** `errand delegate`, `get`, `cancel`, `watch` and `token` against a stub broker: output and exit codes. */
 import { describe, expect, test } from "vitest";
+import { localTime } from "../../../src/cli/show/time.ts";
 import { CATEGORIES, categorySchema } from "../../../src/schema/errors.ts";
 import {
   AGENT,
@@ -249,15 +250,31 @@ describe("watch", () => {
 
   test("prints one delegation's events to its end, one per line, without control characters", async () => {
     const stub = await stubBroker((_request, answer) => answer.events(frames));
-    const { code, stdout } = await run(["watch", ID], { env: { url: stub.url, token: "t" } });
-    expect(code).toBe(0);
+    const { code, stdout, stderr } = await run(["watch", ID], { env: { url: stub.url, token: "t" } });
+    expect([code, stderr]).toEqual([0, ""]);
+    const at = localTime("2026-01-01T00:00:00.000Z").split(" ")[1];
+    const short = ID.slice("dlg_0_".length, "dlg_0_".length + 8);
     expect(stdout.split("\n")).toEqual([
-      `00:00:00.000  DELEGATION_SENT      ${ID}  scout  queued "a b"`,
-      `00:00:00.000  DELEGATION_STATUS    ${ID}  scout  leased`,
-      `00:00:00.000  DELEGATION_STATUS    ${ID}  scout  progress "half"`,
-      `00:00:00.000  DELEGATION_COMPLETE  ${ID}  scout  completed in 1.2 s "3"`,
+      `${at}  ${short}  scout  queued "a b"`,
+      `${at}  ${short}  scout  leased`,
+      `${at}  ${short}  scout  progress "half"`,
+      `${at}  ${short}  scout  completed in 1.2 s "3"`,
       "",
     ]);
+  });
+
+  test("says at its start what it watches, on a terminal", async () => {
+    const stub = await stubBroker((_request, answer) => answer.events(frames));
+    const said = async (...more: string[]) => {
+      const env = { url: stub.url, token: "t" };
+      const { stderr } = await run(["watch", ID, ...more], { env, tty: { stderr: true } });
+      return stderr;
+    };
+    expect(await said()).toMatch(
+      new RegExp(`^errand: watching ${ID}, in local time \\(\\S+\\); until it ends`),
+    );
+    expect(await said("--after", "0")).toContain(`watching ${ID} from the beginning, in`);
+    expect(await said("--json")).toBe("");
   });
 
   test("--json: one complete object per line", async () => {
