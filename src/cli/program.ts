@@ -35,6 +35,7 @@ import { addMcp } from "./mcp/mcp.ts";
 import { addRelay } from "./relay/relay.ts";
 import { fitHelp } from "./show/help-text.ts";
 import { terminalWidth } from "./show/list-table.ts";
+import { addTop } from "./top/top.ts";
 import { addWork } from "./work/work.ts";
 
 /** In the order of the help. */
@@ -63,6 +64,7 @@ const COMMANDS = [
   addInvite,
   addSessions,
   addStatus,
+  addTop,
   addStats,
   addAudit,
   addBackup,

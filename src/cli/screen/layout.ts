@@ -1,4 +1,5 @@
 /** The parts of a screen: a title, a body that scrolls, and the lines below it. */
+import { stripVTControlCharacters } from "node:util";
 import { cutTo, displayWidth, padTo } from "../show/display-width.ts";
 import type { Painter } from "../show/output.ts";
 import type { Frame, Size } from "./full-screen.ts";
@@ -36,10 +37,17 @@ export function layout(size: Size, paint: Painter, parts: Parts): Frame {
   const top = [titleLine(columns, paint, title, aside), "", ...head, ...window];
   const filled = [...top, ...Array<string>(Math.max(0, shown - window.length)).fill("")];
   const note = [status, more].filter(Boolean).join("  ");
+  const lines = [...filled, ...foot, paint.yellow(cutTo(note, columns)), paint.dim(cutTo(keys, columns))];
   return {
-    lines: [...filled, ...foot, paint.yellow(cutTo(note, columns)), paint.dim(cutTo(keys, columns))],
+    lines: lines.map((line) => fitting(line, columns)),
     cursor: cursor && { row: cursor.row + filled.length, column: cursor.column },
   };
+}
+
+/** A table does not become narrower than some columns need; a line that is too long loses its color with its end. */
+function fitting(line: string, columns: number): string {
+  const plain = stripVTControlCharacters(line);
+  return displayWidth(plain) <= columns ? line : cutTo(plain, columns);
 }
 
 function titleLine(columns: number, paint: Painter, title: string, aside: string): string {

@@ -188,7 +188,12 @@ test("text by others controls nothing, looks like no heading, and fits any scree
   screen.resize(80, 24);
   screen.type("\u001b");
   await screen.shows(/\d+ more below: PgDn/);
-  screen.type("q", KEYS.down, KEYS.enter);
+  screen.type("q");
+  screen.resize(20, 5);
+  await screen.shows("Inbox of");
+  screen.resize(80, 24);
+  await screen.shows("writer");
+  screen.type(KEYS.down, KEYS.enter);
   await screen.shows(/^reply|^state +completed/m);
   screen.type(KEYS.pageDown, "q", "q");
   expect(await screen.done).toBe(0);

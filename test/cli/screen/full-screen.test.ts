@@ -13,14 +13,14 @@ test("the terminal is restored after a quit, Ctrl-C, SIGTERM and an error; and t
   await alice.delegate("asker", { task: "go" });
   const [lease] = (await api.lease("asker")).body.leases;
   await api.interrupt(lease.lease_id, { text: "Which branch?" });
-  const open = () => openTerminal(["inbox"], { ERRAND_URL: url, ERRAND_TOKEN: alice.token });
-  const ends: [(terminal: ReturnType<typeof open>) => unknown, number, string][] = [
-    [({ type }) => type("q"), 0, ""],
-    [({ type }) => type("\u0003"), 130, ""],
-    [({ kill }) => kill(constants.signals.SIGTERM), 143, ""],
-    [() => request(url, "DELETE", `/v1/tokens/${alice.tokenId}`), 77, "errand:"],
+  const open = (command: string) => openTerminal([command], { ERRAND_URL: url, ERRAND_TOKEN: alice.token });
+  const ends: [string, (terminal: ReturnType<typeof open>) => unknown, number, string][] = [
+    ["inbox", ({ type }) => type("q"), 0, ""],
+    ["inbox", ({ type }) => type("\u0003"), 130, ""],
+    ["top", ({ kill }) => kill(constants.signals.SIGTERM), 143, ""],
+    ["inbox", () => request(url, "DELETE", `/v1/tokens/${alice.tokenId}`), 77, "errand:"],
   ];
-  const terminals = ends.map(open);
+  const terminals = ends.map(([command]) => open(command));
   await until(() => terminals.every(({ text }) => text().includes("Which branch?")), {
     what: "the question",
   });
@@ -36,7 +36,7 @@ test("the terminal is restored after a quit, Ctrl-C, SIGTERM and an error; and t
   await until(() => first.text().includes("Task"), { what: "the question" });
   first.type("q");
   await until(() => first.text().includes("Inbox"), { what: "the list" });
-  for (const [at, [end, code, said]] of ends.entries()) {
+  for (const [at, [, end, code, said]] of ends.entries()) {
     const terminal = terminals[at];
     if (!terminal) throw new Error("no terminal");
     await end(terminal);

@@ -25,10 +25,15 @@ export function screenHere(
 ) {
   const screen = new ScreenText(columns, rows);
   const stdin = new PassThrough();
+  let failure: unknown;
   const written = new Writable({
     decodeStrings: false,
     write(chunk, _encoding, done) {
-      screen.write(String(chunk));
+      try {
+        screen.write(String(chunk));
+      } catch (error) {
+        failure ??= error;
+      }
       done();
     },
   });
@@ -43,7 +48,10 @@ export function screenHere(
     if (!isOver) stdin.write(KEYS.ctrlC);
     await done;
   });
-  const text = () => screen.rows().join("\n");
+  const text = () => {
+    if (failure !== undefined) throw failure;
+    return screen.rows().join("\n");
+  };
   return {
     done,
     stderr,
