@@ -33,6 +33,8 @@ export class Gateway {
   readonly #remote: Remote;
   readonly #operator: string;
   readonly url: string;
+  /** Made by {@link token}. */
+  #tokens = 0;
 
   private constructor(remote: Remote, url: string, operator: string) {
     this.#remote = remote;
@@ -79,22 +81,23 @@ export class Gateway {
   }
 
   async token(principal: string): Promise<string> {
+    this.#tokens += 1;
     const { token } = z
       .object({ token: z.string() })
       .parse(await this.call("POST", "/v1/tokens", { principal }));
     return token;
   }
 
-  /** Creates agents, each with its own token. Those beyond MAX_TOKENS use the operator's. */
-  async agents(count: number, prefix: string): Promise<Poll[]> {
+  /** Creates agents, numbered from `first`, each with its own token. Those beyond MAX_TOKENS use the operator's. */
+  async agents(count: number, prefix: string, first = 0): Promise<Poll[]> {
     const polls: Poll[] = [];
-    const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+    const names = Array.from({ length: count }, (_, index) => `${prefix}-${first + index}`);
     for (let at = 0; at < count; at += AT_ONCE) {
       polls.push(
         ...(await Promise.all(
-          names.slice(at, at + AT_ONCE).map(async (agent, index) => {
+          names.slice(at, at + AT_ONCE).map(async (agent) => {
             await this.call("PUT", `/v1/agents/${agent}`, {});
-            const token = at + index < MAX_TOKENS ? await this.token(`agent:${agent}`) : this.#operator;
+            const token = this.#tokens < MAX_TOKENS ? await this.token(`agent:${agent}`) : this.#operator;
             return { agent, token };
           }),
         )),
