@@ -218,7 +218,7 @@ test("a poll parked while wakes were lost gets work from another gateway within 
   const behind = await startGatewayProcess(0, { redis, logLevel: "silent" });
   const api = client(url);
   await api.agent("scout");
-  const parked = client(behind.url).lease("scout", { wait_seconds: 5 });
+  const parked = client(behind.url).lease("scout", { wait_seconds: 30 });
   await until(async () => (await api.call("GET", "/v1/agents/scout")).body.presence.pollers === 1);
   await proxy.fault("swallow");
   await until(async () => (await request(behind.url, "GET", "/readyz", { token: null })).status === 503);

@@ -36,7 +36,7 @@ const curl = ({ method, path, headers, bytes }: Wire): string =>
   ].join("\n");
 
 test(`${RUNS} requests are answered according to the contract`, {
-  timeout: 120_000 + RUNS * 200,
+  timeout: 300_000 + RUNS * 1_000,
 }, async () => {
   const world = await openWorld();
   const counts = new Map<string, number>();

@@ -104,7 +104,7 @@ test("the image's steps produce a gateway that is healthy with compose's Redis a
   await until(() => healthy() === 1);
   gateway.kill("SIGTERM");
   expect(await closed).toEqual([0, null]);
-}, 240_000);
+}, 900_000);
 
 /** Runs the build stage; packages that `npm ci` would install are copied from here, as the lock file is the same. */
 function buildStage(stage: Stage): string {

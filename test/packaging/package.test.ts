@@ -10,7 +10,7 @@ import { until } from "../support/until.ts";
 import { installElsewhere, pack, plainEnv } from "./consumer.ts";
 import { ROOT } from "./registry.ts";
 
-const PATIENCE = 240_000;
+const PATIENCE = 900_000;
 
 const place = mkdtempSync(join(tmpdir(), "errand-packed-"));
 /** The tarball, and the paths in it. */

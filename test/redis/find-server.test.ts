@@ -130,7 +130,7 @@ describe.skipIf(missing.length > 0)(`Debian's package (skipped where missing: ${
     return path;
   }
 
-  it("is unpacked into the cache once, even by two starts at once", { timeout: 120_000 }, async () => {
+  it("is unpacked into the cache once, even by two starts at once", { timeout: 600_000 }, async () => {
     const where = options({ path: await aptOnly(), install: true });
     const [one, two] = await Promise.all([findRedisServer(where), findRedisServer(where)]);
     expect(one).toEqual(two);
