@@ -10,10 +10,18 @@ import type { Script } from "../redis/script.ts";
 const MAX_COMMANDS = 16;
 const MAX_CHARS = 256 * 1024;
 
+/** `second`: null if the second command did not run; an `Error` if it failed. */
+export interface Answers {
+  readonly first: unknown;
+  readonly second: unknown;
+}
+
 interface Waiting {
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  readonly resolve: (answer: unknown) => void;
+  /** The arguments of a second command for the first key. */
+  readonly then: readonly string[] | undefined;
+  readonly resolve: (answers: Answers) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -30,14 +38,16 @@ export class Batches {
 
   /**
    * Runs one command; `base` is the prefix of its keys. Commands with the same first key run in the order of these calls.
-   * Rejects with the command's own error, or with the call's.
+   * `then` are the arguments of a second command for the first key: it runs in the same call, if the first one succeeds.
+   * Rejects with the first command's own error, or with the call's.
    */
   run(
     script: Script,
     base: string,
     keys: readonly [string, ...string[]],
     args: readonly string[],
-  ): Promise<unknown> {
+    then?: readonly string[],
+  ): Promise<Answers> {
     return new Promise((resolve, reject) => {
       const [first] = keys;
       if ((this.#scripts.get(first) ?? script) !== script) this.#send();
@@ -48,7 +58,7 @@ export class Batches {
       this.#waiting.set(script, byBase);
       const commands = byBase.get(base) ?? [];
       byBase.set(base, commands);
-      commands.push({ keys, args, resolve, reject });
+      commands.push({ keys, args, then, resolve, reject });
     });
   }
 
@@ -67,16 +77,19 @@ export class Batches {
     const args: string[] = [];
     for (const command of batch) {
       keys.push(...command.keys);
-      counts.push(command.keys.length, command.args.length);
-      args.push(...command.args);
+      const then = command.then ?? [];
+      counts.push(command.keys.length, command.args.length, then.length);
+      args.push(...command.args, ...then);
     }
     try {
       const answers = await script.run(this.#redis, keys, [batch.length, ...counts, ...args]);
       if (!Array.isArray(answers)) throw new TypeError("the script returned no list of answers");
-      for (const [at, { resolve, reject }] of batch.entries()) {
+      for (const [at, { then, resolve, reject }] of batch.entries()) {
         const answer: unknown = answers[at];
         if (answer instanceof Error) reject(answer);
-        else resolve(answer);
+        else if (then === undefined) resolve({ first: answer, second: null });
+        else if (Array.isArray(answer)) resolve({ first: answer[0], second: answer[1] });
+        else reject(new TypeError("the script returned no pair of answers"));
       }
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -84,12 +97,14 @@ export class Batches {
   }
 }
 
+const charsOf = (args: readonly string[]): number => args.reduce((sum, arg) => sum + arg.length, 0);
+
 function inBatches(commands: readonly Waiting[]): Waiting[][] {
   const batches: Waiting[][] = [];
   let left = 0;
   let chars = 0;
   for (const command of commands) {
-    const more = command.args.reduce((sum, arg) => sum + arg.length, 0);
+    const more = charsOf(command.args) + charsOf(command.then ?? []);
     if (left === 0 || chars + more > MAX_CHARS) {
       batches.push([]);
       left = MAX_COMMANDS;

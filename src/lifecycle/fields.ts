@@ -70,6 +70,7 @@ export const FIELDS = {
   message: { ...json("null"), doc: "the message to the agent" },
   task_preview: { ...json('""'), doc: "the beginning of its text" },
   metadata: { ...json("{}"), doc: "the delegator's own members" },
+  auto_approve: { ...json(null), doc: "which of its questions are approved in advance" },
   traceparent: { ...text(null), doc: "the W3C trace context of the submit" },
   idempotency: { type: "text", doc: "the name of its idempotency key" },
   redrive_of: { ...text(null), doc: "the failed delegation that it repeats" },

@@ -41,6 +41,11 @@ function isAllowedAtCeiling(command: Command): boolean {
   return JSON.stringify({ event, fields, history, artifacts }).length <= LIMITS.ceiling_bytes.value;
 }
 
+const scriptOf = (command: Pick<Command, "move">) =>
+  memoryOf(command) === undefined ? inFlightScript : growingScript;
+
+const MISSING: Result = { outcome: { kind: "missing", now: 0 }, record: null, unseen: [] };
+
 /** A take learns its delegation's id from the outcome. */
 type CommandOrTake = Omit<Command, "id"> & { readonly id?: string };
 
@@ -58,7 +63,7 @@ export class Writer {
   readonly #common: CommonParams;
   readonly #observe: Observe;
   readonly #ceiling: Ceiling;
-  readonly #underWay = new Map<string, Promise<Result>>();
+  readonly #underWay = new Map<string, Promise<unknown>>();
 
   /** `observe` gets every outcome, with the record if it was read. */
   constructor(
@@ -105,21 +110,48 @@ export class Writer {
     return { ...result, outcome: done };
   }
 
+  /**
+   * Makes two moves of one delegation in one step: the second one only if the first one succeeds. `second` is null if it
+   * was not made; the first one stands then.
+   */
+  async moveBoth(first: Command, second: Command): Promise<{ first: Result; second: Result | null }> {
+    if (this.#ceiling.isReached()) return { first: await this.move(first), second: null };
+    const shard = this.#shards.ofId(first.id);
+    if (!shard) return { first: MISSING, second: null };
+    const [args, then] = [first, second].map((command) => encode(command, shard, this.#common));
+    const running = this.#batches.run(
+      scriptOf(first),
+      shard.base,
+      [shard.delegation(first.id)],
+      args ?? [],
+      then,
+    );
+    const answers = await this.#tracked(first.id, running);
+    if (!isReply(answers.second)) return { first: this.#result(answers.first, first), second: null };
+    // Waiters need not see the record between the moves.
+    const made = this.#result(answers.first, first, false);
+    const next = this.#result(answers.second, second);
+    return { first: made, second: next.outcome.kind === "ok" ? next : null };
+  }
+
   async #move(command: Command, taker?: Taker): Promise<Result> {
     const shard = this.#shards.ofId(command.id);
-    if (!shard) return { outcome: { kind: "missing", now: 0 }, record: null, unseen: [] };
+    if (!shard) return MISSING;
     const keys: [string, ...string[]] = [shard.delegation(command.id)];
     const args = encode(command, shard, this.#common);
     if (taker) {
       keys.push(shard.agent(taker.agent));
       args.push(encodeTake(taker, shard, this.#common));
     }
-    const moving = this.#run(shard, keys, args, command);
-    this.#underWay.set(command.id, moving);
+    return this.#tracked(command.id, this.#run(shard, keys, args, command));
+  }
+
+  async #tracked<T>(id: string, moving: Promise<T>): Promise<T> {
+    this.#underWay.set(id, moving);
     try {
       return await moving;
     } finally {
-      if (this.#underWay.get(command.id) === moving) this.#underWay.delete(command.id);
+      if (this.#underWay.get(id) === moving) this.#underWay.delete(id);
     }
   }
 
@@ -144,11 +176,11 @@ export class Writer {
     args: readonly string[],
     command: CommandOrTake,
   ): Promise<Result> {
-    const script = memoryOf(command) === undefined ? inFlightScript : growingScript;
-    return this.#result(await this.#batches.run(script, base, keys, args), command);
+    const { first } = await this.#batches.run(scriptOf(command), base, keys, args);
+    return this.#result(first, command);
   }
 
-  #result(answer: unknown, command: CommandOrTake): Result {
+  #result(answer: unknown, command: CommandOrTake, isLast = true): Result {
     if (!isReply(answer)) throw new TypeError("the script's answer to a command has an unknown form");
     const [json, record, [history = [], artifacts = [], unseen = []], taken] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
@@ -157,7 +189,7 @@ export class Writer {
       record !== "" && id !== undefined
         ? storedFrom(id, record.split("\n"), { history, artifacts: toFields(artifacts) })
         : null;
-    this.#observe(command, outcome, stored);
+    this.#observe(command, outcome, isLast ? stored : null);
     if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };
     const took = this.#result(taken, TAKE);
     const newer = took.record?.id === id ? took.record : null;

@@ -47,6 +47,7 @@ export const A2A_ERRORS = {
   unsupported_media_type: "ContentTypeNotSupportedError",
   idempotency_conflict: "RequestMalformedError",
   delegation_loop: "RequestMalformedError",
+  approval_required: "RequestMalformedError",
   unknown_task_state: "RequestMalformedError",
   queue_full: "RESOURCE_EXHAUSTED",
   rate_limited: "RESOURCE_EXHAUSTED",

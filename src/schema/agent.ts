@@ -46,12 +46,17 @@ export const deliverySchema = z.discriminatedUnion("mode", [
 ]);
 export type Delivery = z.infer<typeof deliverySchema>;
 
+/** `person`: every question is answered by a person, so a delegation with `auto_approve` is refused. */
+export const approvalsSchema = z.enum(["any", "person"]);
+export type Approvals = z.infer<typeof approvalsSchema>;
+
 export const agentRequestSchema = z
   .strictObject({
     description: z.string().max(4096).default(""),
     skills: z.array(skillSchema).max(100).default([]),
     version: z.string().max(64).default("1"),
     accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
+    approvals: approvalsSchema.default("any"),
     delivery: deliverySchema.default({ mode: "poll" }),
     limits: limitsSchema.prefault({}),
     backoff: backoffSchema.prefault({}),
@@ -87,6 +92,7 @@ export const agentPatchSchema = z.strictObject({
   skills: settings.skills.unwrap().nullish(),
   version: settings.version.unwrap().nullish(),
   accepts_from: settings.accepts_from.unwrap().nullish(),
+  approvals: approvalsSchema.nullish(),
   delivery: deliverySchema.nullish(),
   limits: limitsPatchSchema.nullish(),
   backoff: backoffPatchSchema.nullish(),
@@ -103,6 +109,8 @@ export const agentSchema = z.strictObject({
   delivery: z.strictObject({ mode: z.enum(["poll", "push"]), url: z.string().optional() }),
   paused: z.boolean(),
   accepts_from: z.array(z.string()).optional(),
+  /** Visible to everybody, because it decides whether `auto_approve` is accepted. */
+  approvals: approvalsSchema.default("any"),
   limits: limitsSchema.optional(),
   backoff: backoffSchema.optional(),
   created_at: instantSchema,

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
+import { autoApproveSchema } from "./auto-approve.ts";
 import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
@@ -101,6 +102,8 @@ export const delegationSchema = z.strictObject({
   priority: z.int().min(0).max(9),
   /** Set by the delegator; the broker does not read it. */
   metadata: z.record(z.string(), z.unknown()),
+  /** Which questions the broker approves in the delegator's name; absent: none. */
+  auto_approve: autoApproveSchema.optional(),
   /** The first 100 bytes of the text. */
   task_preview: z.string(),
   /** The task as it was sent. */
@@ -175,6 +178,12 @@ export const delegateRequestSchema = z
         "metadata exceeds 16 KiB",
       )
       .default({}),
+    /**
+     * The broker approves these questions at once, in your name. `true`: every proposed action, and every question whose
+     * options are approve and deny. `{"actions": ["deploy", "fs.*"]}`: proposed actions with these names; `*` at the end
+     * matches any rest. Up to 4 KiB.
+     */
+    auto_approve: autoApproveSchema.optional(),
   })
   .refine((body) => (body.task === undefined) !== (body.message === undefined), {
     error: "give exactly one of task and message",

@@ -194,6 +194,14 @@ export const ERRORS = {
     "The delegation would loop",
     "Do the work in this agent, or delegate to one that is not an ancestor.",
   ),
+  approval_required: row(
+    "PROTOCOL",
+    422,
+    "The agent's questions must be answered by a person",
+    "Delegate without auto_approve, and answer the agent's questions when it asks.",
+    false,
+    "Delegate without --auto-approve; 'errand approve' answers the agent's questions.",
+  ),
   unknown_task_state: row(
     "PROTOCOL",
     422,

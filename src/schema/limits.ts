@@ -37,6 +37,7 @@ export const LIMITS = {
     "payload_too_large",
   ),
   metadata_bytes: limit(16 * KIB, "bytes", "`metadata` of a delegation, as JSON", "invalid_request"),
+  auto_approve_bytes: limit(4 * KIB, "bytes", "`auto_approve` of a delegation, as JSON", "invalid_request"),
   checkpoint_bytes: limit(4 * KIB, "bytes", "the checkpoint of a delegation, as JSON", "invalid_request"),
   delegation_events: limit(
     10_000,
@@ -285,6 +286,7 @@ export type LimitName = keyof typeof LIMITS;
 export const AT_REST: readonly LimitName[] = [
   "delegation_bytes",
   "metadata_bytes",
+  "auto_approve_bytes",
   "checkpoint_bytes",
   "delegation_events",
   "event_bytes",

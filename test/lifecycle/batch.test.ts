@@ -102,3 +102,48 @@ test("commands for one delegation run in the order in which they came", async ()
   const results = await Promise.all(moves);
   expect(results.map(({ outcome }) => outcome.kind)).toEqual(["ok", "ok", "ok"]);
 });
+
+test("two moves of one delegation are one step: the second one only if the first one succeeds", async () => {
+  const { broker, submit, sizes } = await setup();
+  const made = submit("scout");
+  await made.moved;
+  const message = (name: string) => ({
+    move: "message" as const,
+    id: made.id,
+    params: { message_id: name, message_hash: name },
+    history: [JSON.stringify({ messageId: name, role: "ROLE_USER", parts: [{ text: name }] })],
+  });
+  const cancel = { move: "cancel" as const, id: made.id, read: true };
+  const redrive = { move: "redrive" as const, id: made.id, params: { new_id: "dlg_0_x" } };
+
+  const refused = await broker.writer.moveBoth(redrive, cancel);
+  expect([refused.first.outcome.kind, refused.second]).toEqual(["state", null]);
+  const half = await broker.writer.moveBoth(message("one"), redrive);
+  expect([half.first.outcome.kind, half.second]).toEqual(["ok", null]);
+  const [both, after] = await Promise.all([
+    broker.writer.moveBoth(message("two"), cancel),
+    broker.writer.move(message("three")),
+  ]);
+  expect(both.first.outcome).toMatchObject({ kind: "ok", move: "message" });
+  expect(both.second).toMatchObject({ outcome: { kind: "ok", state: "canceled" }, record: { version: 4 } });
+  expect(after.outcome.kind).toBe("state");
+  expect(sizes().slice(-1)).toEqual([2]);
+});
+
+test("an error in the second move leaves the first one as it is", async () => {
+  const { broker, redis, submit } = await setup();
+  const made = submit("scout");
+  await made.moved;
+  await redis.set(`{errand:0}:d:${made.id}:history`, "not a list");
+  const { first, second } = await broker.writer.moveBoth(
+    { move: "adopt", id: made.id, params: { child_id: "dlg_0_child" } },
+    {
+      move: "message",
+      id: made.id,
+      params: { message_id: "m", message_hash: "h" },
+      history: ["{}"],
+    },
+  );
+  expect([first.outcome.kind, second]).toEqual(["ok", null]);
+  expect(await redis.smembers(`{errand:0}:d:${made.id}:children`)).toEqual(["dlg_0_child"]);
+});

@@ -44,6 +44,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   session_bytes: ["test/doors/mcp/transport.test.ts", "LIMITS.session_bytes"],
   gateway_unread_bytes: ["test/doors/http/inflow.test.ts", "maxTotal"],
   stalled_seconds: ["test/doors/http/slow-readers.test.ts", "LIMITS.stalled_seconds"],
+  auto_approve_bytes: ["test/flows/auto-approve.test.ts", "LIMITS.auto_approve_bytes"],
   reads: ["test/engine/access/read-limiter.test.ts", "LIMITS.reads"],
 };
 

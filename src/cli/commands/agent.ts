@@ -1,12 +1,14 @@
 /** `errand agent`: lists, shows, configures, pauses and deletes agents. */
 import { readFile } from "node:fs/promises";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import {
   type Agent,
   type AgentChange,
   type AgentPatch,
+  type Approvals,
   agentPatchSchema,
+  approvalsSchema,
   backoffPatchSchema,
   limitsPatchSchema,
   type Worker,
@@ -23,6 +25,7 @@ interface PutOptions extends GlobalOptions {
   readonly pushTo?: string;
   readonly description?: string;
   readonly acceptsFrom?: string[];
+  readonly approvals?: Approvals;
   readonly lease?: number;
   readonly maxAttempts?: number;
   readonly maxWorking?: number;
@@ -141,6 +144,12 @@ function addPut(agent: Command, { host }: Cli): void {
       "--accepts-from <principals...>",
       "who may delegate to it, for example caller:* (default: everyone)",
     )
+    .addOption(
+      new Option(
+        "--approvals <who>",
+        "who answers its questions; with person, --auto-approve is refused",
+      ).choices(approvalsSchema.options),
+    )
     .option("--lease <duration>", "how long a lease lasts without a heartbeat", duration)
     .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))
     .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))
@@ -218,6 +227,7 @@ async function settingsOf(options: PutOptions): Promise<AgentPatch> {
     description: options.description,
     delivery: options.pushTo === undefined ? undefined : { mode: "push", url: options.pushTo },
     accepts_from: options.acceptsFrom,
+    approvals: options.approvals,
     limits: {
       lease_seconds: options.lease,
       max_attempts: options.maxAttempts,
@@ -278,7 +288,8 @@ function changesOf({ name, created, changed, reset }: AgentChange): string {
   return lines.length === 0 ? "nothing changed" : lines.join("\n");
 }
 
-function describe({ name, description, delivery, presence, paused, counts, limits, accepts_from }: Agent) {
+function describe(agent: Agent) {
+  const { name, description, delivery, presence, paused, counts, limits, accepts_from } = agent;
   const rows = [
     ["agent", name],
     ["description", oneLine(description)],
@@ -292,6 +303,7 @@ function describe({ name, description, delivery, presence, paused, counts, limit
   if (delivery.mode === "push") rows.push(["pushed to", delivery.url ?? "its A2A server"]);
   if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
+  if (agent.approvals === "person") rows.push(["approvals", "by a person only"]);
   if (limits) {
     const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
     rows.push(["lease", `${limits.lease_seconds} s, at most ${limits.max_attempts} attempts`]);

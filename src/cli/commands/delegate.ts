@@ -1,7 +1,8 @@
 /** `errand delegate`: hands a task to an agent, and can wait for the reply. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
@@ -39,6 +40,7 @@ interface DelegateOptions extends GlobalOptions {
   readonly attach?: readonly string[];
   readonly idempotencyKey?: string;
   readonly parent?: string;
+  readonly autoApprove?: AutoApprove;
   readonly callback?: string;
   readonly callbackSecret?: string[];
   readonly callbackToken?: string;
@@ -57,6 +59,10 @@ question ends the wait with exit code 79.
 A file of --attach becomes a part of the message, with its name, its media type and its bytes; an agent of 'errand work'
 finds it in ERRAND_FILES_DIR. A request may have 1 MiB unless the broker's ERRAND_MAX_BODY_BYTES says otherwise, which
 is about 750 KiB of files; a delegation may have 3 MiB.
+
+With --auto-approve, the broker approves at once, in your name, what the agent proposes: with all, every action and every
+question whose options are approve and deny; otherwise the named actions. A question for a credential is never approved,
+and an agent set to --approvals person refuses such a delegation.
 
 With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
@@ -85,6 +91,11 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--attach <path>", "send this file with the task; may be repeated", several)
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
     .option("--parent <id>", "the delegation that this one is part of", delegationId)
+    .option(
+      "--auto-approve <actions>",
+      "approve in advance: all, or names of actions, such as deploy,fs.*",
+      autoApprove,
+    )
     .option(
       "--callback <url>",
       "send a POST to this URL when the delegation asks a question and when it ends",
@@ -187,8 +198,20 @@ function requestFields(options: DelegateOptions): Partial<DelegateInput> {
     ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
     ...(meta !== undefined && { metadata: meta }),
     ...(options.parent !== undefined && { parent_id: options.parent }),
+    ...(options.autoApprove !== undefined && { auto_approve: options.autoApprove }),
     ...callback(options),
   };
+}
+
+/** `all`, or names of actions, separated by commas. */
+function autoApprove(value: string): AutoApprove {
+  if (value === "all") return true;
+  const actions = value.split(",").map((name) => name.trim());
+  const parsed = autoApproveSchema.safeParse({ actions });
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(
+    "It must be 'all', or names of actions; '*' is allowed at the end of a name.",
+  );
 }
 
 function callbackUrl(value: string): string {

@@ -15,6 +15,7 @@ export const extrasSchema = z.object({
   answer_preview: optional(z.string()),
   attempt: optional(z.number()),
   by: optional(z.string()),
+  auto: optional(z.boolean()),
   decision: optional(z.string()),
   duration_ms: optional(z.number()),
   error: optional(z.object({ code: z.string(), message: z.string() })),
@@ -76,9 +77,9 @@ function summary(type: string, status: string, state: string, extras: Extras): s
 }
 
 /** The author of an answer, and the answer. */
-function answered({ by, decision, answer_preview, redacted }: Extras) {
+function answered({ by, auto, decision, answer_preview, redacted }: Extras) {
   return [
-    by && `by ${oneLine(by)}`,
+    by && `by ${oneLine(by)}${auto ? " in advance" : ""}`,
     decision && oneLine(decision),
     answer_preview && quoted(answer_preview),
     redacted && "(secret)",

@@ -18,6 +18,7 @@ export function envFor(
   files: CommandFiles,
 ): Record<string, string | undefined> {
   const { answer } = task;
+  const autoApprove = task.delegation.auto_approve;
   const { ERRAND_COMMAND_TOKEN: ownToken } = inherited;
   return {
     ...withoutOwn(inherited),
@@ -28,6 +29,7 @@ export function envFor(
     ERRAND_LEASE_ID: task.leaseId,
     ERRAND_ATTEMPT: String(task.attempt),
     ERRAND_CONTEXT_ID: task.delegation.context_id,
+    ...(autoApprove !== undefined && { ERRAND_AUTO_APPROVE: JSON.stringify(autoApprove) }),
     // Never "", which would look like an answer to a shell script.
     ...(answer && answer.text !== "" && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
     ...(answer?.decision && { ERRAND_DECISION: answer.decision }),

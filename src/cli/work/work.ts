@@ -40,6 +40,8 @@ The command gets it on stdin. Its environment has:
   ERRAND_TASK            the task, up to 32 KiB
   ERRAND_FILES_DIR       a folder with the files that came with it, if any
   ERRAND_DELEGATION_ID, ERRAND_LEASE_ID, ERRAND_ATTEMPT, ERRAND_CONTEXT_ID
+  ERRAND_AUTO_APPROVE    what the delegator approved in advance, if anything:
+                         true, or {"actions": [...]}
   ERRAND_MESSAGES_FILE   a file to which follow-up messages are appended while
                          it runs, one A2A Message as JSON per line
 

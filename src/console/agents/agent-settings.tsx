@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Agent, AgentPatch } from "../../schema/agent.ts";
+import type { Agent, AgentPatch, Approvals } from "../../schema/agent.ts";
 import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
@@ -51,6 +51,17 @@ export function AgentSettings({ agent, onChanged }: Props) {
         </span>
         <textarea name="accepts_from" rows={2} defaultValue={accepts_from.join("\n")} />
       </label>
+      <label>
+        <span>Who answers its questions</span>
+        <select name="approvals">
+          <option value="any" selected={agent.approvals === "any"}>
+            a person, or an approval in advance
+          </option>
+          <option value="person" selected={agent.approvals === "person"}>
+            only a person
+          </option>
+        </select>
+      </label>
       {LIMITS.map(([name, label]) => (
         <label key={name}>
           <span>{label}</span>
@@ -78,6 +89,7 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
   const text = (name: string): string => String(form.get(name) ?? "");
   const description = text("description");
   const accepts = text("accepts_from").split(/\s+/).filter(Boolean);
+  const approvals: Approvals = text("approvals") === "person" ? "person" : "any";
   const limits = LIMITS.flatMap(([name]) => {
     const value = text(name) === "" ? null : Number(text(name));
     return value === agent.limits?.[name] ? [] : [[name, value] as const];
@@ -85,6 +97,7 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
   return {
     ...(description !== agent.description && { description }),
     ...(accepts.join(" ") !== agent.accepts_from?.join(" ") && { accepts_from: accepts }),
+    ...(approvals !== agent.approvals && { approvals }),
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
   };
 }

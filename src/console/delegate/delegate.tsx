@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { MessageInput } from "../../schema/a2a.ts";
+import type { AutoApprove } from "../../schema/auto-approve.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import { go, href, route } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
@@ -95,6 +96,12 @@ export function Delegate() {
             defaultValue={route.value.params.get("parent") ?? ""}
           />
         </label>
+        <label class="wide">
+          <span>
+            Approve in advance <small>optional: all, or names of actions, such as deploy, fs.*</small>
+          </span>
+          <input name="approve" autocomplete="off" placeholder="the agent asks first" />
+        </label>
         <Problem error={error} />
         <div class="buttons wide">
           <button type="submit" class="primary" disabled={isRunning}>
@@ -105,6 +112,9 @@ export function Delegate() {
     </section>
   );
 }
+
+const autoApproveOf = (text: string): AutoApprove =>
+  text === "all" ? true : { actions: text.split(/[\s,]+/).filter(Boolean) };
 
 async function inputOf(form: FormData): Promise<DelegateInput> {
   const text = (name: string): string => String(form.get(name) ?? "").trim();
@@ -117,5 +127,6 @@ async function inputOf(form: FormData): Promise<DelegateInput> {
     priority: Number(text("priority")),
     ...(text("deadline") !== "" && { deadline: new Date(text("deadline")).toISOString() }),
     ...(text("parent") !== "" && { parent_id: text("parent") }),
+    ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),
   };
 }

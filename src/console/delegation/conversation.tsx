@@ -63,11 +63,11 @@ function Block({ author, what, at, parts }: Head & Pick<Message, "parts">) {
 const DECISIONS: Readonly<Record<string, string>> = { approve: "approved", deny: "denied" };
 
 function blockOf(message: Message, { target }: Delegation): Head {
-  const { by, at, decision, redacted } = message.metadata ?? {};
+  const { by, at, auto, decision, redacted } = message.metadata ?? {};
   const when = typeof at === "string" && !Number.isNaN(Date.parse(at)) ? at : null;
   if (message.role === "ROLE_AGENT") return { author: target, what: "asked", at: when };
   const author = typeof by === "string" ? nameOf(by) : null;
   if (isFollowUp(message)) return { author, what: "added", at: when };
-  const what = DECISIONS[String(decision)] ?? "answered";
+  const what = `${DECISIONS[String(decision)] ?? "answered"}${auto === true ? " in advance" : ""}`;
   return { author, what: redacted === true ? `${what} with a secret` : what, at: when };
 }

@@ -8,6 +8,7 @@ const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined)
 const detailsSchema = z.object({
   by: optional(z.string()),
   decision: optional(z.string()),
+  auto: optional(z.boolean()),
   attempt: optional(z.number()),
   worker_id: optional(z.string()),
   reason: optional(z.string()),
@@ -33,14 +34,14 @@ const WORDS: Readonly<Record<string, string>> = {
 
 export function eventText(event: DelegationEvent): string {
   const details = detailsSchema.parse(event);
-  const { by, decision, attempt = 1, worker_id, reason, retry_at, progress, error, artifact } = details;
+  const { by, auto, decision, attempt = 1, worker_id, reason, retry_at, progress, error, artifact } = details;
   const ended = event.type === "DELEGATION_COMPLETE" || event.type === "DELEGATION_FAILED";
   const what = ended ? STATE_WORDS[event.state] : (WORDS[event.status ?? ""] ?? event.status ?? event.type);
   return [
     what,
     attempt > 1 && `attempt ${attempt}`,
     by && `by ${nameOf(by)}`,
-    decision,
+    decision && (auto ? `${decision} in advance` : decision),
     worker_id,
     progress && stepOf({ progress }),
     artifact && (artifact.name ?? artifact.artifactId),

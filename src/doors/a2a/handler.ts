@@ -247,7 +247,9 @@ export class BrokerA2AHandler implements A2ARequestHandler {
         ? toDelegation(await read(broker, principal, record.id))
         : undefined;
       for (const update of toUpdates(entry, sent, ended)) yield limited(update);
-      if (entry.status === "interrupted" && entry.state === "input_required") return;
+      const asks = entry.status === "interrupted" && entry.state === "input_required";
+      // A question that was approved in advance is answered already.
+      if (asks && (await read(broker, principal, record.id)).interrupt !== null) return;
     }
   }
 }

@@ -151,11 +151,23 @@ function toRefusal(error: unknown): ErrandError {
   throw error;
 }
 
-/** Throws unless the target exists and accepts work from this principal. */
-async function requireAccepted(broker: Broker, principal: Principal, target: string): Promise<void> {
+/** Throws unless the target exists and accepts such work from this principal. */
+async function requireAccepted(
+  broker: Broker,
+  principal: Principal,
+  target: string,
+  isApproved: boolean,
+): Promise<void> {
   const { spec } = await broker.agents.get(target);
-  if (spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) return;
-  throw new ErrandError("not_accepted", `Agent '${target}' does not accept work from ${principal.text}.`);
+  if (!spec.accepts_from.some((pattern) => matchesPattern(principal, pattern))) {
+    throw new ErrandError("not_accepted", `Agent '${target}' does not accept work from ${principal.text}.`);
+  }
+  if (isApproved && spec.approvals === "person") {
+    throw new ErrandError(
+      "approval_required",
+      `The questions of agent '${target}' must be answered by a person, so auto_approve is not possible.`,
+    );
+  }
 }
 
 /** For a retry: the first response may have been lost together with the ticket. A ticket added twice is one ticket. */
@@ -185,7 +197,7 @@ async function check(
   principal: Principal,
   { target, parent_id, callback, ...request }: DelegateRequest,
 ): Promise<readonly Ancestor[]> {
-  await requireAccepted(broker, principal, target);
+  await requireAccepted(broker, principal, target, request.auto_approve !== undefined);
   broker.memory.requireRoom();
   requireFuture(request, Date.now() + broker.clock.offset_ms);
   if (callback) broker.egress.requireCallable(callback.url, "callback.url");
@@ -234,6 +246,7 @@ async function create(
       message: json,
       task_preview,
       metadata: Object.keys(request.metadata).length === 0 ? undefined : JSON.stringify(request.metadata),
+      auto_approve: request.auto_approve && JSON.stringify(request.auto_approve),
       ancestors: ancestors.length === 0 ? undefined : JSON.stringify(ancestors),
       callback: callback && JSON.stringify(callback),
     },

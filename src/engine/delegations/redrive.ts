@@ -56,6 +56,7 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
     priority: failed.priority,
     max_attempts: failed.max_attempts,
     metadata: JSON.parse(failed.metadata),
+    ...(failed.auto_approve !== null && { auto_approve: JSON.parse(failed.auto_approve) }),
     ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
     // A finished parent accepts no children, so it is left out.
     ...(parent && !parent.finished && { parent_id: parent.id }),

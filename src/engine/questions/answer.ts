@@ -4,8 +4,10 @@
  * Limit: all requests of a question are answered at once.
  */
 import { randomBytes } from "node:crypto";
+import type { Command } from "../../lifecycle/command.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Message, textOf } from "../../schema/a2a.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
@@ -16,7 +18,7 @@ import { openInterrupt } from "../delegations/parse.ts";
 import { preview } from "../delegations/preview.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
-import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./ask.ts";
+import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./answer-message.ts";
 import { requireFitting } from "./fitting.ts";
 
 /**
@@ -36,18 +38,44 @@ export async function answer(
   // For a closed question the script only checks whether this answer closed it.
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   if (open) requireFitting(id, open, given, request.answers === undefined);
-  const by = principal.text;
+  const author = { by: principal.text };
+  const { outcome, record } = await broker.writer.move(answerCommand(id, request, author, open, given));
+  if (outcome.kind === "ok" && record) {
+    await afterMove(broker, id, outcome);
+    return record;
+  }
+  if (outcome.kind === "duplicate" && record) return record;
+  throw refusal(outcome, id);
+}
+
+/** Who answers; `auto`: the broker does, because this principal approved it in advance. */
+interface Author {
+  readonly by: string;
+  readonly auto?: true;
+}
+
+type Given = readonly (readonly [request_id: string, given: AnswerInput])[];
+
+/** The command that answers the question `open` with `given`. If it answers no open question, it is only a repeat. */
+export function answerCommand(
+  id: string,
+  request: AnswerRequest,
+  author: Author,
+  open: Pick<Interrupt, "id" | "kind"> | null,
+  given: Given,
+): Command {
+  const { interrupt_id } = request;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
   const answers = given.map(([request_id, one]) =>
-    toAnswer({ interrupt_id, request_id, by, at: stamp }, one),
+    toAnswer({ interrupt_id, request_id, ...author, at: stamp }, one),
   );
   const hasContent = answers.some(({ given: { message } }) => message.parts.length > 0);
   const secret = open?.kind === "auth" && hasContent;
   const givenJson = JSON.stringify(
     Object.fromEntries(answers.map(({ request_id, given }) => [request_id, given])),
   );
-  const { outcome, record } = await broker.writer.move({
+  return {
     move: "answer",
     id,
     params: {
@@ -55,22 +83,16 @@ export async function answer(
       // A question opened meanwhile must not be closed with no answer.
       only_repeat: open?.id !== interrupt_id || undefined,
       answer_hash: bodyHash(request),
-      answer_outline: outlineHash(request, by),
+      answer_outline: outlineHash(request, author.by),
       answers: givenJson,
       secret: secret || undefined,
       stamp,
     },
-    event: eventOf(interrupt_id, by, answers, secret),
+    event: eventOf(interrupt_id, author, answers, secret),
     history: answers.map(({ given: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
     ...(secret && { bytes: Buffer.byteLength(givenJson) }),
     read: true,
-  });
-  if (outcome.kind === "ok" && record) {
-    await afterMove(broker, id, outcome);
-    return record;
-  }
-  if (outcome.kind === "duplicate" && record) return record;
-  throw refusal(outcome, id);
+  };
 }
 
 /** The answers in the order of the requests. Throws when a request has no answer, or an answer no request. */
@@ -97,11 +119,9 @@ function byRequest(
   });
 }
 
-interface Heading {
+interface Heading extends Author {
   readonly interrupt_id: string;
   readonly request_id: string;
-  /** The principal that answers. */
-  readonly by: string;
   readonly at: string;
 }
 
@@ -114,7 +134,7 @@ interface Composed {
 function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
-  const { interrupt_id, request_id, by, at } = heading;
+  const { interrupt_id, request_id, by, auto, at } = heading;
   const composed = toUserMessage({
     ...message,
     parts,
@@ -124,6 +144,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
       request_id,
       ...(decision && { decision }),
       by,
+      ...(auto && { auto }),
       at,
     },
   });
@@ -139,7 +160,7 @@ function redacted({ messageId, role, metadata = {} }: Message): Message {
 }
 
 /** The event's members. A single answer is also shown at the top level, where most readers look. */
-function eventOf(interrupt_id: string, by: string, answers: readonly Composed[], secret: boolean) {
+function eventOf(interrupt_id: string, { by, auto }: Author, answers: readonly Composed[], secret: boolean) {
   const shown = answers.map(({ request_id, given: { decision, message } }) => {
     const text = secret ? "" : textOf(message);
     const one = {
@@ -154,6 +175,7 @@ function eventOf(interrupt_id: string, by: string, answers: readonly Composed[],
   return {
     interrupt_id: JSON.stringify(interrupt_id),
     by: JSON.stringify(by),
+    auto: auto && "true",
     decision: decision && JSON.stringify(decision),
     answer_preview: answer_preview && JSON.stringify(answer_preview),
     redacted: isRedacted ? "true" : undefined,

@@ -1,9 +1,12 @@
 /** Asks a question: the lease ends, and the delegation waits for the answer. Limit: it fails when the question expires. */
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
+import type { Command } from "../../lifecycle/command.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
+import { autoApproveSchema } from "../../schema/auto-approve.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
   givenAnswersSchema,
@@ -18,6 +21,9 @@ import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
 import { checkpointText } from "../leases/heartbeat.ts";
 import { holderOf } from "../leases/holder.ts";
+import { answerCommand } from "./answer.ts";
+import { withoutAnswerMetadata } from "./answer-message.ts";
+import { APPROVAL, isApprovedInAdvance } from "./approved-in-advance.ts";
 
 type Kind = "input" | "auth";
 
@@ -93,7 +99,8 @@ export async function askMove(
   const { kind } = question;
   const artifacts = (question.artifacts ?? []).map(withoutLease);
   const isNamed = question.requests.every((one) => one.request_id ?? one.message?.messageId);
-  const answered = isNamed ? 0 : ((await readRecord(broker.redis, broker.shards, id))?.answered ?? 0);
+  const before = await readRecord(broker.redis, broker.shards, id);
+  const answered = isNamed ? 0 : (before?.answered ?? 0);
   const requests = question.requests.map((one, index) =>
     toRequest(kind, one, [id, kind, answered, index].join("\n")),
   );
@@ -103,7 +110,7 @@ export async function askMove(
     requests.map(({ request_id }) => request_id),
   );
   const json = JSON.stringify({ id: interrupt_id, kind, requests });
-  const { outcome, record } = await broker.writer.move({
+  const command: Command = {
     move: "interrupt",
     id,
     params: {
@@ -123,8 +130,32 @@ export async function askMove(
     artifacts: artifacts.map((artifact) => ({ artifact })),
     shows: "artifacts",
     read: true,
-  });
-  return { interrupt_id, outcome, record };
+  };
+  if (!(before && (await isApproved(broker, before, { kind, requests })))) {
+    return { interrupt_id, ...(await broker.writer.move(command)) };
+  }
+  // One step, so that the question is never open: a person would be asked what is approved already.
+  const approval = answerCommand(
+    id,
+    { interrupt_id, ...APPROVAL },
+    { by: before.delegator, auto: true },
+    { id: interrupt_id, kind },
+    requests.map(({ request_id }) => [request_id, APPROVAL] as const),
+  );
+  const { first, second } = await broker.writer.moveBoth(command, approval);
+  return { interrupt_id, ...(second ?? first) };
+}
+
+/** Whether the delegator approved the question in advance, and the agent does not require a person. */
+async function isApproved(
+  broker: Broker,
+  { auto_approve, target }: StoredDelegation,
+  question: Pick<Interrupt, "kind" | "requests">,
+): Promise<boolean> {
+  if (auto_approve === null) return false;
+  const { spec } = await broker.agents.get(target);
+  const setting = autoApproveSchema.parse(JSON.parse(auto_approve));
+  return spec.approvals !== "person" && isApprovedInAdvance(setting, question);
 }
 
 /** Asks a question and ends the lease. If it was answered before, returns its answers, and the lease stays. */
@@ -155,24 +186,3 @@ export async function ask(
       throw refusal(outcome, id, leaseIdOf(id, params.fence));
   }
 }
-
-/** Metadata that names the question that a message answers; only the broker sets it. */
-const QUESTION_METADATA = ["interrupt_id", "request_id", "decision"] as const;
-/** All metadata of answers that only the broker sets. */
-export const ANSWER_METADATA: readonly string[] = [...QUESTION_METADATA, "by", "at", "redacted"];
-
-export function withoutAnswerMetadata(
-  metadata: Record<string, unknown> | undefined,
-  names: readonly string[] = QUESTION_METADATA,
-): Record<string, unknown> | undefined {
-  if (metadata === undefined) return undefined;
-  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !names.includes(name)));
-}
-
-/** A message to the agent: with an id, and always with the user's role. */
-export const toUserMessage = (
-  sent: { readonly messageId?: string | undefined; readonly parts: Message["parts"] } & Record<
-    string,
-    unknown
-  >,
-): Message => ({ ...sent, messageId: sent.messageId ?? randomUUID(), role: "ROLE_USER" });

@@ -10,7 +10,7 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
-import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./ask.ts";
+import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./answer-message.ts";
 
 export async function message(
   broker: Broker,

@@ -189,6 +189,27 @@ describe("errors, worded for the CLI", () => {
   });
 });
 
+test.each([
+  ["all", true],
+  ["deploy,fs.*", { actions: ["deploy", "fs.*"] }],
+])("delegate --auto-approve %s", async (given, auto_approve) => {
+  const { api, run } = await setup();
+  await api.agent("scout");
+  const made = await run(["delegate", "scout", "x", "--auto-approve", given]);
+  expect((await api.get(made.stdout.trim())).body.auto_approve).toEqual(auto_approve);
+  const wrong = await run(["delegate", "scout", "x", "--auto-approve", "a*b"]);
+  expect([wrong.code, wrong.stderr]).toEqual([64, expect.stringContaining("names of actions")]);
+});
+
+test("agent put --approvals person: work that is approved in advance is refused", async () => {
+  const { run } = await setup();
+  const put = await run(["agent", "put", "scout", "--approvals", "person"]);
+  expect(put.stdout).toContain("by a person only");
+  const { code, stderr } = await run(["delegate", "scout", "x", "--auto-approve", "all"]);
+  expect([code, stderr]).toEqual([64, expect.stringContaining("must be answered by a person")]);
+  expect(stderr).toContain("Delegate without --auto-approve");
+});
+
 test("delegate --callback: the end is POSTed to the URL, signed", async () => {
   const { api, run } = await setup({ callbackAllow: ["127.0.0.1"] });
   await api.agent("scout");

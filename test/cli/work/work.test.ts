@@ -19,7 +19,7 @@ import { run } from "../fake-host.ts";
 const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [] };
 
 /** Grants one lease. `held` are the parked heartbeats. */
-async function brokerWith(text: string, agentExists = true, isFull = false) {
+async function brokerWith(text: string, agentExists = true, isFull = false, change = {}) {
   const held: Answer[] = [];
   let given = false;
   const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text }] };
@@ -29,7 +29,7 @@ async function brokerWith(text: string, agentExists = true, isFull = false) {
       if (request.method === "GET" && !agentExists) answer.problem(404, "agent_unknown", "CONFIG");
       else answer.json(AGENT);
     } else if (verb === "leases") {
-      if (!given) answer.json({ leases: [leaseLike(60, { message })] });
+      if (!given) answer.json({ leases: [leaseLike(60, { message, ...change })] });
       given = true;
     } else if (verb === "heartbeat") {
       if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
@@ -49,8 +49,9 @@ async function workOn(
   options: string[] = [],
   isFull = false,
   childEnv = {},
+  change = {},
 ) {
-  const { stub, env } = await brokerWith(task, true, isFull);
+  const { stub, env } = await brokerWith(task, true, isFull, change);
   const done = await run(["work", "--agent", "scout", "--once", ...options, ...SH, script], {
     env,
     childEnv: {
@@ -84,6 +85,12 @@ describe("the command", () => {
     const time = "errand: \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d (UTC|[+-]\\d\\d:\\d\\d)";
     expect(stderr).toMatch(new RegExp(`^${time} leased ${ID} from caller:alice, attempt 1\n`));
     expect(stderr).toMatch(new RegExp(`\n${time} ${ID} from caller:alice completed in [\\d.]+ m?s\n$`));
+  });
+
+  test("learns what was approved in advance", async () => {
+    const auto_approve = { actions: ["deploy", "fs.*"] };
+    const { reply } = await workOn('printf %s "$ERRAND_AUTO_APPROVE"', "go", [], false, {}, { auto_approve });
+    expect(JSON.parse(String(reply?.text))).toEqual(auto_approve);
   });
 
   test("gets the delegation's ids in its environment, and no token", async () => {

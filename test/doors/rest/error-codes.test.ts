@@ -88,6 +88,11 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await api.agent("scout", { accepts_from: [] });
     return api.delegate("scout");
   },
+  async approval_required() {
+    const { api } = await setup();
+    await api.agent("scout", { approvals: "person" });
+    return api.delegate("scout", { auto_approve: true });
+  },
   async agent_unknown() {
     const { api } = await setup();
     return api.delegate("nobody");

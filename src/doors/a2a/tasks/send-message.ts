@@ -63,7 +63,13 @@ async function startTask(
   message: MessageInput,
   { metadata, push }: IncomingMessage,
 ): Promise<StoredDelegation> {
-  const body = { target: agent, message, ...(metadata && { metadata }) };
+  const { auto_approve, ...own } = metadata ?? {};
+  const body = {
+    target: agent,
+    message,
+    ...(metadata && { metadata: own }),
+    ...(auto_approve !== undefined && { auto_approve }),
+  };
   const delegateRequest = check(delegateRequestSchema, body, "params");
   const { record } = await delegate(request.broker, request.principal, delegateRequest, {
     traceparent: traceparentOf(request.header("traceparent")),

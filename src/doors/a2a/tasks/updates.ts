@@ -46,6 +46,7 @@ const eventFieldsSchema = z.object({
   /** The event dropped the record's artifacts. */
   artifacts_dropped: z.boolean().optional(),
   by: z.string().optional(),
+  auto: z.boolean().optional(),
   decision: z.string().optional(),
   answer_preview: z.string().optional(),
   redacted: z.boolean().optional(),

@@ -9,6 +9,7 @@ import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { read } from "../../../engine/delegations/read.ts";
 import { answeredParts, answerPart } from "../../../engine/questions/answer-parts.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
+import { autoApproveSchema } from "../../../schema/auto-approve.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
@@ -55,6 +56,11 @@ const inputShape = {
     .max(31_536_000)
     .optional()
     .describe("Fail if no worker starts within this many seconds."),
+  auto_approve: autoApproveSchema
+    .optional()
+    .describe(
+      'Approve the agent\'s proposals in advance, if the user wants that: true for all, or {"actions": ["deploy", "fs.*"]} for actions with these names.',
+    ),
   metadata: z
     .record(z.string(), z.unknown())
     .optional()

@@ -1,0 +1,36 @@
+/**
+ * Which questions the broker approves in the delegator's name, because the delegator said so with the task. Limit: it
+ * never approves an `auth` question, nor a part of a question.
+ */
+import { answerIssues } from "../../schema/answer-rules.ts";
+import type { AutoApprove } from "../../schema/auto-approve.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { decisionSchema } from "../../schema/interrupt.ts";
+
+/** The answer to every request of such a question. */
+export const APPROVAL = { decision: "approve" } as const;
+
+type Question = Pick<Interrupt, "kind" | "requests">;
+
+/** Whether the setting approves every request of the question. */
+export function isApprovedInAdvance(setting: AutoApprove, { kind, requests }: Question): boolean {
+  if (kind !== "input" || requests.length === 0) return false;
+  return requests.every(
+    (request) => isCovered(setting, request) && answerIssues(kind, request, APPROVAL).length === 0,
+  );
+}
+
+function isCovered(
+  setting: AutoApprove,
+  { action, options = [], schema }: Question["requests"][number],
+): boolean {
+  if (action !== undefined) {
+    return setting === true || setting.actions.some((pattern) => matches(pattern, action.name));
+  }
+  const decisions: readonly unknown[] = decisionSchema.options;
+  const isDecision = options.length === decisions.length && decisions.every((one) => options.includes(one));
+  return setting === true && isDecision && schema === undefined;
+}
+
+const matches = (pattern: string, name: string): boolean =>
+  pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;

@@ -1,0 +1,22 @@
+/** Approval in advance: with the task, the delegator says which questions of its agent are approved. */
+import * as z from "zod";
+import { LIMITS } from "./limits.ts";
+
+const actionPatternSchema = z
+  .string()
+  .min(1)
+  .max(256)
+  .refine((pattern) => !pattern.slice(0, -1).includes("*"), "`*` is allowed only at the end");
+
+/**
+ * `true`: every proposed action, and every question whose options are exactly approve and deny. `actions`: the proposed
+ * actions with these names; a name that ends in `*` matches every name that begins like it.
+ */
+export const autoApproveSchema = z
+  .union([z.literal(true), z.strictObject({ actions: z.array(actionPatternSchema).min(1).max(100) })])
+  .refine(
+    (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.auto_approve_bytes.value,
+    `auto_approve exceeds ${LIMITS.auto_approve_bytes.value} bytes`,
+  );
+/** Which questions are approved in advance; never an `auth` question. */
+export type AutoApprove = z.infer<typeof autoApproveSchema>;

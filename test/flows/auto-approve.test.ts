@@ -1,0 +1,244 @@
+/** Approval in advance: which questions the broker approves in the delegator's name, and which it never does. */
+import { expect, test } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
+import { collect, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
+import { as, client, startBroker } from "../support/broker.ts";
+import { checkHistory } from "../support/history.ts";
+import { mcpClient } from "../support/mcp.ts";
+
+async function setup() {
+  const broker = await startBroker();
+  const api = client(broker.url);
+  await api.agent("scout");
+  const scout = await as(broker.url, "agent:scout");
+  const alice = await as(broker.url, "caller:alice");
+  const leased = async (auto_approve?: unknown, more: Record<string, unknown> = {}) => {
+    const { id } = (
+      await alice.delegate("scout", { ...(auto_approve !== undefined && { auto_approve }), ...more })
+    ).body;
+    const [lease] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+    return { id: String(id), lease };
+  };
+  const askedWith = async (auto_approve: unknown, question: Record<string, unknown>) => {
+    const { id, lease } = await leased(auto_approve);
+    const asked = await scout.interrupt(lease.lease_id, question);
+    expect(asked.status).toBe(200);
+    return { id, lease, asked, after: (await alice.get(id)).body };
+  };
+  return { ...broker, api, scout, alice, leased, askedWith };
+}
+
+const DEPLOY = { text: "Shall I?", action: { name: "deploy", arguments: { to: "prod" } } };
+const DECIDE = { text: "Go on?", options: ["deny", "approve"] };
+
+test("an approved question is answered in the delegator's name, in the same step", async () => {
+  const { api, scout, alice, leased } = await setup();
+  const { id, lease } = await leased(true);
+  expect(lease.delegation.auto_approve).toBe(true);
+  const asked = await scout.interrupt(lease.lease_id, DEPLOY);
+  const { interrupt_id } = asked.body;
+  expect((await alice.get(id)).body).toMatchObject({
+    state: "submitted",
+    interrupt: null,
+    auto_approve: true,
+  });
+
+  const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  expect(back.delegation.history).toMatchObject([
+    { role: "ROLE_AGENT", parts: [{ text: "Shall I?" }] },
+    { role: "ROLE_USER", metadata: { interrupt_id, decision: "approve", by: "caller:alice", auto: true } },
+  ]);
+  const [, answer] = back.delegation.history;
+  expect(Date.parse(answer.metadata.at)).toBeGreaterThan(0);
+  expect(back).toMatchObject({ attempt: 1, delegation: { id } });
+  expect((await scout.reply(back.lease_id)).body.outcome).toBe("matched");
+
+  const { events } = (await api.events(id)).body;
+  expect(events.map((event: { status?: string; type: string }) => event.status ?? event.type)).toEqual([
+    "queued",
+    "leased",
+    "interrupted",
+    "answered",
+    "leased",
+    "DELEGATION_COMPLETE",
+  ]);
+  expect(events[3]).toMatchObject({ interrupt_id, by: "caller:alice", auto: true, decision: "approve" });
+  checkHistory(events, "finished");
+});
+
+test("the same answer by a person afterwards changes nothing; another one is too late", async () => {
+  const { alice, askedWith } = await setup();
+  const { id, asked, after } = await askedWith(true, DECIDE);
+  const { interrupt_id } = asked.body;
+  const again = await alice.answer(id, interrupt_id, { decision: "approve" });
+  expect([again.status, again.body.version]).toEqual([200, after.version]);
+  expect((await alice.answer(id, interrupt_id, { decision: "deny" })).body.code).toBe("interrupt_not_open");
+});
+
+test("an agent that asks again gets the answer, and keeps its lease", async () => {
+  const { scout, leased } = await setup();
+  const { lease } = await leased(true);
+  await scout.interrupt(lease.lease_id, { ...DEPLOY, request_id: "first" });
+  const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  expect(
+    (await scout.interrupt(back.lease_id, { ...DEPLOY, request_id: "first" })).body.answers,
+  ).toMatchObject({
+    first: { decision: "approve" },
+  });
+  expect((await scout.reply(back.lease_id)).body.outcome).toBe("matched");
+});
+
+test("a caller that waits is not told of a question that is approved", async () => {
+  const { scout, alice } = await setup();
+  const waiting = alice.delegate("scout", { auto_approve: true }, { prefer: "wait=30" });
+  const [lease] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  await scout.interrupt(lease.lease_id, DECIDE);
+  const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  await scout.reply(back.lease_id, { text: "done" });
+  expect((await waiting).body).toMatchObject({ state: "completed" });
+});
+
+test("a list approves the actions that it names, exactly or by their beginning", async () => {
+  const { scout, askedWith } = await setup();
+  const named = (name: string) => ({ text: "?", action: { name } });
+  const list = { actions: ["deploy", "fs.*"] };
+  for (const name of ["deploy", "fs.read", "fs."]) {
+    expect((await askedWith(list, named(name))).after.state, name).toBe("submitted");
+    const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+    await scout.reply(back.lease_id);
+  }
+  for (const name of ["Deploy", "deploy2", "redeploy", "fs", "net.fs.read", "*"]) {
+    expect((await askedWith(list, named(name))).after.state, name).toBe("input_required");
+  }
+  expect((await askedWith(list, DECIDE)).after.state).toBe("input_required");
+});
+
+test.each([
+  ["a credential", { ...DECIDE, kind: "auth" }],
+  ["a credential for an action", { ...DEPLOY, kind: "auth" }],
+  ["free text", { text: "Which branch?" }],
+  ["other options", { text: "?", options: ["approve", "deny", "later"] }],
+  ["an option less", { text: "?", options: ["approve"] }],
+  ["an option twice", { text: "?", options: ["approve", "approve"] }],
+  ["data", { text: "?", schema: { type: "object" } }],
+  ["data beside a decision", { ...DECIDE, schema: { type: "object" } }],
+  ["one part that is not approved", { requests: [DEPLOY, { text: "Which branch?" }] }],
+])("a question for %s waits for a person", async (_name, question) => {
+  const { id, asked, after } = await (await setup()).askedWith(true, question);
+  expect(after.id).toBe(id);
+  expect(after.state).toMatch(/_required$/);
+  expect(after.interrupt.id).toBe(asked.body.interrupt_id);
+});
+
+test("several approved requests are answered together", async () => {
+  const { scout, askedWith } = await setup();
+  await askedWith(true, {
+    requests: [
+      { ...DEPLOY, request_id: "a" },
+      { ...DECIDE, request_id: "b" },
+    ],
+  });
+  const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  const answers = back.delegation.history.slice(2);
+  expect(answers.map((one: { metadata: unknown }) => one.metadata)).toMatchObject([
+    { request_id: "a", decision: "approve", auto: true },
+    { request_id: "b", decision: "approve", auto: true },
+  ]);
+});
+
+test("an agent whose questions need a person refuses such work, and its open questions wait", async () => {
+  const { api, scout, alice, leased } = await setup();
+  const before = await leased(true);
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+  const refused = await alice.delegate("scout", { auto_approve: { actions: ["deploy"] } });
+  expect([refused.status, refused.body.code, refused.body.category]).toEqual([
+    422,
+    "approval_required",
+    "PROTOCOL",
+  ]);
+  await scout.interrupt(before.lease.lease_id, DEPLOY);
+  expect((await alice.get(before.id)).body.state).toBe("input_required");
+  expect((await alice.delegate("scout")).status).toBe(202);
+});
+
+test("a child does not inherit it; a redriven delegation keeps it", async () => {
+  const { scout, alice, leased } = await setup();
+  const parent = await leased(true);
+  const child = await scout.delegate("scout", { parent_id: parent.id });
+  expect(child.body.code ?? child.body.auto_approve).not.toBe(true);
+  await scout.reply(parent.lease.lease_id, { state: "failed", error: { code: "broken", message: "no" } });
+  const again = (await alice.call("POST", `/v1/delegations/${parent.id}/redrive`)).body;
+  expect(again).toMatchObject({ redrive_of: parent.id, auto_approve: true });
+});
+
+/** A list of names that has so many bytes as JSON. */
+function sized(bytes: number): { actions: string[] } {
+  const whole = Array.from({ length: 15 }, (_, index) => `${index}`.padEnd(256, "x"));
+  const rest = bytes - JSON.stringify({ actions: [...whole, ""] }).length;
+  return { actions: [...whole, "x".repeat(rest)] };
+}
+
+test("as much as the limit allows is accepted", async () => {
+  const { alice } = await setup();
+  expect(
+    (await alice.delegate("scout", { auto_approve: sized(LIMITS.auto_approve_bytes.value) })).status,
+  ).toBe(202);
+});
+
+test.each([
+  ["false", false],
+  ["no actions", { actions: [] }],
+  ["a star in the middle", { actions: ["fs.*.read"] }],
+  ["an empty name", { actions: [""] }],
+  ["another member", { actions: ["a"], kinds: ["auth"] }],
+  ["too much", sized(LIMITS.auto_approve_bytes.value + 1)],
+])("%s is refused", async (_name, auto_approve) => {
+  const { alice } = await setup();
+  const refused = await alice.delegate("scout", { auto_approve });
+  expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
+  expect(refused.body.details.issues[0].path).toMatch(/^auto_approve/);
+});
+
+test("A2A: `auto_approve` in the request's metadata; the stream goes on after the question", async () => {
+  const { url, scout, alice, token } = await a2aSetup();
+  const client = await sdkClient(url, "scout", token, "JSON-RPC");
+  const params = {
+    ...sendParams(sdkMessage("go")),
+    metadata: { auto_approve: { actions: ["deploy"] }, tone: "dry" },
+  };
+  const stream = collect(client.sendMessageStream(params));
+  const [lease] = (await scout.lease("scout", { wait_seconds: 30 })).body.leases;
+  expect(lease.delegation).toMatchObject({
+    auto_approve: { actions: ["deploy"] },
+    metadata: { tone: "dry" },
+  });
+  await scout.interrupt(lease.lease_id, DEPLOY);
+  const [back] = (await scout.lease("scout", { wait_seconds: 30 })).body.leases;
+  await scout.reply(back.lease_id, { text: "deployed" });
+  await stream.ended;
+  expect(stream.lines().at(-1)).toBe("COMPLETED deployed");
+  expect(stream.lines()).toContainEqual(expect.stringContaining("INPUT_REQUIRED"));
+  expect((await alice.get(back.delegation.id)).body.metadata).toEqual({ tone: "dry" });
+});
+
+test("MCP: a tool's `auto_approve`", async () => {
+  const { url, scout, token } = await a2aSetup();
+  const caller = await mcpClient(url, token, "modern");
+  const args = { agent: "scout", task: "go", auto_approve: true };
+  await caller.callTool({ name: "delegate_task_async", arguments: args });
+  const [lease] = (await scout.lease("scout", { wait_seconds: 30 })).body.leases;
+  expect(lease.delegation.auto_approve).toBe(true);
+  const wrong = await caller.callTool({
+    name: "delegate_task_async",
+    arguments: { ...args, auto_approve: { actions: ["a*b"] } },
+  });
+  expect(wrong.isError).toBe(true);
+});
+
+async function a2aSetup() {
+  const { url } = await startBroker();
+  const scout = await as(url, "agent:scout");
+  await scout.agent("scout");
+  const alice = await as(url, "caller:alice");
+  return { url, scout, alice, token: alice.token };
+}
