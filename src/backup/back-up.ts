@@ -4,9 +4,11 @@ import { dirname } from "node:path";
 import { serverStatus } from "../redis/check.ts";
 import { connect, type RedisTarget } from "../redis/connect.ts";
 import { isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
+import { storedData } from "../redis/layout.ts";
 import { randomId } from "../redis/shards.ts";
 import { type BackupEntry, type BackupHeader, BackupWriter } from "./backup-file.ts";
 import { readRdb } from "./rdb.ts";
+import { RestoreError } from "./restore.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
 const BATCH_BYTES = 1_048_576;
@@ -43,6 +45,9 @@ async function writeKeys(
   redis.on("error", () => undefined);
   try {
     const { product, version } = await serverStatus(redis);
+    if ((await storedData(redis)) === "restoring") {
+      throw new RestoreError("failed", "the restore of a backup into this Redis has not finished");
+    }
     const own = redis.options.db ?? 0;
     // Everything acknowledged before this instant is in the snapshot.
     const created_at = new Date().toISOString();

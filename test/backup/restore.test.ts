@@ -42,6 +42,7 @@ async function small() {
   await broker.api.agent("scout");
   const { id } = (await broker.api.delegate("scout")).body;
   const file = join(freshDir(), "errand.backup");
+  await broker.own.redis.set("foreign", "not copied");
   await backUp(broker.own.target, { path: file, errandVersion: "1", onProgress: () => {}, signal: NEVER });
   return { ...broker, id: String(id), file };
 }
@@ -130,6 +131,8 @@ test("into a shared Redis only Errand's keys are written; other data and running
   await expect(startBroker({ redis: { socket, db } })).rejects.toThrow(
     "restore of a backup has not finished",
   );
+  const half = { path: `${file}.half`, errandVersion: "1", onProgress: () => {}, signal: NEVER };
+  await expect(backUp({ socket, db }, half)).rejects.toMatchObject({ reason: "failed" });
   await into();
   expect(await redis.mget("foreign", "{errand}:left")).toEqual(["kept", null]);
 
@@ -190,7 +193,7 @@ test("a file that is not the one that was written is refused before anything cha
   await writeFile(file, whole);
   expect(await cli(fresh, "restore", "--check", file)).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("1 delegations"),
+    stdout: expect.stringContaining("1 delegation, "),
   });
   expect((await cli(fresh, "restore", `${file}.none`)).code).toBe(66);
 });

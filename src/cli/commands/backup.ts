@@ -4,7 +4,7 @@ import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { findLocal } from "../discover.ts";
 import type { Place } from "../host.ts";
 import { note, print, printJson } from "../show/output.ts";
-import { bytesText, progressNotes } from "../show/transfer.ts";
+import { bytesText, contentText, progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 
 interface BackupOptions extends GlobalOptions, Place {
@@ -46,8 +46,7 @@ export function addBackup(program: Command, { host }: Cli): void {
         }),
       );
       if (json) return printJson(host, made);
-      const { delegations, keys, bytes, sha256 } = made;
-      await print(host, `${path}: ${delegations} delegations, ${keys} keys, ${bytesText(bytes)}`);
-      await note(host, `sha256 ${sha256}; 'errand restore --check ${path}' checks the file.`);
+      await print(host, `${path}: ${contentText(made)}`);
+      await note(host, `sha256 ${made.sha256}; 'errand restore --check ${path}' checks the file.`);
     });
 }

@@ -1,10 +1,11 @@
 /** `errand restore`: brings the data of a backup back, while the broker is stopped. */
 import type { Command } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
+import { Interrupted } from "../failure.ts";
 import type { Place } from "../host.ts";
-import { note, print, printJson } from "../show/output.ts";
+import { note, oneLine, print, printJson } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
-import { bytesText, progressNotes } from "../show/transfer.ts";
+import { contentText, progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 
 interface RestoreOptions extends GlobalOptions, Place {
@@ -19,6 +20,9 @@ finished.
 
 Everything later than the backup is lost: work that ended since then is done again, and tokens that were revoked since
 then are valid again. docs/operations.md says what to do about it.`;
+
+const STOPPED =
+  "the restore was stopped. If it had begun to write, no broker starts on this data until you run it again.";
 
 export function addRestore(program: Command, { host }: Cli): void {
   program
@@ -54,12 +58,16 @@ export function addRestore(program: Command, { host }: Cli): void {
           ...{ path, force, check, dataDir, redisUrl, signal },
           onProgress: (keys, of) => say(() => `${keys} of ${of} keys restored`),
         }),
-      );
+      ).catch(async (error: unknown) => {
+        if (error instanceof Interrupted && !check) await note(host, STOPPED);
+        throw error;
+      });
       if (json) return printJson(host, done);
-      const { delegations, keys, bytes, created_at, errand_version, redis } = done;
-      const what = `${delegations} delegations, ${keys} keys, ${bytesText(bytes)}`;
-      if (redis === null) return print(host, `${path}: complete and unchanged; ${what}`);
-      await print(host, `restored ${what} into ${redis}`);
-      await note(host, `the backup is of ${localTime(created_at)}, made by errand ${errand_version}.`);
+      const { created_at, errand_version: version, redis } = done;
+      if (redis === null) return print(host, `${path}: complete and unchanged; ${contentText(done)}`);
+      await print(host, `restored ${contentText(done)} into ${redis}`);
+      // An altered file may have the checksum of its altered text.
+      const origin = oneLine(`the backup is of ${localTime(created_at)}, made by errand ${version}`);
+      await note(host, `${origin}; start the broker now.`);
     });
 }

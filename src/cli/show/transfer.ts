@@ -1,5 +1,5 @@
-/** Notes about the progress of a long copy, and sizes. */
-import type { CliHost } from "../host.ts";
+/** Notes about the progress of a long copy, what it has, and sizes. */
+import type { BackupSummary, CliHost } from "../host.ts";
 import { note } from "./output.ts";
 
 const EVERY_MS = 2_000;
@@ -13,6 +13,12 @@ export function progressNotes(host: CliHost, json: boolean): (text: () => string
     lastAt = now;
     void note(host, `${text()}.`).catch(() => undefined);
   };
+}
+
+/** `3 delegations, 41 keys, 1.5 MB` */
+export function contentText({ delegations, keys, bytes }: BackupSummary): string {
+  const count = (number: number, one: string) => `${number} ${one}${number === 1 ? "" : "s"}`;
+  return `${count(delegations, "delegation")}, ${count(keys, "key")}, ${bytesText(bytes)}`;
 }
 
 const UNITS = ["kB", "MB", "GB", "TB"];

@@ -37,7 +37,7 @@ test("bash completes commands, options, choices and files", async () => {
   const script = await scriptIn(dir);
   writeFileSync(join(dir, "task.md"), "");
   const words = (...line: string[]) => offered(script, dir, ...line);
-  expect(words("de")).toEqual(["delegate", "deny", "delete"]);
+  expect(words("de")).toEqual(["demo", "delegate", "deny", "delete"]);
   expect(words("agent", "")).toEqual(expect.arrayContaining(["list", "get", "put", "delete"]));
   expect(words("--json", "agent", "pu")).toEqual(["put"]);
   expect(words("delegate", "scout", "--wa")).toEqual(["--wait", "--watch"]);
