@@ -2,7 +2,7 @@
 import { timeLeft } from "../../client/words.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
-import { type Column, ListTable, type TableOptions } from "../show/list-table.ts";
+import { type Column, ListTable } from "../show/list-table.ts";
 import { statePaint } from "../show/output.ts";
 import { ageText } from "../show/time.ts";
 import { type Entry, isQuestion } from "./entry.ts";
@@ -24,7 +24,7 @@ export function whenText(entry: Entry, now: number): string {
 export const stateText = (entry: Entry): string => (isQuestion(entry) ? "asks" : entry.state);
 
 const COLUMNS: readonly Column<Row>[] = [
-  { name: "id", cell: ({ entry, shortId }, wide) => (wide ? entry.id : shortId) },
+  { name: "id", cell: ({ shortId }) => shortId },
   {
     name: "state",
     cell: ({ entry }) => stateText(entry),
@@ -37,14 +37,8 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** A head, and a line for each entry. */
-export function entryLines(
-  host: CliHost,
-  entries: readonly Entry[],
-  now: number,
-  width?: number,
-  options: TableOptions = {},
-): string[] {
+export function entryLines(host: CliHost, entries: readonly Entry[], now: number, width?: number): string[] {
   const short = shortIds(entries.map(({ id }) => id));
   const rows = entries.map((entry) => ({ entry, shortId: short.get(entry.id) ?? entry.id, now }));
-  return new ListTable(host, COLUMNS, options, width).lines(rows);
+  return new ListTable(host, COLUMNS, {}, width).lines(rows);
 }

@@ -2,6 +2,7 @@
 import { textOf } from "../../schema/a2a.ts";
 import { type Delegation, type Interrupt, isTerminal } from "../../schema/delegation.ts";
 import { truncate } from "../../schema/text.ts";
+import { mayAnswer } from "../rights.ts";
 import { optionText, questionText } from "../show/questions.ts";
 
 export interface Entry
@@ -20,7 +21,7 @@ export interface Question extends Entry {
 }
 
 const TASK_CHARS = 20_000;
-const SUMMARY_CHARS = 2000;
+const SUMMARY_CHARS = 400;
 
 export const isQuestion = (entry: Entry): entry is Question => entry.interrupt !== null;
 
@@ -50,12 +51,6 @@ function questionSummary(interrupt: Interrupt): string {
   const choices = options.length > 0 ? ` (${options.map(optionText).join(" | ")})` : "";
   return (questionText(interrupt) + proposed + choices).trim();
 }
-
-/** Whether the principal may answer the delegation's question; the broker decides the same. */
-export const mayAnswer = (principal: string, { delegator }: Pick<Delegation, "delegator">): boolean =>
-  answersAll(principal) || delegator === principal;
-
-export const answersAll = (principal: string): boolean => /^(?:operator$|approver:)/.test(principal);
 
 /** What belongs into the inbox: questions to answer, and the principal's own results since an instant. */
 export function belongs(principal: string, since: string, entry: Entry): boolean {

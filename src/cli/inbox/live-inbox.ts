@@ -10,7 +10,8 @@ import { type Delegation, type Interrupt, isTerminal } from "../../schema/delega
 import type { StreamEvent } from "../../schema/event.ts";
 import { BoundedMap } from "../../util/bounded.ts";
 import { sleep } from "../../util/timing.ts";
-import { belongs, type Entry, inOrder, isQuestion, mayAnswer, toEntry } from "./entry.ts";
+import { mayAnswer } from "../rights.ts";
+import { belongs, type Entry, inOrder, isQuestion, toEntry } from "./entry.ts";
 import { MAX_RESULTS, readInbox, type Scope } from "./read.ts";
 
 /** Beyond this many changed delegations, the lists are read again instead. */

@@ -92,11 +92,11 @@ function formFoot(form: AnswerForm, { columns, rows }: Size, paint: Painter) {
   const head = wrapped(`${form.label}:`, columns).map((line) => paint.bold(line));
   const { rows: typed = [""], cursor } = form.field?.rows(columns - 1, form.isSecret) ?? {};
   const problems = form.isSending
-    ? ["sending…"]
-    : form.problems.flatMap((problem) => wrapped(problem, columns)).slice(0, 4);
+    ? [paint.dim("sending…")]
+    : form.problems.flatMap((problem) => wrapped(problem, columns).map(paint.red)).slice(0, 4);
   const first = Math.max(0, Math.min((cursor?.row ?? 0) - most + 1, typed.length - most));
   const shown = typed.slice(first, first + most);
-  const foot = [...problems.map((line) => paint.red(line)), ...head];
+  const foot = [...problems, ...head];
   return {
     foot: [...foot, ...shown],
     cursor: cursor && { row: foot.length + cursor.row - first, column: cursor.column },

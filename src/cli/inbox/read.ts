@@ -4,9 +4,9 @@
  */
 import type { Pages } from "../../client/pages.ts";
 import { type Delegation, TERMINAL_STATES } from "../../schema/delegation.ts";
-import { answersAll, belongs, inOrder, toEntry } from "./entry.ts";
+import { answersAll, QUESTION_STATES } from "../rights.ts";
+import { belongs, inOrder, toEntry } from "./entry.ts";
 
-const ASKING = ["input_required", "auth_required"] as const;
 const PAGE = 50;
 /** How many open questions are read, and how many finished delegations. */
 const MAX_QUESTIONS = 1000;
@@ -25,7 +25,7 @@ export async function readInbox(pages: Pages, scope: Scope, signal: AbortSignal)
   const { principal, since } = scope;
   const own = { delegator: principal };
   const found = new Map<string, Delegation>();
-  const questions = { ...(answersAll(principal) ? {} : own), state: ASKING };
+  const questions = { ...(answersAll(principal) ? {} : own), state: QUESTION_STATES };
   for await (const one of upTo(MAX_QUESTIONS, pages, questions, signal)) found.set(one.id, one);
   let results = 0;
   for await (const one of upTo(MAX_FINISHED, pages, { ...own, state: TERMINAL_STATES }, signal)) {

@@ -36,6 +36,7 @@ const CLEAR = "\u001b[2J";
 const HIDE_CURSOR = "\u001b[?25l";
 /** Ages and times left change each second. */
 const TICK_MS = 1000;
+const RESUME_MS = 50;
 
 /** Whether a full-screen view is possible. */
 export const hasScreen = ({ isTty, childEnv }: CliHost): boolean =>
@@ -74,6 +75,7 @@ class Screen {
   #shown: string[] = [];
   #drawing: "no" | "now" | "again" = "no";
   #tick: ReturnType<typeof setInterval> | undefined;
+  #resuming: ReturnType<typeof setTimeout> | undefined;
   #end: (error?: unknown) => void = () => undefined;
 
   constructor(host: CliHost, view: View) {
@@ -88,7 +90,7 @@ class Screen {
       this.#end = (error) => (error === undefined ? resolve() : reject(error));
       emitKeypressEvents(stdin);
       stdin.on("keypress", this.#press);
-      stdin.once("end", resolve).once("error", resolve);
+      stdin.on("end", resolve).on("error", resolve);
       stdout.on("resize", this.#resized);
       // An error that nothing catches ends the process without `close`.
       process.on("exit", this.#leave);
@@ -101,6 +103,7 @@ class Screen {
     stdin.off("keypress", this.#press);
     stdout.off("resize", this.#resized);
     process.off("exit", this.#leave);
+    clearTimeout(this.#resuming);
     this.#leave();
     stdin.pause();
   }
@@ -143,11 +146,14 @@ class Screen {
     else this.redraw();
   }
 
-  /** In raw mode, Ctrl-Z sends no signal. */
+  /**
+   * In raw mode, Ctrl-Z sends no signal. The timer fires when the process continues; without a shell that could continue
+   * it, the system does not stop it.
+   */
   #suspend(): void {
     this.#leave();
-    process.once("SIGCONT", this.#enter);
     process.kill(process.pid, "SIGTSTP");
+    this.#resuming = setTimeout(this.#enter, RESUME_MS);
   }
 
   readonly #resized = (): void => {

@@ -10,10 +10,10 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Stats } from "../../schema/stats.ts";
 import type { Status } from "../../schema/status.ts";
+import { answersAll, QUESTION_STATES } from "../rights.ts";
 
 /** How many questions are shown. */
 const QUESTIONS = 5;
-const QUESTION_STATES = ["input_required", "auth_required"] as const;
 /** How many agents are named in alarms. */
 const NAMED = 5;
 
@@ -79,10 +79,9 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
 /** Callers and agents answer the questions of what they delegated; the operator and approvers answer all; viewers none. */
 function questionsFor(principal: string, connection: ConnectionOptions) {
   if (principal.startsWith("viewer:")) return { delegations: [], next_cursor: null };
-  const seesAll = principal === "operator" || principal.startsWith("approver:");
   return new Pages(connection).list({
     state: QUESTION_STATES,
-    delegator: seesAll ? undefined : principal,
+    delegator: answersAll(principal) ? undefined : principal,
     limit: QUESTIONS,
   });
 }

@@ -8,11 +8,11 @@ import type { Pages } from "../../client/pages.ts";
 import type { Agent, Worker } from "../../schema/agent.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { Stats } from "../../schema/stats.ts";
+import { QUESTION_STATES, seesFigures } from "../rights.ts";
 
 /** Of how many agents the workers and the age of the oldest are read. */
 const DETAILED = 25;
 const QUESTIONS = 50;
-const ASKING = ["input_required", "auth_required"] as const;
 
 export interface AgentRow {
   readonly name: string;
@@ -47,11 +47,11 @@ export async function readSnapshot({ admin, pages }: Source, signal: AbortSignal
     admin.status({ signal }),
     admin.listAgents({ signal }),
     admin.stats({ period: "hour" }, { signal }),
-    pages.list({ state: ASKING, limit: QUESTIONS }, signal),
+    pages.list({ state: QUESTION_STATES, limit: QUESTIONS }, signal),
   ]);
   const agents: AgentRow[] = [];
   for (const [at, agent] of [...found].sort(busyFirst).entries()) {
-    const isDetailed = at < DETAILED && maySeeFigures(principal, agent.name);
+    const isDetailed = at < DETAILED && seesFigures(principal, agent.name);
     agents.push(await toRow(admin, agent, isDetailed ? now : undefined, signal));
   }
   const sum = (name: keyof Agent["counts"]) => found.reduce((all, { counts }) => all + counts[name], 0);
@@ -76,10 +76,6 @@ const busyFirst = (a: Agent, b: Agent): number =>
   Number(isBusy(b)) - Number(isBusy(a)) || a.name.localeCompare(b.name);
 const expiry = ({ interrupt }: Delegation): number => Date.parse(interrupt?.expires_at ?? "");
 const soonestFirst = (a: Delegation, b: Delegation): number => expiry(a) - expiry(b);
-
-/** Others than these are refused the workers and the queue of an agent. */
-const maySeeFigures = (principal: string, agent: string): boolean =>
-  /^(?:operator$|approver:|viewer:)/.test(principal) || principal === `agent:${agent}`;
 
 async function toRow(
   admin: Admin,

@@ -37,9 +37,16 @@ async function people() {
 
 test("questions that one may answer come first, the soonest to expire on top; then results; events keep it current", async () => {
   const { setting, api, alice, bob, ann, open, answerOf } = await people();
-  const later = await asking(setting, alice, "builder", { text: "Which branch?", expires_in_seconds: 7200 });
+  const later = await asking(setting, alice, "builder", {
+    text: "Which branch?",
+    expires_in_seconds: 86_400,
+  });
   const action = { name: "deploy", arguments: { host: "db1", dry: false } };
-  const soon = await asking(setting, alice, "deployer", { text: "Deploy?", action, expires_in_seconds: 600 });
+  const soon = await asking(setting, alice, "deployer", {
+    text: "Deploy?",
+    action,
+    expires_in_seconds: 7200,
+  });
   const done = await leased(setting, alice, "scout");
   await api.reply(done.lease, { text: "17 words" });
   await asking(setting, bob, "other", { text: "Not for alice?" });
@@ -49,8 +56,8 @@ test("questions that one may answer come first, the soonest to expire on top; th
   const [title, , head, ...rows] = screen.rows();
   expect(title).toMatch(/^Inbox of caller:alice +2 questions, 1 result$/);
   expect(head).toMatch(/^ {2}ID +STATE +AGENT +FOR +WHEN +TEXT$/);
-  expect(rows[0]).toMatch(/^> \S{8} +asks +deployer +caller:alice +10 min left +Deploy\? \[deploy /);
-  expect(rows[1]).toMatch(/^ {2}\S{8} +asks +builder +caller:alice +2 h left +Which branch\?$/);
+  expect(rows[0]).toMatch(/^> \S{8} +asks +deployer +caller:alice +2 h left +Deploy\? \[deploy /);
+  expect(rows[1]).toMatch(/^ {2}\S{8} +asks +builder +caller:alice +1 d left +Which branch\?$/);
   expect(rows[2]).toMatch(/^ {2}\S{8} +completed +scout +caller:alice +\d+s ago +17 words$/);
   expect(rows[3]).toBe("");
 
@@ -65,7 +72,7 @@ test("questions that one may answer come first, the soonest to expire on top; th
     parts: [{ text: "gently" }],
     metadata: { decision: "approve", by: "caller:alice" },
   });
-  await screen.shows("> "); // The selection moves to the entry in its place.
+  // The selection moves to the entry in its place.
   expect(screen.rows()[3]).toMatch(/^> \S+ +asks +builder/);
 
   // Another person answers, a new question comes, and a delegation ends.

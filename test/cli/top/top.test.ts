@@ -10,7 +10,7 @@ async function scene() {
   for (const name of ["alpha", "busy", "zeta"]) await api.agent(name);
   await api.delegate("busy");
   const [lease] = (await api.lease("busy", { worker_id: "w1" })).body.leases;
-  await api.interrupt(lease.lease_id, { text: "Which\u001b[2J branch?", expires_in_seconds: 600 });
+  await api.interrupt(lease.lease_id, { text: "Which\u001b[2J branch?", expires_in_seconds: 86_400 });
   await api.delegate("busy");
   await api.lease("busy", { worker_id: "w2", lease_seconds: 3600 });
   await api.delegate("busy");
@@ -30,7 +30,7 @@ test("busy agents come first, events refresh the screen, and it fits", async () 
   expect(text).toMatch(/^work +1 queued, the oldest for 4 min, 0 delayed, 1 running, 1 asking$/m);
   expect(text).toMatch(/^last hour +3 sent, 0 completed, 0 failed, 0 canceled$/m);
   expect(text).toMatch(/^AGENT .*\nbusy .*\nalpha .*\nzeta /m);
-  expect(text).toMatch(/^QUESTION .*\n\S{8} +busy +operator +6 min +Which branch\?$/m);
+  expect(text).toMatch(/^QUESTION .*\n\S{8} +busy +operator +1 d +Which branch\?$/m);
   await api.agent("new");
   await api.delegate("new");
   await screen.shows(/^AGENT .*\nbusy .*\nnew .*\nalpha /m);
