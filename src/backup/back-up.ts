@@ -67,7 +67,8 @@ async function writeKeys(
       // The gateways of this moment will not run on the copy.
       if (database !== own || !isOwnKey(key) || key === keyNames.gateways) continue;
       keys += 1;
-      if (isRecordKey(key)) delegations += 1;
+      // The mark of an erased delegation expires (redis/keys.ts).
+      if (isRecordKey(key) && entry.expiresAtMs === null) delegations += 1;
       batch.push(entry);
       batchBytes += entry.value.length;
       if (batchBytes >= BATCH_BYTES) await flush();

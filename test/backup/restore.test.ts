@@ -62,6 +62,9 @@ test("work that was acknowledged before a backup is restored, and ends exactly o
   await api.heartbeat(String(held?.lease), { progress: { message: "half" } });
   const { cursor } = (await api.call("GET", "/v1/events", undefined, { accept: "application/json" })).body;
   const before = [...ids];
+  const { id: erased } = (await api.delegate("scout")).body;
+  await api.cancel(erased);
+  expect((await api.erase(erased)).status).toBe(204);
   expect((await own.redis.keys("*")).filter((key) => !isOwnKey(key))).toEqual([]);
 
   const file = join(freshDir(), "errand.backup");

@@ -44,8 +44,8 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
     await print(host, bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(oneLine(text), space)));
   };
   const { version, started_at, principal, redis, agents, work, alarms } = overview;
-  const up = started_at ? `, up ${ageText(started_at)}, since ${localTime(started_at)}` : "";
-  await row("broker", `${url}, version ${version}${up}`);
+  await row("broker", `${url}, version ${version}`);
+  if (started_at) await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
   await row("you", principal);
   if (redis) await row("redis", redisText(redis), green);
   await row("agents", `${agents.total}: ${counted(agents, ["polling", "offline", "paused"])}`);
