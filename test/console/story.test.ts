@@ -174,67 +174,6 @@ describe.skipIf(SKIP)("in Chromium", () => {
     });
   });
 
-  test("an answer that waits is sent when the page closes", async () => {
-    const { url } = await startBroker();
-    const api = client(url);
-    await api.agent("deployer");
-    const { body } = await api.delegate("deployer", { task: "Deploy it" });
-    const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
-    await api.interrupt(lease, { text: "Now?" });
-    const { page } = await openTab(url);
-    await signIn(page, OPERATOR);
-    await page.getByRole("button", { name: "Deny" }).click();
-    await page.goto("about:blank");
-    await until(async () => (await api.get(body.id)).body.history.at(-1)?.metadata?.decision === "deny");
-  });
-
-  test("a revoked token signs out while watching, and its secret is gone", async () => {
-    const { url } = await startBroker();
-    const api = client(url);
-    const viewer = await as(url, "viewer:vic");
-    await api.agent("scout");
-    const { page } = await openTab(url, { expected: LOST });
-    await signIn(page, viewer.token);
-    await api.call("DELETE", `/v1/tokens/${viewer.tokenId}`);
-    await page.locator("text=Your session has ended").waitFor();
-    expect(await page.evaluate("JSON.stringify({ ...sessionStorage, ...localStorage })")).not.toContain(
-      viewer.token,
-    );
-  });
-
-  test("a link signs in once; signing out ends the session in every tab", async () => {
-    const { url } = await startBroker();
-    const api = client(url);
-    const { body } = await api.call("POST", "/v1/sessions/codes");
-    const { page, context } = await openTab(`${url}/#code=${body.code}`, { expected: LOST });
-    await page.getByRole("heading", { name: "Live" }).waitFor();
-    expect(page.url()).not.toContain(body.code);
-    expect(await page.evaluate("localStorage.getItem('errand-session')")).not.toContain(OPERATOR);
-    const second = await context.newPage();
-    await second.goto(url);
-    await second.getByRole("heading", { name: "Live" }).waitFor();
-    await page.locator(".account summary").click();
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await second.getByRole("button", { name: "Sign in" }).waitFor();
-    await until(async () => (await api.call("GET", "/v1/sessions")).body.sessions.length === 0);
-    await page.goto("about:blank");
-    await page.goto(`${url}/#code=${body.code}`);
-    await page.locator("text=This link was used already").waitFor();
-    const another = (await api.call("POST", "/v1/sessions/codes")).body;
-    await page.evaluate(`location.hash = "#code=${another.code}"`);
-    await page.getByRole("heading", { name: "Live" }).waitFor();
-    expect(page.url()).not.toContain(another.code);
-  });
-
-  test("a wrong token is refused with a reason, and nothing is stored", async () => {
-    const { url } = await startBroker();
-    const { page } = await openTab(url, { expected: LOST });
-    await page.getByLabel("Token").fill("errand_wrong");
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("alert").waitFor();
-    expect(await page.evaluate("localStorage.getItem('errand-session')")).toBeNull();
-  });
-
   test("an agent is created, paused, changed and deleted; a token is made and revoked", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -52,12 +52,15 @@ export function useKey(key: string, action: Action | undefined): void {
   });
 }
 
-/** Moves the focus to the next (1) or previous (-1) row: an element with `data-row`. From elsewhere, it goes on at the row of the open delegation. */
+/**
+ * Moves the focus to the next (1) or previous (-1) row: an element with `data-row`. From elsewhere, it goes on at the row
+ * of the open delegation.
+ */
 export function moveFocus(step: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")].filter(
     (row) => row.offsetParent !== null,
   );
   const focused = rows.findIndex((row) => row.contains(document.activeElement));
-  const at = focused === -1 ? rows.findIndex((row) => row.ariaCurrent === "true") : focused;
+  const at = focused === -1 ? rows.findIndex((row) => row.matches("[aria-current=true]")) : focused;
   rows[at === -1 ? 0 : Math.min(Math.max(at + step, 0), rows.length - 1)]?.focus();
 }

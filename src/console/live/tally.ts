@@ -7,14 +7,14 @@ import { count, PHASES, type Phase } from "../ui/words.ts";
 
 export interface Tally {
   readonly working: number;
-  readonly asks: number;
+  readonly asking: number;
   readonly queued: number;
-  /** Since when the oldest has been queued; null if none is. */
-  readonly oldestAt: string | null;
 }
 
 export interface Group extends Tally {
   readonly target: string;
+  /** Since when the oldest has been queued; null if none is. */
+  readonly oldestAt: string | null;
   /** The rows to show, and how many are left out. */
   readonly rows: readonly Signal<Flight>[];
   readonly more: number;
@@ -37,31 +37,26 @@ export const groups = computed<ReadonlyMap<string, Group>>(() => {
   return new Map(
     [...byTarget]
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([target, flights]) => [target, { target, ...tallyOf(flights), ...rowsOf(flights) }]),
+      .map(([target, flights]) => [
+        target,
+        { target, ...tallyOf(flights), ...oldestOf(flights), ...rowsOf(flights) },
+      ]),
   );
 });
 
-export const tally = computed<Tally>(() => {
-  const all = [...groups.value.values()];
-  const sum = (name: "working" | "asks" | "queued") => all.reduce((total, group) => total + group[name], 0);
-  return { working: sum("working"), asks: sum("asks"), queued: sum("queued"), oldestAt: null };
-});
+export const tally = computed<Tally>(() => tallyOf(inView.value));
 
 function tallyOf(flights: readonly Signal<Flight>[]): Tally {
-  const counts: Record<Phase, number> = {
-    ...{ queued: 0, working: 0, asks: 0 },
-    ...{ completed: 0, failed: 0, canceled: 0 },
-  };
-  let oldestAt: string | null = null;
-  for (const { value } of flights) {
-    const phase = PHASES[value.state];
-    counts[phase] += 1;
-    const readyAt = value.not_before_at ?? value.created_at;
-    if (phase !== "queued" || Date.parse(readyAt) > now.peek()) continue;
-    if (oldestAt === null || Date.parse(readyAt) < Date.parse(oldestAt)) oldestAt = readyAt;
-  }
-  const { working, asks, queued } = counts;
-  return { working, asks, queued, oldestAt };
+  const number = (phase: Phase) => flights.filter(({ value }) => PHASES[value.state] === phase).length;
+  return { working: number("working"), asking: number("asks"), queued: number("queued") };
+}
+
+function oldestOf(flights: readonly Signal<Flight>[]): Pick<Group, "oldestAt"> {
+  const readyAt = flights
+    .filter(({ value }) => value.state === "submitted")
+    .map(({ value }) => value.not_before_at ?? value.created_at)
+    .filter((at) => Date.parse(at) <= now.peek());
+  return { oldestAt: readyAt.sort((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null };
 }
 
 /** What is in progress or has just ended comes first; the newest of what is queued follows. */
@@ -74,8 +69,8 @@ function rowsOf(flights: readonly Signal<Flight>[]): Pick<Group, "rows" | "more"
 }
 
 /** `1 working, 3 asking, 2 queued`. */
-export const tallyText = ({ working, asks, queued }: Tally): string =>
-  [...Object.entries({ working, asking: asks, queued })]
+export const tallyText = ({ working, asking, queued }: Tally): string =>
+  Object.entries({ working, asking, queued })
     .filter(([, number]) => number > 0)
     .map(([word, number]) => count(number, word, word))
     .join(", ");

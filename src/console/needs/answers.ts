@@ -10,7 +10,7 @@ import type { Connection } from "../data/connection.ts";
 import { asks, type Flight } from "../data/flight.ts";
 import { flightOf, refresh, show } from "../data/flights.ts";
 import { onEvents } from "../data/stream.ts";
-import { checkSession, session } from "../session/session.ts";
+import { beforeSignOut, checkSession, session } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
 import { SignalMap } from "./signal-map.ts";
 
@@ -101,13 +101,16 @@ export function watchAnswers(): () => void {
   const quiet = onEvents((events) => {
     for (const event of events) if (event.status === "answered") noteEvent(event);
   });
-  const leave = () => {
-    for (const id of pending.keys()) void send(id);
-  };
+  const leave = () => Promise.all(pending.keys().map(send));
   addEventListener("pagehide", leave);
+  beforeSignOut.add(leave);
   return () => {
     quiet();
     removeEventListener("pagehide", leave);
+    beforeSignOut.delete(leave);
+    // The session has ended, and whoever signs in next must not send the answers of somebody else.
+    for (const id of pending.keys()) undo(id);
+    for (const map of [failures, notes]) map.clear();
   };
 }
 

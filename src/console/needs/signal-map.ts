@@ -20,6 +20,10 @@ export class SignalMap<T> {
     this.#map.value = new Map(this.#map.peek()).set(id, value);
   }
 
+  clear(): void {
+    this.#map.value = new Map();
+  }
+
   delete(id: string): void {
     const left = new Map(this.#map.peek());
     if (left.delete(id)) this.#map.value = left;

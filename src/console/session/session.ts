@@ -33,6 +33,7 @@ export async function resumeSession(code: string | null): Promise<void> {
   } catch (error) {
     if (code !== null) endedBecause.value = CODE_USED;
     else if (isRefused(error)) return endSession(REVOKED);
+    else if (error instanceof ErrandApiError && error.retryable) endedBecause.value = AWAY;
     else endedBecause.value = error instanceof Error ? error.message : String(error);
     session.value = null;
   }
@@ -47,6 +48,7 @@ async function enter(stored: StoredSession): Promise<void> {
 }
 
 const REVOKED = "Your session has ended: it was revoked, its token was, or its 12 hours are over.";
+const AWAY = "The broker does not answer. Reload the page to try again.";
 const CODE_USED = "This link was used already, or is older than ten minutes. Sign in with a token.";
 const isRefused = (error: unknown): boolean =>
   error instanceof ErrandApiError && error.code === "unauthenticated";
@@ -56,8 +58,12 @@ export function checkSession(error: unknown): void {
   if (isRefused(error) && session.value) endSession(REVOKED);
 }
 
+/** What has to be done with the session before the reader signs out. */
+export const beforeSignOut = new Set<() => Promise<unknown>>();
+
 export async function signOut(): Promise<void> {
   const left = session.value;
+  await Promise.all([...beforeSignOut].map((finish) => finish()));
   endSession();
   // If the broker is away, the session ends by itself.
   await left?.connection.admin.revokeSession(left.id).catch(() => undefined);

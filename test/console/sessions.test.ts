@@ -1,0 +1,191 @@
+/** Sessions of the console: who is signed in, what each may do, and errors in plain words. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import { setScene } from "./scene.ts";
+
+async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+}
+
+const VIEWS = ["find", "charts", "agents?name=coder", "agents?part=tokens"];
+const LOST = /Failed to load resource|net::ERR_/;
+
+/** Each principal: its buttons that change something, and the delegations of the scene that it may see. */
+const PRINCIPALS = [
+  { principal: "viewer:vic", may: [], sees: ["working", "failed"] },
+  {
+    principal: "approver:ann",
+    may: ["Answer", "Approve", "Both", "Cancel", "Deny", "Send"],
+    sees: ["working", "asking"],
+  },
+  {
+    principal: "caller:alice",
+    may: ["+ Delegate", "Answer", "Approve", "Cancel", "Deny", "Erase", "Send"],
+    sees: ["working", "asking", "completed"],
+  },
+  { principal: "agent:coder", may: ["+ Delegate", "Save"], sees: ["working"] },
+];
+/** Buttons that change nothing at the broker. */
+const HARMLESS = ["To the view", "More filters", "Copy", "✕", "Edit", "Last week", "This week", "Reading …"];
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("an answer that waits is sent when the page closes", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    const { body } = await api.delegate("deployer", { task: "Deploy it" });
+    const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
+    await api.interrupt(lease, { text: "Now?" });
+    const { page } = await openTab(url);
+    await signIn(page, OPERATOR);
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.goto("about:blank");
+    await until(async () => (await api.get(body.id)).body.history.at(-1)?.metadata?.decision === "deny");
+  });
+
+  test("an answer that waits is sent when the reader signs out, and never by somebody else", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const [ann, ben] = await Promise.all([as(url, "approver:ann"), as(url, "approver:ben")]);
+    await api.agent("deployer");
+    const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
+    const ask = async () => {
+      const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
+      await api.interrupt(lease, { text: "Now?" });
+    };
+    await ask();
+    const { page } = await openTab(url, { expected: LOST });
+    await signIn(page, ann.token);
+    await page.getByRole("button", { name: "Deny" }).click();
+    await page.locator(".account summary").click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await until(async () => (await api.get(id)).body.history.at(-1)?.metadata?.by === "approver:ann");
+
+    await ask();
+    await signIn(page, ben.token);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.locator("text=Approved, not sent yet").waitFor();
+    await api.call("DELETE", `/v1/tokens/${ben.tokenId}`);
+    await page.locator("text=Your session has ended").waitFor();
+    await signIn(page, OPERATOR);
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    expect(await page.locator(".needs :is(.answered, .problem)").count()).toBe(0);
+    expect((await api.get(id)).body.state).toBe("input_required");
+  });
+
+  test("a revoked token signs out while watching, and its secret is gone", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const viewer = await as(url, "viewer:vic");
+    await api.agent("scout");
+    const { page } = await openTab(url, { expected: LOST });
+    await signIn(page, viewer.token);
+    await api.call("DELETE", `/v1/tokens/${viewer.tokenId}`);
+    await page.locator("text=Your session has ended").waitFor();
+    expect(await page.evaluate("JSON.stringify({ ...sessionStorage, ...localStorage })")).not.toContain(
+      viewer.token,
+    );
+  });
+
+  test("a link signs in once; signing out ends the session in every tab", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const { body } = await api.call("POST", "/v1/sessions/codes");
+    const { page, context } = await openTab(`${url}/#code=${body.code}`, { expected: LOST });
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    expect(page.url()).not.toContain(body.code);
+    expect(await page.evaluate("localStorage.getItem('errand-session')")).not.toContain(OPERATOR);
+    const second = await context.newPage();
+    await second.goto(url);
+    await second.getByRole("heading", { name: "Live" }).waitFor();
+    await page.locator(".account summary").click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await second.getByRole("button", { name: "Sign in" }).waitFor();
+    await until(async () => (await api.call("GET", "/v1/sessions")).body.sessions.length === 0);
+    await page.goto("about:blank");
+    await page.goto(`${url}/#code=${body.code}`);
+    await page.locator("text=This link was used already").waitFor();
+    const another = (await api.call("POST", "/v1/sessions/codes")).body;
+    await page.evaluate(`location.hash = "#code=${another.code}"`);
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    expect(page.url()).not.toContain(another.code);
+  });
+
+  test("a wrong token is refused with a reason, and nothing is stored", async () => {
+    const { url } = await startBroker();
+    const { page } = await openTab(url, { expected: LOST });
+    await page.getByLabel("Token").fill("errand_wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    expect(await page.evaluate("localStorage.getItem('errand-session')")).toBeNull();
+  });
+
+  test("everybody has the buttons that are allowed, and none that is refused", async () => {
+    const { url } = await startBroker();
+    const { ids } = await setScene(url);
+    const { page } = await openTab(url);
+    const refused: string[] = [];
+    page.on("response", (response) => {
+      if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`);
+    });
+    for (const { principal, may, sees } of PRINCIPALS) {
+      await signIn(page, (await as(url, principal)).token);
+      const found = new Set<string>();
+      for (const view of [...VIEWS, ...sees.map((name) => `live?open=${ids[name]}`)]) {
+        await showView(page, `#/${view}`);
+        const names = await page.locator(":is(button, a.button):visible").allTextContents();
+        for (const name of names) found.add(name.trim().replace(/ [ad]$/, ""));
+      }
+      for (const harmless of HARMLESS) found.delete(harmless);
+      expect([principal, ...[...found].sort()]).toEqual([principal, ...may]);
+      await showView(page, "#/live");
+      await page.locator(".account summary").click();
+      await page.getByRole("button", { name: "Sign out" }).click();
+    }
+    expect(refused).toEqual([]);
+  });
+
+  test("what is not there, and a broker that is away, in plain words", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Look around" })).body;
+    const { page, context } = await openTab(url, { expected: LOST, movesClock: true });
+    await signIn(page, OPERATOR);
+    const problem = page.locator(".problem");
+    await showView(page, `#/live?open=${"dlg_0_".padEnd(id.length, "0")}`);
+    const texts = [await problem.textContent()];
+    await showView(page, `#/live?open=${id.slice(0, -4)}`);
+    texts.push(await problem.textContent());
+    await showView(page, "#/agents?name=nobody");
+    texts.push(await problem.textContent());
+    await showView(page, `#/live?open=${id}`);
+    await page.getByLabel("A follow-up for the agent").fill("Hurry");
+    await context.setOffline(true);
+    await page.getByRole("button", { name: "Send" }).click();
+    await until(async () => {
+      await pass(page, 2);
+      return problem.isVisible();
+    });
+    texts.push(await problem.textContent());
+    expect(texts).toEqual([
+      expect.stringMatching(
+        /^There is no delegation 'dlg_\S+'. Check the id. Finished delegations are deleted/,
+      ),
+      "The address of this page names no delegation. Its id may be cut off. ",
+      "There is no agent of this name. It may have been deleted: Agents lists those that exist.",
+      "The broker does not answer. Try again in a moment; before you repeat a change, look whether it was made.",
+    ]);
+    // What was typed is still there.
+    expect(await page.getByLabel("A follow-up for the agent").inputValue()).toBe("Hurry");
+    await context.setOffline(false);
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.locator(".conversation", { hasText: "Hurry" }).waitFor();
+    expect(await problem.count()).toBe(0);
+  });
+});
