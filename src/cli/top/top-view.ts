@@ -25,13 +25,15 @@ const AWAY = "The broker is unavailable; retrying. What is shown is old.";
 export class TopView implements View {
   readonly #host: CliHost;
   readonly #link: Link;
+  readonly #everyMs: number;
   readonly #scroll = new Scroll();
   #snapshot: Snapshot;
   #redraw: () => void = () => undefined;
   /** Ends the pause between two readings. */
   #wake: () => void = () => undefined;
 
-  constructor(host: CliHost, connection: ConnectionOptions, first: Snapshot) {
+  constructor(host: CliHost, connection: ConnectionOptions, first: Snapshot, everyMs = EVERY_MS) {
+    this.#everyMs = everyMs;
     this.#host = host;
     this.#link = new Link(connection, () => this.#redraw());
     this.#snapshot = first;
@@ -83,7 +85,7 @@ export class TopView implements View {
       await sleep(BUSY_MS, signal);
       const pause = new AbortController();
       const end = AbortSignal.any([signal, pause.signal]);
-      await Promise.race([woken, sleep(EVERY_MS - BUSY_MS, end).catch(() => undefined)]);
+      await Promise.race([woken, sleep(this.#everyMs - BUSY_MS, end).catch(() => undefined)]);
       pause.abort();
     }
   }

@@ -1,7 +1,13 @@
 /** `errand top` against a real gateway: live on a screen in this process, and one snapshot. */
 import { expect, test } from "vitest";
+import { readSnapshot } from "../../../src/cli/top/read.ts";
+import { TopView } from "../../../src/cli/top/top-view.ts";
+import { Admin } from "../../../src/client/admin.ts";
+import { Pages } from "../../../src/client/pages.ts";
 import { as, OPERATOR } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
 import { setup } from "../broker/cli.ts";
+import { host } from "../fake-host.ts";
 import { KEYS, screenHere } from "../screen/screen-here.ts";
 
 async function scene() {
@@ -45,6 +51,26 @@ test("busy agents come first, events refresh the screen, and it fits", async () 
   screen.type("q");
   expect(await screen.done).toBe(0);
   expect([screen.isRestored(), screen.stderr()]).toEqual([true, ""]);
+});
+
+test("an event refreshes what is shown, without the timer", async () => {
+  const { api, url } = await setup();
+  const connection = { url, token: OPERATOR };
+  const source = { admin: new Admin(connection), pages: new Pages(connection) };
+  const first = await readSnapshot(source, AbortSignal.timeout(60_000));
+  const view = new TopView(host(), connection, first, 3_600_000);
+  const ended = new AbortController();
+  let drawn = 0;
+  const running = view.run(() => {
+    drawn += 1;
+  }, ended.signal);
+  await until(() => drawn > 0, { what: "the first reading" });
+  await api.agent("solo");
+  await api.delegate("solo");
+  const text = () => view.draw({ columns: 80, rows: 24 }).lines.join("\n");
+  await until(() => /^solo .* 1 +0 +0 +0 /m.test(text()), { what: "the delegation" });
+  ended.abort();
+  await expect(running).rejects.toThrow();
 });
 
 test("one snapshot without a terminal, with --once and with --json, as far as the token may see", async () => {
