@@ -41,7 +41,10 @@ export class TopView implements View {
 
   async run(redraw: () => void, signal: AbortSignal): Promise<void> {
     this.#redraw = redraw;
-    await Promise.all([this.#watch(signal), this.#readAgain(signal)]);
+    const delegator = new Delegator(this.#link.connection);
+    // The cursor first and the reading second, so that nothing falls between them.
+    const after = await delegator.cursor({}, { signal });
+    await Promise.all([this.#watch(delegator, after, signal), this.#readAgain(signal)]);
   }
 
   draw(size: Size): Frame {
@@ -68,8 +71,8 @@ export class TopView implements View {
     return name === "q" || name === "escape";
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
-    for await (const _event of new Delegator(this.#link.connection).watch({}, { signal })) this.#wake();
+  async #watch(delegator: Delegator, after: string, signal: AbortSignal): Promise<void> {
+    for await (const _event of delegator.watch({}, { after, signal })) this.#wake();
   }
 
   async #readAgain(signal: AbortSignal): Promise<void> {
