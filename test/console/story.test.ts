@@ -108,7 +108,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
         all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent),
       );
     expect(cut).toEqual([]);
-  });
+  }, 120_000);
 
   test("an answer can be taken back; pages of two gateways agree; the other page says who answered", async () => {
     const { url, another } = await startBroker();
