@@ -26,6 +26,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
   limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/reliability.md
+  golden  write what commands print again, which test/cli/golden compares: read the difference before you commit it
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   build the program, the console and the library into dist, and check types
@@ -116,6 +117,10 @@ const TASKS = {
   async limits(args) {
     await build();
     await run(process.execPath, ["--import", "tsx", "test/limits/measure.ts", ...args]);
+  },
+  async golden(args) {
+    await build();
+    await run(bin("vitest"), ["run", "test/cli/golden", "--update", ...args]);
   },
   check,
   async fix() {

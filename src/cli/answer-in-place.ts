@@ -27,10 +27,7 @@ export async function answerInPlace(question: Question): Promise<void> {
   const { host, delegator, delegation, interrupt, signal, closed, leftOpen } = question;
   const { id, target } = delegation;
   const until = localTime(interrupt.expires_at);
-  await write(
-    host.stderr,
-    `${oneLine(target)} asks (open until ${until}; an empty line leaves it open for later):\n`,
-  );
+  await write(host.stderr, `${oneLine(target)} asks, open until ${until} (an empty line leaves it open):\n`);
   try {
     await answerByPrompt(
       host,

@@ -34,7 +34,7 @@ import { addInbox } from "./inbox/inbox.ts";
 import { addMcp } from "./mcp/mcp.ts";
 import { addRelay } from "./relay/relay.ts";
 import { fitHelp } from "./show/help-text.ts";
-import { terminalWidth } from "./show/list-table.ts";
+import { terminalWidth } from "./show/terminal-width.ts";
 import { addTop } from "./top/top.ts";
 import { addWork } from "./work/work.ts";
 

@@ -15,6 +15,7 @@ import { recoveryFor } from "./recovery.ts";
 import { note } from "./show/output.ts";
 import { howToAnswer, questionText } from "./show/questions.ts";
 import { StatusLine } from "./show/status-line.ts";
+import { localTime } from "./show/time.ts";
 import { interruptible } from "./signals.ts";
 import { noteWhyQueued, WaitLine } from "./wait-status.ts";
 
@@ -154,7 +155,7 @@ function asks(delegation: Delegation, interrupt: Interrupt) {
     code: state,
     category: "UPSTREAM",
     detail: `${id} asks: ${questionText(interrupt) || "a question without text"}`,
-    recovery: `The question is open until ${interrupt.expires_at}. Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits again.`,
+    recovery: `The question is open until ${localTime(interrupt.expires_at)}. Answer with ${howToAnswer(delegation)}; then 'errand get ${id} --wait' waits again.`,
     details: { delegation_id: id, interrupt },
   });
 }

@@ -1,5 +1,6 @@
 /** The recovery in error messages: it names the delegation and the next command. Runs against a stub broker. */
 import { describe, expect, test } from "vitest";
+import { localTime } from "../../src/cli/show/time.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
 import { type Answer, delegationLike, failedWith, ID, type Seen, stubBroker } from "../client/stub-broker.ts";
 import { run } from "./fake-host.ts";
@@ -88,7 +89,7 @@ test("a wait that a question ends says how long the question stays open", async 
   });
   const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
   expect(stderr).toContain(
-    "asks: which one? The question is open until 2026-01-01T00:30:00.000Z. Answer with 'errand answer",
+    `asks: which one? The question is open until ${localTime("2026-01-01T00:30:00.000Z")}. Answer with 'errand answer`,
   );
 });
 

@@ -18,8 +18,9 @@ import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "
 import { usageError } from "../failure.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
+import { agentDetails } from "../show/agent-details.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
-import { oneLine, type Painter, print, printJson, table } from "../show/output.ts";
+import { type Painter, print, printJson } from "../show/output.ts";
 
 interface PutOptions extends GlobalOptions {
   readonly pushTo?: string;
@@ -109,7 +110,7 @@ function addGetAgent(agent: Command, { host }: Cli): void {
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<GlobalOptions>();
       const found = await new Admin(await connectToRead(host, options)).getAgent(name);
-      await (options.json ? printJson(host, found) : print(host, describe(found)));
+      await (options.json ? printJson(host, found) : print(host, agentDetails(host, found)));
     });
 }
 
@@ -181,7 +182,9 @@ function addPut(agent: Command, { host }: Cli): void {
       const put = await (options.replace
         ? admin.replaceAgent(name, settings)
         : admin.putAgent(name, settings));
-      await (options.json ? printJson(host, put) : print(host, `${describe(put)}\n${changesOf(put)}`));
+      await (options.json
+        ? printJson(host, put)
+        : print(host, `${agentDetails(host, put)}\n${changesOf(put)}`));
     });
 }
 
@@ -286,29 +289,4 @@ function changesOf({ name, created, changed, reset }: AgentChange): string {
     ...(reset.length > 0 ? [`reset to the default: ${reset.join(", ")}`] : []),
   ];
   return lines.length === 0 ? "nothing changed" : lines.join("\n");
-}
-
-function describe(agent: Agent) {
-  const { name, description, delivery, presence, paused, counts, limits, accepts_from } = agent;
-  const rows = [
-    ["agent", name],
-    ["description", oneLine(description)],
-    [
-      "presence",
-      `${presence.state}, ${presence.pollers} polling, last seen ${presence.last_seen_at ?? "never"}`,
-    ],
-    ["queue", `${counts.waiting} queued, ${counts.delayed} delayed`],
-    ["work", `${counts.working} running, ${counts.interrupted} waiting for an answer`],
-  ];
-  if (delivery.mode === "push") rows.push(["pushed to", delivery.url ?? "its A2A server"]);
-  if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
-  if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
-  if (agent.approvals === "person") rows.push(["approvals", "by a person only"]);
-  if (limits) {
-    const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
-    rows.push(["lease", `${limits.lease_seconds} s, at most ${limits.max_attempts} attempts`]);
-    rows.push(["limits", `${limits.max_waiting} queued, ${running}`]);
-    rows.push(["questions", `open for ${limits.interrupt_ttl_seconds} s`]);
-  }
-  return table(rows);
 }

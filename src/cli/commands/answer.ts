@@ -13,6 +13,7 @@ import { answerByPrompt } from "../input/prompt.ts";
 import { jsonFrom, textFrom } from "../input/task.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
 import { print, printJson, write } from "../show/output.ts";
+import { localTime } from "../show/time.ts";
 
 interface AnswerOptions extends GlobalOptions {
   readonly text?: string;
@@ -66,7 +67,8 @@ export function addAnswer(program: Command, { host }: Cli): void {
         const delegation = await delegator.get(id);
         const { interrupt, target } = delegation;
         if (interrupt === null) throw noOpenQuestion(delegation);
-        if (!options.json) await write(host.stderr, `${target} asks (open until ${interrupt.expires_at}):\n`);
+        if (!options.json)
+          await write(host.stderr, `${target} asks (open until ${localTime(interrupt.expires_at)}):\n`);
         const answering = answerByPrompt(host, interrupt, (answer) =>
           delegator.answer(id, interrupt.id, answer),
         );

@@ -17,10 +17,10 @@ import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
-import { terminalWidth } from "../show/list-table.ts";
 import { note, painter, print, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sizeText } from "../show/size.ts";
+import { terminalWidth } from "../show/terminal-width.ts";
 import { withSuggestion } from "../similar-agent.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 

@@ -11,9 +11,11 @@ import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { describe } from "../show/delegation.ts";
 import { historyRows } from "../show/history.ts";
-import { print, printJson, table, withCommand } from "../show/output.ts";
+import { print, printJson, withCommand } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sendersOf, stateRows } from "../show/state-details.ts";
+import { wrapWidth } from "../show/terminal-width.ts";
+import { wrapRows } from "../show/wrap.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
 interface GetOptions extends GlobalOptions, ArtifactOptions {
@@ -63,8 +65,10 @@ export function addGet(program: Command, { host }: Cli): void {
       else if (options.history) await printHistory(host, connection, delegation, options.json);
       else if (options.json) await printJson(host, delegation);
       else if (options.reply) await printReply(host, delegation);
-      else
-        await print(host, withCommand(host, describe(delegation, await stateRows(connection, delegation))));
+      else {
+        const details = await stateRows(connection, delegation);
+        await print(host, withCommand(host, describe(delegation, details, wrapWidth(host))));
+      }
       if (options.wait || options.reply) requireCompleted(delegation);
     });
 }
@@ -81,6 +85,6 @@ async function printHistory(
   else if (history.length === 0) await print(host, "no follow-ups, questions or answers yet");
   else {
     const senders = await sendersOf(connection, delegation);
-    await print(host, table(historyRows(history, Number.POSITIVE_INFINITY, senders)));
+    await print(host, wrapRows(historyRows(history, Number.POSITIVE_INFINITY, senders), wrapWidth(host)));
   }
 }

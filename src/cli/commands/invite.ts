@@ -6,6 +6,7 @@ import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { agentName } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { note, print, printJson } from "../show/output.ts";
+import { localTime } from "../show/time.ts";
 
 const ROLES = ["agent", "caller", "approver"] as const;
 type Role = (typeof ROLES)[number];
@@ -52,7 +53,7 @@ export function addInvite(program: Command, { host }: Cli): void {
       ];
       if (options.json) return printJson(host, { ...created, url, lines });
       for (const line of lines) await print(host, line);
-      const until = created.expires_at === null ? "" : ` It expires at ${created.expires_at}.`;
+      const until = created.expires_at === null ? "" : ` It expires at ${localTime(created.expires_at)}.`;
       await note(
         host,
         `created ${created.id} for ${created.principal}; the token is shown only once.${until}`,

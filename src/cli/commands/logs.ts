@@ -6,9 +6,9 @@ import { Pages } from "../../client/pages.ts";
 import { type StreamEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { DELEGATION, delegationId } from "../input/arguments.ts";
-import { terminalWidth } from "../show/list-table.ts";
 import { painter, print, printJson } from "../show/output.ts";
 import { Story } from "../show/story.ts";
+import { terminalWidth } from "../show/terminal-width.ts";
 import { interruptible } from "../signals.ts";
 
 interface LogsOptions extends GlobalOptions {

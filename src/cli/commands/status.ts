@@ -7,9 +7,9 @@ import { type Cli, connectToRead, examples, type GlobalOptions } from "../contex
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
 import { cutTo } from "../show/display-width.ts";
-import { terminalWidth } from "../show/list-table.ts";
 import { durationText, oneLine, painter, print, printJson } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
+import { terminalWidth } from "../show/terminal-width.ts";
 import { ageText, localTime } from "../show/time.ts";
 import { bytesText } from "../show/transfer.ts";
 import { type Overview, overviewOf } from "../status/overview.ts";

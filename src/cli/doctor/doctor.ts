@@ -4,7 +4,9 @@ import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { locate } from "../discover.ts";
 import { exitCodeOf, toFailure, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { oneLine, painter, print, printJson } from "../show/output.ts";
+import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
+import { terminalWidth } from "../show/terminal-width.ts";
+import { wrapText } from "../show/wrap.ts";
 import { brokerChecks } from "./broker.ts";
 import type { Check } from "./check.ts";
 import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./local.ts";
@@ -70,6 +72,10 @@ const NAME_WIDTH = "redis_durability".length;
 async function show(host: CliHost, { check, status, detail, remedy }: Check): Promise<void> {
   const { green, yellow, red, dim } = painter(host, "stdout");
   const paint = { ok: green, warn: yellow, fail: red, skip: dim }[status];
-  await print(host, `${paint(status.padEnd(4))}  ${check.padEnd(NAME_WIDTH)}  ${oneLine(detail)}`);
-  if (remedy !== undefined) await print(host, `${" ".repeat(NAME_WIDTH + 8)}${oneLine(remedy)}`);
+  const indent = " ".repeat(NAME_WIDTH + 8);
+  const columns = host.isTty.stdout ? terminalWidth(host, "stdout") : Number.POSITIVE_INFINITY;
+  const fitted = (text: string) =>
+    wrapText(withCommand(host, oneLine(text)), columns - indent.length).replaceAll("\n", `\n${indent}`);
+  await print(host, `${paint(status.padEnd(4))}  ${check.padEnd(NAME_WIDTH)}  ${fitted(detail)}`);
+  if (remedy !== undefined) await print(host, indent + fitted(remedy));
 }

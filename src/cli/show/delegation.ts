@@ -2,17 +2,20 @@
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { historyRows } from "./history.ts";
-import { oneLine, progressText, stateText, table } from "./output.ts";
+import { oneLine, progressText, stateText } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
+import { localTime } from "./time.ts";
+import { wrapRows } from "./wrap.ts";
 
 /** How many of the newest messages are shown; `errand get --history` shows all. */
 const MESSAGES = 6;
 const MESSAGE_CHARS = 200;
 
-/** `stateDetails` are rows of state-details.ts. */
+/** `stateDetails` are rows of state-details.ts. `columns`: where rows continue on the next line. */
 export function describe(
   delegation: Delegation,
   stateDetails: readonly (readonly [string, string])[],
+  columns = Number.POSITIVE_INFINITY,
 ): string {
   const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
     delegation;
@@ -24,11 +27,11 @@ export function describe(
     ["context", context_id],
     ["task", oneLine(delegation.task_preview, 100)],
     ["attempt", `${attempt} of ${max_attempts}`],
-    ["created", delegation.created_at],
+    ["created", localTime(delegation.created_at)],
   ];
   if (delegation.parent_id) rows.push(["parent", delegation.parent_id]);
   if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);
-  if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${lease.expires_at}`]);
+  if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${localTime(lease.expires_at)}`]);
   const progressLine = progress && progressText(progress);
   if (progressLine) rows.push(["progress", progressLine]);
   const { interrupt } = delegation;
@@ -42,10 +45,10 @@ export function describe(
     rows.push(["asks", requestLine(request, interrupt?.requests.length === 1)]);
   }
   if (interrupt) {
-    rows.push(["question", `${interrupt.id}, open until ${interrupt.expires_at}`]);
+    rows.push(["question", `${interrupt.id}, open until ${localTime(interrupt.expires_at)}`]);
     rows.push(["answer with", howToAnswer(delegation)]);
   }
-  if (delegation.finished_at) rows.push(["finished", delegation.finished_at]);
+  if (delegation.finished_at) rows.push(["finished", localTime(delegation.finished_at)]);
   rows.push(...stateDetails);
   for (const { artifactId, name, parts } of delegation.artifacts) {
     rows.push([
@@ -55,5 +58,5 @@ export function describe(
   }
   if (error) rows.push(["error", `${error.code}: ${oneLine(error.message)}`]);
   const reply = delegation.reply ? textOf(delegation.reply) : "";
-  return table(rows) + (reply === "" ? "" : `\n\n${reply}`);
+  return wrapRows(rows, columns) + (reply === "" ? "" : `\n\n${reply}`);
 }

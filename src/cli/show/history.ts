@@ -1,6 +1,7 @@
 /** The follow-ups, questions and answers of a delegation as text. Limit: files are not shown. */
 import { type Message, textOf } from "../../schema/a2a.ts";
 import { oneLine } from "./output.ts";
+import { localTime } from "./time.ts";
 
 type Kind = "question" | "answer" | "follow-up";
 
@@ -15,7 +16,7 @@ export type Senders = ReadonlyMap<string, { readonly by?: string | undefined; re
 /** `by approver:ann at 2026-…`, without the parts that are unknown. */
 function headOf(by: unknown, at: unknown): string {
   const who = typeof by === "string" ? `by ${oneLine(by)}` : "";
-  const when = typeof at === "string" ? `at ${oneLine(at)}` : "";
+  const when = typeof at === "string" ? `at ${localTime(at)}` : "";
   return [who, when].filter(Boolean).join(" ");
 }
 

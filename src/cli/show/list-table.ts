@@ -8,6 +8,7 @@ import type { CliHost } from "../host.ts";
 import { didYouMean } from "../similar.ts";
 import { cutTo, displayWidth, padTo } from "./display-width.ts";
 import { note, oneLine, type Painter, painter, print } from "./output.ts";
+import { terminalWidth } from "./terminal-width.ts";
 import { ageText, localTime } from "./time.ts";
 
 export interface Column<T> {
@@ -28,16 +29,9 @@ export interface TableOptions extends GlobalOptions {
   readonly output?: readonly string[];
 }
 
-const WITHOUT_TERMINAL = 80;
 const GAP = "  ";
 const SHORTEST_TEXT = 16;
 const SHORTEST = 4;
-
-export function terminalWidth(host: CliHost, stream: "stdout" | "stderr"): number {
-  const { [stream]: out } = host;
-  const columns = host.isTty[stream] && "columns" in out ? Number(out.columns) : 0;
-  return columns > 0 ? columns : WITHOUT_TERMINAL;
-}
 
 /** Adds --wide and -o. */
 export function addTableOptions<T>(command: Command, columns: readonly Column<T>[]): Command {

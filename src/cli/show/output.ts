@@ -6,6 +6,8 @@ import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../../client/errors.ts";
 import type { Progress, State } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
+import { terminalWidth } from "./terminal-width.ts";
+import { wrapText } from "./wrap.ts";
 
 /** Resolves when the text is written, so that a slow reader slows down the writer instead of filling its memory. */
 export function write(stream: Writable, text: string | Uint8Array): Promise<void> {
@@ -26,18 +28,20 @@ export function printJson(host: CliHost, value: unknown): Promise<void> {
 export const withCommand = ({ command = "errand" }: CliHost, text: string): string =>
   command === "errand" ? text : text.replace(/(['"]|: )errand (?=[a-z])/g, `$1${command} `);
 
+/** Wrapped on a terminal. Elsewhere, a note is one line. */
+const fitted = (host: CliHost, text: string): string =>
+  host.isTty.stderr ? wrapText(text, terminalWidth(host, "stderr"), "  ") : text;
+
 /** Prints a note to stderr. */
 export function note(host: CliHost, line: string): Promise<void> {
-  return write(host.stderr, `errand: ${withCommand(host, line)}\n`);
+  return write(host.stderr, `${fitted(host, `errand: ${withCommand(host, line)}`)}\n`);
 }
 
 export async function printError(host: CliHost, error: ErrandApiError, json: boolean): Promise<void> {
   if (json) return write(host.stderr, `${JSON.stringify(error.problem)}\n`);
   const paint = painter(host, "stderr");
-  await write(
-    host.stderr,
-    `${paint.red("errand:")} ${withCommand(host, `${sentence(error.message)} ${error.recovery}`)}\n`,
-  );
+  const said = `errand: ${withCommand(host, `${sentence(error.message)} ${error.recovery}`)}`;
+  await write(host.stderr, `${fitted(host, said).replace("errand:", paint.red("errand:"))}\n`);
   for (const { path, reason } of issuesOf(error)) {
     if (error.message.includes(reason)) continue;
     await write(host.stderr, `  ${path}: ${reason}\n`);

@@ -5,7 +5,9 @@
 import type { AgentEvent } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import { durationText, oneLine, type Painter, painter, write } from "../show/output.ts";
+import { terminalWidth } from "../show/terminal-width.ts";
 import { localTime } from "../show/time.ts";
+import { wrapText } from "../show/wrap.ts";
 
 export interface LogOptions {
   readonly json?: boolean;
@@ -22,12 +24,14 @@ interface Origin {
 export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: AgentEvent) => void {
   const paint = painter(host, "stderr");
   const originOf = origins();
+  const wrapped = (text: string) =>
+    host.isTty.stderr ? wrapText(text, terminalWidth(host, "stderr"), "  ") : text;
   return (event) => {
     if (quiet) return;
     const origin = originOf(event);
     const line = json
       ? JSON.stringify({ ...asJson(event), ...asJsonOrigin(origin), time: new Date().toISOString() })
-      : `errand: ${paint.dim(localTime(new Date().toISOString()))} ${asText(event, origin, paint)}`;
+      : wrapped(`errand: ${paint.dim(localTime(new Date().toISOString()))} ${asText(event, origin, paint)}`);
     // A closed log does not stop the work.
     void write(json ? host.stdout : host.stderr, `${line}\n`).catch(() => undefined);
   };

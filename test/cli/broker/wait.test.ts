@@ -7,6 +7,7 @@ import { until } from "../../support/until.ts";
 import { start } from "../fake-host.ts";
 
 const TERMINAL = { stdin: true, stderr: true };
+const flat = (text: string): string => text.replaceAll(/\s+/g, " ");
 const CLEAR = "\r\u001b[2K";
 
 /** A wait for an agent that asks, up to the prompt. */
@@ -31,7 +32,7 @@ async function prompted(question: Record<string, unknown> = { text: "Which branc
 
 test("it prompts, sends the answer, and goes on waiting for the reply", async () => {
   const { api, run, keyboard, lease, id } = await prompted();
-  expect(run.stderr()).toMatch(/scout asks \(open until 20.*; an empty line leaves it open for later\):\n/);
+  expect(run.stderr()).toMatch(/scout asks, open until 20.* \(an empty line leaves it open\):\n/);
   keyboard.write("main\n");
   const { lease_id, delegation } = await lease();
   expect(delegation.history.at(-1).parts).toEqual([{ text: "main" }]);
@@ -49,7 +50,7 @@ test("an empty line leaves the question open, and says how to answer later", asy
   const { api, run, keyboard, id } = await prompted();
   keyboard.write("\n");
   expect([await run.done, run.stdout()]).toEqual([79, ""]);
-  expect(run.stderr()).toContain(`errand: ${id} asks: Which branch? The question is open until`);
+  expect(flat(run.stderr())).toContain(`errand: ${id} asks: Which branch? The question is open until`);
   expect(run.stderr()).toContain(`'errand answer ${id} "…"'`);
   expect((await api.get(id)).body.state).toBe("input_required");
 });
@@ -76,11 +77,11 @@ test("on a real terminal: the progress, the prompt, and Ctrl-C, which leaves the
   await api.interrupt(lease_id, { text: "Which branch?" });
   await until(() => screen().includes("or text): "), { what: "the prompt" });
   // The line is removed before the question is shown.
-  expect(screen()).toContain(`${CLEAR}scout asks`);
+  expect(screen()).toContain(`${CLEAR}scout asks,`);
   child.stdin.write("\u0003");
   await closed;
   expect(child.exitCode).toBe(130);
-  expect(screen()).toContain("errand: the question stays open until ");
+  expect(flat(screen())).toContain("errand: the question stays open until ");
   expect(screen()).toContain(`'errand answer ${delegation.id}`);
   expect((await api.get(delegation.id)).body.state).toBe("input_required");
 });

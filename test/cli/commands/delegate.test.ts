@@ -268,7 +268,7 @@ describe("watch", () => {
     const said = async (...more: string[]) => {
       const env = { url: stub.url, token: "t" };
       const { stderr } = await run(["watch", ID, ...more], { env, tty: { stderr: true } });
-      return stderr;
+      return stderr.replaceAll(/\s+/g, " ");
     };
     expect(await said()).toMatch(
       new RegExp(`^errand: watching ${ID}, in local time \\(\\S+\\); until it ends`),

@@ -34,10 +34,10 @@ test("of a finished delegation: questions, answers with author and time, the wor
 
   const said = [
     /^question +Deploy\?$/m,
-    /^answer +by approver:ann at 20\S+Z: approve, "but gently"$/m,
+    /^answer +by approver:ann at 20\S+ \S+ \S+: approve, "but gently"$/m,
     /^follow-up +in French$/m,
     /^question +A token\?$/m,
-    /^answer +by operator at 20\S+Z: \(secret\)$/m,
+    /^answer +by operator at 20\S+ \S+ \S+: \(secret\)$/m,
   ];
   const shown = await get();
   for (const line of said) expect(shown).toMatch(line);
@@ -45,11 +45,11 @@ test("of a finished delegation: questions, answers with author and time, the wor
   expect(shown).toMatch(/^took +[\d.]+ m?s$/m);
   const history = await get("--history");
   const complete = [
-    /^question +by scout at 20\S+Z: "Deploy\?"$/m,
-    /^answer +by approver:ann at 20\S+Z: approve, "but gently"$/m,
-    /^follow-up +by operator at 20\S+Z: "in French"$/m,
-    /^question +by scout at 20\S+Z: "A token\?"$/m,
-    /^answer +by operator at 20\S+Z: \(secret\)$/m,
+    /^question +by scout at 20\S+ \S+ \S+: "Deploy\?"$/m,
+    /^answer +by approver:ann at 20\S+ \S+ \S+: approve, "but gently"$/m,
+    /^follow-up +by operator at 20\S+ \S+ \S+: "in French"$/m,
+    /^question +by scout at 20\S+ \S+ \S+: "A token\?"$/m,
+    /^answer +by operator at 20\S+ \S+ \S+: \(secret\)$/m,
   ];
   for (const line of complete) expect(history).toMatch(line);
   expect(history.split("\n")).toHaveLength(complete.length + 1);

@@ -1,0 +1,30 @@
+/** An agent as text for a person: its presence, its work and its limits. */
+import type { Agent } from "../../schema/agent.ts";
+import type { CliHost } from "../host.ts";
+import { oneLine, withCommand } from "./output.ts";
+import { wrapWidth } from "./terminal-width.ts";
+import { localTime } from "./time.ts";
+import { wrapRows } from "./wrap.ts";
+
+export function agentDetails(host: CliHost, agent: Agent): string {
+  const { name, description, delivery, presence, paused, counts, limits, accepts_from } = agent;
+  const seen = presence.last_seen_at === null ? "never" : localTime(presence.last_seen_at);
+  const rows = [
+    ["agent", name],
+    ["description", oneLine(description)],
+    ["presence", `${presence.state}, ${presence.pollers} polling, last seen ${seen}`],
+    ["queue", `${counts.waiting} queued, ${counts.delayed} delayed`],
+    ["work", `${counts.working} running, ${counts.interrupted} waiting for an answer`],
+  ];
+  if (delivery.mode === "push") rows.push(["pushed to", delivery.url ?? "its A2A server"]);
+  if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
+  if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
+  if (agent.approvals === "person") rows.push(["approvals", "by a person only"]);
+  if (limits) {
+    const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
+    rows.push(["lease", `${limits.lease_seconds} s, at most ${limits.max_attempts} attempts`]);
+    rows.push(["limits", `${limits.max_waiting} queued, ${running}`]);
+    rows.push(["questions", `open for ${limits.interrupt_ttl_seconds} s`]);
+  }
+  return withCommand(host, wrapRows(rows, wrapWidth(host)));
+}

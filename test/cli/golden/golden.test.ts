@@ -1,0 +1,180 @@
+/**
+ * What people see most, on a terminal of 80 columns, compared with the files beside this one. `npm run golden` writes
+ * them again: read the difference before you commit it.
+ */
+import { PassThrough } from "node:stream";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { runCli } from "../../../src/cli/run.ts";
+import { AGENT, completedWith, delegationLike, leaseLike, stubBroker } from "../../client/stub-broker.ts";
+import { host } from "../fake-host.ts";
+
+const NOW = "2026-01-31T09:00:00.000Z";
+const id = (letter: string) => `dlg_0_${letter.repeat(8)}${"0".repeat(18)}`;
+const ago = (seconds: number) => new Date(Date.parse(NOW) - 1000 * seconds).toISOString();
+
+const QUESTION = {
+  id: "int_1",
+  kind: "input",
+  requests: [
+    {
+      request_id: "r",
+      message: { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "Deploy release 7 to production?" }] },
+      options: ["approve", "deny"],
+    },
+  ],
+  raised_at: ago(60),
+  expires_at: "2026-02-01T09:00:00.000Z",
+};
+const ASKS = delegationLike({
+  id: id("a"),
+  state: "input_required",
+  target: "deployer",
+  task_preview: "deploy release 7 as soon as the tests are green, and tell the team when it is done",
+  interrupt: QUESTION,
+  created_at: ago(300),
+  updated_at: ago(60),
+});
+const FAILED = delegationLike({
+  id: id("b"),
+  state: "failed",
+  target: "builder",
+  task_preview: "build the documentation",
+  error: {
+    category: "UPSTREAM",
+    code: "command_failed",
+    message: "exit status 2: no space left on device",
+    retryable: false,
+    recovery: "Read error.message, which the agent wrote.",
+  },
+  created_at: ago(7200),
+  updated_at: ago(7000),
+  finished_at: ago(7000),
+  attempt: 3,
+});
+const DONE = {
+  ...completedWith("The change is sound.\nOne typo in line 12."),
+  id: id("c"),
+  target: "reviewer",
+  task_preview: "review this change",
+  created_at: ago(86_400 * 3),
+  finished_at: ago(86_400 * 3 - 95),
+};
+const LIST = [ASKS, delegationLike({ id: id("d"), created_at: ago(5) }), FAILED, DONE];
+const AGENTS = [
+  AGENT,
+  {
+    ...AGENT,
+    name: "deployer",
+    description: "Deploys releases, after it has asked",
+    presence: { state: "online", last_seen_at: ago(2), pollers: 2 },
+    counts: { waiting: 12, delayed: 1, working: 2, interrupted: 1 },
+  },
+];
+const DURATIONS = { median_seconds: 2, p95_seconds: 75 };
+const COUNTS = { sent: 4, leased: 4, completed: 2, failed: 1, rejected: 0, canceled: 0 };
+const TIMES = { time_to_lease: DURATIONS, time_to_answer: { ...DURATIONS, p95_seconds: 754 } };
+const STATS = {
+  period: "hour",
+  bucket_seconds: 60,
+  target: null,
+  delegator: null,
+  buckets: [{ at: ago(60), ...COUNTS, ...TIMES, waiting: 12, working: 2, oldest_seconds: 63 }],
+  totals: { ...COUNTS, ...TIMES, failures: [{ code: "command_failed", count: 1 }] },
+};
+
+/** Durations differ, and the list of commands is in docs/cli.md. */
+const withoutChance = (text: string): string =>
+  text
+    .replace(/^Commands:\n(?: .*\n)+/m, "Commands: …\n")
+    .replace(/(after|in) \d[\d.]* m?s$/gm, "$1 1.0 s")
+    .replace(/responds in \d+ ms/, "responds in 1 ms");
+
+/** Runs a command on a terminal of 80 columns; returns what it shows. */
+async function screen(...argv: string[]): Promise<string> {
+  const { url } = await stubBroker(({ method, path }, answer) => {
+    const last = path.split("/").at(-1);
+    if (path === "/v1/delegations" && method === "POST")
+      answer.json(delegationLike({ presence: { state: "offline", last_seen_at: null, pollers: 0 } }), 202);
+    else if (path === "/v1/delegations") answer.json({ delegations: LIST, next_cursor: null });
+    else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
+    else if (path === "/healthz") answer.json({ status: "ok" });
+    else if (path === "/v1/stats") answer.json(STATS);
+    else if (path === "/v1/status")
+      answer.json({
+        version: "1.2.3",
+        url: "https://errand.example.org",
+        now: NOW,
+        principal: "operator",
+        redis: {
+          source: "embedded",
+          product: "redis",
+          version: "8.2.1",
+          maxmemory_policy: "noeviction",
+          maxmemory_bytes: 1_073_741_824,
+          used_memory_bytes: 12_582_912,
+          appendonly: true,
+          appendfsync: "always",
+        },
+      });
+    else if (path === "/v1/tokens")
+      answer.json(
+        {
+          id: "tok_1",
+          principal: "caller:alice",
+          token: `errand_${"x".repeat(43)}`,
+          created_at: NOW,
+          expires_at: "2026-05-01T09:00:00.000Z",
+        },
+        201,
+      );
+    else if (path === "/v1/agents") answer.json({ agents: AGENTS, next_cursor: null });
+    else if (last === "events") answer.json({ events: [], cursor: "1-0" });
+    else if (last === "leases") answer.json({ leases: [leaseLike()] });
+    else if (last === "heartbeat") answer.json({ expires_at: NOW, messages: [] });
+    else if (last === "reply") answer.json({ outcome: "matched", delegation: DONE });
+    else if (path.startsWith("/v1/agents/")) answer.json(AGENT);
+    else answer.json([...LIST].find((one) => one.id === last) ?? DONE);
+  });
+  const shown = Object.assign(new PassThrough(), { columns: 80 });
+  const code = await runCli(argv, {
+    ...host(),
+    env: { url, token: "t", dataDir: "/nonexistent/data" },
+    childEnv: { PATH: process.env.PATH, NO_COLOR: "1" },
+    stdout: shown,
+    stderr: shown,
+    isTty: { stdin: false, stdout: true, stderr: true },
+  });
+  const text = String(shown.read() ?? "")
+    .replaceAll(url, "http://127.0.0.1:4180")
+    .replaceAll(process.versions.node, "20.19.0");
+  return `$ errand ${argv.join(" ")}\n${withoutChance(text)}(exit ${code})\n`;
+}
+
+beforeEach(() => {
+  vi.stubEnv("TZ", "UTC");
+  vi.useFakeTimers({ toFake: ["Date"], now: new Date(NOW) });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+});
+
+test.each([
+  ["list", ["list"]],
+  ["get-asks", ["get", id("a")]],
+  ["get-failed", ["get", id("b")]],
+  ["results", ["results"]],
+  ["agents", ["agent", "list"]],
+  ["stats", ["stats"]],
+  ["help", ["--help"]],
+  ["delegate-wait", ["delegate", "scout", "review this change", "--wait"]],
+  ["work-log", ["work", "--agent", "scout", "--worker-id", "host-7", "--once", "--", "cat"]],
+  ["doctor", ["doctor"]],
+  ["invite", ["invite", "alice", "--expires", "90d"]],
+] as const)("%s", async (name, argv) => {
+  const text = await screen(...argv);
+  const lines = text.split("\n").slice(1);
+  // What is pasted or named stays whole.
+  expect(lines.filter((line) => [...line].length > 80 && !/'errand |^export /.test(line))).toEqual([]);
+  await expect(text).toMatchFileSnapshot(`${name}.txt`);
+});
