@@ -82,6 +82,16 @@ describe("hints name the program as it was started", () => {
     ).toContain("'errand serve'");
   });
 
+  test("a reply stays as it is", async () => {
+    const { api, env } = await broker();
+    const { id } = (await api.delegate("scout")).body;
+    const [{ lease_id }] = (await api.lease("scout")).body.leases;
+    const text = "First.\n\nThen run 'errand list'.";
+    await api.reply(lease_id, { text });
+    const { stdout } = await run(["get", id], { env, command: "npx errand" });
+    expect(stdout.endsWith(`\n\n${text}\n`)).toBe(true);
+  });
+
   test("errand otherwise", async () => {
     const { env } = await broker();
     expect((await run(["delegate", "nobody", "x"], { env })).stderr).toContain("'errand agent list'");

@@ -1,4 +1,4 @@
-/** Writes a file that nobody sees half-written. It replaces an existing one only by force. */
+/** Writes a file. It replaces an existing one only by force, and then in one step. */
 import { lstat, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { cliError, usageError } from "../failure.ts";

@@ -67,7 +67,9 @@ export function addGet(program: Command, { host }: Cli): void {
       else if (options.reply) await printReply(host, delegation);
       else {
         const details = await stateRows(connection, delegation);
-        await print(host, withCommand(host, describe(delegation, details, wrapWidth(host))));
+        const [rows = "", ...reply] = describe(delegation, details, wrapWidth(host)).split("\n\n");
+        // The reply, after an empty line, stays as it is.
+        await print(host, [withCommand(host, rows), ...reply].join("\n\n"));
       }
       if (options.wait || options.reply) requireCompleted(delegation);
     });
