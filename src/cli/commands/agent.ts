@@ -1,41 +1,13 @@
 /** `errand agent`: lists, shows, configures, pauses and deletes agents. */
-import { readFile } from "node:fs/promises";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
-import {
-  type Agent,
-  type AgentChange,
-  type AgentPatch,
-  type Approvals,
-  agentPatchSchema,
-  approvalsSchema,
-  backoffPatchSchema,
-  limitsPatchSchema,
-  type Worker,
-} from "../../schema/agent.ts";
-import { issuesOf } from "../../schema/issues.ts";
+import type { Agent, Worker } from "../../schema/agent.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
-import { usageError } from "../failure.ts";
-import { agentName, wholeBetween } from "../input/arguments.ts";
-import { duration } from "../input/duration.ts";
+import { agentName } from "../input/arguments.ts";
 import { agentDetails } from "../show/agent-details.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { type Painter, print, printJson } from "../show/output.ts";
-
-interface PutOptions extends GlobalOptions {
-  readonly pushTo?: string;
-  readonly description?: string;
-  readonly acceptsFrom?: string[];
-  readonly approvals?: Approvals;
-  readonly lease?: number;
-  readonly maxAttempts?: number;
-  readonly maxWorking?: number;
-  readonly maxWaiting?: number;
-  readonly interruptTtl?: number;
-  readonly file?: string;
-  readonly reset?: string[];
-  readonly replace?: boolean;
-}
+import { addPut } from "./agent-put.ts";
 
 export function addAgent(program: Command, cli: Cli): void {
   const agent = program
@@ -135,59 +107,6 @@ function addWorkers(agent: Command, { host }: Cli): void {
     });
 }
 
-function addPut(agent: Command, { host }: Cli): void {
-  agent
-    .command("put")
-    .description("create an agent, or change its settings; omitted settings stay as they are")
-    .argument("<name>", "the agent", agentName)
-    .option("--description <text>", "what the agent does")
-    .option(
-      "--accepts-from <principals...>",
-      "who may delegate to it, for example caller:* (default: everyone)",
-    )
-    .addOption(
-      new Option(
-        "--approvals <who>",
-        "who answers its questions; with person, --auto-approve is refused",
-      ).choices(approvalsSchema.options),
-    )
-    .option("--lease <duration>", "how long a lease lasts without a heartbeat", duration)
-    .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))
-    .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))
-    .option("--max-waiting <n>", "maximum number of queued delegations", wholeBetween(1, 10_000_000))
-    .option("--interrupt-ttl <duration>", "how long its questions stay open (default: 1d)", duration)
-    .option("--push-to <url>", "push its work to this A2A server (default: workers poll for it)")
-    .option(
-      "--file <path>",
-      "read settings from a JSON file, where null resets a setting; options override the file",
-    )
-    .option(
-      "--reset <settings...>",
-      "reset these settings to their defaults, for example accepts_from limits.max_working",
-    )
-    .option("--replace", "replace all settings: omitted ones are reset to their defaults")
-    .addHelpText(
-      "after",
-      examples(
-        'errand agent put scout --description "counts words"',
-        "errand agent put builder --lease 5m --max-working 4 --accepts-from caller:ci agent:*",
-        "errand agent put builder --lease 10m --reset accepts_from",
-        "errand agent put scout --push-to https://a2a.example/agents/scout",
-      ),
-    )
-    .action(async (name: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<PutOptions>();
-      const settings = await settingsOf(options);
-      const admin = new Admin(await connect(host, options));
-      const put = await (options.replace
-        ? admin.replaceAgent(name, settings)
-        : admin.putAgent(name, settings));
-      await (options.json
-        ? printJson(host, put)
-        : print(host, `${agentDetails(host, put)}\n${changesOf(put)}`));
-    });
-}
-
 function addPausing(agent: Command, { host }: Cli, verb: "pause" | "resume", description: string): void {
   agent
     .command(verb)
@@ -215,78 +134,4 @@ function addDelete(agent: Command, { host }: Cli): void {
       await new Admin(await connect(host, options)).deleteAgent(name, { force });
       await (options.json ? printJson(host, { deleted: name }) : print(host, `deleted ${name}`));
     });
-}
-
-async function settingsOf(options: PutOptions): Promise<AgentPatch> {
-  const file = options.file === undefined ? {} : await settingsIn(options.file);
-  const resets = resetsOf(options.reset ?? []);
-  const base = {
-    ...resets,
-    ...file,
-    ...(resets.limits && { limits: { ...resets.limits, ...file.limits } }),
-    ...(resets.backoff && { backoff: { ...resets.backoff, ...file.backoff } }),
-  };
-  const given = {
-    description: options.description,
-    delivery: options.pushTo === undefined ? undefined : { mode: "push", url: options.pushTo },
-    accepts_from: options.acceptsFrom,
-    approvals: options.approvals,
-    limits: {
-      lease_seconds: options.lease,
-      max_attempts: options.maxAttempts,
-      max_working: options.maxWorking,
-      max_waiting: options.maxWaiting,
-      interrupt_ttl_seconds: options.interruptTtl,
-    },
-  };
-  const limits = Object.values(given.limits).some((value) => value !== undefined) ? given.limits : undefined;
-  // Settings without an option are left out; a `null` in the file stays `null`.
-  return { ...base, ...defined({ ...given, limits: limits && { ...base.limits, ...defined(limits) } }) };
-}
-
-const defined = (members: object): object =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
-
-const GROUPS = { limits: limitsPatchSchema.shape, backoff: backoffPatchSchema.shape };
-
-/** `--reset accepts_from limits.max_working` as a patch. The name of a group resets all its settings. */
-function resetsOf(paths: readonly string[]): AgentPatch {
-  const patch: Record<string, Record<string, null> | null> = {};
-  for (const path of paths) {
-    const [group = "", member] = path.split(".");
-    const members = group === "limits" || group === "backoff" ? Object.keys(GROUPS[group]) : undefined;
-    const named = member === undefined ? members : [member];
-    patch[group] = named
-      ? { ...patch[group], ...Object.fromEntries(named.map((name) => [name, null])) }
-      : null;
-  }
-  const parsed = agentPatchSchema.safeParse(patch);
-  if (parsed.success) return parsed.data;
-  throw usageError("--reset requires setting names, for example accepts_from or limits.max_working");
-}
-
-async function settingsIn(path: string): Promise<AgentPatch> {
-  let value: unknown;
-  try {
-    value = JSON.parse(await readFile(path, "utf8"));
-  } catch (error) {
-    throw usageError(
-      `${path} is not a readable JSON file (${error instanceof Error ? error.message : error})`,
-    );
-  }
-  const parsed = agentPatchSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw usageError(
-    `${path} does not contain valid agent settings: ${issuesOf(parsed.error, { whole: "the value" }).text}`,
-  );
-}
-
-/** The effect of a change: a line for the changed settings, and one for those that were reset. */
-function changesOf({ name, created, changed, reset }: AgentChange): string {
-  if (created) return `created ${name}`;
-  const lines = [
-    ...(changed.length > 0 ? [`changed ${changed.join(", ")}`] : []),
-    ...(reset.length > 0 ? [`reset to the default: ${reset.join(", ")}`] : []),
-  ];
-  return lines.length === 0 ? "nothing changed" : lines.join("\n");
 }
