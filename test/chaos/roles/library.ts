@@ -1,7 +1,8 @@
 /** A worker with the library: records its leases and its replies. One agent, several slots. */
 import { Agent } from "../../../src/client/agent.ts";
-import type { AgentEvent, Outcome, Work } from "../../../src/client/work.ts";
+import type { AgentEvent, Reply, Work } from "../../../src/client/work.ts";
 import { Random } from "../random.ts";
+import type { Ending } from "../recorder.ts";
 import { keyOf, LIBRARY_AGENT } from "../setup.ts";
 import { fenceOf } from "./agent.ts";
 import type { Part } from "./part.ts";
@@ -10,6 +11,7 @@ const BEHAVIORS = { quick: 60, steady: 15, pieces: 10, ask: 8, retry: 4, fail: 3
 
 export async function runLibrary(part: Part): Promise<void> {
   const url = part.gateway();
+  const replies = new Replies(part);
   const agent = new Agent(
     {
       url,
@@ -18,29 +20,47 @@ export async function runLibrary(part: Part): Promise<void> {
       concurrency: 4,
       leaseSeconds: part.setup.leaseSeconds,
       workerId: part.setup.proc,
-      onEvent: (event) => note(part, event),
+      onEvent: (event) => replies.end(event),
     },
-    (work) => handle(part, work),
+    async (work) => {
+      const outcome = await handle(part, work);
+      replies.begin(work, outcome);
+      return outcome;
+    },
   );
   await agent.run(part.finish);
 }
 
 const facts = ({ delegation, leaseId: lease }: Work) => ({ id: delegation.id, lease, fence: fenceOf(lease) });
 
-/** The library makes several calls for a reply; its result is recorded as one call. */
-function note(part: Part, event: AgentEvent): void {
-  if (event.type !== "replied") return;
-  const { work, reply, state } = event;
-  const text = reply.text ?? "";
-  const wants = reply.error?.retryable === true ? "retry" : (reply.state ?? "completed");
-  void part.recorder.call("reply", { ...facts(work), text, wants }, async () => ({
-    phase: "ok",
-    outcome: "matched",
-    state,
-  }));
+/**
+ * The library makes several calls for a reply, which are recorded as one. It begins before the library gets the outcome: on
+ * a busy machine the library reports a reply long after the broker accepted it. One that is never reported has no end.
+ */
+class Replies {
+  readonly #part: Part;
+  readonly #ends = new Map<string, (ending: Ending) => void>();
+
+  constructor(part: Part) {
+    this.#part = part;
+  }
+
+  begin(work: Work, outcome: string | Reply): void {
+    const reply: Reply = typeof outcome === "string" ? { text: outcome } : outcome;
+    const wants = reply.error?.retryable === true ? "retry" : (reply.state ?? "completed");
+    const replied = new Promise<Ending>((resolve) => this.#ends.set(work.leaseId, resolve));
+    void this.#part.recorder.call("reply", { ...facts(work), text: reply.text ?? "", wants }, () => replied);
+  }
+
+  end(event: AgentEvent): void {
+    if (event.type !== "replied") return;
+    const { work, state } = event;
+    this.#ends.get(work.leaseId)?.({ phase: "ok", outcome: "matched", state });
+    this.#ends.delete(work.leaseId);
+  }
 }
 
-async function handle(part: Part, work: Work): Promise<Outcome> {
+async function handle(part: Part, work: Work): Promise<string | Reply> {
   const { id, lease, fence } = facts(work);
   const granted_at = Date.parse(work.delegation.lease?.granted_at ?? "");
   const grants = [{ id, lease, fence, attempt: work.attempt, granted_at }];
