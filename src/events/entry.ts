@@ -2,6 +2,7 @@
  * A stored event as the gateways read it, and its JSON for the wire. Limit: `more` is JSON text from the script; it is
  * spliced in, not parsed.
  */
+import { z } from "zod";
 import { EVENT_LINE_NAMES, type EventLine } from "../lifecycle/fields.ts";
 import { toInstant } from "../schema/values.ts";
 
@@ -62,3 +63,9 @@ export function compareIds(a: string, b: string): number {
   const [bMs = "0", bSeq = "0"] = b.split("-");
   return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq);
 }
+
+const approvedSchema = z.object({ auto: z.literal(true) });
+
+/** Whether the event is a question that was approved in advance: nobody needs to answer it. */
+export const isApprovedQuestion = ({ status, more }: Pick<Entry, "status" | "more">): boolean =>
+  status === "interrupted" && approvedSchema.safeParse(JSON.parse(`{${more}}`)).success;

@@ -35,6 +35,7 @@ import {
   deletePushConfig,
   listPushConfigs,
 } from "../../engine/outbound/push-notifications/configs.ts";
+import { isApprovedQuestion } from "../../events/entry.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -248,8 +249,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
         : undefined;
       for (const update of toUpdates(entry, sent, ended)) yield limited(update);
       const asks = entry.status === "interrupted" && entry.state === "input_required";
-      // A question that was approved in advance is answered already.
-      if (asks && (await read(broker, principal, record.id)).interrupt !== null) return;
+      if (asks && !isApprovedQuestion(entry)) return;
     }
   }
 }

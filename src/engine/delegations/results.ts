@@ -3,7 +3,7 @@
  * state, so a question that was answered in the meantime is not shown.
  */
 import type { Positions } from "../../events/cursor.ts";
-import type { Entry } from "../../events/entry.ts";
+import { type Entry, isApprovedQuestion } from "../../events/entry.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
 import type { Principal } from "../access/access.ts";
@@ -23,7 +23,10 @@ export async function results(
     filter: {
       ...filter,
       matches: (entry: Entry) =>
-        entry.state !== "submitted" && entry.state !== "working" && filter.matches?.(entry) !== false,
+        entry.state !== "submitted" &&
+        entry.state !== "working" &&
+        !isApprovedQuestion(entry) &&
+        filter.matches?.(entry) !== false,
     },
   };
   const page = await collectPage(

@@ -6,7 +6,7 @@ import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delega
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
 import { autoApproveSchema } from "../../schema/auto-approve.ts";
-import type { Interrupt } from "../../schema/delegation.ts";
+import type { Action, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
   givenAnswersSchema,
@@ -45,9 +45,22 @@ const FALLBACK: Record<Kind, string> = {
 const hash = (...parts: readonly string[]): string =>
   createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
 
-/** Derived from the requests, so that asking the same question again is idempotent. */
-export const interruptIdOf = (delegationId: string, requestIds: readonly string[]): string =>
-  `int_${hash(delegationId, JSON.stringify(requestIds))}`;
+interface Asked {
+  readonly request_id: string;
+  readonly action?: Action | undefined;
+}
+
+/**
+ * Derived from the requests, so that asking the same question again is idempotent. It includes the proposed actions: the
+ * approval of one is never the answer for another, even if the agent gives both the same request_id.
+ */
+const interruptIdOf = (delegationId: string, requests: readonly Asked[]): string =>
+  `int_${hash(
+    delegationId,
+    JSON.stringify(
+      requests.map(({ request_id, action }) => (action ? [request_id, bodyHash(action)] : request_id)),
+    ),
+  )}`;
 
 /**
  * A request with its id: the agent's request_id, or its message's id, or a hash. The hash includes the number of
@@ -105,10 +118,7 @@ export async function askMove(
     toRequest(kind, one, [id, kind, answered, index].join("\n")),
   );
   requireDistinct(requests.map(({ request_id }) => request_id));
-  const interrupt_id = interruptIdOf(
-    id,
-    requests.map(({ request_id }) => request_id),
-  );
+  const interrupt_id = interruptIdOf(id, requests);
   const json = JSON.stringify({ id: interrupt_id, kind, requests });
   const command: Command = {
     move: "interrupt",
@@ -134,6 +144,7 @@ export async function askMove(
   if (!(before && (await isApproved(broker, before, { kind, requests })))) {
     return { interrupt_id, ...(await broker.writer.move(command)) };
   }
+  const approved = { ...command, params: { ...command.params, auto: true }, event: { auto: "true" } };
   // One step, so that the question is never open: a person would be asked what is approved already.
   const approval = answerCommand(
     id,
@@ -142,7 +153,7 @@ export async function askMove(
     { id: interrupt_id, kind },
     requests.map(({ request_id }) => [request_id, APPROVAL] as const),
   );
-  const { first, second } = await broker.writer.moveBoth(command, approval);
+  const { first, second } = await broker.writer.moveBoth(approved, approval);
   return { interrupt_id, ...(second ?? first) };
 }
 

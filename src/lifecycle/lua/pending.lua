@@ -12,7 +12,8 @@ end
 
 -- Adds the move's event to the pending deliveries.
 function add_pending()
-  calls_back = record.callbacks ~= 2 and (finishes or rule.status == 'interrupted')
+  -- A question that is approved in advance needs nobody.
+  calls_back = record.callbacks ~= 2 and (finishes or (rule.status == 'interrupted' and not cmd.auto))
   if calls_back or record.callbacks ~= 1 then
     record.notify_seq = record.version + 1
     record.follow_at = now + LIMITS.follow_ms

@@ -46,8 +46,8 @@ class Replies {
   }
 
   begin(work: Work, outcome: string | Reply): void {
-    const reply: Reply = typeof outcome === "string" ? { text: outcome } : outcome;
-    const wants = reply.error?.retryable === true ? "retry" : (reply.state ?? "completed");
+    const reply: Reply = typeof outcome === "string" ? { state: "completed", text: outcome } : outcome;
+    const wants = reply.error?.retryable === true ? "retry" : reply.state;
     const replied = new Promise<Ending>((resolve) => this.#ends.set(work.leaseId, resolve));
     void this.#part.recorder.call("reply", { ...facts(work), text: reply.text ?? "", wants }, () => replied);
   }

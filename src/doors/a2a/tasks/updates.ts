@@ -4,7 +4,7 @@
  * record, because no event contains the reply.
  */
 import { z } from "zod";
-import type { Entry } from "../../../events/entry.ts";
+import { type Entry, isApprovedQuestion } from "../../../events/entry.ts";
 import { type Artifact, artifactSchema } from "../../../schema/a2a.ts";
 import {
   type Delegation,
@@ -97,7 +97,7 @@ export function toUpdates(entry: Entry, sent: SentArtifacts, ended?: Delegation)
   for (const artifact of ended ? artifactsOf(ended) : []) {
     if (!sent.has(artifact)) addArtifact(artifact, false, true);
   }
-  if (entry.status !== "artifact") {
+  if (entry.status !== "artifact" && !isApprovedQuestion(entry)) {
     const status = toStatus(ended ? statusSourceOf(ended) : statusSourceOfEntry(entry, fields));
     updates.push({ statusUpdate: { taskId, contextId, status, metadata } });
   }
