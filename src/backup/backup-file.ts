@@ -35,11 +35,16 @@ export class BackupFileError extends Error {
   override readonly name = "BackupFileError";
 }
 
+/** The disk is full, say. */
+export class BackupWriteError extends Error {
+  override readonly name = "BackupWriteError";
+}
+
 /** The hash of the keys is completed by the header without it. */
 const completed = (hash: Hash, header: BackupHeader): string =>
   hash.update(JSON.stringify({ ...header, sha256: "" })).digest("hex");
 
-/** Writes the keys, then the header in front of them. */
+/** Writes the keys, then the header in front of them; closes the file when all is on disk. */
 export class BackupWriter {
   readonly #file: FileHandle;
   readonly #hash = createHash("sha256");
@@ -64,7 +69,7 @@ export class BackupWriter {
       }),
     );
     this.#hash.update(all);
-    await this.#file.write(all, 0, all.length, HEADER_BYTES + this.#bytes);
+    await this.#write(all, HEADER_BYTES + this.#bytes);
     this.#bytes += all.length;
   }
 
@@ -74,11 +79,31 @@ export class BackupWriter {
     const text = Buffer.alloc(HEADER_BYTES, " ");
     text.write(JSON.stringify(header));
     text.write("\n", HEADER_BYTES - 1);
-    await this.#file.write(text, 0, text.length, 0);
-    await this.#file.sync();
+    await this.#write(text, 0);
+    await written(this.#file.sync());
+    const { size } = await written(this.#file.stat());
+    const expected = HEADER_BYTES + this.#bytes;
+    if (size !== expected) throw new BackupWriteError(`it has ${size} bytes instead of ${expected}`);
+    // Some file systems report a failed write only now.
+    await written(this.#file.close());
     return header;
   }
+
+  /** A write to a full disk may write a part and report no error; the write of the rest reports it. */
+  async #write(bytes: Buffer, position: number): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      const rest = this.#file.write(bytes, done, bytes.length - done, position + done);
+      const { bytesWritten } = await written(rest);
+      if (bytesWritten === 0) throw new BackupWriteError("nothing more could be written to it");
+      done += bytesWritten;
+    }
+  }
 }
+
+const written = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw new BackupWriteError(error instanceof Error ? error.message : "unknown", { cause: error });
+  });
 
 /** An open file whose every byte was checked. */
 export interface OpenBackup {

@@ -1,7 +1,7 @@
 /** Turns what can go wrong with a backup into errors of the CLI: a code, an exit code, and what to do next. */
 import { type ErrandApiError, localError } from "../client/errors.ts";
 import type { Category } from "../schema/errors.ts";
-import { BackupFileError } from "./backup-file.ts";
+import { BackupFileError, BackupWriteError } from "./backup-file.ts";
 import { RdbError } from "./rdb-strings.ts";
 import { RestoreError } from "./restore.ts";
 import { SnapshotRefused } from "./snapshot.ts";
@@ -47,6 +47,10 @@ export function toLocalError(error: unknown, path: string): unknown {
   if (error instanceof BackupFileError) {
     const recovery = "Use another backup. Nothing was changed.";
     return withAdvice(error, { code: "backup_damaged", category: "PROTOCOL", recovery }, `${path}: `);
+  }
+  if (error instanceof BackupWriteError) {
+    const recovery = "Free space there, or choose another path. No backup was written.";
+    return withAdvice(error, { code: "file_error", category: "CONFIG", recovery }, `${path}: `);
   }
   if (error instanceof SnapshotRefused) {
     const recovery =

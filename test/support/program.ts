@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { until } from "./until.ts";
 
-const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
 
 export interface Run {
   readonly child: ChildProcess;
