@@ -4,6 +4,7 @@ import { ErrandApiError } from "../client/errors.ts";
 import type { Delegation, Interrupt } from "../schema/delegation.ts";
 import { Interrupted } from "./failure.ts";
 import type { CliHost } from "./host.ts";
+import { LineReader } from "./input/line-reader.ts";
 import { answerByPrompt } from "./input/prompt.ts";
 import { note, oneLine, write } from "./show/output.ts";
 import { howToAnswer } from "./show/questions.ts";
@@ -20,24 +21,29 @@ interface Question {
   readonly closed: AbortSignal;
   /** The error for an empty answer, which leaves the question open. */
   readonly leftOpen: () => Error;
+  /** The question before was closed under the user, who may still be typing its answer. */
+  readonly isAfterClosed: boolean;
 }
 
-/** Resolves when the question is not open any more: answered here or by someone else. */
-export async function answerInPlace(question: Question): Promise<void> {
-  const { host, delegator, delegation, interrupt, signal, closed, leftOpen } = question;
+/** Resolves when the question is not open any more, with whether it was answered here or closed otherwise. */
+export async function answerInPlace(question: Question): Promise<"answered" | "closed"> {
+  const { host, delegator, delegation, interrupt, closed, leftOpen, isAfterClosed } = question;
   const { id, target } = delegation;
   const until = localTime(interrupt.expires_at);
-  await write(host.stderr, `${oneLine(target)} asks, open until ${until} (an empty line leaves it open):\n`);
+  const signal = AbortSignal.any([question.signal, closed]);
   try {
+    if (isAfterClosed) await enterPressed(host, signal, leftOpen);
+    await write(
+      host.stderr,
+      `${oneLine(target)} asks, open until ${until} (an empty line leaves it open):\n`,
+    );
     await answerByPrompt(
       host,
       interrupt,
-      (answer) => delegator.answer(id, interrupt.id, answer, { signal }),
-      {
-        signal: AbortSignal.any([signal, closed]),
-        leftOpen,
-      },
+      (answer) => delegator.answer(id, interrupt.id, answer, { signal: question.signal }),
+      { signal, leftOpen },
     );
+    return "answered";
   } catch (error) {
     if (error instanceof Interrupted) {
       await write(host.stderr, "\n");
@@ -47,6 +53,27 @@ export async function answerInPlace(question: Question): Promise<void> {
     if (!closed.aborted && !isClosed(error)) throw error;
     await write(host.stderr, "\n");
     await note(host, "the question is not open any more; somebody else answered it, or it expired.");
+    return "closed";
+  }
+}
+
+/** Only an empty line counts: any other may be the rest of an answer to the question before. */
+async function enterPressed(host: CliHost, signal: AbortSignal, leftOpen: () => Error): Promise<void> {
+  signal.throwIfAborted();
+  const reader = await LineReader.open(host);
+  const close = () => reader.close();
+  signal.addEventListener("abort", close);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const line = await reader.next("press Enter for the next question: ");
+      signal.throwIfAborted();
+      if (line === undefined) throw leftOpen();
+      if (line === "") return;
+    }
+  } finally {
+    signal.removeEventListener("abort", close);
+    reader.close();
   }
 }
 

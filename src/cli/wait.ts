@@ -76,8 +76,9 @@ export async function waitFor(options: Wait): Promise<Delegation> {
         if (!mayAsk) throw leftOpen();
         line?.pause();
         const closed = asked.open(delegation);
-        await answerInPlace({ host, delegator, delegation, interrupt, signal, closed, leftOpen });
-        asked.close();
+        const { isAfterClosed } = asked;
+        const question = { host, delegator, delegation, interrupt, signal, closed, leftOpen, isAfterClosed };
+        asked.close(await answerInPlace(question));
         line?.resume();
       }
     });
@@ -97,6 +98,8 @@ export async function waitFor(options: Wait): Promise<Delegation> {
 class OpenQuestion {
   #closed: AbortController | undefined;
   #version = 0;
+  /** The question before was not answered here. */
+  isAfterClosed = false;
 
   get isOpen(): boolean {
     return this.#closed !== undefined;
@@ -108,8 +111,9 @@ class OpenQuestion {
     return this.#closed.signal;
   }
 
-  close(): void {
+  close(end: "answered" | "closed"): void {
     this.#closed = undefined;
+    this.isAfterClosed = end === "closed";
   }
 
   see(event: StreamEvent): void {

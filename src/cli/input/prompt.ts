@@ -2,16 +2,15 @@
  * Prompts for the answer to a delegation's question, one request after another, and again for those that the broker
  * refuses. The answer to an `auth` question is hidden. Limit: an answer is one line, without a comment.
  */
-import { createInterface, type Interface } from "node:readline";
-import { Writable } from "node:stream";
 import type { Answer, Answers } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { Interrupted, usageError } from "../failure.ts";
+import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { isMisfit } from "../open-question.ts";
 import { oneLine, painter, write } from "../show/output.ts";
 import { requestLines } from "../show/request-lines.ts";
+import { LineReader } from "./line-reader.ts";
 import {
   type Body,
   inputsOf,
@@ -39,26 +38,24 @@ export async function answerByPrompt<T>(
   send: (answer: Answer | Answers) => Promise<T>,
   { signal, leftOpen }: PromptOptions = {},
 ): Promise<T> {
-  const reader =
-    kind === "auth" ? silentReader(host) : createInterface({ input: host.stdin, terminal: false });
+  signal?.throwIfAborted();
+  const reader = await LineReader.open(host, { isHidden: kind === "auth" });
   const close = () => reader.close();
   signal?.addEventListener("abort", close);
-  const interrupted = kind === "auth" ? ctrlC(reader) : undefined;
-  const lines = reader[Symbol.asyncIterator]();
   const bodies = new Map<string, Body>();
   let open: readonly Request[] = requests;
   let refusal: ErrandApiError | undefined;
   try {
     for (;;) {
       for (const request of open) {
+        signal?.throwIfAborted();
         const at = requests.indexOf(request);
         await show(
           host,
           request,
           requests.length > 1 ? `${at + 1}/${requests.length} ${oneLine(request.request_id)}` : "",
         );
-        const answering = answerTo(host, kind, request, lines, leftOpen !== undefined);
-        const body = await (interrupted ? Promise.race([answering, interrupted]) : answering);
+        const body = await answerTo(host, kind, request, reader, leftOpen !== undefined);
         signal?.throwIfAborted();
         if (body === undefined)
           throw leftOpen?.() ?? refusal ?? usageError("no answer was given", "Nothing was sent.");
@@ -67,7 +64,7 @@ export async function answerByPrompt<T>(
       const [first] = bodies.values();
       const answer = requests.length === 1 && first ? first : { answers: Object.fromEntries(bodies) };
       try {
-        return await send(answer);
+        return await Promise.race([send(answer), reader.interrupted]);
       } catch (error) {
         if (!isMisfit(error)) throw error;
         refusal = error;
@@ -81,22 +78,6 @@ export async function answerByPrompt<T>(
   }
 }
 
-/** Reads lines with the terminal in raw mode, which echoes nothing. */
-function silentReader({ stdin: input }: CliHost): Interface {
-  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
-  return createInterface({ input, output, terminal: true, historySize: 0 });
-}
-
-/** Rejects at Ctrl-C, which sends no signal in raw mode. */
-function ctrlC(reader: Interface): Promise<never> {
-  const pressed = new Promise<never>((_, reject) => {
-    reader.once("SIGINT", () => reject(new Interrupted("SIGINT")));
-  });
-  // Ctrl-C may come while nothing awaits the promise.
-  pressed.catch(() => undefined);
-  return pressed;
-}
-
 async function show(host: CliHost, request: Request, place: string): Promise<void> {
   const paint = painter(host, "stderr");
   const lines = [...(place === "" ? [] : [paint.dim(place)]), ...requestLines(request, paint)];
@@ -108,17 +89,14 @@ async function answerTo(
   host: CliHost,
   kind: Interrupt["kind"],
   request: Request,
-  lines: AsyncIterator<string>,
+  reader: LineReader,
   emptyEnds: boolean,
 ): Promise<Body | undefined> {
-  const isSecret = kind === "auth";
   let doubtful: string | undefined;
   for (;;) {
-    await write(host.stderr, `answer (${inputsOf(kind, request)}): `);
-    const { done, value } = await lines.next();
-    if (isSecret || done) await write(host.stderr, "\n");
-    if (done) return undefined;
-    const line = value.trim();
+    const typed = await reader.next(`answer (${inputsOf(kind, request)}): `);
+    if (typed === undefined) return undefined;
+    const line = typed.trim();
     if (line === "" && emptyEnds) return undefined;
     if (line === "") continue;
     if (!isDoubtful(line, kind, request) || line === doubtful) return toBody(line, request);

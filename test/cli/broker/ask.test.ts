@@ -450,6 +450,24 @@ describe("at a terminal", () => {
     expect(lease.delegation.history.at(-1).parts).toEqual([{ text: "s3cret" }]);
   });
 
+  test("of several pasted lines of a credential none is sent", async () => {
+    const setting = await setup();
+    const id = await asking(setting, { kind: "auth", text: "Your key?" });
+    const { child, closed, screen } = answering(setting, id);
+    await until(() => screen().includes("(hidden text): "), { what: "the prompt" });
+    // In two parts, as a slow link brings a paste: the first ends with a whole line.
+    child.stdin.write("\u001b[200~first\r");
+    await until(() => screen().endsWith("(hidden text): \r\n"), { what: "the end of the line" });
+    child.stdin.write("second\u001b[201~");
+    await closed;
+    expect(child.exitCode).toBe(64);
+    expect(screen().replaceAll(/\s+/g, " ")).toContain(
+      "Nothing was sent. Pass a secret of several lines on stdin",
+    );
+    expect(screen()).not.toMatch(/first|second/);
+    expect((await setting.api.get(id)).body.state).toBe("auth_required");
+  });
+
   test("a credential is read from stdin, too", async () => {
     const setting = await setup();
     const id = await asking(setting, { kind: "auth", text: "Your token?" });

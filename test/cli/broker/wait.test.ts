@@ -63,6 +63,63 @@ test("an answer from elsewhere ends the prompt, and the wait goes on", async () 
   expect([await run.done, run.stdout()]).toEqual([0, "built\n"]);
 });
 
+test("after an answer from elsewhere, the next question is shown at Enter on an empty line", async () => {
+  const { api, run, keyboard, lease, id, asked } = await prompted();
+  await api.answer(id, asked, { text: "main" });
+  await api.interrupt((await lease()).lease_id, { text: "Drop it?" });
+  await until(() => run.stderr().includes("press Enter for the next question: "), { what: "the gate" });
+  keyboard.write("approve\n");
+  await until(() => run.stderr().split("press Enter").length === 3, { what: "the gate again" });
+  expect(run.stderr()).not.toContain("Drop it?");
+  keyboard.write("\n");
+  await until(() => run.stderr().split("answer (").length === 3, { what: "the second prompt" });
+  keyboard.write("deny\n");
+  const { lease_id, delegation } = await lease();
+  expect(delegation.history.at(-1).metadata.decision).toBe("deny");
+  await api.reply(lease_id, { text: "kept" });
+  expect([await run.done, run.stdout()]).toEqual([0, "kept\n"]);
+});
+
+test("on a real terminal, what was typed for a question that closed answers no other", async () => {
+  const { url } = await startBroker();
+  const api = client(url);
+  await api.agent("scout");
+  const { child, closed, screen } = atTerminal(["delegate", "scout", "go", "--wait"], {
+    ERRAND_URL: url,
+    ERRAND_TOKEN: OPERATOR,
+  });
+  const shows = (what: string) => until(() => screen().includes(what), { what });
+  const ask = async (question: Record<string, unknown>) => {
+    const [{ lease_id, delegation }] = (await api.lease("scout", { wait_seconds: 60 })).body.leases;
+    const { interrupt_id } = (await api.interrupt(lease_id, question)).body;
+    return [String(delegation.id), String(interrupt_id)] as const;
+  };
+  const [id, secret] = await ask({ kind: "auth", text: "Your token?" });
+  await shows("(hidden text): ");
+  child.stdin.write("s3cret");
+  await api.answer(id, secret, { text: "other" });
+  await shows("is not open any more");
+  const [, first] = await ask({ text: "Which branch?" });
+  await shows("press Enter for the next question: ");
+  child.stdin.write("\r");
+  await shows("Which branch?");
+  await shows("or text): ");
+  child.stdin.write("approve");
+  await until(() => screen().endsWith("approve"), { what: "the echo" });
+  await api.answer(id, first, { text: "main" });
+  await until(() => screen().split("is not open any more").length === 3, { what: "the second note" });
+  await ask({ text: "Drop it?" });
+  await until(() => screen().split("press Enter").length === 3, { what: "the gate" });
+  child.stdin.write("\r");
+  await until(() => /Drop it\?.*or text\): /s.test(screen()), { what: "the last prompt" });
+  child.stdin.write("\r");
+  await closed;
+  // An empty line: the question stays open, and nothing was sent.
+  expect(child.exitCode).toBe(79);
+  expect(screen()).not.toContain("s3cret");
+  expect((await api.get(id)).body.state).toBe("input_required");
+});
+
 test("on a real terminal: the progress, the prompt, and Ctrl-C, which leaves the question open", async () => {
   const { url } = await startBroker();
   const api = client(url);
