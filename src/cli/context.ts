@@ -16,6 +16,8 @@ export interface GlobalOptions {
 export interface Cli {
   readonly host: CliHost;
   readonly end: (exitCode: number) => void;
+  /** Of several short ids, those that stand for no delegation, with the error of each. */
+  readonly unknownIds: ReadonlyMap<string, ErrandApiError>;
 }
 
 export function addGlobalOptions(program: Command): Command {

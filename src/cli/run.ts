@@ -17,11 +17,13 @@ import { withStorageReason } from "./storage-reason.ts";
 /** `argv` excludes node and the script, like `process.argv.slice(2)`. */
 export async function runCli(argv: string[], host: CliHost): Promise<number> {
   let exitCode = 0;
+  const unknownIds = new Map<string, ErrandApiError>();
   const program = buildProgram({
     host,
     end: (code) => {
       exitCode = code;
     },
+    unknownIds,
   });
   let command = "errand";
   let id: string | undefined;
@@ -36,7 +38,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   program.hook("preAction", async (_program, acting) => {
     command = pathOf(acting);
     options = acting.optsWithGlobals<GlobalOptions>();
-    await expandIds(host, acting);
+    await expandIds(host, acting, unknownIds);
     // With several ids, each error names its own.
     const ids: unknown[] = [acting.processedArgs[0]].flat();
     id = ids.length === 1 ? delegationIdSchema.safeParse(ids[0]).data : undefined;

@@ -13,10 +13,11 @@ import { type Cli, connect, type GlobalOptions } from "../context.ts";
 import { exitCodeFor, nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
+import { QUESTION_STATES } from "../rights.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
-import { requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
+import { isYesOrNo, requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
 import { interruptible } from "../signals.ts";
-import { concernsOne } from "./each-id.ts";
+import { concernsOne, throwIfUnknown } from "./each-id.ts";
 
 /** The past tense of each decision. */
 export const PAST = { approve: "approved", deny: "denied" } as const;
@@ -67,7 +68,7 @@ class Report {
 }
 
 export async function decideMany(
-  { host, end }: Cli,
+  { host, end, unknownIds }: Cli,
   decision: Decision,
   given: readonly string[],
   options: DecideOptions,
@@ -77,7 +78,7 @@ export async function decideMany(
   if (!isTerminal && !yes)
     throw usageError(
       "--yes is required to decide several delegations without a terminal",
-      "Review them with 'errand list --state input_required', then run this again with --yes.",
+      "Review them with 'errand inbox', then run this again with --yes.",
     );
   const connection = await connect(host, options);
   const delegator = new Delegator(connection);
@@ -85,9 +86,12 @@ export async function decideMany(
   const ids = [...new Set(given)];
   await interruptible(async (signal) => {
     try {
-      const asked = all
+      const { asked, skipped } = all
         ? await allQuestions(new Pages(connection), decision, options, signal)
-        : await questionsOf(delegator, decision, ids, options, report, signal);
+        : {
+            asked: await questionsOf(delegator, decision, ids, { ...options, unknownIds }, report, signal),
+            skipped: 0,
+          };
       if (!json) await show(host, asked);
       if (asked.length === 0) {
         if (!json) await note(host, `nothing to ${decision}.`);
@@ -96,6 +100,8 @@ export async function decideMany(
       } else {
         throw usageError("not confirmed", "Nothing was sent.");
       }
+      if (skipped > 0 && !json)
+        await note(host, `skipped ${skipped} that ${needs(skipped)} more than a yes or no: 'errand inbox'.`);
     } catch (error) {
       if (json && error instanceof ErrandApiError) {
         for (const id of ids) if (!report.reported.has(id)) await report.failed(id, "not_sent", error);
@@ -113,13 +119,14 @@ async function questionsOf(
   delegator: Delegator,
   decision: Decision,
   ids: readonly string[],
-  { data }: DecideOptions,
+  { data, unknownIds }: DecideOptions & Pick<Cli, "unknownIds">,
   report: Report,
   signal: AbortSignal,
 ): Promise<OpenQuestion[]> {
   const found: OpenQuestion[] = [];
   for (const id of ids) {
     try {
+      throwIfUnknown(unknownIds, id);
       const delegation = await delegator.get(id, { signal });
       found.push({ delegation, interrupt: questionFor(decision, delegation, data !== undefined) });
     } catch (error) {
@@ -130,27 +137,34 @@ async function questionsOf(
   return found;
 }
 
-/** All open questions that a yes or no can answer, oldest first. */
+const needs = (count: number): string => (count === 1 ? "needs" : "need");
+
+/** All open questions that name the decision as an answer, oldest first, and how many others are open. */
 async function allQuestions(
   pages: Pages,
   decision: Decision,
   { target, delegator, context: context_id, data }: DecideOptions,
   signal: AbortSignal,
-): Promise<OpenQuestion[]> {
+): Promise<{ asked: OpenQuestion[]; skipped: number }> {
   const found: OpenQuestion[] = [];
+  let skipped = 0;
   let cursor: string | null | undefined;
   do {
-    const query = { target, delegator, context_id, state: "input_required" as const, limit: 100 };
+    const query = { target, delegator, context_id, state: QUESTION_STATES, limit: 100 };
     const page = await pages.list({ ...query, cursor: cursor ?? undefined }, signal);
     for (const delegation of page.delegations) {
       const { interrupt } = delegation;
+      if (interrupt === null) continue;
       const isFitting =
-        interrupt && whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined;
+        interrupt.kind === "input" &&
+        isYesOrNo(decision, interrupt) &&
+        whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined;
       if (isFitting) found.push({ delegation, interrupt });
+      else skipped += 1;
     }
     cursor = page.next_cursor;
   } while (cursor !== null);
-  return found.reverse();
+  return { asked: found.reverse(), skipped };
 }
 
 async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void> {

@@ -9,9 +9,15 @@ import { interruptible } from "../signals.ts";
 export const concernsOne = (error: unknown): error is ErrandApiError =>
   error instanceof ErrandApiError && ["PROTOCOL", "UPSTREAM"].includes(error.category);
 
+/** Throws the error of a short id that stands for no delegation. */
+export function throwIfUnknown(unknownIds: Cli["unknownIds"], id: string): void {
+  const error = unknownIds.get(id);
+  if (error) throw error;
+}
+
 /** The error of a single id is thrown. Of several, each is printed, and the most serious one sets the exit code. */
 export async function forEachId(
-  { host, end }: Cli,
+  { host, end, unknownIds }: Cli,
   given: readonly string[],
   { json = false }: GlobalOptions,
   run: (id: string, signal: AbortSignal) => Promise<void>,
@@ -21,6 +27,7 @@ export async function forEachId(
   await interruptible(async (signal) => {
     for (const id of ids) {
       try {
+        throwIfUnknown(unknownIds, id);
         await run(id, signal);
       } catch (error) {
         if (ids.length === 1 || !(error instanceof ErrandApiError)) throw error;

@@ -19,8 +19,8 @@ This command answers only questions for which a yes or no is enough. It refuses 
 offers other options, asks for a credential, or asks for data while --data is not given: use 'errand answer' for those.
 
 With several ids, or with --all, it shows each question and asks for confirmation. Without a terminal, or with --json,
---yes is required. A refused id does not stop the others, but makes the exit code nonzero. --all skips questions that
-need more than a yes or no.
+--yes is required. A refused or unknown id does not stop the others, but makes the exit code nonzero. --all answers
+questions that propose an action or have the decision among their options; it skips all others.
 
 With --json, it prints one line per delegation: {"id", "outcome": "sent", "delegation"}, or {"id", "outcome", "error"},
 where outcome is "not_sent", "refused" (by the broker) or "unknown" (no response).`;

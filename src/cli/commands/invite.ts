@@ -17,7 +17,7 @@ type InviteOptions = GlobalOptions & { readonly expires?: number } & { readonly 
 const FIRST_COMMAND: Readonly<Record<Role, (name: string) => string>> = {
   agent: (name) => `errand work --agent ${name} -- COMMAND`,
   caller: () => "errand delegate AGENT TASK --wait",
-  approver: () => "errand list --state input_required",
+  approver: () => "errand inbox",
 };
 
 export function addInvite(program: Command, { host }: Cli): void {

@@ -13,6 +13,7 @@ import { requestLines } from "../show/request-lines.ts";
 import { LineReader } from "./line-reader.ts";
 import {
   type Body,
+  decisionHint,
   inputsOf,
   isDoubtful,
   misfits,
@@ -102,7 +103,6 @@ async function answerTo(
     if (!isDoubtful(line, kind, request) || line === doubtful) return toBody(line, request);
     // Neither sent as text by mistake, nor taken for a decision that was not meant.
     doubtful = line;
-    const hint = `'${line}' is not a decision. Type approve or deny; or '${line}' again, to send it as text.`;
-    await write(host.stderr, `${hint}\n`);
+    await write(host.stderr, `${decisionHint(line, request)}\n`);
   }
 }

@@ -5,11 +5,12 @@
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
+import type { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
 import { connectToRead, type GlobalOptions } from "../context.ts";
-import { type CliError, cliError } from "../failure.ts";
+import { CliError, cliError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
@@ -28,12 +29,30 @@ const isShort = (id: string): boolean => SHORT.test(id) && !delegationIdSchema.s
 /** The part of an id after its fixed head. */
 const tail = (id: string): string => id.replace(HEAD, "");
 
-/** Replaces the short ids among the arguments and options of the command that is about to run. */
-export async function expandIds(host: CliHost, command: Command): Promise<void> {
+/**
+ * Replaces the short ids among the arguments and options of the command that is about to run. Of several ids, one that
+ * stands for no delegation stays and is added to `unknownIds`, so that the command can go on with the others.
+ */
+export async function expandIds(
+  host: CliHost,
+  command: Command,
+  unknownIds: Map<string, ErrandApiError>,
+): Promise<void> {
   const { processedArgs, registeredArguments, options } = command;
   const settings = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>();
   let finder: Promise<Finder> | undefined;
   const full = async (id: unknown): Promise<unknown> => {
+    if (Array.isArray(id) && id.length > 1) {
+      return Promise.all(
+        id.map((one) =>
+          full(one).catch((error: unknown) => {
+            if (!(error instanceof CliError)) throw error;
+            unknownIds.set(String(one), error);
+            return one;
+          }),
+        ),
+      );
+    }
     if (Array.isArray(id)) return Promise.all(id.map(full));
     if (typeof id !== "string" || !isShort(id)) return id;
     finder ??= connectToRead(host, settings).then((connection) => new Finder(connection));

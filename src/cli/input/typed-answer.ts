@@ -3,7 +3,7 @@ import type { Answer } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
 import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { decisionSchema } from "../../schema/interrupt.ts";
+import { type Decision, decisionSchema } from "../../schema/interrupt.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { shownName } from "../../schema/text.ts";
 import { issuesOf, oneLine } from "../show/output.ts";
@@ -26,18 +26,42 @@ export function inputsOf(kind: Interrupt["kind"], request: Request): string {
 
 const YES_OR_NO = /^(?:y|yes|yep|ok|okay|approved|n|no|nope|denied)[.!]?$/i;
 
+const YES = /^y(?:es)?[.!]?$/i;
+const NO = /^no?[.!]?$/i;
+
+/** Whether no text of a person's own can answer the request. */
+const isChoiceOnly = ({ options = [], schema, action }: Request): boolean =>
+  action !== undefined || (options.length > 0 && schema === undefined);
+
+/** The decision that yes or no stands for, where nothing else can be meant. */
+function decisionOf(line: string, request: Request): Decision | undefined {
+  const { options = [] } = request;
+  if (!isChoiceOnly(request) || options.includes(line)) return undefined;
+  const decision = YES.test(line) ? "approve" : NO.test(line) ? "deny" : undefined;
+  const isOffered = options.length === 0 || options.includes(decision);
+  return isOffered ? decision : undefined;
+}
+
+/** What to type instead of a line that {@link isDoubtful}. */
+export function decisionHint(line: string, request: Request): string {
+  const again = isChoiceOnly(request) ? "." : `; or '${line}' again, to send it as text.`;
+  return `'${line}' is not a decision. Type approve or deny${again}`;
+}
+
 /** Whether the line looks like a decision but is none, so that it is confirmed before it is sent as text. */
 export function isDoubtful(line: string, kind: Interrupt["kind"], request: Request): boolean {
   const { options = [] } = request;
   const mayDecide =
     kind !== "auth" && isDecidable(kind, request) && offeredDecisions(kind, request).length > 0;
-  return mayDecide && YES_OR_NO.test(line) && !options.includes(line);
+  if (!mayDecide || options.includes(line) || decisionOf(line, request)) return false;
+  return YES_OR_NO.test(line);
 }
 
-export function toBody(line: string, { options = [], schema, action, edit }: Request): Body {
+export function toBody(line: string, request: Request): Body {
+  const { options = [], schema, action, edit } = request;
   const at = /^\d+$/.test(line) ? Number(line) - 1 : -1;
   const chosen = at in options ? options[at] : line;
-  const decision = decisionSchema.safeParse(chosen).data;
+  const decision = decisionOf(line, request) ?? decisionSchema.safeParse(chosen).data;
   if (decision) return { decision };
   if (typeof chosen !== "string") return { data: chosen };
   if (chosen !== line || options.includes(line)) return { text: chosen };

@@ -55,6 +55,10 @@ export function whyDecisionIsNotEnough(
   return isDecidable(kind, request) || hasData ? undefined : "asks for data";
 }
 
+/** Whether the question names the decision as an answer: a proposed action, or an option. A plain question does not. */
+export const isYesOrNo = (decision: Decision, { requests: [request, second] }: Interrupt): boolean =>
+  second === undefined && (request?.action !== undefined || request?.options?.includes(decision) === true);
+
 /** Whether a text may be more than a comment. */
 const takesText = ({ options = [], action }: Request): boolean =>
   options.length > 0 ? !options.every(isDecision) : action === undefined;

@@ -400,6 +400,28 @@ describe("at a terminal", () => {
     expect(await type("yes\nyes\n")).toEqual([undefined, [{ text: "yes" }]]);
   });
 
+  test("yes or no decides where nothing else can be meant, and other words are refused", async () => {
+    const setting = await setup();
+    const env = { url: setting.url, token: "operator-token-for-tests" };
+    const type = async (question: Record<string, unknown>, stdin: string) => {
+      const id = await asking(setting, question);
+      const tty = { stdin: true, stderr: true };
+      const ended = await runHere(["answer", id], { env, tty, childEnv: { NO_COLOR: "1" }, stdin });
+      expect(ended.code).toBe(0);
+      const [answer] = await answered(setting, id);
+      return [answer.metadata.decision ?? answer.parts[0].text, ended.stderr];
+    };
+    const action = { text: "Deploy?", action: { name: "deploy", arguments: {} } };
+    const plain = expect.not.stringContaining("is not a decision");
+    expect(await type(action, "y\n")).toEqual(["approve", plain]);
+    expect(await type({ text: "Deploy?", options: ["approve", "deny"] }, "No\n")).toEqual(["deny", plain]);
+    expect(await type({ text: "Deploy?", options: ["n", "approve"] }, "n\n")).toEqual(["n", plain]);
+    expect(await type(action, "ok\nyes\n")).toEqual([
+      "approve",
+      expect.stringContaining("'ok' is not a decision. Type approve or deny.\n"),
+    ]);
+  });
+
   test("the end of the input sends nothing", async () => {
     const setting = await setup();
     const id = await asking(setting, { text: "?" });

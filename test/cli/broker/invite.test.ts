@@ -28,7 +28,7 @@ test("prints the URL, the token and a first command for each role; --json has th
   });
   for (const [role, command] of [
     ["agent", "errand work --agent bob -- COMMAND"],
-    ["approver", "errand list --state input_required"],
+    ["approver", "errand inbox"],
   ]) {
     const made = await run(["invite", "bob", `--${role}`, "--expires", "90d", "--json"]);
     expect([made.code, made.stderr]).toEqual([0, ""]);

@@ -34,6 +34,15 @@ test("a unique beginning stands for the id, with or without its head, in argumen
   expect(erased.stderr).toContain(other);
 });
 
+test("of several, one that stands for no delegation is reported, and does not stop the others", async () => {
+  const { run, ids } = await withWork();
+  const [first = "", second = ""] = ids;
+  const { code, stdout, stderr } = await run(["cancel", first, "zzzzzzzzz", second.slice(0, -1)]);
+  expect([code, stdout]).toEqual([66, `canceled ${first}\ncanceled ${second}\n`]);
+  expect(stderr).toContain("begins with 'zzzzzzzzz'");
+  expect(stderr).toContain("errand: 1 of 3 were refused.");
+});
+
 test("an unknown beginning, and a head alone, are errors that say what to do", async () => {
   const { run, url, ids } = await withWork();
   // The head says nothing: it must not stand for the only delegation.

@@ -30,7 +30,9 @@ async function setup() {
 test("several are shown with agent, delegator, task and question, and sent after confirmation", async () => {
   const { asking, run, stateOf } = await setup();
   const first = await asking("deployer", { text: "Deploy?", options: ["approve", "deny"] });
-  const second = await asking("scout", { text: "Delete\u001b[2J it?" }, "tidy up");
+  const action = { name: "delete", arguments: {} };
+  const second = await asking("scout", { text: "Delete\u001b[2J it?", action }, "tidy up");
+  const plain = await asking("scout", { text: "What is the branch's name?" });
   const which = await asking("scout", { text: "Which?", options: ["main", "next"] });
   const several = await asking("scout", { requests: [{ text: "a" }, { text: "b" }] });
   const credential = await asking("scout", { kind: "auth", text: "A token?" });
@@ -40,7 +42,7 @@ test("several are shown with agent, delegator, task and question, and sent after
   expect(refused.stderr).toContain(
     `Deploy? (approve | deny)\n  ${first.id}  deployer, for operator: release 7\n`,
   );
-  expect(refused.stderr).toContain(`Delete it?\n  ${second.id}  scout, for operator: tidy up\n`);
+  expect(refused.stderr).toContain(`Delete it? [delete {}]\n  ${second.id}  scout, for operator: tidy up\n`);
   expect(refused.stderr).toContain("Approve these 2? [y/N]");
   expect(refused.stderr).toContain("Nothing was sent.");
   expect(await stateOf(first)).toBe("input_required");
@@ -48,22 +50,27 @@ test("several are shown with agent, delegator, task and question, and sent after
   const done = await run(["approve", "--all"], { tty: TERMINAL, stdin: "y\n" });
   expect([done.code, done.stdout]).toEqual([0, `approved ${first.id}\napproved ${second.id}\n`]);
   expect(await stateOf(first)).toBe("submitted");
-  for (const left of [which, several]) expect(await stateOf(left)).toBe("input_required");
+  expect(done.stderr).toContain("errand: skipped 4 that need more than a yes or no: 'errand inbox'.");
+  for (const left of [which, several, plain]) expect(await stateOf(left)).toBe("input_required");
   expect(await stateOf(credential)).toBe("auth_required");
   expect((await run(["deny", "--all"], { tty: TERMINAL })).stderr).toContain("nothing to deny.");
 });
 
 test("without a terminal several are decided only with --yes", async () => {
   const { api, asking, run, stateOf } = await setup();
-  const ids = [await asking("deployer", { text: "1?" }), await asking("deployer", { text: "2?" })];
-  const other = await asking("scout", { text: "3?" });
+  const options = ["approve", "deny"];
+  const ids = [
+    await asking("deployer", { text: "1?", options }),
+    await asking("deployer", { text: "2?", options }),
+  ];
+  const other = await asking("scout", { text: "3?", options });
   for (const args of [
     ["approve", "--all"],
     ["approve", ...ids.map(({ id }) => id)],
   ]) {
     for (const tty of [{}, { ...TERMINAL, stdin: false }]) {
       const { code, stderr } = await run(args, { tty });
-      expect([code, stderr]).toEqual([64, expect.stringContaining("--yes")]);
+      expect([code, stderr]).toEqual([64, expect.stringMatching(/--yes.*'errand inbox'/s)]);
     }
     expect((await run([...args, "--json"], { tty: TERMINAL })).code).toBe(64);
   }
@@ -142,6 +149,13 @@ test("every id is reported with its outcome, and one that was not decided sets t
   expect(text.stderr).toContain(unknown);
   expect(text.stderr).toContain("dlg_0_Short");
   expect(text.stderr).toContain("errand: 4 of 5 were not approved.");
+
+  const short = await asking("scout", { text: "4?" });
+  const some = await run(["approve", "zzzzzzzzz", short.id.slice(6, -1), "--yes"]);
+  expect([some.code, some.stdout]).toEqual([66, `approved ${short.id}\n`]);
+  expect(some.stderr).toContain("begins with 'zzzzzzzzz'");
+  expect(some.stderr).toContain("errand: 1 of 2 were not approved.");
+  await api.cancel(short.id);
 
   const next = await asking("scout", { text: "3?" });
   const json = await run(["deny", ...ids.slice(0, 4), next.id, "--yes", "--json"]);

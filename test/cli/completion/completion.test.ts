@@ -53,7 +53,9 @@ describe.each(["bash", "zsh", "fish"])("the script for %s", (shell) => {
   test("has every command and every option", async () => {
     const { code, stdout } = await run(["completion", shell]);
     expect(code).toBe(0);
-    for (const command of everyCommand(buildProgram({ host: host(), end: () => undefined }))) {
+    for (const command of everyCommand(
+      buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
+    )) {
       expect(stdout).toContain(command.name());
       for (const { long, description } of command.options) {
         expect(stdout).toContain(shell === "fish" ? `-l ${long?.slice(2)}` : long);

@@ -6,7 +6,9 @@ import { runCli } from "../../../src/cli/run.ts";
 import { fitHelp } from "../../../src/cli/show/help-text.ts";
 import { host, run } from "../fake-host.ts";
 
-const commands = everyCommand(buildProgram({ host: host(), end: () => undefined })).map(pathOf);
+const commands = everyCommand(
+  buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
+).map(pathOf);
 
 test("paragraphs are wrapped, and what is indented stays", () => {
   const text = "One two three\nfour five.\n\nList:\n  a   b\n  c   d\nsix";
