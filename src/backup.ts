@@ -137,10 +137,13 @@ async function startHere(config: Config, env: Env, dataDir: string, alone?: "alo
   return { target: { socket, password }, where: dataDir, close: () => redis.stop() };
 }
 
-function configOf(env: Env, { dataDir, redisUrl }: Place): Config {
+function configOf(env: Env, { dataDir, redisUrl, foundDataDir }: Place): Config {
+  // Otherwise a restore into a directory for a trial would replace the data in the Redis of the settings.
+  if (dataDir !== undefined)
+    return readConfig({ ...env, ERRAND_DATA_DIR: dataDir, ERRAND_REDIS_URL: undefined });
   return readConfig({
     ...env,
-    ...(dataDir !== undefined && { ERRAND_DATA_DIR: dataDir }),
+    ...(foundDataDir !== undefined && { ERRAND_DATA_DIR: foundDataDir }),
     ...(redisUrl !== undefined && { ERRAND_REDIS_URL: redisUrl }),
   });
 }

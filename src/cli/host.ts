@@ -37,8 +37,11 @@ export interface LastLoad {
 
 /** Where the data of a broker is; the default is what its settings say. */
 export interface Place {
+  /** Wins over the settings, also over their Redis. */
   readonly dataDir?: string | undefined;
   readonly redisUrl?: string | undefined;
+  /** The data directory that a search found; used unless an option or the settings name a Redis. */
+  readonly foundDataDir?: string | undefined;
 }
 
 interface BackupRequest extends Place {

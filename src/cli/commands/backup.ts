@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { findLocal } from "../discover.ts";
 import type { Place } from "../host.ts";
+import { addPlaceOptions } from "../input/place.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { bytesText, contentText, progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
@@ -19,29 +20,31 @@ only you can read it. It does not contain the operator's token (the file operato
 It reads Redis directly, so it runs where the broker runs, or with the broker's ERRAND_REDIS_URL.`;
 
 export function addBackup(program: Command, { host }: Cli): void {
-  program
+  const backup = program
     .command("backup")
     .description("copy all data of a broker into a file, also while it runs")
     .argument("<file>", "the file to create")
-    .option("--force", "replace the file if it exists")
-    .option(
-      "--data-dir <folder>",
-      "the broker's data directory (default: ERRAND_DATA_DIR, then .errand, also in a parent directory)",
-    )
-    .option("--redis-url <url>", "the broker's Redis, if it has one of its own (default: ERRAND_REDIS_URL)")
+    .option("--force", "replace the file if it exists");
+  addPlaceOptions(
+    backup,
+    "the broker's data directory (default: ERRAND_DATA_DIR, then .errand, also in a parent directory)",
+    "the broker's Redis, if it has one of its own (default: ERRAND_REDIS_URL)",
+  )
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples("errand backup errand-$(date +%F).backup", "errand backup /srv/errand.backup --force --json"),
     )
     .action(async (path: string, _options: unknown, command: Command) => {
-      const { force = false, json = false, redisUrl, ...options } = command.optsWithGlobals<BackupOptions>();
-      const dataDir = options.dataDir ?? (await findLocal(host.env.dataDir))?.folder;
+      const { force = false, json = false, ...place } = command.optsWithGlobals<BackupOptions>();
+      const { dataDir, redisUrl } = place;
+      const isGiven = dataDir !== undefined || redisUrl !== undefined;
+      const foundDataDir = isGiven ? undefined : (await findLocal(host.env.dataDir))?.folder;
       const say = progressNotes(host, json);
       const { backUp } = await host.backups();
       const made = await interruptible((signal) =>
         backUp({
-          ...{ path, force, dataDir, redisUrl, signal },
+          ...{ path, force, dataDir, foundDataDir, redisUrl, signal },
           onProgress: (keys, bytes) => say(() => `${keys} keys, ${bytesText(bytes)} so far`),
         }),
       );

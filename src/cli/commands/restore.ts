@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { Interrupted } from "../failure.ts";
 import type { Place } from "../host.ts";
+import { addPlaceOptions } from "../input/place.ts";
 import { note, oneLine, print, printJson } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
 import { contentText, progressNotes } from "../show/transfer.ts";
@@ -25,20 +26,17 @@ const STOPPED =
   "the restore was stopped. If it had begun to write, no broker starts on this data until you run it again.";
 
 export function addRestore(program: Command, { host }: Cli): void {
-  program
+  const restoreCommand = program
     .command("restore")
     .description("bring the data of a backup back, while the broker is stopped")
     .argument("<file>", "the file that 'errand backup' created")
     .option("--force", "delete the data that is there")
-    .option("--check", "only check that the file is complete and unchanged")
-    .option(
-      "--data-dir <folder>",
-      "the data directory to restore into (default: ERRAND_DATA_DIR, then .errand)",
-    )
-    .option(
-      "--redis-url <url>",
-      "the Redis to restore into (default: ERRAND_REDIS_URL, then the data directory)",
-    )
+    .option("--check", "only check that the file is complete and unchanged");
+  addPlaceOptions(
+    restoreCommand,
+    "the data directory to restore into (default: ERRAND_DATA_DIR, then .errand)",
+    "the Redis to restore into (default: ERRAND_REDIS_URL, then the data directory)",
+  )
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",

@@ -1,0 +1,42 @@
+/** Which Redis a backup or a restore uses, when the options and the environment name several. */
+import { readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { run } from "../cli/fake-host.ts";
+import { startOwnRedis } from "../support/own-redis.ts";
+import { freshDir } from "../support/program.ts";
+
+/** The CLI in an environment whose ERRAND_REDIS_URL is a Redis that does not respond. */
+const cli = (dataDir: string, ...argv: string[]) => {
+  const { PATH, ERRAND_REDIS_BIN } = process.env;
+  const url = `unix:${join(freshDir(), "production.sock")}`;
+  const childEnv = { PATH, ERRAND_REDIS_URL: url, ...(ERRAND_REDIS_BIN && { ERRAND_REDIS_BIN }) };
+  return run(argv, { env: { dataDir }, childEnv });
+};
+
+test("--data-dir wins over ERRAND_REDIS_URL, which wins over a directory that was found", async () => {
+  const own = await startOwnRedis("everysec");
+  const dataDir = dirname(own.target.socket);
+  await own.redis.set("{errand}:some", "1");
+  const file = join(freshDir(), "errand.backup");
+  expect(await cli(dataDir, "backup", file)).toMatchObject({
+    code: 75,
+    stderr: expect.stringContaining("production.sock"),
+  });
+  expect(await cli(dataDir, "backup", file, "--data-dir", dataDir)).toMatchObject({ code: 0 });
+  const trial = join(freshDir(), "trial");
+  const restored = await cli("/nonexistent", "restore", file, "--data-dir", trial, "--json");
+  expect([restored.code, restored.stderr]).toEqual([0, ""]);
+  expect(JSON.parse(restored.stdout)).toMatchObject({ redis: trial, keys: 1 });
+});
+
+test("a place that is ambiguous or empty is refused", async () => {
+  const folder = freshDir();
+  for (const command of ["backup", "restore"]) {
+    const both = await cli(folder, command, "a.backup", "--data-dir", folder, "--redis-url", "redis://h");
+    expect(both).toMatchObject({ code: 64, stderr: expect.stringContaining("--redis-url") });
+    const empty = await cli(folder, command, "a.backup", "--data-dir", "");
+    expect(empty).toMatchObject({ code: 64, stderr: expect.stringContaining("empty") });
+  }
+  expect(await readdir(folder)).toEqual([]);
+});
