@@ -65,11 +65,14 @@ export class AnswerForm {
   get label(): string {
     const { request, mode, interrupt } = this;
     if (request === undefined) return "";
-    if (mode === "edit") return "approve with these arguments, as a JSON object";
-    if (mode !== "answer") return `${mode}, with a comment or without`;
+    const action = request.action && oneLine(request.action.name, 64);
+    if (mode === "edit") return `approve ${action ?? "it"} with these arguments, as a JSON object`;
+    if (mode !== "answer")
+      return action ? `${mode} ${action}? With a comment or without` : `${mode}, with a comment or without`;
     const { requests, kind } = interrupt;
     const place = `${requests.indexOf(request) + 1}/${requests.length} ${oneLine(request.request_id, 64)}, `;
-    return `${requests.length > 1 ? place : ""}answer (${inputsOf(kind, request)})`;
+    const proposed = action ? ` to ${action}` : "";
+    return `${requests.length > 1 ? place : ""}answer${proposed} (${inputsOf(kind, request)})`;
   }
 
   /** Returns `send` if the answer is complete, and `leave` if the person goes back. */

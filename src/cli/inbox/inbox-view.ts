@@ -18,6 +18,7 @@ import { listFrame } from "./list-frame.ts";
 import { LiveInbox } from "./live-inbox.ts";
 import { questionFrame, questionLines } from "./question-frame.ts";
 import type { Scope } from "./read.ts";
+import { Selection } from "./selection.ts";
 
 interface QuestionPage {
   readonly question: Question;
@@ -34,6 +35,7 @@ const PAST: Readonly<Record<Mode, string>> = {
   edit: "approved, with other arguments,",
 };
 const MODES: Readonly<Record<string, Mode>> = { a: "approve", d: "deny", r: "answer", e: "edit" };
+const LOST = "The selected entry is gone or has changed. Press an arrow key or Enter.";
 const AWAY = "The broker is unavailable; retrying.";
 
 export class InboxView implements View {
@@ -45,9 +47,7 @@ export class InboxView implements View {
   readonly #now: () => number;
   /** What was typed, by question and mode. */
   readonly #forms = new Map<string, AnswerForm>();
-  #selected: string | undefined;
-  /** The row of the selected entry, for when it goes away. */
-  #row = 0;
+  readonly #selection = new Selection();
   #page: QuestionPage | undefined;
   #details: DetailsPage | undefined;
   #status = "";
@@ -95,14 +95,11 @@ export class InboxView implements View {
       return questionFrame(size, paint, this.#page.lines.text, state);
     }
     const { entries, isLoaded } = this.#live;
-    this.#keepSelection(entries.map(({ id }) => id));
+    const isSelected = this.#selection.among(entries) !== undefined;
+    const { isLost, row } = this.#selection;
     const state = {
-      principal: this.#scope.principal,
-      entries,
-      selected: this.#selected,
-      isLoaded,
-      status,
-      now,
+      ...{ principal: this.#scope.principal, entries, isSelected, row, isLoaded, now },
+      status: status || (isLost && entries.length > 0 ? LOST : ""),
     };
     return listFrame(this.#host, size, state);
   }
@@ -129,11 +126,9 @@ export class InboxView implements View {
     };
     const step = steps[name];
     if (name === "q") return true;
-    if (step !== undefined) {
-      this.#row = Math.max(0, Math.min(entries.length - 1, this.#row + step));
-      this.#selected = entries[this.#row]?.id;
-    }
-    const entry = entries.find(({ id }) => id === this.#selected);
+    if (this.#selection.pressLost(name, entries)) return false;
+    if (step !== undefined) this.#selection.select(entries, this.#selection.row + step);
+    const entry = this.#selection.among(entries);
     if (entry === undefined) return false;
     const mode = MODES[name];
     if (name === "o" || (name === "enter" && !isQuestion(entry))) this.#openDetails(entry.id);
@@ -206,16 +201,12 @@ export class InboxView implements View {
   }
 
   #sent(page: QuestionPage, form: AnswerForm, delegation: Delegation): void {
+    this.#selection.among(this.#live.entries);
     this.#live.apply(delegation);
+    // The next one is in its place.
+    if (this.#page === page) this.#selection.select(this.#live.entries, this.#selection.row);
     this.#forms.delete(`${form.mode} ${form.interrupt.id}`);
     this.#status = `${PAST[form.mode]} ${shortIds([delegation.id]).get(delegation.id)}`;
     if (this.#page === page) this.#page = undefined;
-  }
-
-  /** The selection stays on its entry; when that goes away, it moves to the one in its place. */
-  #keepSelection(ids: readonly string[]): void {
-    const at = ids.indexOf(this.#selected ?? "");
-    this.#row = at >= 0 ? at : Math.max(0, Math.min(this.#row, ids.length - 1));
-    this.#selected = ids[this.#row];
   }
 }

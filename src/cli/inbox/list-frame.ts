@@ -12,7 +12,9 @@ import { type Entry, isQuestion } from "./entry.ts";
 export interface ListState {
   readonly principal: string;
   readonly entries: readonly Entry[];
-  readonly selected: string | undefined;
+  /** Counted from 0: the row of the selected entry, or of the one in its place. */
+  readonly row: number;
+  readonly isSelected: boolean;
   readonly isLoaded: boolean;
   readonly status: string;
   /** In milliseconds since 1970. */
@@ -24,12 +26,11 @@ const MARK = "> ";
 const NO_MARK = "  ";
 
 export function listFrame(host: CliHost, size: Size, state: ListState): Frame {
-  const { principal, entries, selected, isLoaded, status, now } = state;
+  const { principal, entries, row, isSelected, isLoaded, status, now } = state;
   const paint = painter(host, "stdout");
   const [head = "", ...lines] = entryLines(host, entries, now, size.columns - MARK.length);
-  const at = entries.findIndex(({ id }) => id === selected);
-  const body = lines.map((line, row) =>
-    row === at ? paint.inverse(MARK + line + restOf(line, size.columns)) : NO_MARK + line,
+  const body = lines.map((line, at) =>
+    isSelected && at === row ? paint.inverse(MARK + line + restOf(line, size.columns)) : NO_MARK + line,
   );
   const questions = entries.filter(isQuestion).length;
   const empty = isLoaded ? "Nothing waits for you." : "Reading…";
@@ -42,7 +43,7 @@ export function listFrame(host: CliHost, size: Size, state: ListState): Frame {
     keys: KEYS,
   };
   // The selected line stays in the middle of a long list.
-  const scroll = new Scroll(at - Math.floor(bodyRows(size, parts) / 2));
+  const scroll = new Scroll(row - Math.floor(bodyRows(size, parts) / 2));
   return layout(size, paint, { ...parts, scroll });
 }
 

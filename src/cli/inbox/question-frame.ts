@@ -44,12 +44,11 @@ export function questionLines({ interrupt, delegator, id, task }: Question, widt
         ];
   const asked = requests.flatMap(({ request_id, message, action, options = [], schema, edit }, at) => {
     const place = requests.length > 1 ? [`${at + 1}/${requests.length} ${oneLine(request_id, 64)}`] : [];
+    const editable = edit === true ? ["(you may edit its arguments)"] : [];
     return [
+      // Above the text, which may be longer than the screen.
+      ...section(["Proposed action", ...place, ...editable].join(" "), action ? actionLines(action) : []),
       ...section(["Question", ...place].join(" "), [textOf(message) || "(without text)"]),
-      ...section(
-        edit === true ? "Proposed action (you may edit its arguments)" : "Proposed action",
-        action ? actionLines(action) : [],
-      ),
       ...section("Options", optionLines(options)),
       ...section("JSON schema of the data", schema === undefined ? [] : [JSON.stringify(schema)]),
     ];

@@ -63,7 +63,7 @@ test("questions that one may answer come first, the soonest to expire on top; th
 
   // Nothing is sent before Enter.
   screen.type("a");
-  await screen.shows("approve, with a comment or without:");
+  await screen.shows("approve deploy? With a comment or without:");
   expect(screen.text()).toMatch(/Proposed action\n {2}deploy\n {4}host: "db1"\n {4}dry: false\n/);
   expect(screen.text()).toContain("Task\n  go\n");
   screen.type("gently", KEYS.enter);
@@ -162,13 +162,58 @@ test("a question that another person answers meanwhile says so, and keeps what w
 
   const secret = await asking(setting, alice, "locked", { kind: "auth", text: "Your token?" });
   await screen.shows("Your token?");
-  screen.type("a");
+  screen.type(KEYS.up, "a");
   await screen.shows("It asks for a credential: press r to answer.");
   screen.type("r", "s3cret");
   await screen.shows("\n••••••");
   expect(screen.text()).not.toContain("s3cret");
   screen.type(KEYS.enter);
   await screen.shows(`answered ${secret.id.slice(6, 14)}`);
+});
+
+test("a key acts on no question that came in the place of the selected one", async () => {
+  const { setting, api, alice, ann, open, answerOf } = await people();
+  const ask = (lease: string, text: string) => api.interrupt(lease, { text, expires_in_seconds: 60 });
+  const { id, lease } = await leased(setting, alice, "asker");
+  const { interrupt_id } = (await ask(lease, "First?")).body;
+  await asking(setting, alice, "builder", { text: "Drop the database?", expires_in_seconds: 3600 });
+  const screen = open(alice);
+  await screen.shows(/^> \S+ +asks +asker.*First\?$/m);
+  // The selected question goes away: the other one is not selected instead.
+  await ann.answer(id, interrupt_id, { text: "main" });
+  await screen.shows(/^The selected entry is gone or has changed. Press an arrow key or Enter\.$/m);
+  screen.type("a", "d", "r", "e", "maybe a comment", "o");
+  expect(screen.text()).toMatch(/^ {2}\S+ +asks +builder/m);
+  screen.type(KEYS.enter);
+  await screen.shows(/^> \S+ +asks +builder/m);
+  // The selected delegation asks something else.
+  const again = (await api.lease("asker")).body.leases[0];
+  const second = (await ask(again.lease_id, "Second?")).body;
+  await screen.shows("Second?");
+  screen.type(KEYS.up);
+  await screen.shows(/^> .*Second\?$/m);
+  await ann.answer(id, second.interrupt_id, { text: "main" });
+  await ask((await api.lease("asker", { wait_seconds: 60 })).body.leases[0].lease_id, "Third?");
+  await screen.shows("Third?");
+  screen.type("a", "x", KEYS.enter);
+  await screen.shows(/^> .*Third\?$/m);
+  expect((await answerOf(id)).metadata.by).toBe("approver:ann");
+  expect((await api.get(id)).body.state).toBe("input_required");
+  screen.type("a");
+  await screen.shows("approve, with a comment or without:");
+});
+
+test("a long text does not hide the proposed action", async () => {
+  const { setting, alice, open } = await people();
+  const action = { name: "drop_prod", arguments: { database: "orders" } };
+  await asking(setting, alice, "asker", { text: "Only a small cleanup.\n".repeat(60), action });
+  const screen = open(alice);
+  await screen.shows("asker");
+  screen.type("a");
+  await screen.shows("approve drop_prod? With a comment or without:");
+  expect(screen.text()).toMatch(
+    /Proposed action\n {2}drop_prod\n {4}database: "orders"\n\nQuestion\n {2}Only/,
+  );
 });
 
 test("text by others controls nothing, looks like no heading, and fits any screen", async () => {
@@ -181,7 +226,7 @@ test("text by others controls nothing, looks like no heading, and fits any scree
   const screen = open(alice, [40, 12]);
   await screen.shows(/^ {2}\S+ +com… /m);
   screen.type("e");
-  await screen.shows(/as a JSON\nobject:$/m);
+  await screen.shows(/approve run with these.*object:$/ms);
   for (const size of [
     [80, 24],
     [120, 40],
