@@ -35,6 +35,7 @@ export function envFor(
     ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
     ERRAND_ANSWERS_FILE: files.answers,
     ERRAND_MESSAGES_FILE: files.messages,
+    ERRAND_ARTIFACTS_DIR: files.artifacts,
     ...(files.folder !== undefined && { ERRAND_FILES_DIR: files.folder }),
   };
 }

@@ -1,6 +1,7 @@
 /**
  * The files from which a command of `errand work` reads the answers so far, the follow-up messages as they arrive, and
- * the files that came with the task. They exist while the command runs. Limit: a second Ctrl-C leaves them behind.
+ * the files that came with the task; and the folder in which it returns files. They exist for one attempt. Limit: a
+ * second Ctrl-C leaves them behind.
  */
 import { appendFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -17,6 +18,8 @@ export interface CommandFiles {
   readonly messages: string;
   /** The folder with the files of the task; undefined without any. */
   readonly folder: string | undefined;
+  /** An empty folder for the files that the command returns. */
+  readonly artifacts: string;
   readonly remove: () => Promise<void>;
 }
 
@@ -32,6 +35,8 @@ export async function createCommandFiles(
   });
   await writeFile(answers, `${JSON.stringify(Object.fromEntries(entries))}\n`);
   await writeFile(messages, "");
+  const artifacts = join(folder, "artifacts");
+  await mkdir(artifacts);
   const attached = await writeAttached(join(folder, "files"), task.delegation.message);
   // Synchronous, to keep the order, and so that the file has the earlier messages when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
@@ -39,6 +44,7 @@ export async function createCommandFiles(
     answers,
     messages,
     folder: attached,
+    artifacts,
     remove: async () => {
       stop();
       await rm(folder, { recursive: true, force: true });

@@ -15,7 +15,7 @@ import { type CommandResult, type RunLimits, STDOUT_MAX } from "./child.ts";
 const TEXT_MAX = 64 * 1024;
 /** Below the broker's default ERRAND_MAX_BODY_BYTES, with room for the rest of the request. */
 const JSON_MAX = 960 * 1024;
-const RAW_MAX = (JSON_MAX / 4) * 3;
+export const RAW_MAX = (JSON_MAX / 4) * 3;
 const ERROR_MAX = 4096;
 /** EX_TEMPFAIL in sysexits.h. */
 const TEMPORARY = 75;

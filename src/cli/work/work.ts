@@ -10,7 +10,7 @@ import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { note, oneLine } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
-import { ChildProcesses, type CommandResult, type RunLimits, type Source } from "./child.ts";
+import { ChildProcesses, type CommandResult, type CommandRun, type RunLimits, type Source } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
 import { createCommandFiles } from "./command-files.ts";
 import { toProgress } from "./command-progress.ts";
@@ -22,6 +22,7 @@ import { codex } from "./presets/codex.ts";
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
 import { type Session, Sessions } from "./presets/sessions.ts";
+import { sendFiles, withUnsent } from "./returned-files.ts";
 import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 type WorkOptions = GlobalOptions &
@@ -53,6 +54,13 @@ All of stdout is the answer. The exit status decides what becomes of the delegat
   other  failed, with the error command_failed and the last lines of stderr
 Output of more than 64 KiB and output that is not text become the artifact 'stdout'. Output of more than 3 MiB fails the
 delegation with the error output_too_large.
+
+Files:
+  ERRAND_ARTIFACTS_DIR   an empty folder, new for each attempt
+The files that are in it when the command ends, also with a question or a failure, become artifacts. The name of each is
+its path in the folder; links are left out. The folder is then removed. Files that do not fit the delegation (3 MiB with
+everything else, and files grow by a third on the way) fail it with the error output_too_large. Another attempt starts
+without the files of the one before.
 
 Progress:
 Each line of stdout and stderr is reported as progress, with --progress-fd only the lines of that file descriptor. A
@@ -122,6 +130,7 @@ export function addWork(program: Command, { host }: Cli): void {
         "errand work --agent scout -- wc -w",
         "errand work --agent reviewer --preset claude --timeout 30m -- --permission-mode acceptEdits",
         "errand work --agent deployer -- sh -c '[ \"$ERRAND_DECISION\" ] || { echo Go?; exit 79; }; ./$ERRAND_DECISION.sh'",
+        "errand work --agent plotter -- sh -c './plot > \"$ERRAND_ARTIFACTS_DIR/plot.png\" && echo plotted'",
         "errand work --agent builder --concurrency 4 --timeout 30m -- sh -c 'make \"$ERRAND_TASK\" >&2 && cat report'",
       ),
     )
@@ -228,22 +237,26 @@ async function runCommand(
   preset?: PresetRun,
 ): Promise<CommandResult | Reply> {
   const files = await createCommandFiles(task);
+  const run: CommandRun = {
+    command,
+    env: envFor(task, environment, files),
+    input,
+    signal: task.signal,
+    limits,
+    onStdout: preset && ((chunk) => preset.add(chunk)),
+    onLine: (line, from) => {
+      const progress = preset ? undefined : progressOf(line, from, limits.progressFd);
+      if (progress !== undefined) task.progress(progress);
+    },
+  };
   try {
-    return await children.run({
-      command,
-      env: envFor(task, environment, files),
-      input,
-      signal: task.signal,
-      limits,
-      onStdout: preset && ((chunk) => preset.add(chunk)),
-      onLine: (line, from) => {
-        const progress = preset ? undefined : progressOf(line, from, limits.progressFd);
-        if (progress !== undefined) task.progress(progress);
-      },
+    const result = await children.run(run).catch((error: unknown) => {
+      task.signal.throwIfAborted();
+      return cannotStart(command[0], error);
     });
-  } catch (error) {
-    task.signal.throwIfAborted();
-    return cannotStart(command[0], error);
+    if (!("exitCode" in result)) return result;
+    const unsent = await sendFiles(files.artifacts, task.artifact);
+    return unsent === undefined ? result : withUnsent(result, unsent);
   } finally {
     await files.remove();
   }

@@ -110,6 +110,7 @@ describe("the command", () => {
     expect(String(reply?.text)).not.toContain("errand_secret");
     const given = [
       "ANSWERS_FILE",
+      "ARTIFACTS_DIR",
       "ATTEMPT",
       "CONTEXT_ID",
       "DELEGATION_ID",

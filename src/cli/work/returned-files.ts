@@ -1,0 +1,135 @@
+/**
+ * Sends the files that a command of `errand work` leaves in ERRAND_ARTIFACTS_DIR as artifacts, before its reply. Only
+ * regular files count: a link could name a file that the command did not mean to return.
+ */
+import { constants } from "node:fs";
+import { lstat, open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { ChunkOptions } from "../../client/artifacts.ts";
+import { ErrandApiError, isFull, isInvalid } from "../../client/errors.ts";
+import type { Reply } from "../../client/work.ts";
+import type { Artifact } from "../../schema/a2a.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { mediaTypeOf } from "../input/attachment.ts";
+import { oneLine } from "../show/output.ts";
+import { sizeText } from "../show/size.ts";
+import type { CommandResult } from "./child.ts";
+import { EXIT_QUESTION } from "./command-question.ts";
+import { RAW_MAX } from "./command-reply.ts";
+
+/** Why a file could not be returned, as the error of the delegation. */
+export interface Unsent {
+  readonly code: "output_too_large" | "command_failed";
+  readonly message: string;
+}
+
+type Send = (artifact: Artifact, options: ChunkOptions) => Promise<void>;
+
+/** Base64 needs four characters for three bytes. */
+const BYTES_MAX = (LIMITS.delegation_bytes.value / 4) * 3;
+const FILES_MAX = LIMITS.artifacts.value;
+
+/** Sends nothing if the files are too large together. Rejects when the lease is lost. */
+export async function sendFiles(folder: string, send: Send): Promise<Unsent | undefined> {
+  const found: FoundFile[] = [];
+  try {
+    let bytes = 0;
+    for await (const file of filesIn(folder, "")) {
+      found.push(file);
+      bytes += file.size;
+      if (bytes > BYTES_MAX) return tooLarge(file);
+      if (found.length > FILES_MAX) return tooMany();
+    }
+  } catch (error) {
+    return unreadable("The folder ERRAND_ARTIFACTS_DIR", error);
+  }
+  for (const file of found) {
+    const unsent = await sendFile(file, send);
+    if (unsent !== undefined) return unsent;
+  }
+  return undefined;
+}
+
+/** A command that failed keeps its own error; its delegator also learns which file is missing. */
+export function withUnsent(result: CommandResult, error: Unsent): CommandResult | Reply {
+  const { exitCode, stoppedBy, stderr } = result;
+  const hasFailed = stoppedBy !== undefined || (exitCode !== 0 && exitCode !== EXIT_QUESTION);
+  if (!hasFailed) return { state: "failed", error };
+  return { ...result, stderr: stderr === "" ? error.message : `${stderr}\n${error.message}` };
+}
+
+interface FoundFile {
+  /** The path in the folder, with "/" on every platform. */
+  readonly name: string;
+  readonly path: string;
+  readonly size: number;
+}
+
+/** In the order of their names. */
+async function* filesIn(folder: string, prefix: string): AsyncGenerator<FoundFile> {
+  const names = (await lstat(folder)).isDirectory() ? await readdir(folder) : [];
+  for (const own of names.sort()) {
+    const path = join(folder, own);
+    const found = await lstat(path);
+    const name = prefix + own;
+    if (found.isDirectory()) yield* filesIn(path, `${name}/`);
+    else if (found.isFile()) yield { name, path, size: found.size };
+  }
+}
+
+async function sendFile(found: FoundFile, send: Send): Promise<Unsent | undefined> {
+  const { name } = found;
+  let bytes: Buffer;
+  try {
+    bytes = await read(found);
+  } catch (error) {
+    return unreadable(`The file ${oneLine(name)}`, error);
+  }
+  const mediaType = mediaTypeOf(name, bytes);
+  // With a prefix, no file replaces the artifact of the standard output.
+  const artifactId = `file/${name}`;
+  try {
+    for (let at = 0; at === 0 || at < bytes.length; at += RAW_MAX) {
+      const raw = bytes.subarray(at, at + RAW_MAX).toString("base64");
+      const artifact = { artifactId, name, parts: [{ raw, mediaType, filename: name }] };
+      await send(artifact, { append: at > 0, lastChunk: at + RAW_MAX >= bytes.length });
+    }
+  } catch (error) {
+    if (isFull(error) || (error instanceof ErrandApiError && error.status === 413)) return tooLarge(found);
+    if (!isInvalid(error)) throw error;
+    return {
+      code: "command_failed",
+      message: `The broker refused the file ${oneLine(name)}: ${error.message}`,
+    };
+  }
+  return undefined;
+}
+
+/** A process that outlives the command may replace a file by a link or a pipe, or let it grow. */
+async function read({ path, size }: FoundFile): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const now = await file.stat();
+    if (!now.isFile() || now.size !== size) throw new Error("it changed after the command ended");
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+const tooLarge = ({ name, size }: FoundFile): Unsent => ({
+  code: "output_too_large",
+  message:
+    `With the file ${oneLine(name)} (${sizeText(size)}), the output exceeds what the delegation may have, ` +
+    `${sizeText(LIMITS.delegation_bytes.value)}; files grow by a third on the way. Return less, or store the file elsewhere and print where.`,
+});
+
+const tooMany = (): Unsent => ({
+  code: "output_too_large",
+  message: `ERRAND_ARTIFACTS_DIR has more than ${FILES_MAX} files. Return one archive of them.`,
+});
+
+const unreadable = (what: string, error: unknown): Unsent => ({
+  code: "command_failed",
+  message: `${what} cannot be returned (${error instanceof Error ? error.message : String(error)}).`,
+});
