@@ -43,6 +43,22 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // The questions come first among the rows, then the delegations.
     for (let n = 0; n < 3; n += 1) await page.keyboard.press("j");
     expect(await focused(page)).toBe("coder asks");
+    // A form is neither approved nor denied, and the page says so.
+    const form = page.locator(".needs .question", { hasText: "I need a few details" });
+    await page.keyboard.press("a");
+    await form.getByText("Fill in the form (Tab)").waitFor();
+    await page.keyboard.press("r");
+    expect(await form.getByLabel("Branch").evaluate((field) => field === document.activeElement)).toBe(true);
+    // Enter opens a question, and Escape comes back to it.
+    await form.focus();
+    await page.keyboard.press("Enter");
+    await until(async () => (await focused(page)) === "Delegation");
+    await page.keyboard.press("Escape");
+    await until(async () => (await focused(page)) === "coder asks");
+    await page.keyboard.press("k");
+    await page.keyboard.press("d");
+    await page.locator(".needs .question").getByText("Choose an option (Tab)").waitFor();
+    await page.keyboard.press("j");
     for (let n = 0; n < 6; n += 1) await page.keyboard.press("j");
     expect(await flight.evaluate((row) => row === document.activeElement)).toBe(true);
     await page.keyboard.press("Enter");

@@ -76,15 +76,39 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const question = page.locator(".needs .question");
     await question.locator("text=Push the fix?").waitFor();
     await until(async () => (await page.title()) === "(1) Errand");
+    await api.agent("scout");
+    await api.delegate("scout", { task: "Clean up" });
+    const [{ lease_id: other }] = (await api.lease("scout")).body.leases;
+    await api.interrupt(other, { text: "Delete the branch?" });
+    const next = page.locator(".needs .question", { hasText: "Delete the branch?" });
+    await next.waitFor();
     await page.keyboard.press("Escape");
+    await until(() => flight.evaluate((row) => row === document.activeElement));
     // The first key focuses the question, and decides nothing.
     await page.keyboard.press("a");
     expect(await question.locator("text=Undo").count()).toBe(0);
-    await page.keyboard.press("a");
+    await page.keyboard.up("a");
+    await page.keyboard.down("a");
     await question.locator("text=Approved, not sent yet").waitFor();
     expect((await api.get(id)).body.state).toBe("input_required");
-    await pass(page, 4);
+    await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 10_000);
     await until(async () => (await api.get(id)).body.state === "submitted");
+    // The focus moves to the next question, which neither a key held down nor a late one decides.
+    await until(async () => {
+      await page.clock.runFor(50);
+      return next.evaluate((card) => card === document.activeElement);
+    });
+    expect(await next.evaluate((card) => getComputedStyle(card).outlineStyle)).toBe("solid");
+    await page.keyboard.press("d");
+    await page.clock.runFor(1_000);
+    await page.keyboard.down("a");
+    await page.keyboard.up("a");
+    await page.clock.runFor(100);
+    expect(await next.locator("text=Undo").count()).toBe(0);
+    await page.clock.resume();
+    await page.keyboard.press("d");
+    await next.locator("text=Denied, not sent yet").waitFor();
+    await pass(page, 4);
 
     const [again] = (await api.lease("coder")).body.leases;
     expect(again.delegation.history.at(-1).metadata).toMatchObject({ decision: "approve", by: "operator" });

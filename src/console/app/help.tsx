@@ -9,6 +9,7 @@ const KEYS = [
   ["Esc", "close the open delegation"],
   ["a", "approve the focused question"],
   ["d", "deny it"],
+  ["r", "answer it in its field"],
   ["/", "find"],
   ["?", "these keys"],
 ] as const;

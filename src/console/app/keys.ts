@@ -38,18 +38,20 @@ addEventListener("keydown", (event) => {
   action(event);
 });
 
+/** Calls the action when the key is pressed, until the returned function is called. */
+export function onKey(key: string, action: Action): () => void {
+  actions.set(key, [...(actions.get(key) ?? []), action]);
+  return () => {
+    actions.set(
+      key,
+      (actions.get(key) ?? []).filter((one) => one !== action),
+    );
+  };
+}
+
 /** Calls the action when the key is pressed, while the component is shown. */
 export function useKey(key: string, action: Action | undefined): void {
-  useEffect(() => {
-    if (!action) return;
-    actions.set(key, [...(actions.get(key) ?? []), action]);
-    return () => {
-      actions.set(
-        key,
-        (actions.get(key) ?? []).filter((one) => one !== action),
-      );
-    };
-  });
+  useEffect(() => action && onKey(key, action));
 }
 
 /**

@@ -12,5 +12,6 @@ export { Agents } from "../agents/agents.tsx";
 export { Delegate } from "../delegate/delegate.tsx";
 export { DelegationPane } from "../delegation/delegation.tsx";
 export { Find } from "../find/find.tsx";
+export { listenForKeys } from "../needs/question-keys.ts";
 export { announceNeeds } from "./announce.ts";
 export { Help } from "./help.tsx";

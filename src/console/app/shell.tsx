@@ -37,10 +37,10 @@ const PAGES: Readonly<Record<View, ComponentType>> = {
 export function Shell() {
   useEffect(() => {
     const stops = [startStream(), startAgents(), watchAnswers()];
-    const announcing = loadLater().then(({ announceNeeds }) => announceNeeds());
+    const later = loadLater().then(({ announceNeeds, listenForKeys }) => [announceNeeds(), listenForKeys()]);
     return () => {
       for (const stop of stops) stop();
-      void announcing.then((stop) => stop());
+      void later.then((all) => all.map((stop) => stop()));
     };
   }, []);
   const view = viewOf();
@@ -83,13 +83,17 @@ export function Shell() {
 /** With the keyboard, the focus goes back to the row of what was closed, and into a view that replaced the focused link. */
 function useFocus(id: string | null): void {
   const before = useRef(id);
+  const origin = useRef<HTMLElement | null | undefined>(null);
+  if (id !== null && id !== before.current)
+    origin.current = document.activeElement?.closest<HTMLElement>("[data-row]");
   useEffect(() => {
     if (id === null && before.current !== null) {
       // The same delegation may have a row in the view and a question beside it.
       const rows = ["main [data-row]", "[data-row]"].flatMap((rowsOf) => [
         ...document.querySelectorAll<HTMLElement>(rowsOf),
       ]);
-      focusByKeyboard(rows.find((row) => row.dataset.row === before.current));
+      const same = rows.filter((row) => row.dataset.row === before.current);
+      focusByKeyboard(same.find((row) => row === origin.current) ?? same[0]);
     }
     before.current = id;
     if (id === null && document.activeElement === document.body)

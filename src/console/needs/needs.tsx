@@ -1,9 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
-import { moveFocus, useKey } from "../app/keys.ts";
 import { hasQuestions } from "../data/flights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { notes, rememberAsked } from "./answers.ts";
 import { mine } from "./mine.ts";
+import { moveFocusTo } from "./moved-focus.ts";
 import { NoteCard } from "./note-card.tsx";
 import { QuestionCard } from "./question-card.tsx";
 
@@ -14,8 +14,6 @@ export function Needs() {
   const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const over = notes.entries().filter(([id]) => !open.has(id));
   const section = useKeptFocus();
-  useKey("a", () => press("approve"));
-  useKey("d", () => press("deny"));
   return (
     <section class="needs" aria-labelledby="needs-title" ref={section}>
       <h1 id="needs-title" tabIndex={-1}>
@@ -56,7 +54,8 @@ function useKeptFocus() {
     if (place.current < 0 || document.activeElement !== document.body) return;
     const left = cards();
     const next = left[Math.min(place.current, left.length - 1)];
-    (next ?? section.current?.querySelector("h1"))?.focus();
+    if (next) moveFocusTo(next);
+    else section.current?.querySelector("h1")?.focus();
   });
   return section;
 }
@@ -68,18 +67,4 @@ function NothingNeeded() {
       waits.
     </Empty>
   );
-}
-
-/** Presses the button of the focused question; without one, focuses the first question instead of deciding anything. */
-function press(name: "approve" | "deny"): void {
-  const card = document.activeElement?.closest("[data-question]");
-  // The form of an answer on its way is hidden.
-  if (card) card.querySelector<HTMLButtonElement>(`:not([hidden]) > .request button[name=${name}]`)?.click();
-  else focusFirst();
-}
-
-function focusFirst(): void {
-  const first = document.querySelector<HTMLElement>("[data-question]");
-  if (first) first.focus();
-  else moveFocus(1);
 }

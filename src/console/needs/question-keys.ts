@@ -1,0 +1,51 @@
+/** The keys of the focused question: Enter opens it, `a` approves, `d` denies, and `r` goes to the field for the answer. */
+import { moveFocus, onKey } from "../app/keys.ts";
+import { go, hrefOf } from "../app/route.ts";
+import { failures } from "./answers.ts";
+import { hasJustMovedTo } from "./moved-focus.ts";
+
+export function listenForKeys(): () => void {
+  addEventListener("keydown", openQuestion);
+  const stops = [
+    onKey("a", (event) => act(event, "button[name=approve]")),
+    onKey("d", (event) => act(event, "button[name=deny]")),
+    onKey("r", (event) => act(event, ".request :is(input, select, textarea)")),
+  ];
+  return () => {
+    removeEventListener("keydown", openQuestion);
+    for (const stop of stops) stop();
+  };
+}
+
+/** Controls inside the question keep their Enter. */
+function openQuestion({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent): void {
+  if (key !== "Enter" || ctrlKey || metaKey || altKey || !(target instanceof HTMLElement)) return;
+  if (target.matches("[data-question][data-row]")) go(hrefOf(target.dataset.row ?? ""));
+}
+
+/** Without a focused question, focuses the first one instead of deciding anything. A key held down acts once. */
+function act(event: KeyboardEvent, control: string): void {
+  if (event.repeat) return;
+  const card = document.activeElement?.closest<HTMLElement>("[data-question]");
+  if (!card) focusFirst();
+  // The form of an answer on its way is inert.
+  else if (!hasJustMovedTo(card) && !card.querySelector("[inert]")) use(card, control);
+}
+
+function use(card: HTMLElement, control: string): void {
+  const found = card.querySelector<HTMLElement>(control);
+  if (found instanceof HTMLButtonElement) found.click();
+  else if (found?.checkVisibility()) found.focus();
+  else failures.set(card.dataset.question ?? "", new Error(adviceFor(card)));
+}
+
+function adviceFor(card: HTMLElement): string {
+  if (card.querySelector(".fields")) return "Fill in the form (Tab).";
+  return card.querySelector("[name=approve]") ? "Approve (a) or deny (d)." : "Choose an option (Tab).";
+}
+
+function focusFirst(): void {
+  const first = document.querySelector<HTMLElement>("[data-question]");
+  if (first) first.focus();
+  else moveFocus(1);
+}
