@@ -59,9 +59,28 @@ export async function storedData(redis: Redis): Promise<"none" | "complete" | "r
   return stored === RESTORING ? "restoring" : "complete";
 }
 
-/** How many gateways gave a sign of life just now. One that was killed counts for {@link DEAD_MS}. */
-export const countAlive = (redis: Redis, deadMs = DEAD_MS): Promise<number> =>
-  redis.zcount(keys.gateways, Date.now() - deadMs, "+inf");
+/**
+ * How many gateways are alive. One that was killed counts for {@link DEAD_MS}. No clock is trusted alone: a gateway whose
+ * sign of life is not recent by Redis' clock is watched for as long as a dead one counts, in case its own clock is wrong.
+ */
+export async function countAlive(redis: Redis, deadMs = DEAD_MS): Promise<number> {
+  const now = Number((await redis.time())[0]) * 1_000;
+  const recent = await redis.zcount(keys.gateways, now - deadMs, now + deadMs);
+  if (recent > 0) return recent;
+  const before = await signsOfLife(redis);
+  const start = performance.now();
+  while (before.size > 0 && performance.now() - start <= deadMs) {
+    await sleep(Math.min(200, deadMs));
+    const changed = [...(await signsOfLife(redis))].filter(([name, at]) => before.get(name) !== at);
+    if (changed.length > 0) return changed.length;
+  }
+  return 0;
+}
+
+async function signsOfLife(redis: Redis): Promise<Map<string, string>> {
+  const found = await redis.zrange(keys.gateways, "0", "-1", "WITHSCORES");
+  return new Map(found.flatMap((name, n) => (n % 2 === 0 ? [[name, found[n + 1] ?? ""]] : [])));
+}
 
 /** Waits until gateways that were killed count as dead. */
 async function requireNoneAlive(redis: Redis, marked: string, deadMs: number): Promise<void> {

@@ -1,7 +1,7 @@
 /** Gateways of this version and of older ones never work on the same data. */
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { keys } from "../../src/redis/keys.ts";
-import { checkLayout } from "../../src/redis/layout.ts";
+import { checkLayout, countAlive } from "../../src/redis/layout.ts";
 import { startBroker } from "../support/broker.ts";
 
 async function setup() {
@@ -38,4 +38,22 @@ test("while an older gateway lives, the start is refused and the data stays as i
 test("another number of shards is refused", async () => {
   const { redis } = await setup();
   await expect(checkLayout(redis, 2)).rejects.toThrow(/ERRAND_SHARDS=1, not 2/);
+});
+
+test("a gateway is alive, whatever the clock of this machine or its own says", async () => {
+  const { redis } = await setup();
+  expect(await countAlive(redis, 60_000)).toBe(0);
+  await redis.zadd(keys.gateways, Date.now(), "recent");
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  expect(await countAlive(redis, 60_000)).toBe(1);
+  await redis.zadd(keys.gateways, 1_000, "recent");
+  await redis.zadd(keys.gateways, 5e12, "ahead");
+  expect(await countAlive(redis, 300)).toBe(0);
+  let isCounted = false;
+  const counted = countAlive(redis, 60_000).finally(() => {
+    isCounted = true;
+  });
+  while (!isCounted) await redis.zincrby(keys.gateways, 5_000, "recent");
+  expect(await counted).toBe(1);
 });
