@@ -5,6 +5,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { z } from "zod";
+import { isOwnKey } from "../redis/keys.ts";
 import { type Cursor, parseItems, Truncated } from "./cursor.ts";
 import type { RdbEntry } from "./rdb.ts";
 
@@ -173,5 +174,9 @@ function readEntry(cursor: Cursor): BackupEntry {
   const expires = head.readDoubleBE(8);
   const key = Buffer.from(cursor.take(head.readUInt32BE(0)));
   const value = Buffer.from(cursor.take(head.readUInt32BE(4)));
+  // The checksum is no signature, and the Redis of a restore may have the keys of others, too.
+  if (!isOwnKey(key.toString("latin1"))) {
+    throw new BackupFileError("the file was altered: it has a key that is not Errand's");
+  }
   return { key, value, expiresAtMs: expires < 0 ? null : expires };
 }
