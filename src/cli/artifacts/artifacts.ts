@@ -5,6 +5,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { type CliError, cliError, usageError } from "../failure.ts";
 import { FileNames } from "../file-names.ts";
 import type { CliHost } from "../host.ts";
+import { wrapped } from "../screen/wrap.ts";
 import { note, oneLine, print, printJson, write } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
 import { type Content, contentsOf, joined } from "./content.ts";
@@ -52,7 +53,10 @@ async function saveOne(host: CliHost, found: Artifact, options: ArtifactOptions)
   }
   if (host.isTty.stdout && options.output === undefined && found.parts.some(({ raw }) => raw !== undefined))
     throw usageError("the artifact has bytes that would garble a terminal", "Pass --output <path>.");
-  await write(host.stdout, bytes);
+  // On a terminal, nothing in the text controls it.
+  const isShown = host.isTty.stdout && options.output === undefined;
+  const shown = () => wrapped(bytes.toString(), Number.POSITIVE_INFINITY).join("\n");
+  await write(host.stdout, isShown ? shown() : bytes);
   await noteElsewhere(host, urls);
 }
 
