@@ -1,4 +1,5 @@
 /** Files that `errand delegate --attach` sends with the task, as parts of its message. */
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import { getMimeType } from "hono/utils/mime";
@@ -40,17 +41,32 @@ export async function withAttachments(work: Work, paths: readonly string[]): Pro
 const asMessage = (message: NonNullable<DelegateInput["message"]>) =>
   typeof message === "string" ? { parts: [{ text: message }] } : message;
 
-/** Reads no file that is larger than `left`. */
+/** Reads at most `left` bytes and one more: a file may grow, or have no size. */
 async function partOf(path: string, left: number): Promise<Part> {
-  const file = await open(path).catch((error: Error) => {
-    throw usageError(`${path} cannot be attached (${error.message})`, "Pass a readable file.");
+  const unusable = (error: Error) =>
+    usageError(`${path} cannot be attached (${error.message})`, "Pass a readable file.");
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: Error) => {
+    throw unusable(error);
   });
   try {
-    const { size } = await file.stat();
-    if (size > left) throw tooLarge(path, size);
-    const bytes = await file.readFile().catch((error: Error) => {
-      throw usageError(`${path} cannot be attached (${error.message})`, "Pass a readable file.");
+    const stat = await file.stat();
+    if (!stat.isFile())
+      throw usageError(
+        `${path} cannot be attached (not a regular file)`,
+        "Save the content to a file first.",
+      );
+    if (stat.size > left) throw tooLarge(path, stat.size);
+    const chunks: Uint8Array[] = [];
+    const read = async () => {
+      const stream = file.createReadStream({ start: 0, end: left, autoClose: false });
+      for await (const chunk of stream) chunks.push(chunk);
+    };
+    await read().catch((error: Error) => {
+      throw unusable(error);
     });
+    const bytes = Buffer.concat(chunks);
+    if (bytes.length > left) throw tooLarge(path);
     const filename = basename(path);
     return { raw: bytes.toString("base64"), mediaType: mediaTypeOf(filename, bytes), filename };
   } finally {

@@ -1,4 +1,5 @@
 /** `errand delegate --attach`: files arrive as parts, byte for byte, and in a folder at commands of `errand work`. */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -37,6 +38,8 @@ test("a file that cannot be sent is refused before anything is sent", async () =
     join(dir, name),
   );
   mkdirSync(folder ?? "");
+  const pipe = join(dir, "pipe");
+  execFileSync("mkfifo", [pipe]);
   for (const [path, bytes] of [
     [huge, 1e12],
     [large, 3 * 1024 * 1024],
@@ -46,7 +49,9 @@ test("a file that cannot be sent is refused before anything is sent", async () =
   }
   for (const [path, said] of [
     [missing, "cannot be attached (ENOENT"],
-    [folder, "cannot be attached (EISDIR"],
+    [folder, "cannot be attached (not a regular file"],
+    [pipe, "cannot be attached (not a regular file"],
+    ["/dev/zero", "cannot be attached (not a regular file"],
     [huge, "huge (931.3 GiB), the task exceeds 3 MiB, the limit of a delegation"],
     [large, "the task exceeds 3 MiB"],
   ]) {
