@@ -26,6 +26,8 @@ export class BatchWait {
   readonly #filter: { readonly delegator: string };
   readonly #after: string;
   readonly #states = new Map<string, State>();
+  /** Those whose question is known to be open. */
+  readonly #asking = new Set<string>();
 
   private constructor(host: CliHost, delegator: Delegator, filter: { delegator: string }, after: string) {
     this.#host = host;
@@ -48,7 +50,7 @@ export class BatchWait {
     signal: AbortSignal,
   ): Promise<boolean> {
     for (const { id, state } of sent) this.#states.set(id, state);
-    if (this.#isOver()) return true;
+    if (await this.#isOver(signal)) return true;
     const line = this.#host.isTty.stderr && !json ? new StatusLine(this.#host.stderr) : undefined;
     const limit = new TimeLimit(timeoutSeconds * 1000, signal);
     const say = () => line?.say((elapsedMs, columns) => cutTo(this.#text(elapsedMs), columns));
@@ -58,11 +60,11 @@ export class BatchWait {
       for await (const event of events) {
         if (event.type === "RESET") await this.#readStates(limit.signal);
         else if (event.type !== "DELEGATION_SNAPSHOT" && this.#states.has(event.delegation_id))
-          this.#states.set(event.delegation_id, event.state);
-        if (this.#isOver()) return true;
+          this.#set(event.delegation_id, event.state);
+        if (await this.#isOver(limit.signal)) return true;
         say();
       }
-      return this.#isOver();
+      return await this.#isOver(limit.signal);
     } catch (error) {
       if (limit.expired) return false;
       throw error;
@@ -74,7 +76,10 @@ export class BatchWait {
 
   /** All as they are now, in the order in which they were sent. */
   async read(signal?: AbortSignal): Promise<Map<string, Delegation>> {
-    const ids = [...this.#states.keys()];
+    return this.#readSome([...this.#states.keys()], signal);
+  }
+
+  async #readSome(ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Delegation>> {
     const found = new Map<string, Delegation>();
     for (let at = 0; at < ids.length; at += READS) {
       const some = ids.slice(at, at + READS);
@@ -86,11 +91,25 @@ export class BatchWait {
 
   /** Some events are no longer stored. */
   async #readStates(signal: AbortSignal): Promise<void> {
-    for (const [id, { state }] of await this.read(signal)) this.#states.set(id, state);
+    for (const [id, { state }] of await this.read(signal)) this.#set(id, state);
   }
 
-  #isOver(): boolean {
-    return [...this.#states.values()].every((state) => isTerminal(state) || state.endsWith("_required"));
+  #set(id: string, state: State): void {
+    this.#states.set(id, state);
+    this.#asking.delete(id);
+  }
+
+  /** Reads what asks before it counts, because a question may be approved in advance. */
+  async #isOver(signal: AbortSignal): Promise<boolean> {
+    const states = [...this.#states];
+    if (!states.every(([, state]) => isTerminal(state) || isAsking(state))) return false;
+    const unread = states.flatMap(([id, state]) => (isAsking(state) && !this.#asking.has(id) ? [id] : []));
+    for (const [id, { state, interrupt }] of await this.#readSome(unread, signal)) {
+      // Without an open question, an event follows.
+      this.#set(id, isAsking(state) && interrupt === null ? "submitted" : state);
+      if (interrupt !== null) this.#asking.add(id);
+    }
+    return [...this.#states].every(([id, state]) => isTerminal(state) || this.#asking.has(id));
   }
 
   #text(elapsedMs: number): string {
@@ -98,7 +117,7 @@ export class BatchWait {
     const count = (is: (state: State) => boolean) => states.filter(is).length;
     const done = count((state) => state === "completed");
     const failed = count(isTerminal) - done;
-    const asks = count((state) => state.endsWith("_required"));
+    const asks = count(isAsking);
     const waiting = states.length - done - failed - asks;
     return [
       `waiting ${elapsedText(elapsedMs)}: ${bar(states.length - waiting, states.length)} ${done} done`,
@@ -108,3 +127,5 @@ export class BatchWait {
     ].join(", ");
   }
 }
+
+const isAsking = (state: State): boolean => state.endsWith("_required");

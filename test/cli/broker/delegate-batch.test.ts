@@ -137,6 +137,21 @@ describe("delegate --batch", () => {
     ]);
   });
 
+  test("--wait does not end at a question that is approved in advance", async () => {
+    const { api, run } = await setup();
+    await api.agent("scout");
+    const lease = async () => (await api.lease("scout", { wait_seconds: 60 })).body.leases[0].lease_id;
+    const work = async () => {
+      const action = { name: "deploy", arguments: {} };
+      await api.interrupt(await lease(), { text: "Deploy?", action });
+      await api.reply(await lease(), { text: "deployed" });
+    };
+    const args = ["delegate", "scout", "--batch", "-", "--wait", "--auto-approve", "all"];
+    const [done] = await Promise.all([run(args, { input: '{"task": "one"}' }), work()]);
+    expect([done.code, done.stderr]).toEqual([0, ""]);
+    expect(done.stdout).toMatch(/ completed +scout +\d+s +deployed$/m);
+  });
+
   test("--wait with --timeout says what continues; a bar counts on a terminal", async () => {
     const setting = await setup();
     const work = await obedient(setting);
