@@ -10,8 +10,8 @@ import type { Script } from "../redis/script.ts";
 const MAX_COMMANDS = 16;
 const MAX_CHARS = 256 * 1024;
 
-/** `second`: null if the second command did not run; an `Error` if it failed. */
-export interface Answers {
+/** What the script returned for a command. `second`: null if the second command did not run; an `Error` if it failed. */
+export interface ScriptResults {
   readonly first: unknown;
   readonly second: unknown;
 }
@@ -20,8 +20,8 @@ interface Waiting {
   readonly keys: readonly string[];
   readonly args: readonly string[];
   /** The arguments of a second command for the first key. */
-  readonly then: readonly string[] | undefined;
-  readonly resolve: (answers: Answers) => void;
+  readonly secondArgs: readonly string[] | undefined;
+  readonly resolve: (results: ScriptResults) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -38,7 +38,7 @@ export class Batches {
 
   /**
    * Runs one command; `base` is the prefix of its keys. Commands with the same first key run in the order of these calls.
-   * `then` are the arguments of a second command for the first key: it runs in the same call, if the first one succeeds.
+   * `secondArgs` are those of a second command for the first key: it runs in the same call, if the first one succeeds.
    * Rejects with the first command's own error, or with the call's.
    */
   run(
@@ -46,8 +46,8 @@ export class Batches {
     base: string,
     keys: readonly [string, ...string[]],
     args: readonly string[],
-    then?: readonly string[],
-  ): Promise<Answers> {
+    secondArgs?: readonly string[],
+  ): Promise<ScriptResults> {
     return new Promise((resolve, reject) => {
       const [first] = keys;
       if ((this.#scripts.get(first) ?? script) !== script) this.#send();
@@ -58,7 +58,7 @@ export class Batches {
       this.#waiting.set(script, byBase);
       const commands = byBase.get(base) ?? [];
       byBase.set(base, commands);
-      commands.push({ keys, args, then, resolve, reject });
+      commands.push({ keys, args, secondArgs, resolve, reject });
     });
   }
 
@@ -77,17 +77,17 @@ export class Batches {
     const args: string[] = [];
     for (const command of batch) {
       keys.push(...command.keys);
-      const then = command.then ?? [];
-      counts.push(command.keys.length, command.args.length, then.length);
-      args.push(...command.args, ...then);
+      const second = command.secondArgs ?? [];
+      counts.push(command.keys.length, command.args.length, second.length);
+      args.push(...command.args, ...second);
     }
     try {
       const answers = await script.run(this.#redis, keys, [batch.length, ...counts, ...args]);
       if (!Array.isArray(answers)) throw new TypeError("the script returned no list of answers");
-      for (const [at, { then, resolve, reject }] of batch.entries()) {
+      for (const [at, { secondArgs, resolve, reject }] of batch.entries()) {
         const answer: unknown = answers[at];
         if (answer instanceof Error) reject(answer);
-        else if (then === undefined) resolve({ first: answer, second: null });
+        else if (secondArgs === undefined) resolve({ first: answer, second: null });
         else if (Array.isArray(answer)) resolve({ first: answer[0], second: answer[1] });
         else reject(new TypeError("the script returned no pair of answers"));
       }
@@ -104,7 +104,7 @@ function inBatches(commands: readonly Waiting[]): Waiting[][] {
   let left = 0;
   let chars = 0;
   for (const command of commands) {
-    const more = charsOf(command.args) + charsOf(command.then ?? []);
+    const more = charsOf(command.args) + charsOf(command.secondArgs ?? []);
     if (left === 0 || chars + more > MAX_CHARS) {
       batches.push([]);
       left = MAX_COMMANDS;

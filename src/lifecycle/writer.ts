@@ -112,23 +112,23 @@ export class Writer {
 
   /**
    * Makes two moves of one delegation in one step: the second one only if the first one succeeds. `second` is null if it
-   * was not made; the first one stands then.
+   * was not made; the first move is kept.
    */
   async moveBoth(first: Command, second: Command): Promise<{ first: Result; second: Result | null }> {
     if (this.#ceiling.isReached()) return { first: await this.move(first), second: null };
     const shard = this.#shards.ofId(first.id);
     if (!shard) return { first: MISSING, second: null };
-    const [args, then] = [first, second].map((command) => encode(command, shard, this.#common));
+    const [args, secondArgs] = [first, second].map((command) => encode(command, shard, this.#common));
     const running = this.#batches.run(
       scriptOf(first),
       shard.base,
       [shard.delegation(first.id)],
       args ?? [],
-      then,
+      secondArgs,
     );
     const answers = await this.#tracked(first.id, running);
     if (!isReply(answers.second)) return { first: this.#result(answers.first, first), second: null };
-    // Waiters need not see the record between the moves.
+    // The record between the two moves is not reported.
     const made = this.#result(answers.first, first, false);
     const next = this.#result(answers.second, second);
     return { first: made, second: next.outcome.kind === "ok" ? next : null };
@@ -180,7 +180,7 @@ export class Writer {
     return this.#result(first, command);
   }
 
-  #result(answer: unknown, command: CommandOrTake, isLast = true): Result {
+  #result(answer: unknown, command: CommandOrTake, isReported = true): Result {
     if (!isReply(answer)) throw new TypeError("the script's answer to a command has an unknown form");
     const [json, record, [history = [], artifacts = [], unseen = []], taken] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
@@ -189,7 +189,7 @@ export class Writer {
       record !== "" && id !== undefined
         ? storedFrom(id, record.split("\n"), { history, artifacts: toFields(artifacts) })
         : null;
-    this.#observe(command, outcome, isLast ? stored : null);
+    this.#observe(command, outcome, isReported ? stored : null);
     if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };
     const took = this.#result(taken, TAKE);
     const newer = took.record?.id === id ? took.record : null;

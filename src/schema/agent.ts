@@ -46,7 +46,7 @@ export const deliverySchema = z.discriminatedUnion("mode", [
 ]);
 export type Delivery = z.infer<typeof deliverySchema>;
 
-/** `person`: every question is answered by a person, so a delegation with `auto_approve` is refused. */
+/** `person`: the agent takes no approval in advance; a delegation with `auto_approve` is refused. */
 export const approvalsSchema = z.enum(["any", "person"]);
 export type Approvals = z.infer<typeof approvalsSchema>;
 

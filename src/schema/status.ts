@@ -23,7 +23,7 @@ export const statusSchema = z.strictObject({
   version: z.string(),
   /** Where clients reach the broker: ERRAND_PUBLIC_URL, or the address that it listens on. */
   url: z.string(),
-  /** Since when this gateway runs; older brokers do not send it. */
+  /** When this gateway started. Optional, because older brokers do not send it. */
   started_at: instantSchema.optional(),
   /** The time of Redis, by which all timers run. */
   now: instantSchema,

@@ -45,10 +45,9 @@ export function addPut(agent: Command, { host }: Cli): void {
       "who may delegate to it, for example caller:* (default: everyone)",
     )
     .addOption(
-      new Option(
-        "--approvals <who>",
-        "who answers its questions; with person, --auto-approve is refused",
-      ).choices(approvalsSchema.options),
+      new Option("--approvals <who>", "any (default), or person: it takes no approval in advance").choices(
+        approvalsSchema.options,
+      ),
     )
     .option("--lease <duration>", "how long a lease lasts without a heartbeat", duration)
     .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))

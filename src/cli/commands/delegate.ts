@@ -57,12 +57,12 @@ the question open, for 'errand answer'. The time for --timeout starts again afte
 question ends the wait with exit code 79.
 
 A file of --attach becomes a part of the message, with its name, its media type and its bytes; an agent of 'errand work'
-finds it in ERRAND_FILES_DIR. A request may have 1 MiB unless the broker's ERRAND_MAX_BODY_BYTES says otherwise, which
-is about 750 KiB of files; a delegation may have 3 MiB.
+finds it in ERRAND_FILES_DIR. A request has at most 1 MiB (ERRAND_MAX_BODY_BYTES), about 750
+KiB of files; a delegation has at most 3 MiB.
 
-With --auto-approve, the broker approves at once, in your name, what the agent proposes: with all, every action and every
-question whose options are approve and deny; otherwise the named actions. A question for a credential is never approved,
-and an agent set to --approvals person refuses such a delegation.
+With --auto-approve all, the broker approves every proposed action in your name, and every question whose options are
+approve and deny. With names, it approves only those actions. A question for a credential always waits for an answer.
+An agent set to --approvals person refuses such a delegation.
 
 With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,

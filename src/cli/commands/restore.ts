@@ -28,7 +28,7 @@ const STOPPED =
 export function addRestore(program: Command, { host }: Cli): void {
   const restoreCommand = program
     .command("restore")
-    .description("bring the data of a backup back, while the broker is stopped")
+    .description("restore a backup into a stopped broker, while the broker is stopped")
     .argument("<file>", "the file that 'errand backup' created")
     .option("--force", "delete the data that is there")
     .option("--check", "only check that the file is complete and unchanged");

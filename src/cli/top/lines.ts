@@ -68,7 +68,7 @@ const textOf = ({ interrupt, task_preview }: Delegation): string =>
 export function topLines(host: CliHost, paint: Painter, snapshot: Snapshot, width: number): TopLines {
   const { agents, totals, questions, last_hour, at } = snapshot;
   const { sent, completed, failed, rejected, canceled, time_to_answer } = last_hour;
-  const half = time_to_answer === null ? "" : `, half within ${seconds(time_to_answer.median_seconds)}`;
+  const half = time_to_answer === null ? "" : `, median ${seconds(time_to_answer.median_seconds)}`;
   const oldest = totals.oldest_seconds === null ? "" : `, the oldest for ${seconds(totals.oldest_seconds)}`;
   const summary = [
     `agents     ${agents.length}, ${totals.online} online`,

@@ -16,8 +16,8 @@ interface TopOptions extends GlobalOptions {
 }
 
 const ABOUT = `
-Busy agents come first. OLDEST is how long the delegation has waited that is queued longest, to the minute: the highest
-figure of this minute. Workers and ages are shown for the first 25 agents, as far as your token may see them.
+Busy agents come first. OLDEST is the age of the agent's oldest queued delegation: the highest sample of the last
+minute. Workers and ages are shown for the first 25 agents, as far as your token may see them.
 
 Events refresh the screen at once, and it is read again every 2 s. Arrow keys, j and k scroll, q quits.
 

@@ -20,7 +20,7 @@ export interface Group extends Tally {
   readonly more: number;
 }
 
-/** Rows of a group, and how many of them are at least kept for work in progress if there is that much. */
+/** Rows of a group; at least KEPT of them show work in progress, if there is any. */
 const SHOWN = 5;
 const KEPT = 3;
 

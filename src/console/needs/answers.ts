@@ -75,7 +75,7 @@ async function send(id: string): Promise<void> {
 /** Notes who answered first. */
 async function noteOther(connection: Connection, { flight, interrupt }: Pending): Promise<void> {
   const delegation = await connection.delegator.get(flight.id).catch(() => null);
-  const text = delegation === null ? "This question is open no more" : whoAnswered(delegation, interrupt);
+  const text = delegation === null ? "This question is no longer open" : whoAnswered(delegation, interrupt);
   note(interrupt.id, { flight, text, at: delegation?.updated_at ?? new Date().toISOString() });
   await refresh(connection, flight.id);
 }
@@ -84,7 +84,7 @@ function whoAnswered({ history, state }: Delegation, { id }: Interrupt): string 
   const answer = history.findLast(
     ({ metadata }) => metadata?.interrupt_id === id && metadata.by !== undefined,
   );
-  if (!answer) return `This question is open no more: the delegation is ${state.replaceAll("_", " ")}`;
+  if (!answer) return `This question is no longer open: the delegation is ${state.replaceAll("_", " ")}`;
   return `${nameOf(String(answer.metadata?.by))} ${verbOf(answer.metadata?.decision)} this`;
 }
 

@@ -2,7 +2,7 @@ import { ErrandApiError } from "../../client/errors.ts";
 
 const AWAY = [
   "The broker does not answer",
-  "Try again in a moment; before you repeat a change, look whether it was made.",
+  "Try again in a moment; before you repeat a change, check whether it was made.",
 ] as const;
 /** Errors whose own words are for programs, in words for people: what failed, and what to do. */
 const IN_WORDS: Readonly<Record<string, readonly [string, string]>> = {

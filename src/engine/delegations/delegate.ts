@@ -165,7 +165,7 @@ async function requireAccepted(
   if (isApproved && spec.approvals === "person") {
     throw new ErrandError(
       "approval_required",
-      `The questions of agent '${target}' must be answered by a person, so auto_approve is not possible.`,
+      `Agent '${target}' takes no approval in advance (its setting approvals is person).`,
     );
   }
 }

@@ -145,7 +145,7 @@ export async function askMove(
     return { interrupt_id, ...(await broker.writer.move(command)) };
   }
   const approved = { ...command, params: { ...command.params, auto: true }, event: { auto: "true" } };
-  // One step, so that the question is never open: a person would be asked what is approved already.
+  // Asks and approves in one step, so that the question is never open and nobody is notified.
   const approval = answerCommand(
     id,
     { interrupt_id, ...APPROVAL },
@@ -157,7 +157,7 @@ export async function askMove(
   return { interrupt_id, ...(second ?? first) };
 }
 
-/** Whether the delegator approved the question in advance, and the agent does not require a person. */
+/** Whether the delegator approved the question in advance, and the agent allows that. */
 async function isApproved(
   broker: Broker,
   { auto_approve, target }: StoredDelegation,

@@ -12,7 +12,7 @@ end
 
 -- Adds the move's event to the pending deliveries.
 function add_pending()
-  -- A question that is approved in advance needs nobody.
+  -- A question that is approved in advance has no callback.
   calls_back = record.callbacks ~= 2 and (finishes or (rule.status == 'interrupted' and not cmd.auto))
   if calls_back or record.callbacks ~= 1 then
     record.notify_seq = record.version + 1

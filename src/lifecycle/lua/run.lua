@@ -1,7 +1,7 @@
 -- The last part of the script: runs the commands of a call one after another. An error in one ends only that one.
 --
 -- KEYS     of each command: `first_key` of main.lua, then its taker's agent key, if it has a taker
--- ARGV     the number of commands; for each the numbers of its keys, of its arguments, and of those of its second command;
+-- ARGV     the number of commands; for each the numbers of its keys, of its arguments, and of its second command's;
 --          then the arguments of all: `args` of main.lua, then the taker's command, then `args` of the second command
 -- Returns  the answer of each command, or its error. With a second command, which runs for the same key if the first one
 --          succeeds: [answer, second answer or its error, or nil if it did not run]
@@ -10,19 +10,21 @@ local function answer_or_error(ok, reply)
   return { err = type(reply) == 'table' and reply.err or 'ERR ' .. tostring(reply) }
 end
 
+local function succeeded(reply) return not reply.err and string.sub(reply[1], 1, 12) == '{"kind":"ok"' end
+
 local replies, key, at = {}, 1, 2 + 3 * ARGV[1]
 for i = 1, ARGV[1] do
-  local keys, args, more = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
+  local keys, args, second_args = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
   local taker = keys == 2 and { KEYS[key + 1], ARGV[at + args - 1] } or nil
   local reply = answer_or_error(pcall(transition, KEYS[key], { unpack(ARGV, at, at + args - 1) }, taker))
   replies[i] = reply
-  if more > 0 and not reply.err then
+  if second_args > 0 and not reply.err then
     local second, from = false, at + args
-    if string.sub(reply[1], 1, 12) == '{"kind":"ok"' then
-      second = answer_or_error(pcall(transition, KEYS[key], { unpack(ARGV, from, from + more - 1) }))
+    if succeeded(reply) then
+      second = answer_or_error(pcall(transition, KEYS[key], { unpack(ARGV, from, from + second_args - 1) }))
     end
     replies[i] = { reply, second }
   end
-  key, at = key + keys, at + args + more
+  key, at = key + keys, at + args + second_args
 end
 return replies
