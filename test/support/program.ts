@@ -25,14 +25,14 @@ export function freshDir(): string {
   return dir;
 }
 
-/** `errand ARGS…` with nothing of this run's ERRAND_* environment; stdin is `input`, or empty. */
+/** `errand ARGS…` with nothing of this run's ERRAND_* and npm's environment; stdin is `input`, or empty. */
 export function errand(
   cwd: string,
   args: readonly string[],
   env: Record<string, string> = {},
   input: string | Uint8Array = "",
 ): Run {
-  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("ERRAND_"));
+  const clean = Object.entries(process.env).filter(([name]) => !/^(?:ERRAND|npm)_/.test(name));
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd,
     env: { ...Object.fromEntries(clean), ...env },

@@ -24,6 +24,7 @@ interface Setting {
 export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   const { url, gateway, clock } = await startBroker(options);
   const dir = freshDir();
+  const api = client(url);
   /** As a process in `dir`. */
   const start = (args: readonly string[], { token = OPERATOR, input, env = {} }: Setting = {}) =>
     errand(dir, args, { ERRAND_URL: url, ERRAND_TOKEN: token, ...env }, input);
@@ -43,9 +44,13 @@ export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
     const options = words.includes("--") ? words : ["--", ...words];
     const started = start(["work", "--agent", agent, ...options]);
     await until(() => started.stderr().includes(`working for ${agent}`), { what: agent });
+    // Until then, a delegator is told that nobody polls.
+    const isSeen = async () =>
+      (await api.call("GET", `/v1/agents/${agent}`)).body.presence.state !== "offline";
+    await until(isSeen, { what: `a poll of ${agent}` });
     return started;
   };
-  return { url, gateway, clock, dir, api: client(url), start, run, worker };
+  return { url, gateway, clock, dir, api, start, run, worker };
 }
 
 /** Parses JSON lines. */
