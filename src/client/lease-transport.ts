@@ -4,10 +4,12 @@ import { toLostReason } from "../lease-holder/lost.ts";
 import { heartbeatSchema } from "../schema/lease.ts";
 import { ErrandApiError, isInvalid } from "./errors.ts";
 import { type Http, route } from "./http.ts";
+import { longestRetryMs } from "./outage.ts";
 
 export function leaseTransport(http: Http, leaseId: string): LeaseTransport {
   const path = route`/v1/leases/${leaseId}/heartbeat`;
   return {
+    longestRetryMs: longestRetryMs(http.url),
     heartbeat: (body, limits) => http.request(heartbeatSchema, { method: "POST", path, body, ...limits }),
     judge(error) {
       if (!(error instanceof ErrandApiError)) return { kind: "retry" };

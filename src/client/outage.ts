@@ -1,13 +1,21 @@
 /** Backs off during an outage of the broker, and reports the start and the end of the outage once each. */
 
-import { backoffMs, sleep } from "../util/timing.ts";
+import { backoffMs, LONGEST_MS, sleep } from "../util/timing.ts";
 import { ErrandApiError } from "./errors.ts";
 import type { Http } from "./http.ts";
 
 export type OutageEvent =
-  /** The broker is unavailable or overloaded. Work in progress continues; the next retry is after `delayMs`. */
-  | { readonly type: "retrying"; readonly error: ErrandApiError; readonly delayMs: number }
+  /** The broker is unavailable or overloaded. Work in progress continues; the next retry is after `delayMs`, and later ones
+   * are at most `longestDelayMs` apart, unless the broker asks for more by Retry-After. */
+  | {
+      readonly type: "retrying";
+      readonly error: ErrandApiError;
+      readonly delayMs: number;
+      readonly longestDelayMs: number;
+    }
   | { readonly type: "recovered" };
+
+const LOOPBACK_LONGEST_MS = 5_000;
 
 export class Outage {
   readonly #report: (event: OutageEvent) => void;
@@ -22,8 +30,9 @@ export class Outage {
   /** Waits before the next retry. Throws `error` if a retry would be refused again. */
   async backOff(error: unknown, failures: number, signal: AbortSignal): Promise<void> {
     if (!(error instanceof ErrandApiError) || isFinal(error) || this.#http.failsFast(error)) throw error;
-    const delayMs = backoffMs(failures, error.retryAfterMs);
-    if (!this.#isOut) this.#report({ type: "retrying", error, delayMs });
+    const longestDelayMs = longestRetryMs(this.#http.url);
+    const delayMs = backoffMs(failures, error.retryAfterMs, longestDelayMs);
+    if (!this.#isOut) this.#report({ type: "retrying", error, delayMs, longestDelayMs });
     this.#isOut = true;
     await sleep(delayMs, signal).catch(() => undefined);
   }
@@ -32,6 +41,12 @@ export class Outage {
     if (this.#isOut) this.#report({ type: "recovered" });
     this.#isOut = false;
   }
+}
+
+/** Only the workers of one machine can crowd a broker at a loopback address, so they return to it sooner. */
+export function longestRetryMs(url: string): number {
+  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
+  return isLoopback ? LOOPBACK_LONGEST_MS : LONGEST_MS;
 }
 
 /** 408, 429 and 5xx are temporary, unless the URL is not a broker's; other refusals are final. */

@@ -4,7 +4,7 @@
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const FIRST_MS = 250;
-const LONGEST_MS = 15_000;
+export const LONGEST_MS = 15_000;
 
 /** 250 ms, doubling to `longestMs`; half of it is random. Never below `retryAfterMs`. */
 export function backoffMs(failures: number, retryAfterMs = 0, longestMs = LONGEST_MS): number {

@@ -92,7 +92,7 @@ function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Pai
     case "abandoned":
       return `${event.delegationId}${from} ${paint.yellow("not released")}${after}: its lease will expire`;
     case "retrying":
-      return `${paint.yellow("the broker is unavailable")}, retrying: ${oneLine(event.error.message)}`;
+      return `${paint.yellow("the broker is unavailable")}; next try in ${durationText(event.delayMs)}, later ones at most ${durationText(event.longestDelayMs)} apart: ${oneLine(event.error.message)}`;
     case "recovered":
       return "the broker is available again";
   }
@@ -131,7 +131,12 @@ function asJson(event: AgentEvent): object {
     case "abandoned":
       return { event: event.type, delegation_id: event.delegationId };
     case "retrying":
-      return { event: event.type, error: event.error.problem, delay_ms: Math.round(event.delayMs) };
+      return {
+        event: event.type,
+        error: event.error.problem,
+        delay_ms: Math.round(event.delayMs),
+        longest_delay_ms: event.longestDelayMs,
+      };
     case "recovered":
       return { event: event.type };
   }
