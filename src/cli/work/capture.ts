@@ -5,6 +5,9 @@
 import { StringDecoder } from "node:string_decoder";
 import { truncate } from "../../schema/text.ts";
 
+/** What a decoder puts in the place of bytes that are not UTF-8. */
+const UNDECODABLE = "\uFFFD";
+
 /** Keeps the first bytes, and counts all. */
 export class Head {
   readonly #max: number;
@@ -62,11 +65,15 @@ export class Tail {
   }
 }
 
-/** Finds the latest line that is not blank. A carriage return also ends a line, because progress bars use it. */
+/**
+ * Finds the latest line of text that is not blank. A carriage return also ends a line, because progress bars use it.
+ * Lines that are not UTF-8 are skipped. After a NUL byte, which no text has, the rest is taken as binary.
+ */
 export class LatestLine {
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxRest: number;
   #rest = "";
+  #isBinary = false;
 
   constructor(maxRest: number) {
     this.#maxRest = maxRest;
@@ -74,10 +81,12 @@ export class LatestLine {
 
   /** The latest line that this chunk completes, if any. */
   add(chunk: Buffer): string | undefined {
+    this.#isBinary ||= chunk.includes(0);
+    if (this.#isBinary) return undefined;
     const lines = (this.#rest + this.#decoder.write(chunk)).split(/[\r\n]+/);
     // Only the beginning of a very long line is shown, so the rest is dropped.
     this.#rest = truncate(lines.pop() ?? "", this.#maxRest);
-    return lines.findLast((line) => line.trim() !== "");
+    return lines.findLast((line) => line.trim() !== "" && !line.includes(UNDECODABLE));
   }
 }
 

@@ -65,7 +65,7 @@ without the files of the one before.
 Progress:
 Each line of stdout and stderr is reported as progress, with --progress-fd only the lines of that file descriptor. A
 line {"progress": {...}} on stderr or the file descriptor reports message, current_step, tools_used, done, total and
-eta_seconds; any other line is a message.
+eta_seconds; any other line of text is a message.
 
 A question:
 Print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for example
