@@ -6,6 +6,7 @@ import { Pages } from "../../client/pages.ts";
 import { type StreamEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { DELEGATION, delegationId } from "../input/arguments.ts";
+import { filesText } from "../show/artifact-line.ts";
 import { painter, print, printJson } from "../show/output.ts";
 import { Story } from "../show/story.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
@@ -36,9 +37,10 @@ export function addLogs(program: Command, { host }: Cli): void {
       const { json, wide, follow } = options;
       const width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
       const paint = painter(host, "stdout");
-      const story = new Story(paint, width);
       const connection = await (follow ? connect : connectToRead)(host, options);
       await interruptible(async (signal) => {
+        const files = json ? "" : filesText((await new Delegator(connection).get(id, { signal })).message);
+        const story = new Story(paint, width, files);
         const events = follow
           ? new Delegator(connection).watch(id, { after: "0", signal })
           : stored(connection, id, signal);

@@ -1,6 +1,7 @@
 /** A delegation as text for a person: its fields as a table, then its reply. */
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import { artifactText, filesText, howToSave } from "./artifact-line.ts";
 import { historyRows } from "./history.ts";
 import { oneLine, progressText, stateText } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
@@ -19,6 +20,7 @@ export function describe(
 ): string {
   const { id, state, target, delegator, context_id, attempt, max_attempts, lease, progress, error } =
     delegation;
+  const files = filesText(delegation.message);
   const rows: (readonly string[])[] = [
     ["delegation", id],
     ["state", stateText(state)],
@@ -26,6 +28,7 @@ export function describe(
     ["delegator", delegator],
     ["context", context_id],
     ["task", oneLine(delegation.task_preview, 100)],
+    ...(files === "" ? [] : [["files", files]]),
     ["attempt", `${attempt} of ${max_attempts}`],
     ["created", localTime(delegation.created_at)],
   ];
@@ -50,11 +53,8 @@ export function describe(
   }
   if (delegation.finished_at) rows.push(["finished", localTime(delegation.finished_at)]);
   rows.push(...stateDetails);
-  for (const { artifactId, name, parts } of delegation.artifacts) {
-    rows.push([
-      "artifact",
-      `${oneLine(name ?? artifactId)}, ${parts.length} part${parts.length === 1 ? "" : "s"}`,
-    ]);
+  for (const artifact of delegation.artifacts) {
+    rows.push(["artifact", `${artifactText(artifact)}: '${howToSave(id, artifact, delegation.artifacts)}'`]);
   }
   if (error) rows.push(["error", `${error.code}: ${oneLine(error.message)}`]);
   const reply = delegation.reply ? textOf(delegation.reply) : "";

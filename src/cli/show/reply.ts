@@ -5,10 +5,14 @@
 import type { Delegation } from "../../schema/delegation.ts";
 import { joined } from "../artifacts/content.ts";
 import type { CliHost } from "../host.ts";
+import { artifactText, howToSave } from "./artifact-line.ts";
 import { note, write } from "./output.ts";
 
 /** The key in a reply's metadata that names the artifact with its output, if that is large or not text. */
 export const OUTPUT_ARTIFACT = "output_artifact";
+
+/** How many artifacts a note names. */
+const SHOWN = 5;
 
 export async function printReply(host: CliHost, delegation: Delegation): Promise<void> {
   const { id, state, reply, artifacts } = delegation;
@@ -29,9 +33,14 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   if (others > 0) {
     await note(host, `${others} part(s) of the reply are not shown; see 'errand get ${id} --json'.`);
   }
-  const rest = artifacts.filter((artifact) => artifact !== output).length;
-  if (rest > 0)
-    await note(host, `${rest} more artifact(s); 'errand get ${id} --artifacts <folder>' saves them.`);
+  const [first, ...rest] = artifacts.filter((artifact) => artifact !== output);
+  if (first !== undefined && rest.length === 0)
+    await note(host, `the artifact ${artifactText(first)}: '${howToSave(id, first, artifacts)}' saves it.`);
+  else if (first !== undefined) {
+    const more = rest.length + 1 > SHOWN ? `, and ${rest.length + 1 - SHOWN} more` : "";
+    const names = [first, ...rest].slice(0, SHOWN).map(artifactText).join(", ");
+    await note(host, `the artifacts ${names}${more}: 'errand get ${id} --artifacts <folder>' saves them.`);
+  }
   const { truncated, kept_bytes, stdout_bytes } = reply?.metadata ?? {};
   if (truncated === true)
     await note(host, `the agent truncated the reply to ${kept_bytes} of ${stdout_bytes} bytes.`);

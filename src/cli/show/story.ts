@@ -1,8 +1,9 @@
 /** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
 import { z } from "zod";
 import { duration } from "../../client/words.ts";
-import { messageSchema, textOf } from "../../schema/a2a.ts";
+import { type Artifact, artifactSchema, messageSchema, textOf } from "../../schema/a2a.ts";
 import { type DelegationEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import { artifactText } from "./artifact-line.ts";
 import { cutTo } from "./display-width.ts";
 import { extrasSchema } from "./event-line.ts";
 import { durationText, oneLine, type Painter, progressText } from "./output.ts";
@@ -15,7 +16,7 @@ const detailsSchema = extrasSchema.extend({
   auto: optional(z.boolean()),
   worker_id: optional(z.string()),
   not_before_at: optional(z.string()),
-  artifact: optional(z.object({ artifactId: z.string(), name: optional(z.string()) })),
+  artifact: optional(artifactSchema.extend({ parts: artifactSchema.shape.parts.catch([]) })),
   artifacts: optional(z.array(z.unknown())),
   message: optional(messageSchema),
 });
@@ -24,16 +25,18 @@ type Details = z.infer<typeof detailsSchema>;
 const GAP_WIDTH = "59 min later".length;
 const SHORTEST_GAP_MS = 1_000;
 
-/** Turns events into lines, one after the other. `width`: the longest line. */
+/** Turns events into lines, one after the other. `width`: the longest line; `files`: those of the task. */
 export class Story {
   readonly #paint: Painter;
   readonly #width: number;
+  readonly #files: string;
   #startedAt: number | undefined;
   #lastAt: number | undefined;
   #day = "";
 
-  constructor(paint: Painter, width: number) {
+  constructor(paint: Painter, width: number, files = "") {
     this.#paint = paint;
+    this.#files = files;
     this.#width = width;
   }
 
@@ -46,7 +49,10 @@ export class Story {
     const [day = "", time = "", zone = ""] = localTime(event.at).split(" ");
     const later = gap < SHORTEST_GAP_MS ? "" : `${duration(gap)} later`;
     const head = `${time}  ${later.padStart(GAP_WIDTH)}  `;
-    const words = cutTo(oneLine(wordsOf(event, at - this.#startedAt)), this.#width - head.length);
+    const words = cutTo(
+      oneLine(wordsOf(event, at - this.#startedAt, this.#files)),
+      this.#width - head.length,
+    );
     const line = this.#paint.dim(head) + colorOf(event, this.#paint)(words);
     if (day === this.#day) return [line];
     this.#day = day;
@@ -60,11 +66,11 @@ function colorOf({ type, status }: DelegationEvent, { green, red, yellow }: Pain
   return status === "interrupted" ? yellow : (text: string) => text;
 }
 
-/** `sinceStartMs`: how long after it was delegated. May have control characters. */
-export function wordsOf(event: DelegationEvent, sinceStartMs: number): string {
+/** `sinceStartMs`: how long after it was delegated; `files` came with its task. May have control characters. */
+export function wordsOf(event: DelegationEvent, sinceStartMs: number, files = ""): string {
   const details = detailsSchema.parse(event);
   if (TERMINAL_EVENT_TYPES.includes(event.type)) return endWords(event, details, sinceStartMs);
-  if (event.type === "DELEGATION_SENT") return sentWords(event, details);
+  if (event.type === "DELEGATION_SENT") return sentWords(event, details, files);
   const { attempt = 1, worker_id, by, reason, progress, artifact, message, interrupt, retry_at } = details;
   const again = retry_at === undefined ? "" : `; again not before ${timeOfDay(retry_at)}`;
   const why = reason === undefined ? "" : `: ${reason}`;
@@ -74,7 +80,7 @@ export function wordsOf(event: DelegationEvent, sinceStartMs: number): string {
     case "progress":
       return `progress: ${progress === undefined ? "" : stepText(progress)}`;
     case "artifact":
-      return `sent the artifact ${artifact?.name ?? artifact?.artifactId ?? ""}`;
+      return `sent the artifact ${artifact === undefined ? "" : sentText(artifact)}`;
     case "interrupted":
       return `${event.target} asked${interrupt === undefined ? "" : `: ${quoted(questionText(interrupt))}`}`;
     case "answered":
@@ -92,11 +98,15 @@ export function wordsOf(event: DelegationEvent, sinceStartMs: number): string {
   }
 }
 
-function sentWords({ delegator, target, status }: DelegationEvent, details: Details): string {
+/** The body of one that was replaced since is not stored any more. */
+const sentText = (artifact: Artifact): string =>
+  artifact.parts.length === 0 ? (artifact.name ?? artifact.artifactId) : artifactText(artifact);
+
+function sentWords({ delegator, target, status }: DelegationEvent, details: Details, files: string): string {
   const { task_preview = "", not_before_at } = details;
   const delay = not_before_at === undefined ? "later" : `not before ${timeOfDay(not_before_at)}`;
   const when = status === "delayed" ? `, to start ${delay}` : "";
-  return `${delegator} delegated it to ${target}${when}: ${quoted(task_preview)}`;
+  return `${delegator} delegated it to ${target}${when}${files === "" ? "" : `, with ${files}`}: ${quoted(task_preview)}`;
 }
 
 function endWords({ type, state }: DelegationEvent, details: Details, sinceStartMs: number): string {

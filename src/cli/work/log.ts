@@ -2,7 +2,7 @@
  * The log of `errand work` and `errand relay`: one line per event, without the output of commands. A task's last line
  * names its id, its delegator, its outcome and its duration.
  */
-import type { AgentEvent } from "../../client/work.ts";
+import type { AgentEvent, Work } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import { durationText, oneLine, type Painter, painter, write } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
@@ -71,7 +71,7 @@ function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Pai
   const after = durationMs === undefined ? "" : ` after ${durationText(durationMs)}`;
   switch (event.type) {
     case "leased":
-      return `leased ${event.work.delegation.id}${from}, attempt ${event.work.attempt}`;
+      return leasedText(event.work, from);
     case "replied": {
       const { reply, state, durationMs, work } = event;
       const { id } = work.delegation;
@@ -96,6 +96,14 @@ function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Pai
     case "recovered":
       return "the broker is available again";
   }
+}
+
+/** After an answer, the work continues in the attempt that asked. */
+function leasedText({ delegation, attempt, answer }: Work, from: string): string {
+  if (answer === undefined) return `leased ${delegation.id}${from}, attempt ${attempt}`;
+  const by = answer.by === undefined ? "" : ` by ${oneLine(answer.by)}`;
+  const again = attempt > 1 ? `, attempt ${attempt}` : "";
+  return `resumed ${delegation.id}${from} after ${oneLine(answer.decision ?? "an answer")}${by}${again}`;
 }
 
 function asJson(event: AgentEvent): object {

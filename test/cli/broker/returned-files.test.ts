@@ -6,8 +6,7 @@ import { setup } from "./cli.ts";
 async function workerOf(script: string) {
   const setting = await setup();
   await setting.api.agent("scout");
-  const workOnce = () =>
-    setting.run(["work", "--agent", "scout", "--once", "--quiet", "--", "sh", "-c", script]);
+  const workOnce = () => setting.run(["work", "--agent", "scout", "--once", "--", "sh", "-c", script]);
   const end = async (task: string) => {
     const { id } = (await setting.api.delegate("scout", { task })).body;
     await workOnce();
@@ -20,7 +19,7 @@ const bytesOf = (artifact: { parts: { raw: string }[] }) =>
   Buffer.concat(artifact.parts.map(({ raw }) => Buffer.from(raw, "base64")));
 
 test("its files become artifacts, with a question too; each attempt has a new folder, removed in the end", async () => {
-  const { api, workOnce } = await workerOf(`
+  const { api, run, workOnce } = await workerOf(`
     cd "$ERRAND_ARTIFACTS_DIR"
     [ -z "$(ls -A)" ] || exit 1
     [ "$ERRAND_DECISION" ] || { echo one > draft.txt; echo Go?; exit 79; }
@@ -32,7 +31,10 @@ test("its files become artifacts, with a question too; each attempt has a new fo
   const { interrupt, artifacts: drafts } = (await api.get(id, "?wait_seconds=60")).body;
   expect(drafts.map((draft: { name: string }) => draft.name)).toEqual(["draft.txt"]);
   await api.answer(id, interrupt.id, { decision: "approve" });
-  expect((await working).code).toBe(0);
+  const { code, stderr } = await working;
+  expect(code).toBe(0);
+  expect(stderr).toMatch(new RegExp(` leased ${id} from operator, attempt 1\n`));
+  expect(stderr).toMatch(new RegExp(` resumed ${id} from operator after approve by operator\n`));
   const { state, reply, artifacts } = (await api.get(id)).body;
   expect(state).toBe("completed");
   const [draft, plot, output, notes] = artifacts;
@@ -43,6 +45,12 @@ test("its files become artifacts, with a question too; each attempt has a new fo
   expect(notes).toMatchObject({ name: "sub/deep/notes.md", parts: [{ filename: "sub/deep/notes.md" }] });
   expect(bytesOf(notes).toString()).toBe("# Notes\n");
   expect(existsSync(reply.parts[0].text)).toBe(false);
+  const shown = (await run(["get", id])).stdout;
+  expect(shown).toContain(`plot.bin (1.4 MiB): 'errand get ${id} --artifact plot.bin -o plot.bin'\n`);
+  expect(shown).toContain(`'errand get ${id} --artifact sub/deep/notes.md -o notes.md'\n`);
+  expect((await run(["get", id, "--reply"])).stderr).toContain(
+    "the artifacts draft.txt (4 bytes), plot.bin (1.4 MiB), ",
+  );
 });
 
 test("files that do not fit fail the delegation by name; a failed command keeps its error and its files", async () => {

@@ -101,7 +101,9 @@ describe("output", () => {
     expect(made.artifacts).toMatchObject([{ artifactId: "stdout", name: "stdout" }]);
     expect(made.reply.parts[0].text).toBe(`The output is the artifact 'stdout': ${whole.length} bytes.`);
     const shown = await run(["get", made.id]);
-    expect(shown.stdout).toMatch(/^artifact +stdout, 1 part$/m);
+    expect(shown.stdout).toMatch(
+      /^artifact +stdout \(340\.7 KiB\): 'errand get dlg_\S+ --artifact stdout -o stdout'$/m,
+    );
   });
 
   test("that is binary is printed as bytes", async () => {

@@ -24,7 +24,8 @@ test("tells the story of a delegation in words, in order", async () => {
     clock.offset_ms += ms;
     await gateway.sweep.tick();
   };
-  const { id } = (await api.delegate("scout", { task: "dig\u001b[31m here" })).body;
+  const parts = [{ text: "dig\u001b[31m here" }, { raw: "AAAA", filename: "map.png" }];
+  const { id } = (await api.delegate("scout", { task: undefined, message: { parts } })).body;
   await pass(125_000);
   const first = await lease();
   await api.heartbeat(first, { progress: { current_step: "index", message: "reading", done: 3, total: 10 } });
@@ -53,11 +54,11 @@ test("tells the story of a delegation in words, in order", async () => {
   const gap = "(?:\\d+ (?:s|min) later  )?";
   const told = words(stdout).map((line) => line.replace(new RegExp(`^${gap}`), ""));
   expect(told).toEqual([
-    'operator delegated it to scout: "dig here"',
+    "operator delegated it to scout, with map.png (3 bytes):…",
     "picked up by w1",
     "progress: index: 3/10 reading",
     'follow-up by operator: "and there"',
-    expect.stringMatching(/^sent the artifact (?:out\.txt|a)$/),
+    expect.stringMatching(/^sent the artifact (?:out\.txt \(1 bytes\)|a)$/),
     'scout asked: "may I?"',
     'operator answered: approve, "but gently"',
     "picked up by w1",
@@ -71,7 +72,9 @@ test("tells the story of a delegation in words, in order", async () => {
   ]);
   expect(words(stdout)[1]).toMatch(/^2 min later/);
   for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
-  expect((await run(["logs", id, "--wide"])).stdout).toContain("no_spade: None.");
+  const wide = (await run(["logs", id, "--wide"])).stdout;
+  expect(wide).toContain("no_spade: None.");
+  expect(wide).toContain('with map.png (3 bytes): "dig here"\n');
   const { id: canceled } = (await api.delegate("scout")).body;
   await api.cancel(canceled, { reason: "changed my mind" });
   expect(words((await run(["logs", canceled, "--wide"])).stdout).at(-1)).toMatch(
