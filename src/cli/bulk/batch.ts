@@ -11,9 +11,9 @@ import { issuesOf } from "../../schema/issues.ts";
 import { CliError, exitCodeFor, exitCodeOf, exitCodeOfEnd, Interrupted, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { recoveryFor } from "../recovery.ts";
-import { printRows } from "../show/list-table.ts";
+import { type Column, printRows } from "../show/list-table.ts";
 import { note, print, printError, printJson } from "../show/output.ts";
-import { RESULT_COLUMNS, resultRows } from "../show/result-columns.ts";
+import { RESULT_COLUMNS, type ResultRow, resultRows } from "../show/result-columns.ts";
 import { interruptible } from "../signals.ts";
 import { BatchWait, type BatchWaitOptions } from "./batch-wait.ts";
 
@@ -58,10 +58,16 @@ export async function delegateLines(
       // With --wait, the delegation is printed in the end.
       if ("error" in outcome || !wait) await printOutcome(host, outcome, json);
     }
-    if (codes.length > 0 && !json) await note(host, `${codes.length} of ${lines.length} lines were refused.`);
+    if (codes.length > 0 && !json) await note(host, refusedText(codes.length, lines.length, key));
     if (waiting) codes.push(...(await waitForAll(host, waiting, outcomes, { ...wait, json }, signal)));
     return worstExitCode(codes);
   });
+}
+
+function refusedText(refused: number, of: number, key: string): string {
+  const text = `${refused} of ${of} lines were refused`;
+  if (refused === of) return `${text}.`;
+  return `${text}; send only these lines again, or all with --idempotency-key ${key}, so that the others are not sent twice.`;
 }
 
 async function send(
@@ -107,9 +113,12 @@ async function waitForAll(
     if (!options.json)
       await printRows(
         host,
-        resultRows(all.map(({ delegation }) => delegation)),
-        RESULT_COLUMNS,
-        {},
+        resultRows(all.map(({ delegation }) => delegation)).map((row, at) => ({
+          ...row,
+          line: all[at]?.number ?? 0,
+        })),
+        LINE_COLUMNS,
+        { output: ["line", "id", "state", "target", "age", "task", "result"] },
         "nothing was delegated",
       );
     else for (const { number: line, delegation } of all) await printJson(host, { line, delegation });
@@ -133,6 +142,11 @@ async function waitForAll(
     throw error;
   }
 }
+
+const LINE_COLUMNS: readonly Column<ResultRow & { readonly line: number }>[] = [
+  { name: "line", cell: ({ line }) => String(line) },
+  ...RESULT_COLUMNS,
+];
 
 const isRunning = (state: State): boolean => state === "submitted" || state === "working";
 

@@ -7,12 +7,12 @@ import { type Cli, connectToRead, examples, type GlobalOptions } from "../contex
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
 import { cutTo } from "../show/display-width.ts";
-import { durationText, oneLine, painter, print, printJson } from "../show/output.ts";
+import { durationText, oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { ageText, localTime } from "../show/time.ts";
 import { bytesText } from "../show/transfer.ts";
-import { type Overview, overviewOf } from "../status/overview.ts";
+import { MAX_QUESTIONS, type Overview, overviewOf } from "../status/overview.ts";
 
 const ABOUT = `
 It shows what your token may see: the operator and viewers see Redis, too, and callers the figures of what they
@@ -34,6 +34,8 @@ export function addStatus(program: Command, { host }: Cli): void {
     });
 }
 
+/** How many agents are named as offline. */
+const NAMED = 3;
 const LABEL_WIDTH = "questions".length + 2;
 
 async function show(host: CliHost, url: string, overview: Overview): Promise<void> {
@@ -41,14 +43,17 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
   const width = terminalWidth(host, "stdout");
   const row = async (label: string, text: string, paint = (line: string) => line) => {
     const space = width - LABEL_WIDTH;
-    await print(host, bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(oneLine(text), space)));
+    await print(
+      host,
+      bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(withCommand(host, oneLine(text)), space)),
+    );
   };
   const { version, started_at, principal, redis, agents, work, alarms } = overview;
   await row("broker", `${url}, version ${version}`);
   if (started_at) await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
   await row("you", principal);
   if (redis) await row("redis", redisText(redis), green);
-  await row("agents", `${agents.total}: ${counted(agents, ["polling", "offline", "paused"])}`);
+  await row("agents", agentsText(agents));
   const oldest = work.waiting > 0 && work.oldest_seconds !== null;
   const age = oldest ? `; the oldest waits ${duration(1000 * Number(work.oldest_seconds))}` : "";
   await row("work", counted(work, ["waiting", "delayed", "working", "asking"]) + age);
@@ -62,21 +67,24 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
 type Row = (label: string, text: string, paint?: (line: string) => string) => Promise<void>;
 
 async function showQuestions(
-  { questions, has_more_questions: more }: Overview,
+  { questions, open_questions: open }: Overview,
   row: Row,
   paint: (line: string) => string,
 ): Promise<void> {
   if (questions.length === 0) return row("questions", "none for you");
-  await row(
-    "questions",
-    `${questions.length}${more ? " or more" : ""} for you; 'errand answer <id>' answers`,
-    paint,
-  );
+  await row("questions", `${open}${open === MAX_QUESTIONS ? " or more" : ""} for you: 'errand inbox'`, paint);
   const short = shortIds(questions.map(({ id }) => id));
   for (const { id, target, interrupt, updated_at } of questions) {
     const text = interrupt ? questionText(interrupt) : "";
     await row("", `${short.get(id) ?? id}  ${target}  ${ageText(updated_at)}  ${text}`);
   }
+}
+
+/** `3: polling 1, offline 2 (busy, scout)` */
+function agentsText({ total, polling, offline, paused, offline_names: names }: Overview["agents"]): string {
+  const more = names.length > NAMED ? `, and ${names.length - NAMED} more` : "";
+  const named = offline === 0 ? "" : `, offline ${offline} (${names.slice(0, NAMED).join(", ")}${more})`;
+  return `${total}: polling ${polling}${named}${paused === 0 ? "" : `, paused ${paused}`}`;
 }
 
 function redisText({

@@ -9,7 +9,7 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import { randomKey } from "../../client/random-key.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
-import { note, oneLine, painter, print, printJson } from "../show/output.ts";
+import { note, oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { demoHandler, Shown, TASK } from "./agent.ts";
 import { type Say, Tour } from "./tour.ts";
@@ -95,6 +95,9 @@ function steps(host: CliHost, json: boolean): Say {
     if (command !== undefined) number += 1;
     if (json) return printJson(host, { step: number, text: line, ...(command !== undefined && { command }) });
     if (command === undefined) return print(host, `   ${line}`);
-    await print(host, `${paint.bold(`${number}. ${line}`)}\n   ${paint.dim(`$ ${command}`)}`);
+    await print(
+      host,
+      `${paint.bold(`${number}. ${line}`)}\n   ${paint.dim(withCommand(host, `$ ${command}`))}`,
+    );
   };
 }

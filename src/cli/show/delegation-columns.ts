@@ -44,7 +44,7 @@ export const COLUMNS: readonly Column<DelegationRow>[] = [
   },
   { name: "target", cell: ({ one }) => one.target },
   { name: "delegator", cell: ({ one }) => one.delegator },
-  ageColumn("age", ({ one }) => one.created_at),
+  ageColumn("age", ({ one }) => one.created_at, { wideName: "created" }),
   ageColumn("updated", ({ one }) => one.updated_at, { shown: "wide" }),
   { name: "attempt", cell: ({ one }) => `${one.attempt}/${one.max_attempts}`, shown: "wide" },
   { name: "priority", cell: ({ one }) => String(one.priority), shown: "named" },

@@ -14,6 +14,8 @@ import { ageText, localTime } from "./time.ts";
 export interface Column<T> {
   /** For `-o`, and in capitals the head of the column. */
   readonly name: string;
+  /** The head with --wide, if the cells have another meaning there. */
+  readonly wideName?: string | undefined;
   readonly cell: (row: T, wide: boolean) => string;
   readonly paint?: (row: T, paint: Painter) => (text: string) => string;
   /** `default`: always; `wide`: with --wide; `named`: only with -o. */
@@ -55,7 +57,7 @@ export function addTableOptions<T>(command: Command, columns: readonly Column<T>
 export function ageColumn<T>(
   name: string,
   instantOf: (row: T) => string | null,
-  { none = "-", ...rest }: { readonly none?: string; readonly shown?: Column<T>["shown"] } = {},
+  { none = "-", ...rest }: { readonly none?: string } & Pick<Column<T>, "shown" | "wideName"> = {},
 ): Column<T> {
   const cell = (row: T, wide: boolean) => {
     const instant = instantOf(row);
@@ -99,7 +101,7 @@ export class ListTable<T> {
       output?.flatMap((field) => columns.find(({ name }) => name === field) ?? []) ??
       columns.filter(({ shown = "default" }) => shown === "default" || (wide && shown === "wide"));
     this.#width = wide ? Number.POSITIVE_INFINITY : width;
-    this.#widths = this.#columns.map(({ name }) => name.length);
+    this.#widths = this.#heads().map((head) => head.length);
   }
 
   async print(rows: readonly T[]): Promise<void> {
@@ -121,10 +123,13 @@ export class ListTable<T> {
     this.#shrink();
     const paint = painter(this.#host, "stdout");
     const lines = cells.map((row, at) => this.#line(row, rows[at], paint));
-    if (!this.#hasHead)
-      lines.unshift(paint.bold(this.#line(this.#columns.map(({ name }) => name.toUpperCase()))));
+    if (!this.#hasHead) lines.unshift(paint.bold(this.#line(this.#heads())));
     this.#hasHead = true;
     return lines;
+  }
+
+  #heads(): string[] {
+    return this.#columns.map(({ name, wideName = name }) => (this.#isWide ? wideName : name).toUpperCase());
   }
 
   #line(cells: readonly string[], row?: T, paint?: Painter): string {

@@ -24,9 +24,9 @@ export function printJson(host: CliHost, value: unknown): Promise<void> {
   return print(host, JSON.stringify(value));
 }
 
-/** The text with the program in quoted commands named as it was started. */
+/** The text with the program in commands that are quoted or follow a prompt named as it was started. */
 export const withCommand = ({ command = "errand" }: CliHost, text: string): string =>
-  command === "errand" ? text : text.replace(/(['"]|: )errand (?=[a-z])/g, `$1${command} `);
+  command === "errand" ? text : text.replace(/(['"]|: |\$ )errand (?=[a-z])/g, `$1${command} `);
 
 /** Wrapped on a terminal. Elsewhere, a note is one line. */
 const fitted = (host: CliHost, text: string): string =>

@@ -3,8 +3,8 @@
  * of the same instant.
  */
 import { Admin } from "../../client/admin.ts";
+import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
-import { Pages } from "../../client/pages.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -12,8 +12,10 @@ import type { Stats } from "../../schema/stats.ts";
 import type { Status } from "../../schema/status.ts";
 import { answersAll, QUESTION_STATES } from "../rights.ts";
 
-/** How many questions are shown. */
+/** How many questions are shown, and how many are counted. */
 const QUESTIONS = 5;
+export const MAX_QUESTIONS = 1000;
+const PAGE = 100;
 /** How many agents are named in alarms. */
 const NAMED = 5;
 
@@ -23,6 +25,8 @@ export interface Overview extends Status {
     readonly polling: number;
     readonly offline: number;
     readonly paused: number;
+    /** The names of those that are offline. */
+    readonly offline_names: readonly string[];
   };
   /** Of all agents that the token may see. */
   readonly work: {
@@ -35,7 +39,9 @@ export interface Overview extends Status {
   };
   readonly last_hour: Stats["totals"];
   readonly last_day: Stats["totals"];
-  /** The newest open questions that the token may answer, and whether there are more. */
+  /** How many open questions the token may answer, at least. */
+  readonly open_questions: number;
+  /** Those that expire first, and whether there are more. */
   readonly questions: readonly Delegation[];
   readonly has_more_questions: boolean;
   readonly alarms: readonly string[];
@@ -52,14 +58,15 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
   ]);
   const sum = (pick: (counts: Agent["counts"]) => number) =>
     agents.reduce((all, { counts }) => all + pick(counts), 0);
-  const polling = agents.filter(({ presence }) => presence.state === "online").length;
+  const offline = agents.filter(({ presence }) => presence.state !== "online");
   return {
     ...status,
     agents: {
       total: agents.length,
-      polling,
-      offline: agents.length - polling,
+      polling: agents.length - offline.length,
+      offline: offline.length,
       paused: agents.filter(({ paused }) => paused).length,
+      offline_names: offline.map(({ name }) => name),
     },
     work: {
       waiting: sum(({ waiting }) => waiting),
@@ -70,20 +77,25 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
     },
     last_hour: hour.totals,
     last_day: day.totals,
-    questions: questions.delegations,
-    has_more_questions: questions.next_cursor !== null,
+    open_questions: questions.length,
+    questions: questions.slice(0, QUESTIONS),
+    has_more_questions: questions.length > QUESTIONS,
     alarms: [...versionAlarm(ownVersion, status.version), ...memoryAlarm(status), ...agentAlarms(agents)],
   };
 }
 
 /** Callers and agents answer the questions of what they delegated; the operator and approvers answer all; viewers none. */
-function questionsFor(principal: string, connection: ConnectionOptions) {
-  if (principal.startsWith("viewer:")) return { delegations: [], next_cursor: null };
-  return new Pages(connection).list({
-    state: QUESTION_STATES,
-    delegator: answersAll(principal) ? undefined : principal,
-    limit: QUESTIONS,
-  });
+async function questionsFor(principal: string, connection: ConnectionOptions): Promise<Delegation[]> {
+  const found: Delegation[] = [];
+  if (principal.startsWith("viewer:")) return found;
+  const delegator = answersAll(principal) ? undefined : principal;
+  const open = new Delegator(connection).list({ state: QUESTION_STATES, delegator }, { pageSize: PAGE });
+  for await (const one of open) {
+    found.push(one);
+    if (found.length === MAX_QUESTIONS) break;
+  }
+  const expiry = ({ interrupt }: Delegation) => Date.parse(interrupt?.expires_at ?? "") || 0;
+  return found.sort((one, other) => expiry(one) - expiry(other));
 }
 
 function* versionAlarm(own: string, broker: string): Generator<string> {

@@ -10,7 +10,7 @@ import type { Key } from "../screen/keys.ts";
 import { layout } from "../screen/layout.ts";
 import { Link } from "../screen/link.ts";
 import { Scroll } from "../screen/scroll.ts";
-import { painter } from "../show/output.ts";
+import { painter, withCommand } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
 import { topLines } from "./lines.ts";
 import { readSnapshot, type Snapshot } from "./read.ts";
@@ -62,7 +62,7 @@ export class TopView implements View {
       scroll: this.#scroll,
       foot: shown.length > 0 ? ["", ...shown] : [],
       status: this.#link.isAway ? AWAY : hiddenText(questions.length - shown.length),
-      keys: KEYS,
+      keys: withCommand(this.#host, KEYS),
     });
   }
 

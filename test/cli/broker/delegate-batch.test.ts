@@ -44,7 +44,12 @@ describe("delegate --batch", () => {
     expect(said[0]).toMatch(/^errand: line 4: .*nobody.* Check the name with 'errand agent list'/);
     expect(said[1]).toMatch(/^errand: line 6: .*prioriti.* Correct the line/);
     expect(said[2]).toMatch(/^errand: line 7: not valid JSON/);
-    expect(said.slice(3)).toEqual(["errand: 3 of 6 lines were refused.", ""]);
+    expect(said.slice(3)).toEqual([
+      expect.stringMatching(
+        /^errand: 3 of 6 lines were refused; send only these lines again, or all with --idempotency-key \S+, so that the others are not sent twice\.$/,
+      ),
+      "",
+    ]);
 
     const json = await run([...which, "--json"]);
     expect([json.code, json.stderr]).toEqual([66, ""]);
@@ -119,12 +124,14 @@ describe("delegate --batch", () => {
     const mixed = await batch(["one", "fail", "ask"]);
     expect([mixed.code, mixed.stderr]).toEqual([1, ""]);
     expect(
-      mixed.stdout.split("\n").map((line) => line.replace(/ +\d+s +/, " AGE ").replace(/^\w{8,}/, "ID")),
+      mixed.stdout
+        .split("\n")
+        .map((line) => line.replace(/ +\d+s +/, " AGE ").replace(/^(\d +)\w{8,}/, "$1ID")),
     ).toEqual([
-      expect.stringMatching(/^ID +STATE +TARGET +AGE +RESULT$/),
-      expect.stringMatching(/^ID +completed +scout AGE did one$/),
-      expect.stringMatching(/^ID +failed +scout AGE \(no_disk\) it broke$/),
-      expect.stringMatching(/^ID +asks +scout AGE Which branch\?$/),
+      expect.stringMatching(/^LINE +ID +STATE +TARGET +AGE +TASK +RESULT$/),
+      expect.stringMatching(/^1 +ID +completed +scout AGE one +did one$/),
+      expect.stringMatching(/^2 +ID +failed +scout AGE fail +\(no_disk\) it broke$/),
+      expect.stringMatching(/^3 +ID +asks +scout AGE ask +Which branch\?$/),
       "",
     ]);
     expect((await batch(["one", "ask"])).code).toBe(79);
@@ -149,7 +156,7 @@ describe("delegate --batch", () => {
     const args = ["delegate", "scout", "--batch", "-", "--wait", "--auto-approve", "all"];
     const [done] = await Promise.all([run(args, { input: '{"task": "one"}' }), work()]);
     expect([done.code, done.stderr]).toEqual([0, ""]);
-    expect(done.stdout).toMatch(/ completed +scout +\d+s +deployed$/m);
+    expect(done.stdout).toMatch(/ completed +scout +\d+s +one +deployed$/m);
   });
 
   test("--wait with --timeout says what continues; a bar counts on a terminal", async () => {
@@ -159,7 +166,7 @@ describe("delegate --batch", () => {
       input: '{"task": "one"}',
     });
     expect(late.code).toBe(124);
-    expect(late.stdout).toMatch(/ submitted +scout +\d+s +one$/m);
+    expect(late.stdout).toMatch(/ submitted +scout +\d+s +one +one$/m);
     expect(late.stderr).toBe("errand: 1 of 1 continue.\n");
 
     const started = startHere(["delegate", "scout", "--batch", "-", "--wait"], {

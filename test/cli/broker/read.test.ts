@@ -76,6 +76,15 @@ describe("list", () => {
       [short(failed), "failed", "(no_spade) second"],
       [short(done), "completed", "first"],
     ]);
+    const [head] = (await run(["list", "--wide"])).stdout.split("\n");
+    expect(head?.split(/ {2,}/).slice(0, 6)).toEqual([
+      "ID",
+      "STATE",
+      "TARGET",
+      "DELEGATOR",
+      "CREATED",
+      "UPDATED",
+    ]);
     const json = await run(["list", "--json"]);
     expect(lines(delegationSchema, json.stdout).map(({ id }) => id)).toEqual([working, failed, done]);
   });

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { as, OPERATOR } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { lines, setup } from "../broker/cli.ts";
-import { start as startHere } from "../fake-host.ts";
+import { run as runHere, start as startHere } from "../fake-host.ts";
 
 const STEPS = [
   /^1\. Create an agent, (demo-[0-9a-f]{6})\.\n {3}\$ errand agent put demo-/m,
@@ -22,6 +22,15 @@ async function isClean({ api }: Awaited<ReturnType<typeof setup>>) {
   expect((await api.call("GET", "/v1/agents")).body.agents).toEqual([]);
   expect((await api.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
 }
+
+test("in a clone, its commands begin with npx", async () => {
+  const { url } = await setup();
+  const { stdout } = await runHere(["demo", "--yes"], {
+    env: { url, token: OPERATOR },
+    command: "npx errand",
+  });
+  expect(stdout).toContain("   $ npx errand agent put demo-");
+});
 
 test("tells each step with its command, approves by itself, and cleans up", async () => {
   const broker = await setup();

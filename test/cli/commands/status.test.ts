@@ -1,8 +1,9 @@
 /** `errand status` against a real gateway. */
 import { expect, test } from "vitest";
-import { as } from "../../support/broker.ts";
+import { as, OPERATOR } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 import { setup } from "../broker/cli.ts";
+import { run as runHere } from "../fake-host.ts";
 
 test("shows the broker, the work and the open questions; a caller sees its own", async () => {
   const { run, api, url } = await setup();
@@ -27,7 +28,8 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   expect(code).toBe(0);
   expect(stdout).toMatch(/^you +operator$/m);
   expect(stdout).toMatch(/^redis +\S+ \S+, embedded, answers in .* used/m);
-  expect(stdout).toMatch(/^agents +2: polling 1, offline 1$/m);
+  expect(stdout).toMatch(/^agents +2: polling \d, offline \d \(busy(?:, scout)?\)$/m);
+  expect(stdout).toMatch(/^questions +1 for you: 'errand inbox'$/m);
   expect(stdout).toMatch(/^work +waiting 2, asking 1; the oldest waits \d+ s$/m);
   expect(stdout).toMatch(/^last hour +sent 4; ended: completed 1$/m);
   expect(stdout).toMatch(/^last day +sent 4; ended: completed 1$/m);
@@ -40,7 +42,7 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   const json = JSON.parse((await run(["status", "--json"])).stdout);
   expect(json).toMatchObject({
     principal: "operator",
-    agents: { total: 2, polling: 1, offline: 1, paused: 0 },
+    agents: { total: 2, paused: 0, offline_names: expect.arrayContaining(["busy"]) },
     work: { waiting: 2, delayed: 0, working: 0, asking: 1 },
     last_hour: { sent: 4, completed: 1 },
     questions: [{ id }],
@@ -56,6 +58,26 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   for (const { token } of [bob, wall]) {
     expect((await run(["status"], { token })).stdout).toMatch(/^questions +none for you$/m);
   }
+});
+
+test("counts all open questions, shows those that expire first, and names some of the agents offline", async () => {
+  const { url, api } = await setup();
+  const run = () =>
+    runHere(["status"], {
+      env: { url, token: OPERATOR },
+      command: "npx errand",
+      childEnv: { NO_COLOR: "1" },
+    });
+  for (const name of ["a1", "a2", "a3", "a4", "scout"]) await api.agent(name);
+  for (let n = 7; n > 0; n -= 1) {
+    await api.delegate("scout");
+    const { lease_id } = (await api.lease("scout")).body.leases[0];
+    await api.interrupt(lease_id, { text: `question ${n}`, expires_in_seconds: 3600 * n });
+  }
+  const { stdout } = await run();
+  expect(stdout).toMatch(/^questions +7 for you: 'npx errand inbox'$/m);
+  expect(stdout.match(/question \d/g)).toEqual([1, 2, 3, 4, 5].map((n) => `question ${n}`));
+  expect(stdout).toMatch(/^agents +5: polling \d, offline \d \(a1, a2, a3, and [12] more\)$/m);
 });
 
 test("warns while the broker refuses new work because memory is short", async () => {
