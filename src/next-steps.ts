@@ -2,6 +2,7 @@
 import { constants } from "node:fs";
 import { access, readFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { shellWord } from "./client-access.ts";
 
 export interface Place {
   /** Where the broker was started, and where the lines work. */
@@ -10,6 +11,8 @@ export interface Place {
   readonly path: string;
   /** The file of the program that runs. */
   readonly program: string;
+  /** What the CLI needs to find the broker; see client-access.ts. */
+  readonly variables: readonly string[];
 }
 
 export async function nextSteps(place: Place): Promise<string> {
@@ -22,15 +25,25 @@ export async function nextSteps(place: Place): Promise<string> {
   ].join("\n");
 }
 
-/** How a shell in the folder runs this program. */
-async function commandIn({ folder, path, program }: Place): Promise<string> {
+/** Where no link to sign in is printed. */
+export const howToSignIn = async (place: Place): Promise<string> =>
+  `for a link that signs in to the console: ${await commandIn(place)} sessions link`;
+
+/** How a shell in the folder runs this program, for this broker. */
+async function commandIn(place: Place): Promise<string> {
+  // Those without a value are secrets, which people set themselves.
+  const assignments = place.variables.filter((one) => one.includes("="));
+  return [...assignments, await programIn(place)].join(" ");
+}
+
+async function programIn({ folder, path, program }: Place): Promise<string> {
   // npx runs the program of the folder's own package, or of a package installed there.
   if ((await isOwnFolder(folder)) || (await isRunnable(join(folder, "node_modules/.bin/errand"))))
     return "npx errand";
   for (const directory of path.split(delimiter)) {
     if (directory.startsWith("/") && (await isRunnable(join(directory, "errand")))) return "errand";
   }
-  return `node ${/^[\w./@+-]+$/.test(program) ? program : `'${program.replaceAll("'", "'\\''")}'`}`;
+  return `node ${shellWord(program)}`;
 }
 
 async function isOwnFolder(folder: string): Promise<boolean> {

@@ -6,11 +6,13 @@
 import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { type Announced, announce, findRunningGateway } from "./announcement.ts";
+import { announce, findRunningGateway } from "./announcement.ts";
 import { type Gateway, startGateway, urlOf } from "./app.ts";
+import { howClientsConnect, variablesFor } from "./client-access.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { embeddedOptions } from "./embedded-options.ts";
-import { nextSteps } from "./next-steps.ts";
+import { howToSignIn, nextSteps } from "./next-steps.ts";
+import { reachableLines } from "./reachable.ts";
 import { checkServer } from "./redis/check.ts";
 import { connect, type RedisTarget, reasonOf } from "./redis/connect.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
@@ -97,14 +99,18 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }
-    say(howClientsConnect(config, dataDir, url, announced));
+    const { ERRAND_HOST: host, ERRAND_PUBLIC_URL: publicUrl } = config;
+    for (const line of reachableLines({ host, port: gateway.port, publicUrl })) say(line);
+    const hasOwnToken = config.ERRAND_OPERATOR_TOKEN !== undefined;
+    const started = { dataDir, url, hasOwnToken, announced };
+    say(howClientsConnect(started));
+    const program = process.argv[1] ?? "errand";
+    const variables = variablesFor(started);
+    const place = { folder: resolve("."), path: env.PATH ?? "", program, variables };
     const isAtTerminal = process.stderr.isTTY && storage.embedded !== null;
     const signIn = isAtTerminal ? await signInLine(gateway.broker) : undefined;
-    if (signIn !== undefined) say(signIn);
-    if (process.stderr.isTTY) {
-      const program = process.argv[1] ?? "errand";
-      say(await nextSteps({ folder: resolve("."), path: env.PATH ?? "", program }));
-    }
+    say(signIn ?? (await howToSignIn(place)));
+    if (process.stderr.isTTY) say(await nextSteps(place));
     if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
     say(stopLine(gateway.busy()));
     stoppedAt = Date.now();
@@ -124,28 +130,6 @@ function stopLine(busy: number): string {
       ? ""
       : `; first it closes ${busy === 1 ? "one connection" : `${busy} connections`} of agents and watchers`;
   return `errand is stopping${first}. That takes at most ten seconds; another Ctrl-C ends it at once, and loses nothing`;
-}
-
-/** A line for the user. The CLI in another shell searches for `.errand`, but for no data directory of another name. */
-function howClientsConnect(
-  { ERRAND_OPERATOR_TOKEN: ownToken }: Config,
-  dataDir: string,
-  url: string,
-  { isFound, other }: Announced,
-): string {
-  if (!isFound) {
-    // The CLI sends the operator token only to the gateway that it finds in the data directory.
-    const token = ownToken === undefined ? `="$(cat '${join(dataDir, "operator-token")}')"` : "";
-    const variables = `set ERRAND_URL=${url} and ERRAND_TOKEN${token}`;
-    if (other === null) return `to use the CLI in another shell, ${variables}`;
-    return `the CLI here uses the broker at ${other.url}, and this one when that one stops; to use this one now, ${variables}`;
-  }
-  const variables = [
-    ...(dataDir === resolve(".errand") ? [] : [`ERRAND_DATA_DIR=${dataDir}`]),
-    ...(ownToken === undefined ? [] : ["ERRAND_TOKEN"]),
-  ];
-  if (variables.length === 0) return `the CLI finds this broker and its token in ${resolve(".")} and below`;
-  return `to use the CLI in another shell, set ${variables.join(" and ")}`;
 }
 
 async function checkDataDir(dataDir: string): Promise<void> {

@@ -85,9 +85,10 @@ test("work that was acknowledged before a backup is restored, and ends exactly o
   await own.embedded.stop();
 
   const fresh = join(freshDir(), "restored");
-  expect(await cli(fresh, "restore", file)).toMatchObject({
+  expect(await cli(fresh, "restore", file, "--data-dir", fresh)).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(fresh),
+    stderr: expect.stringContaining(`Start the broker now: 'errand serve --data-dir ${fresh}'`),
   });
   const again = await setup(await startOwnRedis("everysec", fresh));
   const restored = (await Promise.all(ids.map((id) => again.api.get(id)))).filter(

@@ -11,7 +11,9 @@ import { localTime } from "../show/time.ts";
 const ROLES = ["agent", "caller", "approver"] as const;
 type Role = (typeof ROLES)[number];
 
-type InviteOptions = GlobalOptions & { readonly expires?: number } & { readonly [R in Role]?: boolean };
+type InviteOptions = GlobalOptions & { readonly expires?: number; readonly publicUrl?: string } & {
+  readonly [R in Role]?: boolean;
+};
 
 /** What the role does first. */
 const FIRST_COMMAND: Readonly<Record<Role, (name: string) => string>> = {
@@ -29,10 +31,12 @@ export function addInvite(program: Command, { host }: Cli): void {
     .option("--caller", "to delegate and answer the questions of own delegations (the default)")
     .option("--approver", "to answer the questions of all delegations")
     .option("--expires <duration>", "how long the token is valid: 12h, 90d (default: forever)", duration)
+    .option("--public-url <url>", "the broker's URL for them, in the printed lines", httpUrl)
     .addHelpText(
       "after",
       examples(
         "errand invite alice",
+        "errand invite alice --public-url http://192.168.1.5:4180",
         "errand invite scout --agent",
         "errand invite bob --approver --expires 90d",
       ),
@@ -42,7 +46,7 @@ export function addInvite(program: Command, { host }: Cli): void {
       const role = roleOf(options);
       const connection = await connect(host, options);
       const admin = new Admin(connection);
-      const url = await urlForOthers(admin, connection.url);
+      const url = options.publicUrl ?? (await urlForOthers(admin, connection.url));
       const created = await admin.createToken(`${role}:${name}`, {
         expiresInSeconds: options.expires,
       });
@@ -65,7 +69,10 @@ export function addInvite(program: Command, { host }: Cli): void {
       if (role !== "agent")
         await note(host, `in a browser, they sign in with the same token at ${withoutTrailingSlashes(url)}/`);
       if (isLocal(url))
-        await note(host, `${url} works only on this machine; docs/operations.md says how to serve others.`);
+        await note(
+          host,
+          `${url} works only on this machine; --public-url names another, and docs/operations.md says how to serve others.`,
+        );
     });
 }
 
@@ -79,6 +86,11 @@ function roleOf(options: InviteOptions): Role {
 async function urlForOthers(admin: Admin, own: string | undefined): Promise<string> {
   const { url } = await admin.status();
   return own !== undefined && isLocal(url) ? own : url;
+}
+
+function httpUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new InvalidArgumentError("Pass an http or https URL, such as http://192.168.1.5:4180.");
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

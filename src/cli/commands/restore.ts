@@ -25,6 +25,18 @@ then are valid again. docs/operations.md says what to do about it.`;
 const STOPPED =
   "the restore was stopped. If it had begun to write, no broker starts on this data until you run it again.";
 
+/** The command that starts a broker on the restored data. A password in an address is not repeated. */
+function startCommand({ dataDir, redisUrl }: Place): string {
+  if (redisUrl !== undefined) {
+    const hasSecret = URL.canParse(redisUrl) && new URL(redisUrl).password !== "";
+    return `'errand serve --redis-url ${hasSecret ? "URL' with the same URL" : `${oneLine(redisUrl)}'`}`;
+  }
+  if (dataDir === undefined) return "'errand serve'";
+  return /^[\w./@+-]+$/.test(dataDir)
+    ? `'errand serve --data-dir ${dataDir}'`
+    : `'errand serve --data-dir ${JSON.stringify(oneLine(dataDir))}'`;
+}
+
 export function addRestore(program: Command, { host }: Cli): void {
   const restoreCommand = program
     .command("restore")
@@ -66,6 +78,6 @@ export function addRestore(program: Command, { host }: Cli): void {
       await print(host, `restored ${contentText(done)} into ${redis}`);
       // An altered file may have the checksum of its altered text.
       const origin = oneLine(`the backup is of ${localTime(created_at)}, made by errand ${version}`);
-      await note(host, `${origin}; start the broker now.`);
+      await note(host, `${origin}. Start the broker now: ${startCommand(options)}`);
     });
 }

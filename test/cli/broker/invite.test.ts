@@ -45,6 +45,17 @@ test("prints the URL, the token and a first command for each role; --json has th
   expect(both.stderr).toContain("Choose one of --agent, --caller and --approver.");
 });
 
+test("--public-url is printed instead of an address that works only here", async () => {
+  const { run } = await setup();
+  const { code, stdout, stderr } = await run(["invite", "alice", "--public-url", "http://192.0.2.7:4180"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("export ERRAND_URL='http://192.0.2.7:4180'\n");
+  expect(stderr).toContain("they sign in with the same token at http://192.0.2.7:4180/\n");
+  expect(stderr).not.toContain("only on this machine");
+  const refused = await run(["invite", "bob", "--public-url", "192.0.2.7"]);
+  expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining("http or https URL")]);
+});
+
 test("behind a proxy: prints the broker's public URL, also with a path", async () => {
   const { run } = await setup({ publicUrl: "https://example.com/errand" });
   const { stdout, stderr } = await run(["invite", "alice"]);

@@ -1,0 +1,62 @@
+/** The lines that `errand serve` prints for people. */
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { howClientsConnect, variablesFor } from "../src/client-access.ts";
+import { nextSteps } from "../src/next-steps.ts";
+import { reachableLines } from "../src/reachable.ts";
+
+const STARTED = {
+  dataDir: resolve(".errand"),
+  url: "http://127.0.0.1:4181",
+  hasOwnToken: false,
+  announced: { isFound: true, other: null },
+};
+
+test("the lines to paste name a broker that the CLI does not find by itself", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "errand-lines-"));
+  await writeFile(join(folder, "package.json"), '{"name":"errand"}');
+  const linesOf = async (changes: Partial<typeof STARTED> | object) => {
+    const variables = variablesFor({ ...STARTED, ...changes });
+    return (await nextSteps({ folder, path: "", program: "errand.js", variables })).split("\n");
+  };
+  expect((await linesOf({})).at(-1)).toBe("  npx errand watch");
+  expect((await linesOf({ dataDir: "/data/x" })).slice(1)).toEqual([
+    "  ERRAND_DATA_DIR=/data/x npx errand work --agent scout -- wc -w",
+    '  ERRAND_DATA_DIR=/data/x npx errand delegate scout "count these words" --wait',
+    "  ERRAND_DATA_DIR=/data/x npx errand watch",
+  ]);
+  expect((await linesOf({ dataDir: "/it's" })).at(-1)).toBe("  ERRAND_DATA_DIR='/it'\\''s' npx errand watch");
+  const other = { isFound: false, other: { url: "http://127.0.0.1:4180", port: 4180, pid: 1 } };
+  expect((await linesOf({ dataDir: "/data/x", announced: other })).at(-1)).toBe(
+    "  ERRAND_URL=http://127.0.0.1:4181 ERRAND_TOKEN=\"$(cat '/data/x/operator-token')\" npx errand watch",
+  );
+  // A secret is not printed, but named.
+  const own = { ...STARTED, dataDir: "/data/x", hasOwnToken: true };
+  expect((await linesOf(own)).at(-1)).toBe("  ERRAND_DATA_DIR=/data/x npx errand watch");
+  expect(howClientsConnect(own)).toBe(
+    "to use the CLI in another shell, set ERRAND_DATA_DIR=/data/x and ERRAND_TOKEN",
+  );
+});
+
+test("a broker on all interfaces says where others reach it, and warns while there is no TLS", () => {
+  const interfaces = {
+    lo: [{ address: "127.0.0.1", family: "IPv4" as const, internal: true }],
+    eth0: [
+      { address: "192.0.2.7", family: "IPv4" as const, internal: false },
+      { address: "2001:db8::7", family: "IPv6" as const, internal: false },
+      { address: "fe80::1", family: "IPv6" as const, internal: false },
+    ],
+  };
+  const lines = (host: string, publicUrl?: string) =>
+    reachableLines({ host, port: 4180, publicUrl }, interfaces);
+  expect(lines("0.0.0.0")).toEqual([
+    "other machines reach it at http://192.0.2.7:4180",
+    expect.stringMatching(/^warning: without TLS/),
+  ]);
+  expect(lines("::")[0]).toBe("other machines reach it at http://192.0.2.7:4180, http://[2001:db8::7]:4180");
+  expect(lines("0.0.0.0", "https://errand.example.org")).toHaveLength(1);
+  expect(lines("192.0.2.7")).toEqual([expect.stringMatching(/^warning: without TLS/)]);
+  for (const host of ["127.0.0.1", "localhost", "::1"]) expect(lines(host)).toEqual([]);
+});
