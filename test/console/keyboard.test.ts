@@ -87,11 +87,19 @@ describe.skipIf(SKIP)("in Chromium", () => {
 
     // The answer is taken back by the key that gave it.
     const approve = page.locator(".needs").getByRole("button", { name: "Approve" });
-    await approve.focus();
+    const proposal = page.locator(".needs .question", { hasText: "2.4.1" });
+    await proposal.focus();
+    await page.keyboard.press("r");
+    await page.keyboard.type("After lunch");
+    await page.getByRole("button", { name: "Approve with comment" }).focus();
     await page.keyboard.press("Enter");
     await until(async () => (await focused(page)) === "Undo");
+    // What is approved stays in view, and cannot be changed.
+    expect(await proposal.locator("[inert] .proposal").isVisible()).toBe(true);
     await page.keyboard.press("Enter");
     await approve.waitFor();
+    expect(await proposal.locator("[inert]").count()).toBe(0);
+    expect(await proposal.getByLabel("Comment for the agent").inputValue()).toBe("After lunch");
 
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard" }).waitFor();

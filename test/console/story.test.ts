@@ -75,6 +75,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.interrupt(lease, { text: "Push the fix?", request_id: "push" });
     const question = page.locator(".needs .question");
     await question.locator("text=Push the fix?").waitFor();
+    await question.getByText("asks · task of operator").waitFor();
+    // A question in words is answered in words first.
+    expect(await question.locator(".primary, .approve").allTextContents()).toEqual(["Answer"]);
     await until(async () => (await page.title()) === "(1) Errand");
     await api.agent("scout");
     await api.delegate("scout", { task: "Clean up" });
@@ -168,7 +171,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
     const action = { name: "fs.delete", arguments: { path: "/tmp/old", force: false } };
     // Choices that an agent names itself approve what was edited, too.
-    const options = ["approve", "deny", "Tomorrow"];
+    const options = ["approve", "deny"];
     const schema = { properties: { path: { maxLength: 12 } } };
     await api.interrupt(lease, { text: "May I?", action, options, edit: true, schema });
     const { page } = await openTab(url, { expected: LOST, movesClock: true });
@@ -188,12 +191,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await card.getByRole("button", { name: "Undo" }).count()).toBe(0);
     expect(await editor.inputValue()).toBe(tooLong);
     await editor.fill('{ "path": "/tmp/older", "force": false }');
+    await card.getByText("Comment…").click();
+    await card.getByLabel("Comment for the agent").fill("Only this once");
     await card.getByRole("button", { name: "Approve" }).click();
     await card.getByRole("button", { name: "Undo" }).waitFor();
     await pass(page, 4);
     await until(async () => (await api.get(body.id)).body.state === "submitted");
     expect((await api.get(body.id)).body.history.at(-1)).toMatchObject({
-      parts: [{ data: { path: "/tmp/older", force: false } }],
+      parts: [{ text: "Only this once" }, { data: { path: "/tmp/older", force: false } }],
       metadata: { decision: "approve" },
     });
   });
@@ -251,8 +256,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
         branch: { type: "string" },
         depth: { type: "integer", maximum: 9, multipleOf: 5 },
         fast: { type: "boolean" },
+        mode: { enum: ["quick", "thorough"] },
       },
-      required: ["branch"],
+      required: ["branch", "mode"],
     };
     await api.interrupt(second, { text: "Where?", schema });
     const { page } = await openTab(url, { movesClock: true });
@@ -260,7 +266,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
 
     const card = page.locator(".question", { hasText: "Where?" });
     await card.getByLabel("branch").fill("main");
+    await card.getByText("at most 9").waitFor();
     await card.getByLabel("depth").fill("10");
+    // No choice is made for the reader.
+    expect(await card.getByLabel("mode").inputValue()).toBe("");
+    await card.getByLabel("mode").selectOption("thorough");
     await card.getByRole("button", { name: "Answer" }).click();
     // The browser's own check.
     expect(await card.locator("input:invalid").count()).toBe(1);
@@ -276,7 +286,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // The answered card is gone, and the focus is not lost with it.
     await until(() => page.evaluate("document.activeElement?.id === 'needs-title'"));
     expect((await api.get(asking)).body.history.at(-1).parts).toEqual([
-      { data: { branch: "main", depth: 5, fast: true } },
+      { data: { branch: "main", depth: 5, fast: true, mode: "thorough" } },
     ]);
 
     await showView(page, "#/charts?agent=coder");

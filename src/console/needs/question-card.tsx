@@ -31,7 +31,7 @@ export function QuestionCard({ flight }: { readonly flight: Flight }) {
         <StateMark phase="asks" />
         <b title={target}>{target}</b>
         <span>
-          asks for <span title={delegator}>{nameOf(delegator)}</span>
+          asks · task of <span title={delegator}>{nameOf(delegator)}</span>
         </span>
         <Age at={interrupt.raised_at} ago />
       </header>
@@ -54,9 +54,10 @@ export function AnswerForm({
 }) {
   const waiting = pending.get(interrupt.id);
   const taker = useRef<HTMLButtonElement>(null);
-  // The button that gave the answer is hidden now.
+  // The button that gave the answer is inert now.
   useEffect(() => {
-    if (document.activeElement === document.body) focusByKeyboard(taker.current);
+    const { activeElement } = document;
+    if (activeElement === document.body || activeElement?.closest("[inert]")) focusByKeyboard(taker.current);
   }, [waiting]);
   return (
     <>
@@ -68,8 +69,8 @@ export function AnswerForm({
           </button>
         </p>
       )}
-      {/* Only hidden, so that what was typed is still there when the answer is taken back or refused. */}
-      <div hidden={waiting !== undefined}>
+      {/* What was typed is still there when the answer is taken back or refused. */}
+      <div class="answer" inert={waiting !== undefined}>
         <RequestForms flight={flight} interrupt={interrupt} />
       </div>
     </>

@@ -35,8 +35,11 @@ function act(event: KeyboardEvent, control: string): void {
 function use(card: HTMLElement, control: string): void {
   const found = card.querySelector<HTMLElement>(control);
   if (found instanceof HTMLButtonElement) found.click();
-  else if (found?.checkVisibility()) found.focus();
-  else failures.set(card.dataset.question ?? "", new Error(adviceFor(card)));
+  else if (found) {
+    // The field for a comment is closed at first.
+    found.closest("details")?.setAttribute("open", "");
+    found.focus();
+  } else failures.set(card.dataset.question ?? "", new Error(adviceFor(card)));
 }
 
 function adviceFor(card: HTMLElement): string {

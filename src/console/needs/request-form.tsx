@@ -7,14 +7,11 @@ import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
 import { optionText, readAction } from "./proposal.ts";
 
-const SchemaForm = lazyFrom(
-  () => import("./schema-form.tsx"),
-  ({ SchemaForm: loaded }) => loaded,
-);
-const JsonField = lazyFrom(
-  () => import("../ui/json-field.tsx"),
-  ({ JsonField: loaded }) => loaded,
-);
+const loadFields = () => import("./answer-fields.ts");
+const SchemaForm = lazyFrom(loadFields, (fields) => fields.SchemaForm);
+const JsonField = lazyFrom(loadFields, (fields) => fields.JsonField);
+const TextAnswer = lazyFrom(loadFields, (fields) => fields.TextAnswer);
+const CommentField = lazyFrom(loadFields, (fields) => fields.CommentField);
 
 export interface Given {
   readonly answer: AnswerBody;
@@ -39,10 +36,18 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
   /** The edited arguments are not JSON. */
   const isBroken = useSignal(false);
   const data = isEditing.value && edited.value !== undefined ? { data: edited.value } : {};
+  const text = useSignal("");
+  // A text for a question about access is a secret, and never a comment.
+  const comment = kind === "auth" ? "" : text.value.trim();
   const decide = (decision: Decision) =>
-    onGive({ answer: { decision, ...(decision === "approve" && data) }, done: DECISIONS[decision].done });
+    onGive({
+      answer: { decision, ...(comment && { text: comment }), ...(decision === "approve" && data) },
+      done: DECISIONS[decision].done,
+    });
   // Without choices of its own, a question is approved or denied, unless a schema asks for data.
   const choices = options.length > 0 ? options : action || schema === undefined ? ["approve", "deny"] : [];
+  const isOpen = options.length === 0 && schema === undefined && !action;
+  const takesComment = !isOpen && kind !== "auth" && choices.length > 0 && choices.every(isDecision);
   return (
     <div class="request">
       <Parts parts={message.parts} />
@@ -65,13 +70,16 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
           )}
         </div>
       )}
+      {isOpen && <TextAnswer text={text} kind={kind} onGive={onGive} />}
       {choices.length > 0 && (
         <div class="buttons">
           {choices.map((option) =>
-            option === "approve" || option === "deny" ? (
+            isDecision(option) ? (
               <DecisionButton
                 key={option}
                 decision={option}
+                isPrimary={option === "approve" && !isOpen}
+                hasComment={comment !== ""}
                 isDisabled={option === "approve" && isEditing.value && isBroken.value}
                 onDecide={decide}
               />
@@ -93,13 +101,13 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
           )}
         </div>
       )}
+      {takesComment && <CommentField text={text} />}
       {schema !== undefined && !action && (
         <SchemaForm
           schema={schema}
           onSubmit={(value) => onGive({ answer: { data: value }, done: "Answered" })}
         />
       )}
-      {options.length === 0 && schema === undefined && !action && <TextAnswer kind={kind} onGive={onGive} />}
       {given && (
         <p class="answered" role="status">
           {given.done}, not sent yet.
@@ -114,24 +122,28 @@ const DECISIONS = {
   deny: { verb: "Deny", done: "Denied", key: "d" },
 } as const;
 type Decision = keyof typeof DECISIONS;
+const isDecision = (option: unknown): option is Decision => option === "approve" || option === "deny";
 
 interface DecisionProps {
   readonly decision: Decision;
+  readonly isPrimary: boolean;
+  readonly hasComment: boolean;
   readonly isDisabled: boolean;
   readonly onDecide: (decision: Decision) => void;
 }
 
-function DecisionButton({ decision, isDisabled, onDecide }: DecisionProps) {
+function DecisionButton({ decision, isPrimary, hasComment, isDisabled, onDecide }: DecisionProps) {
   const { verb, key } = DECISIONS[decision];
   return (
     <button
       type="button"
       name={decision}
-      class={decision === "approve" ? "approve" : ""}
+      class={isPrimary ? "approve" : ""}
       disabled={isDisabled}
       onClick={() => onDecide(decision)}
     >
-      {verb} <kbd>{key}</kbd>
+      {verb}
+      {hasComment && " with comment"} <kbd>{key}</kbd>
     </button>
   );
 }
@@ -143,34 +155,5 @@ function OptionButton({ option, onGive }: { readonly option: unknown; readonly o
     <button type="button" onClick={() => onGive({ answer, done: `Answered “${text}”` })}>
       <Said>{text}</Said>
     </button>
-  );
-}
-
-const SECRET = { type: "password" } as const;
-const PLAIN = { type: "text" } as const;
-
-function TextAnswer({ kind, onGive }: Pick<Props, "kind" | "onGive">) {
-  const text = useSignal("");
-  const submit = (event: Event) => {
-    event.preventDefault();
-    if (text.value.trim() !== "") onGive({ answer: { text: text.value }, done: "Answered" });
-  };
-  const label = kind === "auth" ? "A secret for the agent alone" : "Or answer in words";
-  return (
-    <form class="text-answer" onSubmit={submit}>
-      <input
-        {...(kind === "auth" ? SECRET : PLAIN)}
-        autocomplete="off"
-        aria-label={label}
-        placeholder={label}
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
-        }}
-      />
-      <button type="submit" disabled={text.value.trim() === ""}>
-        Answer
-      </button>
-    </form>
   );
 }

@@ -14,6 +14,7 @@ const propertySchema = z.looseObject({
   maximum: z.number().optional(),
   minLength: z.int().optional(),
   maxLength: z.int().optional(),
+  pattern: z.string().optional(),
 });
 const objectSchema = z.looseObject({
   type: z.literal("object"),
@@ -32,6 +33,8 @@ export interface Field {
   readonly choices: readonly string[];
   readonly isRequired: boolean;
   readonly initial: unknown;
+  /** The limits in words, such as "1 to 9". */
+  readonly bounds: readonly string[];
   /** Limits that the browser checks; the rest is checked when the form is sent. */
   readonly limits: {
     readonly min?: number | undefined;
@@ -53,9 +56,26 @@ export function fieldsOf(schema: unknown): readonly Field[] | null {
     const isRequired = data.required?.includes(name) === true;
     const { default: initial, minimum: min, maximum: max, minLength, maxLength } = property;
     const limits = type === "string" ? { minLength, maxLength } : { min, max };
-    fields.push({ name, type, title, description, choices, isRequired, initial, limits });
+    const bounds = boundsOf(type, property);
+    fields.push({ name, type, title, description, choices, isRequired, initial, bounds, limits });
   }
   return fields.length > 0 ? fields : null;
+}
+
+function boundsOf(type: Field["type"], property: z.infer<typeof propertySchema>): string[] {
+  const { minimum, maximum, minLength, maxLength, pattern } = property;
+  if (type === "number" || type === "integer") return rangeOf(minimum, maximum, "");
+  if (type !== "string") return [];
+  return [
+    ...rangeOf(minLength, maxLength, " characters"),
+    ...(pattern === undefined ? [] : [`pattern ${pattern}`]),
+  ];
+}
+
+function rangeOf(min: number | undefined, max: number | undefined, unit: string): string[] {
+  if (min !== undefined && max !== undefined) return [`${min} to ${max}${unit}`];
+  if (min !== undefined) return [`at least ${min}${unit}`];
+  return max === undefined ? [] : [`at most ${max}${unit}`];
 }
 
 const isComplex = (schema: object): boolean => COMPLEX.some((key) => key in schema);

@@ -43,7 +43,12 @@ export function SchemaForm({ schema, onSubmit }: Props) {
         <label key={field.name} class={field.type === "boolean" ? "check" : ""}>
           <span>
             <Said>{field.title}</Said>
-            {!field.isRequired && field.type !== "boolean" && <small> optional</small>}
+            {hintsOf(field).length > 0 && (
+              <small>
+                {" "}
+                <Said>{hintsOf(field).join(" · ")}</Said>
+              </small>
+            )}
           </span>
           <Control field={field} />
           {field.description !== "" && (
@@ -58,6 +63,11 @@ export function SchemaForm({ schema, onSubmit }: Props) {
   );
 }
 
+const hintsOf = ({ isRequired, type, bounds }: Field): string[] => [
+  ...(isRequired || type === "boolean" ? [] : ["optional"]),
+  ...bounds,
+];
+
 function Control({ field }: { readonly field: Field }) {
   const { name, type, choices, isRequired } = field;
   if (type === "boolean")
@@ -65,7 +75,9 @@ function Control({ field }: { readonly field: Field }) {
   if (choices.length > 0) {
     return (
       <select name={name} required={isRequired} multiple={type === "array"}>
-        {!isRequired && type !== "array" && <option value="">–</option>}
+        {type !== "array" && (!isRequired || !choices.some((choice) => choice === field.initial)) && (
+          <option value="">{isRequired ? "choose…" : "–"}</option>
+        )}
         {choices.map((choice, index) => (
           <option key={choice} value={index} selected={field.initial === choice}>
             {choice}

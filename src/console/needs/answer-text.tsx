@@ -1,0 +1,59 @@
+import type { Signal } from "@preact/signals";
+import type { Interrupt } from "../../schema/delegation.ts";
+import type { Given } from "./request-form.tsx";
+
+interface Props {
+  /** Kept by the form, because a decision sends it as its comment. */
+  readonly text: Signal<string>;
+}
+
+interface AnswerProps extends Props {
+  readonly kind: Interrupt["kind"];
+  readonly onGive: (given: Given) => void;
+}
+
+const SECRET = { type: "password" } as const;
+const PLAIN = { type: "text" } as const;
+
+/** An answer in words, or a secret. */
+export function TextAnswer({ text, kind, onGive }: AnswerProps) {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (text.value.trim() !== "") onGive({ answer: { text: text.value }, done: "Answered" });
+  };
+  const label = kind === "auth" ? "Secret (agent only)" : "Answer in words";
+  return (
+    <form class="text-answer" onSubmit={submit}>
+      <input
+        {...(kind === "auth" ? SECRET : PLAIN)}
+        autocomplete="off"
+        aria-label={label}
+        placeholder={label}
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+        }}
+      />
+      <button type="submit" class="primary" disabled={text.value.trim() === ""}>
+        Answer
+      </button>
+    </form>
+  );
+}
+
+/** The reason or the condition of a decision. */
+export function CommentField({ text }: Props) {
+  return (
+    <details class="comment">
+      <summary>Comment…</summary>
+      <textarea
+        rows={2}
+        aria-label="Comment for the agent"
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+        }}
+      />
+    </details>
+  );
+}
