@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
-import type { Given } from "./request-form.tsx";
+import type { Given } from "./given.ts";
 
 interface Props {
   /** Kept by the form, because a decision sends it as its comment. */

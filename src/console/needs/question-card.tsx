@@ -12,8 +12,9 @@ import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf, taskText } from "../ui/words.ts";
 import { answerLater, failures, pending, undo } from "./answers.ts";
+import type { Given } from "./given.ts";
 import { refusalOf } from "./refusal.ts";
-import { type Given, RequestForm } from "./request-form.tsx";
+import { RequestForm } from "./request-form.tsx";
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
 export function QuestionCard({ flight }: { readonly flight: Flight }) {

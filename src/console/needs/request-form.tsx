@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
-import type { AnswerBody } from "../../schema/interrupt.ts";
 import { lazyFrom } from "../app/lazy-from.tsx";
 import { Json } from "../ui/json.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
+import type { Given } from "./given.ts";
 import { optionText, readAction } from "./proposal.ts";
 
 const loadFields = () => import("./answer-fields.ts");
@@ -12,12 +12,6 @@ const SchemaForm = lazyFrom(loadFields, (fields) => fields.SchemaForm);
 const JsonField = lazyFrom(loadFields, (fields) => fields.JsonField);
 const TextAnswer = lazyFrom(loadFields, (fields) => fields.TextAnswer);
 const CommentField = lazyFrom(loadFields, (fields) => fields.CommentField);
-
-export interface Given {
-  readonly answer: AnswerBody;
-  /** "Approved", for the reader. */
-  readonly done: string;
-}
 
 interface Props {
   readonly request: Interrupt["requests"][number];
