@@ -179,7 +179,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       ),
       "The address of this page names no delegation. Its id may be cut off. ",
       "There is no agent of this name. It may have been deleted: Agents lists those that exist.",
-      "The broker does not answer. Try again in a moment; before you repeat a change, look whether it was made.",
+      "The broker does not answer. Try again in a moment; before you repeat a change, check whether it was made.",
     ]);
     // What was typed is still there.
     expect(await page.getByLabel("A follow-up for the agent").inputValue()).toBe("Hurry");

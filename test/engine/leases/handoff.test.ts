@@ -27,18 +27,16 @@ interface Parking {
 async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
   const { polls } = broker.handoff;
   const before = polls.count("scout");
+  const fetches = vi.spyOn(broker.writer, "take");
   const body = { wait_seconds: 15, worker_id };
   const answer = request(url, "POST", "/v1/agents/scout/leases", { body, ...(signal && { signal }) });
   // The test that awaits it sees its failure.
   answer.catch(() => {});
   await until(() => polls.count("scout") > before);
   // A poll that is still fetching is not matched.
-  await until(() => {
-    const matches = [];
-    for (let match = polls.match("scout"); match; match = polls.match("scout")) matches.push(match);
-    for (const { settle } of matches) settle(Promise.resolve(null));
-    return matches.length > before;
-  });
+  await until(() => fetches.mock.settledResults.every(({ type }) => type !== "incomplete"));
+  // The poll is idle again in the next turn.
+  await new Promise(setImmediate);
   return { answer };
 }
 
