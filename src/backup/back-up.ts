@@ -20,7 +20,7 @@ export interface BackUpOptions {
   readonly signal: AbortSignal;
 }
 
-/** Under a temporary name until it is complete and on disk. A file with that name is replaced. */
+/** Writes under a temporary name, and renames the file when it is complete and on disk; replaces an older file. */
 export async function backUp(target: RedisTarget, options: BackUpOptions): Promise<BackupHeader> {
   const { path } = options;
   const draft = `${path}.${randomId(8)}.part`;
@@ -46,7 +46,7 @@ async function writeKeys(
   try {
     const { product, version } = await serverStatus(redis);
     if ((await storedData(redis)) === "restoring") {
-      throw new RestoreError("failed", "the restore of a backup into this Redis has not finished");
+      throw new RestoreError("unfinished", "a restore into this Redis has not finished");
     }
     const own = redis.options.db ?? 0;
     // Everything acknowledged before this instant is in the snapshot.
@@ -88,7 +88,7 @@ async function writeKeys(
   }
 }
 
-/** Makes the rename last, too. */
+/** Syncs the folder, so that the rename survives a crash. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {

@@ -36,13 +36,13 @@ export class BackupFileError extends Error {
   override readonly name = "BackupFileError";
 }
 
-/** The disk is full, say. */
+/** A write failed, for example because the disk is full. */
 export class BackupWriteError extends Error {
   override readonly name = "BackupWriteError";
 }
 
-/** The hash of the keys is completed by the header without it. */
-const completed = (hash: Hash, header: BackupHeader): string =>
+/** Adds the header, with an empty `sha256`, to the hash of the keys, and returns the digest. */
+const finalHash = (hash: Hash, header: BackupHeader): string =>
   hash.update(JSON.stringify({ ...header, sha256: "" })).digest("hex");
 
 /** Writes the keys, then the header in front of them; closes the file when all is on disk. */
@@ -76,7 +76,7 @@ export class BackupWriter {
 
   async finish(rest: Omit<BackupHeader, "errand_backup" | "bytes" | "sha256">): Promise<BackupHeader> {
     const bare = headerSchema.parse({ errand_backup: FORMAT, ...rest, bytes: this.#bytes, sha256: "" });
-    const header = { ...bare, sha256: completed(this.#hash, bare) };
+    const header = { ...bare, sha256: finalHash(this.#hash, bare) };
     const text = Buffer.alloc(HEADER_BYTES, " ");
     text.write(JSON.stringify(header));
     text.write("\n", HEADER_BYTES - 1);
@@ -121,7 +121,7 @@ export async function openBackup(path: string, signal: AbortSignal): Promise<Ope
     const hash = createHash("sha256");
     let keys = 0;
     for await (const _entry of entriesOf(file, signal, (bytes) => hash.update(bytes))) keys += 1;
-    if (keys !== header.keys || completed(hash, header) !== header.sha256) {
+    if (keys !== header.keys || finalHash(hash, header) !== header.sha256) {
       throw new BackupFileError("the file was altered: its checksum is wrong");
     }
     return { header, entries: () => entriesOf(file, signal), close: () => file.close() };

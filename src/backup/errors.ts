@@ -33,6 +33,11 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
     category: "TRANSPORT",
     recovery: "Check that Redis runs and that the address is right. Nothing was changed.",
   },
+  unfinished: {
+    code: "restore_failed",
+    category: "TRANSPORT",
+    recovery: "Run 'errand restore' again, then back up. No file was written.",
+  },
   failed: {
     code: "restore_failed",
     category: "TRANSPORT",

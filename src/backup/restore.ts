@@ -14,10 +14,13 @@ const BATCH_KEYS = 1_000;
 /** A large value takes a while, and so does the disk. */
 const SILENCE_MS = 60_000;
 
-/** `in_use`, `not_empty`, `too_old`: nothing was changed. `failed`: the Redis has a part of the backup. */
+/**
+ * `in_use`, `not_empty`, `too_old`, `unreachable`: nothing was changed. `failed`: the Redis has a part of the backup.
+ * `unfinished`: it has a part of another one.
+ */
 export class RestoreError extends Error {
   override readonly name = "RestoreError";
-  readonly reason: "in_use" | "not_empty" | "too_old" | "failed" | "unreachable";
+  readonly reason: "in_use" | "not_empty" | "too_old" | "failed" | "unfinished" | "unreachable";
 
   constructor(reason: RestoreError["reason"], message: string) {
     super(message);
@@ -28,7 +31,7 @@ export class RestoreError extends Error {
 export interface RestoreOptions {
   /** Delete what is there. */
   readonly force: boolean;
-  /** Gateways that do not run any more, because they shared an embedded Redis that was stopped, are not looked for. */
+  /** This process started the Redis for itself, so no gateway uses it, and none is looked for. */
   readonly isExclusive: boolean;
   readonly onProgress: (keys: number) => void;
   readonly signal: AbortSignal;

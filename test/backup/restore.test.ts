@@ -136,7 +136,7 @@ test("into a shared Redis only Errand's keys are written; other data and running
     "restore of a backup has not finished",
   );
   const half = { path: `${file}.half`, errandVersion: "1", onProgress: () => {}, signal: NEVER };
-  await expect(backUp({ socket, db }, half)).rejects.toMatchObject({ reason: "failed" });
+  await expect(backUp({ socket, db }, half)).rejects.toMatchObject({ reason: "unfinished" });
   await into();
   expect(await redis.mget("foreign", "{errand}:left")).toEqual(["kept", null]);
 

@@ -9,7 +9,7 @@ import { wrapped } from "../screen/wrap.ts";
 import { note, oneLine, print, printJson, write } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
 import { type Content, contentsOf, joined } from "./content.ts";
-import { exists, isTaken, makeFolder, saveFile } from "./save-file.ts";
+import { fileExists, isTaken, makeFolder, saveFile } from "./save-file.ts";
 
 export interface ArtifactOptions {
   readonly artifact?: string;
@@ -77,7 +77,7 @@ async function saveAll(
     })),
   );
   // All or none, as far as that can be known before.
-  if (!force) for (const { path } of files) if (await isTaken(path)) throw exists(path);
+  if (!force) for (const { path } of files) if (await isTaken(path)) throw fileExists(path);
   for (const { artifact, content, path } of files) {
     await saveFile(path, content.bytes, force);
     await report(host, artifact, path, content, json);
@@ -106,11 +106,11 @@ function artifactNamed({ id, artifacts }: Delegation, wanted: string): Artifact 
   const named = artifacts.filter(({ name }) => name === wanted);
   const [only, ...others] = byId ? [byId] : named;
   if (only !== undefined && others.length === 0) return only;
-  if (only !== undefined) throw ambiguous(id, wanted, named);
-  throw unknown(id, wanted, artifacts);
+  if (only !== undefined) throw ambiguousArtifact(id, wanted, named);
+  throw artifactNotFound(id, wanted, artifacts);
 }
 
-function unknown(id: string, wanted: string, artifacts: readonly Artifact[]): CliError {
+function artifactNotFound(id: string, wanted: string, artifacts: readonly Artifact[]): CliError {
   const has = artifacts.map(({ name, artifactId }) => oneLine(name ?? artifactId, 60)).join(", ");
   return cliError({
     code: "artifact_not_found",
@@ -121,7 +121,7 @@ function unknown(id: string, wanted: string, artifacts: readonly Artifact[]): Cl
   });
 }
 
-function ambiguous(id: string, wanted: string, named: readonly Artifact[]): CliError {
+function ambiguousArtifact(id: string, wanted: string, named: readonly Artifact[]): CliError {
   const ids = named.map(({ artifactId }) => oneLine(artifactId, 60));
   return cliError({
     code: "ambiguous_artifact",

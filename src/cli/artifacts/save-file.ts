@@ -5,14 +5,14 @@ import { cliError, usageError } from "../failure.ts";
 
 export async function saveFile(path: string, bytes: Uint8Array, force: boolean): Promise<void> {
   const found = await stat(path).catch(() => undefined);
-  if (!force && (await isTaken(path))) throw exists(path);
+  if (!force && (await isTaken(path))) throw fileExists(path);
   try {
     // A device or a pipe cannot be replaced.
     if (found !== undefined && !found.isFile()) return await writeFile(path, bytes);
     const partial = join(dirname(path), `.${basename(path).slice(0, 100)}.${crypto.randomUUID()}`);
     await (force ? replace(path, partial, bytes) : create(path, bytes));
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") throw exists(path);
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") throw fileExists(path);
     throw cannotWrite(path, error);
   }
 }
@@ -32,7 +32,7 @@ export async function isTaken(path: string): Promise<boolean> {
   );
 }
 
-export function exists(path: string) {
+export function fileExists(path: string) {
   return cliError({
     code: "file_exists",
     category: "PROTOCOL",

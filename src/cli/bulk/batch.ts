@@ -95,7 +95,7 @@ async function printOutcome(host: CliHost, outcome: Outcome, json: boolean): Pro
   else await printError(host, prefixed(outcome.error, line), false);
 }
 
-/** Prints each delegation when all are over, the time is, or Ctrl-C is pressed. Returns the exit codes. */
+/** Prints each delegation when all have ended, at the timeout, or at Ctrl-C. Returns the exit codes. */
 async function waitForAll(
   host: CliHost,
   waiting: BatchWait,

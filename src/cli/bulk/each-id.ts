@@ -15,7 +15,7 @@ export function throwIfUnknown(unknownIds: Cli["unknownIds"], id: string): void 
   if (error) throw error;
 }
 
-/** The error of a single id is thrown. Of several, each is printed, and the most serious one sets the exit code. */
+/** With one id, throws its error. With several, prints each error; the most serious one sets the exit code. */
 export async function forEachId(
   { host, end, unknownIds }: Cli,
   given: readonly string[],

@@ -5,7 +5,8 @@ import { findLocal } from "../discover.ts";
 import type { Place } from "../host.ts";
 import { addPlaceOptions } from "../input/place.ts";
 import { note, print, printJson } from "../show/output.ts";
-import { bytesText, contentText, progressNotes } from "../show/transfer.ts";
+import { sizeText } from "../show/size.ts";
+import { contentText, progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 
 interface BackupOptions extends GlobalOptions, Place {
@@ -45,7 +46,7 @@ export function addBackup(program: Command, { host }: Cli): void {
       const made = await interruptible((signal) =>
         backUp({
           ...{ path, force, dataDir, foundDataDir, redisUrl, signal },
-          onProgress: (keys, bytes) => say(() => `${keys} keys, ${bytesText(bytes)} so far`),
+          onProgress: (keys, bytes) => say(() => `${keys} keys, ${sizeText(bytes)} so far`),
         }),
       );
       if (json) return printJson(host, made);

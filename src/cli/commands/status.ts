@@ -9,9 +9,9 @@ import { shortIds } from "../input/short-id.ts";
 import { cutTo } from "../show/display-width.ts";
 import { durationText, oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
+import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { ageText, localTime } from "../show/time.ts";
-import { bytesText } from "../show/transfer.ts";
 import { MAX_QUESTIONS, type Overview, overviewOf } from "../status/overview.ts";
 
 const ABOUT = `
@@ -96,9 +96,9 @@ function redisText({
   maxmemory_bytes,
 }: RedisStatus) {
   const latency = latency_ms === undefined ? "" : `, answers in ${durationText(Math.max(1, latency_ms))}`;
-  const used = bytesText(used_memory_bytes);
+  const used = sizeText(used_memory_bytes);
   const memory =
-    maxmemory_bytes === 0 ? `${used} used, no limit` : `${used} of ${bytesText(maxmemory_bytes)} used`;
+    maxmemory_bytes === 0 ? `${used} used, no limit` : `${used} of ${sizeText(maxmemory_bytes)} used`;
   return `${product} ${version}, ${source}${latency}, ${memory}`;
 }
 

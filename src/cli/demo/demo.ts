@@ -20,8 +20,8 @@ interface DemoOptions extends GlobalOptions {
 
 const ABOUT = `
 It creates an agent, works for it in this process, delegates a task, shows the progress, asks for your approval, and
-deletes the agent and the delegation in the end, also at Ctrl-C. Each step names the command that does the same. It needs
-a token that may create agents: the operator's, which a broker on this machine gives. With --yes, or without a terminal, it
+deletes both at the end, or at Ctrl-C. Each step names the command that does the same. It needs the operator's token,
+which errand finds if the broker runs on this machine. With --yes, or without a terminal, it
 approves by itself.`;
 
 export function addDemo(program: Command, { host }: Cli): void {

@@ -135,7 +135,7 @@ export class InboxView implements View {
     else if (isQuestion(entry) && (name === "enter" || mode)) {
       this.#page = { question: entry, lines: undefined, scroll: new Scroll(), form: undefined };
       if (mode) this.#openForm(this.#page, mode);
-    } else if (mode) this.#status = "This one asks nothing: it has ended. Enter shows it.";
+    } else if (mode) this.#status = "This delegation has ended. Press Enter to show it.";
     return false;
   }
 

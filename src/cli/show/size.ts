@@ -7,5 +7,5 @@ const STEP = 1024;
 export function sizeText(bytes: number): string {
   const at = Math.min(UNITS.length - 1, bytes < 1 ? 0 : Math.floor(Math.log(bytes) / Math.log(STEP)));
   const rounded = Math.round((bytes / STEP ** at) * 10) / 10;
-  return `${rounded} ${UNITS[at]}`;
+  return bytes === 1 ? "1 byte" : `${rounded} ${UNITS[at]}`;
 }

@@ -1,6 +1,7 @@
-/** Notes about the progress of a long copy, what it has, and sizes. */
+/** Notes about the progress of a long copy, and what it has. */
 import type { BackupSummary, CliHost } from "../host.ts";
 import { note } from "./output.ts";
+import { sizeText } from "./size.ts";
 
 const EVERY_MS = 2_000;
 
@@ -15,22 +16,8 @@ export function progressNotes(host: CliHost, json: boolean): (text: () => string
   };
 }
 
-/** `3 delegations, 41 keys, 1.5 MB` */
+/** `3 delegations, 41 keys, 1.5 MiB` */
 export function contentText({ delegations, keys, bytes }: BackupSummary): string {
   const count = (number: number, one: string) => `${number} ${one}${number === 1 ? "" : "s"}`;
-  return `${count(delegations, "delegation")}, ${count(keys, "key")}, ${bytesText(bytes)}`;
-}
-
-const UNITS = ["kB", "MB", "GB", "TB"];
-
-/** `512 bytes`, `1.5 MB` */
-export function bytesText(bytes: number): string {
-  let amount = bytes;
-  let unit = "bytes";
-  for (const next of UNITS) {
-    if (amount < 1000) break;
-    amount /= 1000;
-    unit = next;
-  }
-  return `${unit === "bytes" ? amount : amount.toFixed(1)} ${unit}`;
+  return `${count(delegations, "delegation")}, ${count(keys, "key")}, ${sizeText(bytes)}`;
 }

@@ -149,7 +149,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
           />
           <Chart
             title="Age of the oldest"
-            note="of what waits, the highest of the samples"
+            note="of the queued delegations, the highest sample"
             kind="bars"
             times={times}
             show={seconds}
@@ -166,7 +166,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
       />
       <Chart
         title="Time to completion"
-        note="from accepted, with all waiting; estimates"
+        note="from acceptance to the end, queue time included; estimates"
         {...durations("time_to_answer")}
       />
       <Failures failures={totals.failures} />
