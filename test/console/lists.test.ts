@@ -80,12 +80,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     release();
     await page.locator("h1", { hasText: "163 delegations: 1 working, 1 asking, 161 queued" }).waitFor();
     const groups = page.locator(".group");
-    expect(await groups.locator("h2").allTextContents()).toEqual([
-      "coder never seen 41 queued",
-      "deployer never seen 40 queued",
-      "nightly never seen 40 queued",
-      "scout polling‖ paused 1 working, 1 asking, 40 queued",
-    ]);
+    const PATIENT = { timeout: 60_000 };
+    await expect
+      .poll(() => groups.locator("h2").allTextContents(), PATIENT)
+      .toEqual([
+        "coder never seen 41 queued",
+        "deployer never seen 40 queued",
+        "nightly never seen 40 queued",
+        "scout polling‖ paused 1 working, 1 asking, 40 queued",
+      ]);
     const rows = await groups.last().locator(".flight").allTextContents();
     expect(rows.map((row) => /working$|asks a question$|queued: paused$/.exec(row)?.[0])).toEqual([
       "working",
