@@ -126,7 +126,12 @@ export class Writer {
       args ?? [],
       secondArgs,
     );
-    const answers = await this.#tracked(first.id, running);
+    const answers = await this.#tracked(first.id, running).catch((error: unknown) => {
+      if (isOutOfMemory(error)) return null;
+      throw error;
+    });
+    // Redis made neither move; `move` degrades or refuses the first one.
+    if (answers === null) return { first: await this.move(first), second: null };
     if (!isReply(answers.second)) return { first: this.#result(answers.first, first), second: null };
     // The record between the two moves is not reported.
     const made = this.#result(answers.first, first, false);

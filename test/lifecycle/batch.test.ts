@@ -147,3 +147,17 @@ test("an error in the second move leaves the first one as it is", async () => {
   expect([first.outcome.kind, second]).toEqual(["ok", null]);
   expect(await redis.smembers(`{errand:0}:d:${made.id}:children`)).toEqual(["dlg_0_child"]);
 });
+
+test("when Redis has no memory for two moves, the first one is tried as a move of its own", async () => {
+  const { broker, submit, calls } = await setup();
+  const made = submit("scout");
+  await made.moved;
+  const heartbeat = { move: "progress" as const, id: made.id, params: { fence: 1, agent: "scout" } };
+  const text = "OOM command not allowed when used memory > 'maxmemory'.";
+  const full = Object.assign(new Error(text), { name: "ReplyError" });
+  calls.mockRejectedValueOnce(full).mockRejectedValueOnce(full);
+  const { first, second } = await broker.writer.moveBoth(heartbeat, { move: "cancel", id: made.id });
+  // Progress degrades to a heartbeat, which this delegation without a lease refuses.
+  expect([first.outcome.kind, second]).toEqual(["no_lease", null]);
+  expect(calls).toHaveBeenCalledTimes(4);
+});
