@@ -254,11 +254,11 @@ describe("the agent in Python", () => {
       spec: { backoff: { initial_ms: 0 } },
     });
     const id = await delegate("one line");
-    const agent = start("--pause", SLOW);
-    // A call that is still under way would extend the lease after the clock has moved.
-    await until(() => proxy.to("/artifacts")[0]?.answeredAt !== undefined, { what: "the line" });
-    // As on a sleeping laptop: its heartbeats do not arrive, its lease expires, another worker takes over.
+    // As on a sleeping laptop: its heartbeats do not arrive, its lease expires, another worker takes over. They are cut
+    // from the start, because one that is still on its way would extend the lease after the clock has moved.
     proxy.fault = ({ path }) => (path.endsWith("/heartbeat") ? "cut" : undefined);
+    const agent = start("--pause", SLOW);
+    await until(() => proxy.to("/artifacts")[0]?.answeredAt !== undefined, { what: "the line" });
     clock.offset_ms += 61_000;
     await gateway.sweep.tick();
     const { leases } = (await admin.lease("scout", { worker_id: "another" })).body;
