@@ -3,6 +3,7 @@
  * a pipe. `argv`: a JSON list of commands, each a list of arguments. A line with a mark is before each and at the end.
  */
 import { argv, env, exit, stderr, stdin, stdout } from "node:process";
+import { backups } from "../../dist/backup.js";
 import { runCli } from "../../dist/cli/run.js";
 
 const isTty = { stdin: stdin.isTTY === true, stdout: stdout.isTTY === true, stderr: stderr.isTTY === true };
@@ -15,6 +16,7 @@ const host = {
   env: { url: env.ERRAND_URL, token: env.ERRAND_TOKEN, dataDir: "/nonexistent/data" },
   childEnv: env,
   ...{ stdin, stdout, stderr, isTty, preflight },
+  backups: async () => backups(env, "1.2.3"),
   serve: async () => 0,
   version: "1.2.3",
 };

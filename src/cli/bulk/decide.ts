@@ -16,6 +16,8 @@ import { explainRefusal, questionFor } from "../open-question.ts";
 import { QUESTION_STATES } from "../rights.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
 import { isYesOrNo, requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
+import { terminalWidth } from "../show/terminal-width.ts";
+import { wrapText } from "../show/wrap.ts";
 import { interruptible } from "../signals.ts";
 import { concernsOne, throwIfUnknown } from "./each-id.ts";
 
@@ -167,13 +169,18 @@ async function allQuestions(
   return { asked: found.reverse(), skipped };
 }
 
+const INDENT = "  ";
+
 async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void> {
   const { bold, dim } = painter(host, "stderr");
+  const width = host.isTty.stderr ? terminalWidth(host, "stderr") : Number.POSITIVE_INFINITY;
   const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt }) => {
     const [request] = interrupt.requests;
     const kind = interrupt.kind === "auth" ? "(credential) " : "";
     const question = request ? kind + requestLine(request, true) : "";
-    return `${bold(question)}\n  ${dim(id)}  ${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}\n`;
+    const about = `${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}`;
+    const lines = wrapText(`${id} ${about}`, width - INDENT.length, INDENT);
+    return `${bold(wrapText(question, width))}\n${INDENT}${lines.replace(id, dim(id))}\n`;
   });
   await write(host.stderr, texts.join(""));
 }

@@ -1,10 +1,15 @@
 /** Properties of every command's output: it fits a real terminal, has no escapes without one, and its JSON parses. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { buildProgram, everyCommand, pathOf } from "../../../src/cli/program.ts";
 import { displayWidth } from "../../../src/cli/show/display-width.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { freshDir } from "../../support/program.ts";
+import { host } from "../fake-host.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../support/pty-commands.mjs", import.meta.url));
 /** Opens a terminal of so many columns, and passes on what it shows. */
@@ -24,7 +29,7 @@ os.waitpid(pid, 0)
 const HOSTILE = "\u001b[31mred\u001b[0m 長い文章を書く \u202e👩‍👩‍👧 ".repeat(30);
 const ESCAPE = "\u001b";
 
-/** A broker with every kind of delegation, and with texts that are long, wide and hostile. */
+/** A broker with every kind of delegation, with texts that are long, wide and hostile, and calls of every command. */
 async function world() {
   const { url } = await startBroker();
   const api = client(url);
@@ -45,37 +50,92 @@ async function world() {
   await api.interrupt(asks.lease, { text: HOSTILE, options: ["approve", "deny"] });
   const works = await make();
   await api.heartbeat(works.lease, { progress: { message: HOSTILE, done: 1, total: 2 } });
-  const waits = (await api.delegate("scout", { task: HOSTILE, parent_id: works.id })).body;
+  const waits = String((await api.delegate("scout", { task: HOSTILE, parent_id: works.id })).body.id);
+  const dir = freshDir();
+  const batch = join(dir, "batch.jsonl");
+  const many = [{ task: HOSTILE }, { target: "nobody", task: HOSTILE }, { task: 1 }];
+  writeFileSync(batch, many.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  const soon = ["--timeout", "0.1"];
   const commands = [
     ["list"],
     ["list", "--tree"],
     ["list", "--state", "working", "--target", "nobody"],
-    ...[done.id, failed.id, asks.id, works.id, String(waits.id)].map((id) => ["get", id]),
+    ["list", "--limit", "1"],
+    ...[done.id, failed.id, asks.id, works.id, waits].map((id) => ["get", id]),
     ["get", asks.id, "--history"],
+    ["get", waits, "--wait", ...soon],
+    ["get", done.id, "--artifacts", dir],
+    ["get", "zzzz"],
     ["results"],
     ["logs", asks.id],
+    ["logs", failed.id, "--follow"],
     ["watch", failed.id, "--after", "0"],
     ["agent", "list"],
     ["agent", "get", "scout"],
     ["agent", "get", "scuot"],
+    ["agent", "workers", "scout"],
+    ["agent", "put", "scout", "--lease", "30s"],
+    ["agent", "pause", "scout"],
+    ["agent", "resume", "scout"],
+    ["agent", "delete", "scout"],
     ["stats"],
     ["status"],
+    ["top", "--once"],
     ["audit"],
+    ["token", "create", "caller:alice"],
     ["token", "list"],
+    ["token", "revoke", "0000000000"],
     ["sessions", "list"],
+    ["sessions", "link"],
+    ["sessions", "revoke", "0000000000"],
     ["invite", "alice"],
     ["doctor"],
+    ["demo", "--yes"],
+    ["completion", "--list", "questions"],
+    ["backup", join(dir, "no", "folder")],
+    ["restore", batch],
+    ["relay", "--agent", "scout", "--to", "nowhere"],
     ["message", asks.id, "x"],
+    ["message", works.id, "x"],
     ["approve", done.id],
-    ["cancel", done.id, failed.id],
+    ["approve", asks.id, "--data", "{}"],
+    ["deny", asks.id, done.id, "--yes"],
+    ["answer", asks.id, "x"],
     ["delegate", "nobody", "x"],
-    ["delegate", "scout", "x"],
-    ["get", waits.id, "--wait", "--timeout", "0.1"],
+    ["delegate", "scout", HOSTILE.slice(0, 200)],
+    ["delegate", "scout", "x", "--wait", ...soon],
+    ["delegate", "scout", "x", "--watch", ...soon],
+    ["delegate", "scout", "--batch", batch],
+    ["delegate", "scout", "--batch", batch, "--wait", ...soon],
+    ["work", "--agent", "scout", "--once", "--", "cat"],
+    ["redrive", failed.id, done.id],
+    ["cancel", works.id, failed.id],
+    ["delete", failed.id, asks.id],
   ];
   return { env: { PATH: process.env.PATH, ERRAND_URL: url, ERRAND_TOKEN: OPERATOR }, commands };
 }
 
 type World = Awaited<ReturnType<typeof world>>;
+
+const COMMANDS = everyCommand(
+  buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
+).map((command) => ({ words: pathOf(command).split(" ").slice(1), isGroup: command.commands.length > 0 }));
+const HELP = COMMANDS.map(({ words }) => [...words, "--help"]);
+/** Not called here, and where its output is looked at instead. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  serve: "test/start-lines.test.ts, test/telemetry/log-text.test.ts",
+  inbox: "test/cli/inbox, and below without a terminal",
+  mcp: "no person reads it",
+};
+
+test("every command of the program is called here, or is tested elsewhere", async () => {
+  const { commands } = await world();
+  const calls = [...commands.map((words) => words.join(" ")), ...Object.keys(ELSEWHERE)];
+  const missing = COMMANDS.filter(
+    ({ words, isGroup }) => !isGroup && !calls.some((call) => `${call} `.startsWith(`${words.join(" ")} `)),
+  );
+  expect(missing.map(({ words }) => words.join(" "))).toEqual([]);
+});
 
 /** What each command shows: on a terminal, or in pipes. */
 async function shown(
@@ -105,37 +165,39 @@ async function shown(
 /** What is shown in the end, without colors and without lines that were replaced. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escapes of a terminal
 const plain = (text: string): string => text.replace(/^.*\r\u001b\[2K/gm, "").replace(/\u001b\[\d+m/g, "");
-/** Lines that are pasted, and commands in quotes, stay whole; a reply is shown as it is. */
-const isWhole = (line: string): boolean => /'errand |^export |^https?:/.test(line);
+/** Lines that are pasted, paths, and commands in quotes, stay whole; a reply is shown as it is. */
+const isWhole = (line: string): boolean => /'errand |^export |^https?:|^\//.test(line);
 
-test("on a terminal of 80 and of 120 columns, no line is longer, and only colors are escapes", async () => {
-  const here = await world();
-  const tooLong: unknown[] = [];
-  for (const columns of [80, 120]) {
-    for (const [command, text] of await shown(here, here.commands, columns)) {
+test.each([80, 120])(
+  "on a terminal of %d columns, no line is longer, and only colors are escapes",
+  async (columns) => {
+    const here = await world();
+    const tooLong: unknown[] = [];
+    for (const [command, text] of await shown(here, [...here.commands, ...HELP], columns)) {
       // The reply, after an empty line, is the agent's own.
       const own = command.startsWith("get dlg") ? plain(text).split("\n\n")[0] : plain(text);
       const long = (own ?? "").split("\n").filter((line) => displayWidth(line) > columns && !isWhole(line));
-      if (long.length > 0) tooLong.push([columns, command, long[0]]);
+      if (long.length > 0) tooLong.push([command, long[0]]);
       expect([command, own]).toEqual([command, expect.not.stringContaining(ESCAPE)]);
     }
-  }
-  expect(tooLong).toEqual([]);
+    expect(tooLong).toEqual([]);
+  },
+);
+
+test("without a terminal there is no escape", async () => {
+  const here = await world();
+  // A reply is written as it is.
+  const commands = [...here.commands, ["inbox"]].filter(([name]) => name !== "get");
+  for (const [command, text] of await shown(here, commands))
+    expect([command, text.includes(ESCAPE)]).toEqual([command, false]);
 });
 
-test("without a terminal there is no escape, and with --json every line is JSON", async () => {
+test("with --json every line is JSON, also of an error", async () => {
   const here = await world();
-  const piped = here.commands.filter(([name]) => name !== "get");
-  for (const [command, text] of await shown(here, piped))
-    expect([command, text.includes(ESCAPE)]).toEqual([command, false]);
-  // On a terminal, the inbox is a screen.
-  const json = [...here.commands, ["inbox"]].filter(([name]) => name !== "approve");
-  for (const [command, text] of await shown(
-    here,
-    json.map((command) => [...command, "--json"]),
-  )) {
+  const commands = [...here.commands, ["inbox"]].map((command) => ["--json", ...command]);
+  for (const [command, text] of await shown(here, commands)) {
     const lines = text.split("\n").filter((line) => line !== "");
-    expect(() => lines.map((line) => JSON.parse(line)), command).not.toThrow();
+    expect(() => lines.map((line) => JSON.parse(line)), `${command}\n${text}`).not.toThrow();
     expect([command, text.includes(ESCAPE)]).toEqual([command, false]);
   }
 });

@@ -40,9 +40,9 @@ test("several are shown with agent, delegator, task and question, and sent after
   const refused = await run(["approve", "--all"], { tty: TERMINAL, stdin: "n\n" });
   expect([refused.code, refused.stdout]).toEqual([64, ""]);
   expect(refused.stderr).toContain(
-    `Deploy? (approve | deny)\n  ${first.id}  deployer, for operator: release 7\n`,
+    `Deploy? (approve | deny)\n  ${first.id} deployer, for operator: release 7\n`,
   );
-  expect(refused.stderr).toContain(`Delete it? [delete {}]\n  ${second.id}  scout, for operator: tidy up\n`);
+  expect(refused.stderr).toContain(`Delete it? [delete {}]\n  ${second.id} scout, for operator: tidy up\n`);
   expect(refused.stderr).toContain("Approve these 2? [y/N]");
   expect(refused.stderr).toContain("Nothing was sent.");
   expect(await stateOf(first)).toBe("input_required");
