@@ -5,7 +5,15 @@
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { runCli } from "../../../src/cli/run.ts";
-import { AGENT, completedWith, delegationLike, leaseLike, stubBroker } from "../../client/stub-broker.ts";
+import {
+  AGENT,
+  completedWith,
+  delegationLike,
+  eventLike,
+  frame,
+  leaseLike,
+  stubBroker,
+} from "../../client/stub-broker.ts";
 import { host } from "../fake-host.ts";
 
 const NOW = "2026-01-31T09:00:00.000Z";
@@ -82,6 +90,43 @@ const STATS = {
   totals: { ...COUNTS, ...TIMES, failures: [{ code: "command_failed", count: 1 }] },
 };
 
+const STORY = [
+  eventLike(1, "DELEGATION_SENT", {
+    at: ago(300),
+    state: "submitted",
+    status: "queued",
+    task_preview: "review this change",
+  }),
+  eventLike(2, "DELEGATION_STATUS", { at: ago(299), status: "leased", attempt: 1, worker_id: "host-7" }),
+  eventLike(3, "DELEGATION_STATUS", {
+    at: ago(200),
+    status: "progress",
+    progress: {
+      message: "reading the third of eleven files, which has most of the change",
+      done: 3,
+      total: 11,
+    },
+  }),
+  eventLike(4, "DELEGATION_STATUS", {
+    at: ago(100),
+    state: "input_required",
+    status: "interrupted",
+    interrupt: QUESTION,
+  }),
+  eventLike(5, "DELEGATION_STATUS", {
+    at: ago(40),
+    state: "submitted",
+    status: "answered",
+    by: "caller:alice",
+    decision: "approve",
+  }),
+  eventLike(6, "DELEGATION_COMPLETE", {
+    at: ago(5),
+    duration_ms: 295_000,
+    response_preview: "The change is sound.",
+  }),
+];
+
 /** Durations differ, and the list of commands is in docs/cli.md. */
 const withoutChance = (text: string): string =>
   text
@@ -91,12 +136,17 @@ const withoutChance = (text: string): string =>
 
 /** Runs a command on a terminal of 80 columns; returns what it shows. */
 async function screen(...argv: string[]): Promise<string> {
-  const { url } = await stubBroker(({ method, path }, answer) => {
+  const { url } = await stubBroker(({ method, path, query, headers }, answer) => {
     const last = path.split("/").at(-1);
     if (path === "/v1/delegations" && method === "POST")
       answer.json(delegationLike({ presence: { state: "offline", last_seen_at: null, pollers: 0 } }), 202);
-    else if (path === "/v1/delegations") answer.json({ delegations: LIST, next_cursor: null });
-    else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
+    else if (path === "/v1/delegations") {
+      const states = query.get("state")?.split(",");
+      const delegations = LIST.filter(
+        (one: Record<string, unknown>) => states?.includes(String(one.state)) ?? true,
+      );
+      answer.json({ delegations, next_cursor: null });
+    } else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
     else if (path === "/healthz") answer.json({ status: "ok" });
     else if (path === "/v1/stats") answer.json(STATS);
     else if (path === "/v1/status")
@@ -104,6 +154,7 @@ async function screen(...argv: string[]): Promise<string> {
         version: "1.2.3",
         url: "https://errand.example.org",
         now: NOW,
+        started_at: ago(7200),
         principal: "operator",
         redis: {
           source: "embedded",
@@ -128,7 +179,9 @@ async function screen(...argv: string[]): Promise<string> {
         201,
       );
     else if (path === "/v1/agents") answer.json({ agents: AGENTS, next_cursor: null });
-    else if (last === "events") answer.json({ events: [], cursor: "1-0" });
+    else if (last === "workers") answer.json({ workers: [], truncated: false });
+    else if (last === "events" && headers.accept?.includes("event-stream")) answer.events(STORY.map(frame));
+    else if (last === "events") answer.json({ events: path.includes(id("c")) ? STORY : [], cursor: "1-0" });
     else if (last === "leases") answer.json({ leases: [leaseLike()] });
     else if (last === "heartbeat") answer.json({ expires_at: NOW, messages: [] });
     else if (last === "reply") answer.json({ outcome: "matched", delegation: DONE });
@@ -161,6 +214,11 @@ afterEach(() => {
 
 test.each([
   ["list", ["list"]],
+  ["status", ["status"]],
+  ["inbox", ["inbox", "--since", "7d"]],
+  ["top", ["top", "--once"]],
+  ["logs", ["logs", id("c")]],
+  ["watch", ["watch", id("c"), "--after", "0"]],
   ["get-asks", ["get", id("a")]],
   ["get-failed", ["get", id("b")]],
   ["results", ["results"]],
