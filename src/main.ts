@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The `errand` program: starts the CLI with this process' environment and streams. See cli/run.ts and serve.ts. */
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { runCli } from "./cli/run.ts";
 import { cliEnvironment } from "./config.ts";
 
@@ -37,6 +38,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   version: manifest.version,
   // In a clone only npx finds the program, so what it prints to paste begins with npx, too.
   command: childEnv.npm_command === "exec" ? "npx errand" : "errand",
+  program: fileURLToPath(new URL("./errand.js", import.meta.url)),
 });
 // An open connection or timer must not keep the process running.
 process.exit(exitCode);

@@ -6,6 +6,7 @@ import { CommanderError } from "commander";
 import { ErrandApiError, type LocalProblem, localError } from "../client/errors.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { CATEGORIES, type Category, ERRORS, isErrorCode } from "../schema/errors.ts";
+import { byOtherName } from "./other-names.ts";
 import { recoveryFor } from "./recovery.ts";
 
 /** An error for a mistake on the command line (exit code 64). `recovery` is later completed by a reference to the help. */
@@ -149,9 +150,11 @@ function fromCommander(thrown: CommanderError, command: string): Failure {
     .replace(/^error: /, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
+  const [, unknown = ""] =
+    thrown.code === "commander.unknownCommand" ? (/^unknown command '(\S+)'$/.exec(detail) ?? []) : [];
   const isForCommand = command === "errand work" && thrown.code === "commander.unknownOption";
   const recovery = isForCommand
     ? "Put '--' before the command, so that its options are its own: errand work --agent <name> -- <command>."
-    : "";
+    : byOtherName(command, unknown);
   return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(detail, recovery), command) };
 }

@@ -103,4 +103,6 @@ export interface CliHost {
   readonly version: string;
   /** How the program was started, for hints that name commands. Default: `errand`. */
   readonly command?: string;
+  /** The file of the program, for completion scripts of shells that do not find it on the PATH. */
+  readonly program?: string;
 }

@@ -12,6 +12,7 @@ export interface Setting {
   readonly stdout?: Writable;
   readonly tty?: Partial<CliHost["isTty"]>;
   readonly command?: string;
+  readonly program?: string;
   readonly onServe?: (options: ServeOptions) => number;
 }
 
@@ -57,6 +58,7 @@ function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost
     backups: async () => backups(setting.childEnv ?? {}, "1.2.3"),
     version: "1.2.3",
     ...(setting.command !== undefined && { command: setting.command }),
+    ...(setting.program !== undefined && { program: setting.program }),
   };
 }
 

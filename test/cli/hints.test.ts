@@ -1,7 +1,9 @@
 /** What the CLI says after a slip: the word that was meant, and the command that helps, as it can be pasted. */
 import { describe, expect, test } from "vitest";
+import { otherNames } from "../../src/cli/other-names.ts";
+import { buildProgram, everyCommand, pathOf } from "../../src/cli/program.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
-import { run } from "./fake-host.ts";
+import { host, run } from "./fake-host.ts";
 
 async function broker() {
   const { url } = await startBroker();
@@ -17,9 +19,22 @@ test.each([
   [["watch", "--types", "delegation_snt"], "Did you mean DELEGATION_SENT?"],
   [["list", "--targt", "scout"], "Did you mean --target?"],
   [["work", "--agent", "x", "node", "a.js", "-v"], "Put '--' before the command"],
+  [["show", "dlg_1"], "unknown command 'show'. Did you mean 'errand get'? See 'errand --help'."],
+  [["agent", "create", "x"], "Did you mean 'errand agent put'?"],
+  [["constructor"], "unknown command 'constructor'. See 'errand --help'."],
 ])("%j", async (argv, said) => {
   const { code, stderr } = await run(argv);
   expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
+});
+
+test("each other name of a command stands for one that exists, and is none itself", () => {
+  const program = buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
+  const paths = everyCommand(program).map(pathOf);
+  for (const { path, name, meant } of otherNames) {
+    expect(paths).not.toContain(`${path} ${name}`);
+    const [command] = meant.split(/ (?=[-<])|^-/);
+    expect(paths).toContain(`${path} ${command}`.trim());
+  }
 });
 
 test("a misspelled agent is suggested wherever it is named", async () => {

@@ -2,9 +2,9 @@
 import { type Command, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { type Durations, type Stats, type StatsPeriod, statsPeriodSchema } from "../../schema/stats.ts";
-import { agentNameSchema, principalSchema } from "../../schema/values.ts";
+import { principalSchema } from "../../schema/values.ts";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
-import { valid } from "../input/arguments.ts";
+import { agentName, valid } from "../input/arguments.ts";
 import { durationText, oneLine, printJson, printTable } from "../show/output.ts";
 
 interface StatsOptions extends GlobalOptions {
@@ -22,7 +22,7 @@ export function addStats(program: Command, { host }: Cli): void {
     .description(
       "show throughput, queue length, times to a worker and to completion, and failures of the last hour or day",
     )
-    .argument("[agent]", "only work for this agent", valid(agentNameSchema))
+    .argument("[agent]", "only work for this agent", agentName)
     .addOption(
       new Option("--period <period>", "how far back").choices(statsPeriodSchema.options).default("hour"),
     )

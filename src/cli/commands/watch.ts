@@ -17,6 +17,7 @@ interface WatchOptions extends GlobalOptions {
   readonly delegator?: string;
   readonly context?: string;
   readonly types?: EventType[];
+  readonly questions?: boolean;
   readonly after?: string;
   readonly wide?: boolean;
 }
@@ -34,17 +35,25 @@ export function addWatch(program: Command, { host }: Cli): void {
     .option("--delegator <principal>", "only work from this principal, for example caller:ci")
     .option("--context <id>", "only this conversation")
     .option("--types <types>", `only these types, separated by commas: ${EVENT_TYPES.join(", ")}`, eventTypes)
+    .option("--questions", "only questions, at the moment they are asked")
     .option("--after <cursor>", "resume after this event; 0 is the beginning (default: now)")
     .option("--wide", "show whole lines, however long they become")
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
-      examples("errand watch", "errand watch dlg_…", "errand watch --target scout --json"),
+      examples(
+        "errand watch",
+        "errand watch dlg_…",
+        "errand watch --target scout --json",
+        "errand watch --questions --json | while read -r _; do printf '\\a'; done",
+      ),
     )
     .action(async (id: string | undefined, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<WatchOptions>();
-      const { target, delegator, context, types, after, wide, json } = options;
-      if (id !== undefined && (target ?? delegator ?? context ?? types) !== undefined) {
+      const { target, delegator, context, questions, after, wide, json } = options;
+      if (questions && options.types !== undefined) throw usageError("give either --questions or --types");
+      const types: EventType[] | undefined = questions ? ["DELEGATION_STATUS"] : options.types;
+      if (id !== undefined && (target ?? delegator ?? context ?? options.types) !== undefined) {
         throw usageError("give either an id or filters");
       }
       const connection = await connect(host, options);
@@ -70,6 +79,7 @@ export function addWatch(program: Command, { host }: Cli): void {
       await interruptible(async (signal) => {
         const delegator = new Delegator({ ...connection, onRetry, fetch: watching });
         for await (const event of delegator.watch(what, { after, signal })) {
+          if (questions && !("status" in event && event.status === "interrupted")) continue;
           await (json ? printJson(host, event) : print(host, eventLine(event, paint, width)));
         }
       });
@@ -78,18 +88,19 @@ export function addWatch(program: Command, { host }: Cli): void {
 
 /** The first line, because nothing may happen for a long time. */
 function whatIsWatched(id: string | undefined, options: WatchOptions): string {
-  const { target, delegator, context, types, after } = options;
+  const { target, delegator, context, types, questions, after } = options;
   const zone = localTime(new Date().toISOString()).split(" ")[2];
   const of = [
     target && `for ${target}`,
     delegator && `from ${oneLine(delegator)}`,
     context && `in the conversation ${oneLine(context)}`,
   ].filter(Boolean);
+  const asked = questions ? "questions of " : "";
   const work = id ?? (of.length > 0 ? `work ${of.join(" ")}` : "all work that you may see");
   const since = after === undefined ? "" : after === "0" ? " from the beginning" : ` after ${oneLine(after)}`;
   const only = types === undefined ? "" : ` (only ${types.join(", ")})`;
   const end = id === undefined ? "Ctrl-C ends it" : "until it ends, or Ctrl-C";
-  return `watching ${work}${only}${since}, in local time (${zone}); ${end}.`;
+  return `watching ${asked}${work}${only}${since}, in local time (${zone}); ${end}.`;
 }
 
 function eventTypes(value: string): EventType[] {

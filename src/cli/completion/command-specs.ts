@@ -1,11 +1,13 @@
 /**
- * Lists what a shell can complete after each command, from commander's tree: subcommands, options and the options'
- * values.
+ * Lists what a shell can complete after each command, from commander's tree: subcommands, options, the options' values
+ * and the arguments.
  */
 import type { Command, Option } from "commander";
+import { agentName, delegationId, delegationIds } from "../input/arguments.ts";
+import type { Listing } from "./listings.ts";
 
-/** What can follow an option: no value, a file, any value, or one of these words. */
-export type OptionValue = "nothing" | "file" | "anything" | readonly string[];
+/** What can follow an option: no value, a file, what the broker lists, any value, or one of these words. */
+export type OptionValue = "nothing" | "file" | "anything" | Listing | readonly string[];
 
 export interface OptionSpec {
   readonly flags: readonly string[];
@@ -20,7 +22,13 @@ export interface CommandSpec {
   readonly options: readonly OptionSpec[];
   /** The choices of the first argument. */
   readonly words: readonly string[];
+  /** What the first argument is, if a shell can list it; with `isRepeated`, so are all others. */
+  readonly argument: { readonly value: "file" | Listing; readonly isRepeated: boolean } | undefined;
 }
+
+/** Of these only delegations with an open question are offered. */
+const ANSWERING: readonly string[] = ["answer", "approve", "deny"];
+const FILE = /[<[](?:path|folder|file)[>\]]/;
 
 export function commandSpecs(
   program: Command,
@@ -36,15 +44,30 @@ export function commandSpecs(
   const passedOn = [...inherited, ...own].filter(
     ({ flags }) => !/^--(?:help|version)$/.test(flags.at(-1) ?? ""),
   );
-  const spec = { path, commands, options: [...own, ...inherited], words };
+  const spec = { path, commands, options: [...own, ...inherited], words, argument: argumentOf(program) };
   return [spec, ...program.commands.flatMap((one) => commandSpecs(one, path, passedOn))];
 }
 
-function toOption({ short, long, description, required, optional, argChoices, flags }: Option): OptionSpec {
+function argumentOf(command: Command): CommandSpec["argument"] {
+  const [first] = command.registeredArguments;
+  if (first === undefined) return undefined;
+  const listing = ANSWERING.includes(command.name()) ? "questions" : listingOf(first.parseArg);
+  const value = listing ?? (FILE.test(`<${first.name()}>`) ? "file" : undefined);
+  return value && { value, isRepeated: first.variadic };
+}
+
+/** The parser of a value tells what it stands for. */
+function listingOf(parser: unknown): Listing | undefined {
+  if (parser === agentName) return "agents";
+  return parser === delegationId || parser === delegationIds ? "delegations" : undefined;
+}
+
+function toOption(option: Option): OptionSpec {
+  const { short, long, description, required, optional, argChoices, flags, parseArg } = option;
   const value =
     !required && !optional
       ? "nothing"
-      : (argChoices ?? (/<(?:path|folder)>/.test(flags) ? "file" : "anything"));
+      : (argChoices ?? listingOf(parseArg) ?? (FILE.test(flags) ? "file" : "anything"));
   const own = [short, long].filter((flag) => flag !== undefined && flag !== null);
   return { flags: own, description, value };
 }

@@ -7,7 +7,9 @@ import { z } from "zod";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
 import { streamEventSchema } from "../../../src/schema/event.ts";
 import { as, OPERATOR } from "../../support/broker.ts";
+import { freshDir } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
+import { run as runHere, start as startHere } from "../fake-host.ts";
 import { lines, problemIn, setup } from "./cli.ts";
 
 const UNKNOWN = `dlg_0_${"0".repeat(26)}`;
@@ -167,6 +169,40 @@ describe("results", () => {
     expect(lines(line, page.stdout)).toMatchObject([{ id: done }, {}]);
   });
 
+  test("--new prints each result once, for each principal; an empty list says where questions are", async () => {
+    const { api, url, done, failed, working, lease } = await withEnds();
+    const home = freshDir();
+    const results = (token: string, ...more: string[]) =>
+      runHere(["results", ...more], { env: { url, token }, childEnv: { XDG_STATE_HOME: home } });
+    const ids = async (token = OPERATOR) =>
+      lines(line, (await results(token, "--new", "--json")).stdout).flatMap((one) =>
+        "id" in one ? one.id : [],
+      );
+    expect(await ids()).toEqual([done, failed]);
+    expect(await ids()).toEqual([]);
+    await api.reply(lease, { text: "dug" });
+    expect(await ids()).toEqual([working]);
+    expect(await results(OPERATOR, "--new")).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "errand: nothing new.\n",
+    });
+    expect((await results(OPERATOR)).stdout).toContain("dug");
+    const late = await results(OPERATOR, "--new", "--wait", "0.1");
+    expect([late.code, late.stderr]).toEqual([124, expect.stringContaining("'errand results --new --wait")]);
+    expect((await results(OPERATOR, "--new", "--after", "0")).code).toBe(64);
+    const { token } = await as(url, "approver:ann");
+    const none = await results(token, "--new");
+    expect([none.stdout, none.stderr]).toEqual([
+      "",
+      expect.stringContaining("'errand inbox' shows the questions"),
+    ]);
+    const bob = await as(url, "caller:bob");
+    const { id } = (await bob.delegate("scout")).body;
+    await bob.cancel(id);
+    expect(await ids(bob.token)).toEqual([id]);
+  });
+
   test("--follow runs until Ctrl-C and prints the next cursor", async () => {
     const { start, api, done, failed, working, lease } = await withEnds();
     const follow = start(["results", "--follow", "--wide"]);
@@ -196,6 +232,30 @@ describe("watch", () => {
     const types = lines(streamEventSchema, json.stdout).map(({ type }) => type);
     expect(types).toEqual(["DELEGATION_SENT", "DELEGATION_STATUS", "DELEGATION_COMPLETE"]);
     expect((await run(["watch", UNKNOWN])).code).toBe(66);
+  });
+
+  test("--questions prints only questions, of all work or of one delegation", async () => {
+    const { run, api, url, done } = await withEnds();
+    const { id } = (await api.delegate("scout")).body;
+    const [{ lease_id }] = (await api.lease("scout")).body.leases;
+    await api.interrupt(lease_id, { text: "Which branch?" });
+    await api.cancel(id);
+    const one = await run(["watch", id, "--questions", "--after", "0"]);
+    expect(one.stdout).toMatch(/^\S+ {2}\w{8} {2}scout {2}asks "Which branch\?"\n$/);
+    expect((await run(["watch", done, "--questions", "--after", "0"])).stdout).toBe("");
+    // All work has no end, so the test reads until the question is there.
+    const all = startHere(["watch", "--questions", "--after", "0", "--json"], {
+      env: { url, token: OPERATOR },
+    });
+    await until(() => all.stdout().endsWith("\n"));
+    expect(lines(streamEventSchema, all.stdout())).toMatchObject([
+      { delegation_id: id, status: "interrupted" },
+    ]);
+    all.closeStdout();
+    await api.delegate("scout");
+    await api.interrupt((await api.lease("scout")).body.leases[0].lease_id, { text: "And now?" });
+    await all.done;
+    expect((await run(["watch", "--questions", "--types", "DELEGATION_SENT"])).code).toBe(64);
   });
 
   test("ends quietly when its reader closes the pipe", async () => {

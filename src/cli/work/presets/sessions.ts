@@ -2,13 +2,10 @@
  * Remembers the conversation of a preset's program for each context of each delegator, in a file of its own. Another
  * delegator never gets it, even with the same context id.
  */
-import { createHash } from "node:crypto";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { cwd } from "node:process";
 import type { Work } from "../../../client/work.ts";
 import { onAbort } from "../../../util/timing.ts";
+import { type KeptText, keptText } from "../../kept-text.ts";
 
 export interface Session {
   readonly id: string | undefined;
@@ -24,18 +21,19 @@ export interface Turn {
 
 /** The conversations of one worker. Limit: workers in other processes may use a conversation at the same time. */
 export class Sessions {
-  readonly #folder: string;
+  readonly #stateHome: string | undefined;
   /** For each conversation in use: resolves when its last user so far is done. */
   readonly #lastUse = new Map<string, Promise<void>>();
 
   /** `stateHome` is XDG_STATE_HOME. */
   constructor(stateHome: string | undefined) {
-    this.#folder = join(stateHome || join(homedir(), ".local", "state"), "errand", "sessions");
+    this.#stateHome = stateHome;
   }
 
   /** Runs `use` with the task's conversation, after the earlier tasks of the same one. Rejects if the task is aborted. */
   async use<T>(program: string, task: Turn, use: (session: Session) => Promise<T>): Promise<T> {
-    const file = this.#fileOf(program, task);
+    const kept = this.#keptFor(program, task);
+    const { file } = kept;
     const before = this.#lastUse.get(file);
     let leave = () => {};
     const left = new Promise<void>((resolve) => {
@@ -47,29 +45,17 @@ export class Sessions {
     this.#lastUse.set(file, mine);
     try {
       if (before) await beforeAbort(before, task.signal);
-      return await use(await this.#read(file));
+      return await use({ id: await kept.read(), keep: kept.keep });
     } finally {
       leave();
     }
   }
 
-  /** Programs keep conversations by folder, so the folder is a part of the name. */
-  #fileOf(program: string, { delegation: { target, delegator, context_id } }: Turn): string {
-    const key = JSON.stringify([program, cwd(), target, delegator, context_id]);
-    return join(this.#folder, createHash("sha256").update(key).digest("hex"));
-  }
-
-  async #read(file: string): Promise<Session> {
-    const text = await readFile(file, "utf8").catch(() => "");
-    return {
-      // It becomes an argument.
-      id: /^[\w][\w.-]{0,127}$/.test(text) ? text : undefined,
-      keep: async (id) => {
-        if (id === undefined) return rm(file, { force: true });
-        await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-        await writeFile(file, id, { mode: 0o600 });
-      },
-    };
+  /** Programs keep conversations by folder, so the folder is a part of the key. */
+  #keptFor(program: string, { delegation: { target, delegator, context_id } }: Turn): KeptText {
+    const key = [program, cwd(), target, delegator, context_id];
+    // It becomes an argument.
+    return keptText(this.#stateHome, "sessions", key, /^[\w][\w.-]{0,127}$/);
   }
 }
 

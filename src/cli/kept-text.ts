@@ -1,0 +1,38 @@
+/** A short text that the program remembers between its runs, in a file of its own that only this user can read. */
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+
+export interface KeptText {
+  readonly file: string;
+  /** Undefined if there is none, or it does not match the pattern. */
+  readonly read: () => Promise<string | undefined>;
+  /** Undefined forgets it. */
+  readonly keep: (text: string | undefined) => Promise<void>;
+}
+
+/** `key` is what the text belongs to; the file's name is its hash. `stateHome` is XDG_STATE_HOME. */
+export function keptText(
+  stateHome: string | undefined,
+  folder: string,
+  key: readonly string[],
+  pattern: RegExp,
+): KeptText {
+  const name = createHash("sha256").update(JSON.stringify(key)).digest("hex");
+  const file = join(stateHome || join(homedir(), ".local", "state"), "errand", folder, name);
+  return {
+    file,
+    read: async () => {
+      const text = await readFile(file, "utf8").catch(() => "");
+      return pattern.test(text) ? text : undefined;
+    },
+    keep: async (text) => {
+      if (text === undefined) return rm(file, { force: true });
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      const draft = `${file}.${process.pid}`;
+      await writeFile(draft, text, { mode: 0o600 });
+      await rename(draft, file);
+    },
+  };
+}
