@@ -36,8 +36,7 @@ export class ErrandApiError extends Error {
   readonly requestId: string | undefined;
   /** `Retry-After` in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The whole problem document (RFC 9457). */
-  readonly problem: Problem;
+  readonly #problem: Problem;
 
   constructor(
     problem: Problem,
@@ -53,7 +52,17 @@ export class ErrandApiError extends Error {
     this.details = problem.details;
     this.requestId = problem.request_id;
     this.retryAfterMs = extra.retryAfterMs;
-    this.problem = problem;
+    this.#problem = problem;
+  }
+
+  /** The whole problem document (RFC 9457). */
+  get problem(): Problem {
+    return this.#problem;
+  }
+
+  /** The problem document, because an error's message is not in its JSON otherwise. */
+  toJSON(): Problem {
+    return this.#problem;
   }
 }
 

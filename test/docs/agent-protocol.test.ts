@@ -1,5 +1,5 @@
 /** docs/agent-protocol.md is right: its transcripts are run, its tables are compared with the code. */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,8 +7,9 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ERRORS, isErrorCode } from "../../src/schema/errors.ts";
 import { LEASE_LOST_REASONS, leaseRequestSchema } from "../../src/schema/lease.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
-import { OPERATOR, startBroker } from "../support/broker.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { compare, filled, openShell, parseTranscripts } from "../support/transcript.ts";
+import { until } from "../support/until.ts";
 
 const PAGE = new URL("../../docs/agent-protocol.md", import.meta.url);
 const DEFAULT_URL = "http://127.0.0.1:4180";
@@ -48,6 +49,34 @@ test("the transcripts print what the page shows", async () => {
     }
   }
 });
+
+test("the agent at the beginning works, and reports what its work raises", async () => {
+  const [, program = ""] = /```python\n(import [^`]*)```/.exec(page) ?? [];
+  expect(program.split("\n").length).toBeLessThan(35);
+  const { url } = await startBroker();
+  const api = client(url);
+  await api.agent("scout", { limits: { max_attempts: 1 } });
+  const { token } = await as(url, "agent:scout");
+  const failing = program.replace(
+    "return str(len",
+    'if "!" in text: raise ValueError("no shouting")\n    return str(len',
+  );
+  const env = { PATH: process.env.PATH, ERRAND_URL: url, ERRAND_TOKEN: token };
+  const child = spawn("python3", ["-c", failing], { env, stdio: ["ignore", "ignore", "inherit"] });
+  onTestFinished(() => void child.kill());
+  const ended = async (task: string) => {
+    const { id } = (await api.delegate("scout", { task })).body;
+    return until(async () => {
+      const { body } = await api.get(id);
+      return body.finished_at !== null && body;
+    });
+  };
+  expect(await ended("count these words")).toMatchObject({
+    state: "completed",
+    reply: { parts: [{ text: "3" }] },
+  });
+  expect(await ended("count!")).toMatchObject({ state: "failed", error: { message: "no shouting" } });
+}, 120_000);
 
 /** The rows of the table after the line with this text, with cells without backquotes. */
 function tableBelow(text: string): string[][] {

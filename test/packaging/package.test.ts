@@ -93,6 +93,13 @@ test(
     expect(existsSync(join(folder, ".errand"))).toBe(false);
 
     writeFileSync(join(folder, "app.mts"), TYPED);
+    // CommonJS, as docs/library.md has it.
+    const required = 'console.log(typeof require("errand").Delegator)';
+    expect(String(execFileSync(process.execPath, ["-e", required], { cwd: folder }))).toBe("function\n");
+    writeFileSync(
+      join(folder, "app.cts"),
+      'import { Delegator } from "errand";\nexport const made = new Delegator();\n',
+    );
     const common = {
       noEmit: true,
       strict: true,
@@ -111,7 +118,10 @@ test(
         target: "es2023",
         lib: ["es2023", "dom", "dom.iterable"],
       };
-      writeFileSync(join(folder, file), JSON.stringify({ compilerOptions, files: ["app.mts"] }));
+      writeFileSync(
+        join(folder, file),
+        JSON.stringify({ compilerOptions, files: [...(file === "node.json" ? ["app.cts"] : []), "app.mts"] }),
+      );
       const tsc = join(ROOT, "node_modules/.bin/tsc");
       const checked = await new Promise<string>((done) => {
         const child = spawn(tsc, ["-p", file, "--checkers", "1"], {
@@ -138,7 +148,7 @@ test(
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^dist\/console\/(?:index\.html|[a-z-]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
-      /^docs\/(?:[a-z0-9-]+\.(?:md|json)|console\.png)$/,
+      /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|console\.png)$/,
       /^deploy\/[a-z.-]+$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
       /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|ARCHITECTURE\.md|LICENSE)$/,
