@@ -13,7 +13,7 @@ import { describe } from "../show/delegation.ts";
 import { historyRows } from "../show/history.ts";
 import { print, printJson, withCommand } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
-import { sendersOf, stateRows } from "../show/state-details.ts";
+import { sendersOf, stateRows, whyQueued } from "../show/state-details.ts";
 import { wrapWidth } from "../show/terminal-width.ts";
 import { wrapRows } from "../show/wrap.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
@@ -47,6 +47,7 @@ export function addGet(program: Command, { host }: Cli): void {
         "errand get dlg_… --artifact report.pdf -o report.pdf",
         "errand get dlg_… --wait --artifacts out/",
         "errand get dlg_… --json | jq .state",
+        "errand get dlg_… --json | jq .why  # of a queued one, why no worker has it",
       ),
     )
     .action(async (id: string, _options: unknown, command: Command) => {
@@ -63,8 +64,10 @@ export function addGet(program: Command, { host }: Cli): void {
       if (options.artifact !== undefined || options.artifacts !== undefined)
         await saveArtifacts(host, delegation, options);
       else if (options.history) await printHistory(host, connection, delegation, options.json);
-      else if (options.json) await printJson(host, delegation);
-      else if (options.reply) await printReply(host, delegation);
+      else if (options.json) {
+        const why = await whyQueued(connection, delegation);
+        await printJson(host, { ...delegation, ...(why !== null && { why }) });
+      } else if (options.reply) await printReply(host, delegation);
       else {
         const details = await stateRows(connection, delegation);
         const [rows = "", ...reply] = describe(delegation, details, wrapWidth(host)).split("\n\n");

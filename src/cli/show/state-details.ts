@@ -78,7 +78,7 @@ function howEnded({ status, error, reason }: EventFields): string {
 export async function whyQueued(
   connection: ConnectionOptions,
   what: Delegation | DelegationEvent,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<string | null> {
   if (what.state !== "submitted") return null;
   const isEvent = "delegation_id" in what;

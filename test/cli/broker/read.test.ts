@@ -36,7 +36,7 @@ async function withEnds() {
 
 describe("get", () => {
   test("shows state, progress and end; with --reply only the reply", async () => {
-    const { run, done, failed, working } = await withEnds();
+    const { run, api, done, failed, working } = await withEnds();
     const live = await run(["get", working]);
     expect(live).toMatchObject({ code: 0, stderr: "" });
     expect(live.stdout).toMatch(/^state +working$/m);
@@ -48,6 +48,10 @@ describe("get", () => {
     expect(bad.stderr).toContain("failed: There is none.");
     const json = await run(["get", failed, "--json"]);
     expect(lines(delegationSchema, json.stdout)).toMatchObject([{ id: failed, state: "failed" }]);
+    await api.call("POST", "/v1/agents/scout/pause");
+    const { id } = (await api.delegate("scout")).body;
+    const queued = JSON.parse((await run(["get", id, "--json"])).stdout);
+    expect(queued).toMatchObject({ id, why: "scout is paused until the operator resumes it." });
   });
 
   test("an unknown or invisible delegation exits 66; a malformed id 64", async () => {

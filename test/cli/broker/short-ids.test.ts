@@ -83,7 +83,7 @@ test("@last is the newest that this principal delegated", async () => {
   const { id } = (await bob.delegate("scout")).body;
   expect((await run(["get", "@last"], { token: bob.token })).stdout).toContain(String(id));
   const own = await run(["get", "@last", "--json"]);
-  expect(ids).toContain(lines(delegationSchema, own.stdout)[0]?.id);
+  expect(ids).toContain(lines(delegationSchema.pick({ id: true }).loose(), own.stdout)[0]?.id);
 });
 
 test("the shortest unique form has at least 8 characters", () => {
