@@ -41,11 +41,21 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { body } = await api.delegate("deployer", { task: "Deploy it" });
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
     await api.interrupt(lease, { text: "Now?" });
-    const { page } = await openTab(url);
+    const { page, context } = await openTab("about:blank");
+    await context.addInitScript(() => {
+      const { fetch } = globalThis;
+      globalThis.fetch = (input, init) => {
+        if (init?.keepalive) localStorage.setItem("outlives the page", String(init.method));
+        return fetch(input, init);
+      };
+    });
+    await page.goto(url);
     await signIn(page, OPERATOR);
     await page.getByRole("button", { name: "Deny" }).click();
     await page.goto("about:blank");
     await until(async () => (await api.get(body.id)).body.history.at(-1)?.metadata?.decision === "deny");
+    await page.goto(url);
+    expect(await page.evaluate("localStorage.getItem('outlives the page')")).toBe("POST");
   });
 
   test("an answer that waits is sent when the reader signs out, and never by somebody else", async () => {

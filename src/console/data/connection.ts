@@ -13,6 +13,23 @@ export interface Connection {
 /** When the broker stopped answering, in milliseconds since 1970; null while it answers. */
 export const lostSince = signal<number | null>(null);
 
+/** Browsers let requests of at most 64 KiB in all outlive their page; a character has at most three bytes. */
+const MAX_KEPT_CHARACTERS = 20_000;
+
+/** True while the page closes: a change that it sends must arrive all the same. */
+let isClosing = false;
+for (const type of ["pagehide", "pageshow"])
+  addEventListener(
+    type,
+    () => {
+      isClosing = type === "pagehide";
+    },
+    { capture: true },
+  );
+
+const isKept = ({ body }: RequestInit): boolean =>
+  isClosing && typeof body === "string" && body.length <= MAX_KEPT_CHARACTERS;
+
 /** How long a click waits for a broker that is away. */
 const RETRY_MS = 10_000;
 
@@ -25,8 +42,8 @@ export function connect(token?: string): Connection {
     onRetry: () => {
       lostSince.value ??= Date.now();
     },
-    fetch: async (...request: Parameters<typeof fetch>): Promise<Response> => {
-      const response = await fetch(...request);
+    fetch: async (input: URL | RequestInfo, init: RequestInit = {}): Promise<Response> => {
+      const response = await fetch(input, isKept(init) ? { ...init, keepalive: true } : init);
       // A proxy answers 502 to 504 for a broker that is away.
       if (response.status < 500) lostSince.value = null;
       return response;

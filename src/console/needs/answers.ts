@@ -103,10 +103,13 @@ export function watchAnswers(): () => void {
   });
   const leave = () => Promise.all(pending.keys().map(send));
   addEventListener("pagehide", leave);
+  // On a phone, a page that is frozen may never run again.
+  document.addEventListener("freeze", leave);
   beforeSignOut.add(leave);
   return () => {
     quiet();
     removeEventListener("pagehide", leave);
+    document.removeEventListener("freeze", leave);
     beforeSignOut.delete(leave);
     // The session has ended, and whoever signs in next must not send the answers of somebody else.
     for (const id of pending.keys()) undo(id);
