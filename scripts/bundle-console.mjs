@@ -113,13 +113,21 @@ export async function bundleConsole() {
   return { inputs: Object.keys(result.metafile.inputs), outputs: sizes.names };
 }
 
-/** Bundles again whenever a source changes. */
+/** Reloads the page; only in what `watchConsole` writes. */
+const RELOADER = "src/console/dev.ts";
+
+/** Bundles again whenever a source changes, and reloads the pages that are open. */
 export async function watchConsole() {
   const rewrite = {
     name: "rewrite",
     setup: ({ onEnd }) => onEnd((result) => void (result.errors.length === 0 && write(result))),
   };
-  const watching = await context({ ...OPTIONS, plugins: [lean, stylesAsText, rewrite], minify: false });
+  const watching = await context({
+    ...OPTIONS,
+    entryPoints: { ...OPTIONS.entryPoints, dev: RELOADER },
+    plugins: [lean, stylesAsText, rewrite],
+    minify: false,
+  });
   await watching.rebuild();
   await watching.watch();
 }
@@ -130,9 +138,10 @@ function write({ outputFiles, metafile }) {
     ...output,
     name: basename(path),
   }));
-  const named = (entry) => outputs.find(({ entryPoint }) => entryPoint === entry).name;
+  const named = (entry) => outputs.find(({ entryPoint }) => entryPoint === entry)?.name;
   const script = named(OPTIONS.entryPoints.console);
   const styles = named(OPTIONS.entryPoints.styles);
+  const reloader = named(RELOADER);
   const first = importedAtOnce(script, outputs);
   const page = readFileSync(join(ROOT, "src/console/page.html"), "utf8")
     .replace("{styles}", styles)
@@ -140,7 +149,10 @@ function write({ outputFiles, metafile }) {
     .replace("{script}", script)
     .replace(
       "{preloads}",
-      first.map((name) => `<link rel="modulepreload" href="console/${name}">`).join("\n"),
+      [
+        ...first.map((name) => `<link rel="modulepreload" href="console/${name}">`),
+        ...(reloader ? [`<script type="module" src="console/${reloader}"></script>`] : []),
+      ].join("\n"),
     );
   contents.set("index.html", Buffer.from(page));
 

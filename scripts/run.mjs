@@ -15,7 +15,7 @@ const MAIN = join(ROOT, "dist/errand.js");
 const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [args...])
 
   start   run the broker: errand serve [args...]
-  dev     the same from the sources, restarted when they change; the console is bundled again, reload the page
+  dev     the same from the sources, restarted when they change; the console is bundled again and its page reloads
   demo    run examples/demo.ts
   bench   run the benchmarks (--help lists them)
   test    run the tests: vitest run [args...]
