@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { CHROMIUM } from "../support/chromium.ts";
-import { setCrowd, setScene } from "./scene.ts";
+import { setCrowd, setLongTalk, setQuestions, setScene } from "./scene.ts";
 
 const OUT = fileURLToPath(new URL("../../.look/", import.meta.url));
 const WIDE = { width: 1440, height: 900 };
@@ -74,10 +74,27 @@ await shoot("few", {
   raw: `#/live?tab=raw&open=${ids.working}`,
 });
 await setCrowd(url, 2000, token);
+await setQuestions(url, 120, token);
+for (let n = 0; n < 1_000; n += 1) await api.agent(`agent-${String(n).padStart(4, "0")}`);
+for (let n = 0; n < 300; n += 1) await api.call("POST", "/v1/tokens", { principal: `caller:person-${n}` });
 for (const agent of ["coder", "scout"]) {
   const { body } = await api.lease(agent, { max: 8, worker_id: `${agent}-worker-2` });
   for (const [index, { lease_id }] of body.leases.entries())
     await api.heartbeat(lease_id, { progress: { done: index, total: 8, current_step: "reading" } });
 }
-await shoot("many", { live: "#/live", find: "#/find?state=live", agent: "#/agents?name=coder" });
+const talk = await setLongTalk(url, token);
+await shoot("many", {
+  live: "#/live",
+  needs: "#/needs",
+  find: "#/find?state=live",
+  agents: "#/agents",
+  agent: "#/agents?name=coder",
+  tokens: "#/agents?part=tokens",
+  log: "#/agents?part=log",
+  charts: "#/charts",
+  conversation: `#/live?open=${talk}`,
+  artifacts: `#/live?tab=artifacts&open=${talk}`,
+  timeline: `#/live?tab=timeline&open=${talk}`,
+  tree: `#/live?tab=tree&open=${talk}`,
+});
 await browser.close();

@@ -1,4 +1,5 @@
 /** Agents and delegations in every state, for tests and screenshots of the console. */
+import { LIMITS } from "../../src/schema/limits.ts";
 import { client, OPERATOR } from "../support/broker.ts";
 
 const TASKS = [
@@ -36,7 +37,11 @@ export async function setScene(url: string, token = OPERATOR): Promise<Scene> {
   const leases: Record<string, string> = {};
   const start = async (key: string, by: Api, target: string, more: Record<string, unknown>) => {
     ids[key] = String((await by.delegate(target, more)).body.id);
-    const { body } = await api.lease(target, { wait_seconds: 5, worker_id: `${target}-worker-1` });
+    const { body } = await api.lease(target, {
+      wait_seconds: 5,
+      worker_id: `${target}-worker-1`,
+      lease_seconds: 300,
+    });
     leases[key] = String(body.leases[0]?.lease_id);
   };
   await start("completed", alice, "scout", { task: TASKS[1] });
@@ -111,4 +116,82 @@ export async function setCrowd(url: string, count: number, token = OPERATOR): Pr
     }));
     await api.call("POST", "/v1/delegations/batch", { delegations });
   }
+}
+
+/** Many open questions; of four, three propose an action. */
+export async function setQuestions(url: string, count: number, token = OPERATOR): Promise<void> {
+  const api = client(url, token);
+  await api.agent("asker");
+  const delegations = Array.from({ length: count }, (_, n) => ({
+    target: "asker",
+    task: `${TASKS[n % TASKS.length]} (${n})`,
+  }));
+  for (let from = 0; from < count; from += 100)
+    await api.call("POST", "/v1/delegations/batch", { delegations: delegations.slice(from, from + 100) });
+  const leases: string[] = [];
+  while (leases.length < count) {
+    const { body } = await api.lease("asker", { max: LIMITS.leases.value });
+    for (const { lease_id } of body.leases) leases.push(lease_id);
+  }
+  const ask = (lease: string, n: number) =>
+    api.interrupt(lease, {
+      text: `May I touch file ${n}?`,
+      ...(n % 4 === 3
+        ? { options: ["Now", "Tonight"] }
+        : { action: { name: "fs.touch", arguments: { path: `/srv/data/${n}.json` } }, edit: true }),
+      expires_in_seconds: 3600 + n,
+    });
+  await Promise.all(leases.map(ask));
+}
+
+/** One pixel, as a PNG. */
+export const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** A delegation with questions that were answered, artifacts of each type, attempts and children. Returns its id. */
+export async function setLongTalk(url: string, token = OPERATOR): Promise<string> {
+  const api = client(url, token);
+  await api.agent("talker");
+  const { id } = (await api.delegate("talker", { task: `${TASKS[4]}. ${"Say why. ".repeat(40)}` })).body;
+  const lease = async () => String((await api.lease("talker", { wait_seconds: 5 })).body.leases[0]?.lease_id);
+  for (const [index, question] of [
+    {
+      text: "Which branch?",
+      options: ["main", "release/2.4", "a branch whose name says everything there is to say"],
+    },
+    {
+      text: "May I?",
+      action: { name: "deploy", arguments: { service: "search", hosts: [1, 2, 3] } },
+      edit: true,
+    },
+  ].entries()) {
+    const { body } = await api.interrupt(await lease(), question);
+    const answer =
+      index === 0 ? { text: "main" } : { decision: "approve", data: { service: "search", hosts: [1] } };
+    await api.answer(id, body.interrupt_id, answer);
+  }
+  const last = await lease();
+  const parts = {
+    "notes.md": [{ text: "# Found\n\n- **two** causes\n- one fix\n", mediaType: "text/markdown" }],
+    "fix.diff": [{ text: "--- a\n+++ b\n@@ -1 +1 @@\n-wait(1)\n+until(done)\n", mediaType: "text/x-diff" }],
+    "build.sh": [{ text: "#!/bin/sh\nmake -j4\n", mediaType: "application/x-sh" }],
+    "report.json": [{ data: { causes: [{ file: "a.ts", line: 3 }] } }],
+    "pixel.png": [{ raw: PIXEL, mediaType: "image/png", filename: "pixel.png" }],
+    "log.gz": [{ raw: PIXEL, mediaType: "application/gzip", filename: "log.gz" }],
+  };
+  for (const [name, content] of Object.entries(parts)) {
+    await api.call("POST", `/v1/leases/${last}/artifacts`, {
+      artifact: { artifactId: name, name, parts: content },
+    });
+  }
+  for (let n = 0; n < 30; n += 1) {
+    await api.heartbeat(last, {
+      progress: { done: n, total: 30, current_step: `commit ${n}`, tools_used: ["git", "node"] },
+    });
+  }
+  for (const target of ["scout", "coder"]) {
+    await api.agent(target);
+    await api.delegate(target, { task: `A part: ${TASKS[1]}`, parent_id: id });
+  }
+  return id;
 }

@@ -9,12 +9,17 @@ import { CopyLine } from "../ui/copy.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
+import { useFirst } from "../ui/use-first.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
+
+/** As many tokens are drawn at once. */
+const STEP = 100;
 
 /** The tokens of all principals. A secret is shown once, when it is made. */
 export function Tokens() {
   const { value, error, reload } = useLoaded("tokens", ({ admin }, signal) => admin.listTokens({ signal }));
   const fresh = useSignal<NewToken | null>(null);
+  const { shown, more } = useFirst(value ?? [], STEP);
   return (
     <section aria-labelledby="tokens-title">
       <h1 id="tokens-title">Tokens</h1>
@@ -39,10 +44,11 @@ export function Tokens() {
         </Empty>
       )}
       <ul class="tokens">
-        {value?.map((token) => (
+        {shown.map((token) => (
           <Token key={token.id} token={token} onRevoked={reload} />
         ))}
       </ul>
+      {more}
     </section>
   );
 }

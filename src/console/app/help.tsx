@@ -10,6 +10,7 @@ const KEYS = [
   ["a", "approve the focused question"],
   ["d", "deny it"],
   ["r", "answer it in its field"],
+  ["x", "select it, to decide several at once"],
   ["/", "find"],
   ["?", "these keys"],
 ] as const;

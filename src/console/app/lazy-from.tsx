@@ -1,12 +1,13 @@
 /** A part of the page that is loaded when it is first shown. */
 import { useSignal } from "@preact/signals";
-import type { ComponentType } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { Problem } from "../ui/problem.tsx";
 
 export function lazyFrom<Module, Props extends object>(
   load: () => Promise<Module>,
   choose: (module: Module) => ComponentType<Props>,
+  meanwhile: ComponentChildren = <p class="loading">Loading …</p>,
 ): ComponentType<Props> {
   let loaded: ComponentType<Props> | undefined;
   return function Lazy(props: Props) {
@@ -27,6 +28,6 @@ export function lazyFrom<Module, Props extends object>(
     void round.value;
     if (error.value !== null) return <Problem error={error.value} />;
     const Loaded = loaded;
-    return Loaded ? <Loaded {...props} /> : <p class="loading">Loading …</p>;
+    return Loaded ? <Loaded {...props} /> : meanwhile;
   };
 }

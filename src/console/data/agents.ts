@@ -10,6 +10,8 @@ export const agents = signal<readonly Agent[] | null>(null);
 const IDLE_MS = 10_000;
 /** The shortest time between two readings, however many events arrive. */
 const BUSY_MS = 2_000;
+/** A request reads a hundred agents; thousands are read less often, so that a page causes one request a second. */
+const PER_AGENT_MS = 10;
 /** Events that arrive together cause one reading. */
 const TOGETHER_MS = 100;
 
@@ -25,7 +27,8 @@ function readWithin(ms: number): void {
   timer = setTimeout(() => void readAgents(), ms);
 }
 
-const readSoon = (): void => readWithin(Math.max(TOGETHER_MS, readAt + BUSY_MS - performance.now()));
+const pauseOf = (ms: number): number => Math.max(ms, PER_AGENT_MS * (agents.peek()?.length ?? 0));
+const readSoon = (): void => readWithin(Math.max(TOGETHER_MS, readAt + pauseOf(BUSY_MS) - performance.now()));
 
 export async function readAgents(): Promise<void> {
   clearTimeout(timer);
@@ -41,7 +44,7 @@ export async function readAgents(): Promise<void> {
   } catch (error) {
     checkSession(error);
   }
-  readWithin(IDLE_MS);
+  readWithin(pauseOf(IDLE_MS));
 }
 
 /** Reads the agents while somebody is signed in. */

@@ -1,9 +1,10 @@
-import { useSignal } from "@preact/signals";
+import type { Agent } from "../../schema/agent.ts";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
 import { inView, isLoaded } from "../data/flights.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
+import { useFirst } from "../ui/use-first.tsx";
 import { count } from "../ui/words.ts";
 import { AgentRow, PresenceOf } from "./agent-row.tsx";
 import { FlightList } from "./flight-list.tsx";
@@ -89,9 +90,17 @@ function OneGroup({ group }: { readonly group: Group }) {
   );
 }
 
+/** By name; among many, those with work or with workers first, because not all are shown. */
+function inOrder(all: readonly Agent[]): readonly Agent[] {
+  if (all.length <= MANY) return all;
+  const rank = ({ counts, presence }: Agent): number =>
+    Object.values(counts).some((number) => number > 0) ? 0 : presence.state === "online" ? 1 : 2;
+  return all.toSorted((a, b) => rank(a) - rank(b));
+}
+
 function AgentList() {
   const found = agents.value;
-  const all = useSignal(false);
+  const { shown, more } = useFirst(inOrder(found ?? []), MANY);
   if (found === null) return null;
   if (found.length === 0) {
     return (
@@ -104,7 +113,6 @@ function AgentList() {
       </section>
     );
   }
-  const shown = all.value ? found : found.slice(0, MANY);
   return (
     <section aria-labelledby="agents-title">
       <h2 id="agents-title">
@@ -117,17 +125,7 @@ function AgentList() {
           </li>
         ))}
       </ul>
-      {shown.length < found.length && (
-        <button
-          type="button"
-          class="quiet more"
-          onClick={() => {
-            all.value = true;
-          }}
-        >
-          {found.length - shown.length} more
-        </button>
-      )}
+      {more}
     </section>
   );
 }

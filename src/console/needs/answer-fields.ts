@@ -1,4 +1,3 @@
-/** The fields of answers, in one file that is loaded with the first question. */
-export { JsonField } from "../ui/json-field.tsx";
-export { CommentField, TextAnswer } from "./answer-text.tsx";
-export { SchemaForm } from "./schema-form.tsx";
+/** What answers questions, in one file that is loaded with the first question. */
+export { RequestForm } from "./request-form.tsx";
+export { SelectQuestion, Several } from "./several.tsx";

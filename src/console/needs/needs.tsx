@@ -1,11 +1,16 @@
 import { useEffect, useRef } from "preact/hooks";
 import { hasQuestions } from "../data/flights.ts";
 import { Empty } from "../ui/empty.tsx";
+import { useFirst } from "../ui/use-first.tsx";
 import { notes, rememberAsked } from "./answers.ts";
+import { Several } from "./lazy-fields.ts";
 import { mine } from "./mine.ts";
 import { moveFocusTo } from "./moved-focus.ts";
 import { NoteCard } from "./note-card.tsx";
 import { QuestionCard } from "./question-card.tsx";
+
+/** Every question is a form; thousands of forms would hold up the page. */
+const SHOWN = 50;
 
 /** Everything that waits for the reader. */
 export function Needs() {
@@ -14,6 +19,7 @@ export function Needs() {
   const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const over = notes.entries().filter(([id]) => !open.has(id));
   const section = useKeptFocus();
+  const { shown, more } = useFirst(questions, SHOWN);
   return (
     <section class="needs" aria-labelledby="needs-title" ref={section}>
       <h1 id="needs-title" tabIndex={-1}>
@@ -24,12 +30,14 @@ export function Needs() {
           ? `${questions.length} waiting for you`
           : hasQuestions.value && "Nothing waits for you"}
       </p>
+      {questions.length > 1 && <Several questions={shown} />}
       {over.map(([id, note]) => (
         <NoteCard key={id} note={note} />
       ))}
-      {questions.map((flight) => (
+      {shown.map((flight) => (
         <QuestionCard key={flight.interrupt?.id} flight={flight} />
       ))}
+      {more}
       {questions.length === 0 &&
         over.length === 0 &&
         (hasQuestions.value ? <NothingNeeded /> : <p class="loading">Reading what waits …</p>)}

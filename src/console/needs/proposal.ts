@@ -1,5 +1,17 @@
 /** Reads what a request proposes. Trusts nothing, because an agent chose all of it. */
 import * as z from "zod";
+import type { Interrupt } from "../../schema/delegation.ts";
+
+export type Request = Interrupt["requests"][number];
+export type Decision = "approve" | "deny";
+export const isDecision = (option: unknown): option is Decision => option === "approve" || option === "deny";
+
+/** Without choices of its own, a question is approved or denied, unless a schema asks for data. */
+export function choicesOf(request: Request): readonly unknown[] {
+  const { options = [], schema } = request;
+  if (options.length > 0) return options;
+  return readAction(request) || schema === undefined ? ["approve", "deny"] : [];
+}
 
 const actionSchema = z.object({
   action: z.object({ name: z.string(), arguments: z.unknown() }),

@@ -13,8 +13,8 @@ import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf, taskText } from "../ui/words.ts";
 import { answerLater, failures, pending, undo } from "./answers.ts";
 import type { Given } from "./given.ts";
+import { RequestForm, SelectQuestion } from "./lazy-fields.ts";
 import { refusalOf } from "./refusal.ts";
-import { RequestForm } from "./request-form.tsx";
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
 export function QuestionCard({ flight }: { readonly flight: Flight }) {
@@ -29,6 +29,7 @@ export function QuestionCard({ flight }: { readonly flight: Flight }) {
       aria-label={`${target} asks`}
     >
       <header>
+        <SelectQuestion interrupt={interrupt} />
         <StateMark phase="asks" />
         <b title={target}>{target}</b>
         <span>

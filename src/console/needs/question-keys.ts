@@ -1,14 +1,20 @@
-/** The keys of the focused question: Enter opens it, `a` approves, `d` denies, and `r` goes to the field for the answer. */
+/**
+ * The keys of the focused question: Enter opens it, `a` approves, `d` denies, `r` goes to the field for the answer, and
+ * `x` selects it, to decide several at once.
+ */
 import { moveFocus, onKey } from "../app/keys.ts";
 import { go, hrefOf } from "../app/route.ts";
 import { failures } from "./answers.ts";
 import { hasJustMovedTo } from "./moved-focus.ts";
+
+const SELECT = "input[name=select]";
 
 export function listenForKeys(): () => void {
   addEventListener("keydown", openQuestion);
   const stops = [
     onKey("a", (event) => act(event, "button[name=approve]")),
     onKey("d", (event) => act(event, "button[name=deny]")),
+    onKey("x", (event) => act(event, SELECT)),
     onKey("r", (event) => act(event, ".request :is(input, select, textarea)")),
   ];
   return () => {
@@ -34,12 +40,12 @@ function act(event: KeyboardEvent, control: string): void {
 
 function use(card: HTMLElement, control: string): void {
   const found = card.querySelector<HTMLElement>(control);
-  if (found instanceof HTMLButtonElement) found.click();
+  if (found?.matches(`button, ${SELECT}`)) found.click();
   else if (found) {
     // The field for a comment is closed at first.
     found.closest("details")?.setAttribute("open", "");
     found.focus();
-  } else failures.set(card.dataset.question ?? "", new Error(adviceFor(card)));
+  } else if (control !== SELECT) failures.set(card.dataset.question ?? "", new Error(adviceFor(card)));
 }
 
 function adviceFor(card: HTMLElement): string {

@@ -1,20 +1,16 @@
 import { useSignal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { lazyFrom } from "../app/lazy-from.tsx";
-import { Json } from "../ui/json.tsx";
+import { JsonField } from "../ui/json-field.tsx";
 import { Parts } from "../ui/parts.tsx";
+import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
+import { CommentField, TextAnswer } from "./answer-text.tsx";
 import type { Given } from "./given.ts";
-import { optionText, readAction } from "./proposal.ts";
-
-const loadFields = () => import("./answer-fields.ts");
-const SchemaForm = lazyFrom(loadFields, (fields) => fields.SchemaForm);
-const JsonField = lazyFrom(loadFields, (fields) => fields.JsonField);
-const TextAnswer = lazyFrom(loadFields, (fields) => fields.TextAnswer);
-const CommentField = lazyFrom(loadFields, (fields) => fields.CommentField);
+import { choicesOf, type Decision, isDecision, optionText, type Request, readAction } from "./proposal.ts";
+import { SchemaForm } from "./schema-form.tsx";
 
 interface Props {
-  readonly request: Interrupt["requests"][number];
+  readonly request: Request;
   readonly kind: Interrupt["kind"];
   /** Set if several requests are answered together. */
   readonly given?: Given | undefined;
@@ -38,19 +34,18 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
       answer: { decision, ...(comment && { text: comment }), ...(decision === "approve" && data) },
       done: DECISIONS[decision].done,
     });
-  // Without choices of its own, a question is approved or denied, unless a schema asks for data.
-  const choices = options.length > 0 ? options : action || schema === undefined ? ["approve", "deny"] : [];
+  const choices = choicesOf(request);
   const isOpen = options.length === 0 && schema === undefined && !action;
   const takesComment = !isOpen && kind !== "auth" && choices.length > 0 && choices.every(isDecision);
   return (
     <div class="request">
       <Parts parts={message.parts} />
-      {action && (
-        <div class="proposal">
-          <h3>
-            <Said>{action.name}</Said>
-          </h3>
-          {isEditing.value ? (
+      {action &&
+        (isEditing.value ? (
+          <div class="proposal">
+            <h3>
+              <Said>{action.name}</Said>
+            </h3>
             <JsonField
               label={`Arguments of ${action.name}`}
               value={action.arguments}
@@ -59,11 +54,10 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
                 isBroken.value = value === undefined;
               }}
             />
-          ) : (
-            <Json value={action.arguments} />
-          )}
-        </div>
-      )}
+          </div>
+        ) : (
+          <Proposed name={action.name} value={action.arguments} />
+        ))}
       {isOpen && <TextAnswer text={text} kind={kind} onGive={onGive} />}
       {choices.length > 0 && (
         <div class="buttons">
@@ -114,9 +108,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
 const DECISIONS = {
   approve: { verb: "Approve", done: "Approved", key: "a" },
   deny: { verb: "Deny", done: "Denied", key: "d" },
-} as const;
-type Decision = keyof typeof DECISIONS;
-const isDecision = (option: unknown): option is Decision => option === "approve" || option === "deny";
+} as const satisfies Record<Decision, unknown>;
 
 interface DecisionProps {
   readonly decision: Decision;

@@ -1,0 +1,7 @@
+/** The parts of questions that are loaded with the first one. */
+import { lazyFrom } from "../app/lazy-from.tsx";
+
+const load = () => import("./answer-fields.ts");
+export const RequestForm = lazyFrom(load, (fields) => fields.RequestForm);
+export const SelectQuestion = lazyFrom(load, (fields) => fields.SelectQuestion, null);
+export const Several = lazyFrom(load, (fields) => fields.Several, null);

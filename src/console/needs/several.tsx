@@ -1,0 +1,107 @@
+/**
+ * Several questions decided together: those that are selected. Each is decided by the button of its own form, so that an
+ * edit or a comment in it counts, and each can be taken back.
+ */
+import { computed, signal } from "@preact/signals";
+import type { Interrupt } from "../../schema/delegation.ts";
+import type { Flight } from "../data/flight.ts";
+import { pending, undo } from "./answers.ts";
+import { mine } from "./mine.ts";
+import { choicesOf, type Decision } from "./proposal.ts";
+
+/** The ids of questions. Some may have been answered meanwhile. */
+const selected = signal<ReadonlySet<string>>(new Set());
+
+/** One decision answers it: the others are answered one by one. */
+function isDecidable({ kind, requests }: Interrupt): boolean {
+  const [only] = requests;
+  return (
+    kind !== "auth" && requests.length === 1 && only !== undefined && choicesOf(only).includes("approve")
+  );
+}
+
+/** The ids of the open questions that can be decided together. */
+const decidable = computed(() =>
+  mine.value.flatMap(({ interrupt }) => (interrupt && isDecidable(interrupt) ? interrupt.id : [])),
+);
+
+function select(id: string, isSelected: boolean): void {
+  const ids = new Set(selected.value);
+  if (isSelected) ids.add(id);
+  else ids.delete(id);
+  selected.value = ids;
+}
+
+/** A box in the head of a question that can be decided together with others. */
+export function SelectQuestion({ interrupt }: { readonly interrupt: Interrupt }) {
+  if (decidable.value.length < 2 || !isDecidable(interrupt)) return null;
+  return (
+    <input
+      type="checkbox"
+      name="select"
+      aria-label="Select, to decide several at once"
+      title="Select, to decide several at once"
+      checked={selected.value.has(interrupt.id)}
+      onChange={({ currentTarget }) => select(interrupt.id, currentTarget.checked)}
+    />
+  );
+}
+
+/** What can be done with the selected questions, among those that are drawn. */
+export function Several({ questions }: { readonly questions: readonly Flight[] }) {
+  const drawn = new Set(questions.map(({ interrupt }) => interrupt?.id));
+  const open = decidable.value.filter((id) => drawn.has(id));
+  const waiting = pending.keys();
+  const chosen = open.filter((id) => selected.value.has(id) && !waiting.includes(id));
+  if (chosen.length === 0 && waiting.length < 2) return null;
+  const decide = (decision: Decision) => {
+    for (const id of chosen) buttonOf(id, decision)?.click();
+    // What could not be sent, such as an edit that does not fit, stays selected.
+    selected.value = new Set(chosen.filter((id) => pending.get(id) === undefined));
+  };
+  return (
+    <fieldset class="several" aria-label="Several questions">
+      {chosen.length === 0 ? (
+        <>
+          <span>{waiting.length} not sent yet</span>
+          <button type="button" onClick={() => waiting.map(undo)}>
+            Undo all
+          </button>
+        </>
+      ) : (
+        <>
+          <button type="button" class="approve" onClick={() => decide("approve")}>
+            Approve {chosen.length}
+          </button>
+          <button type="button" onClick={() => decide("deny")}>
+            Deny {chosen.length}
+          </button>
+          {chosen.length < open.length && (
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => {
+                selected.value = new Set(open);
+              }}
+            >
+              Select all {open.length}
+            </button>
+          )}
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              selected.value = new Set();
+            }}
+          >
+            Select none
+          </button>
+        </>
+      )}
+    </fieldset>
+  );
+}
+
+/** Null if the question is not drawn, or if its edited arguments are not JSON. */
+const buttonOf = (id: string, decision: Decision): HTMLButtonElement | null =>
+  document.querySelector(`.needs [data-question="${CSS.escape(id)}"] button[name=${decision}]:enabled`);

@@ -1,0 +1,78 @@
+/** Many questions and many agents in the console. Needs a build. */
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import { setQuestions } from "./scene.ts";
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("questions are selected and decided together, with what was edited, and all taken back; the rest waits", async () => {
+    const { url } = await startBroker();
+    await setQuestions(url, 52);
+    const { page } = await openTab(url, { movesClock: true });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    const cards = page.locator(".needs .question");
+    await page.locator(".needs h1", { hasText: "52" }).waitFor();
+    await page.locator(".needs").getByRole("button", { name: "2 more" }).waitFor();
+    expect(await cards.count()).toBe(50);
+
+    const card = (n: number) => page.locator(".needs .question", { hasText: `touch file ${n}?` });
+    await card(0).focus();
+    await page.keyboard.press("x");
+    expect(await card(0).getByRole("checkbox").isChecked()).toBe(true);
+    await card(1).getByRole("checkbox").check();
+    // An option is chosen in its question alone.
+    expect(await card(3).getByRole("checkbox").count()).toBe(0);
+    const bar = page.getByRole("group", { name: "Several questions" });
+    await bar.getByRole("button", { name: "Approve 2" }).waitFor();
+    await card(1).getByRole("button", { name: "Edit" }).click();
+    const editor = card(1).getByLabel("Arguments of fs.touch");
+    await editor.fill("{");
+    await bar.getByRole("button", { name: "Approve 2" }).click();
+    // An edit that is not JSON stays, selected.
+    await card(0).locator("text=Approved, not sent yet").waitFor();
+    await bar.getByRole("button", { name: "Approve 1" }).waitFor();
+    await editor.fill('{ "path": "/tmp/1" }');
+    await bar.getByRole("button", { name: "Approve 1" }).click();
+    await bar.locator("text=2 not sent yet").waitFor();
+    await bar.getByRole("button", { name: "Undo all" }).click();
+    await bar.waitFor({ state: "detached" });
+    await pass(page, 5);
+
+    for (const n of [0, 1]) await card(n).getByRole("checkbox").check();
+    await bar.getByRole("button", { name: "Approve 2" }).click();
+    await pass(page, 5);
+    const api = client(url);
+    const answered = async () =>
+      (await api.call("GET", "/v1/delegations?target=asker&state=submitted")).body.delegations;
+    await until(async () => (await answered()).length === 2);
+    const parts = [];
+    for (const { id } of await answered()) parts.push((await api.get(id)).body.history.at(-1).parts);
+    expect(parts).toContainEqual([{ data: { path: "/tmp/1" } }]);
+    await page.locator(".needs h1", { hasText: "50" }).waitFor();
+  });
+
+  test("a hundred agents are drawn, and the others found by their name", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const names = Array.from({ length: 102 }, (_, n) => `agent-${String(n).padStart(3, "0")}`);
+    await Promise.all(names.map((name) => api.agent(name)));
+    await api.delegate("agent-100");
+    const { page } = await openTab(url);
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    const rows = page.locator(".agent-row");
+    await page.getByRole("button", { name: "72 more" }).waitFor();
+    expect(await rows.count()).toBe(30);
+    // Those with work come first.
+    expect(await rows.first().textContent()).toContain("agent-100");
+    await showView(page, "#/agents");
+    await page.getByRole("button", { name: "2 more" }).waitFor();
+    expect(await rows.count()).toBe(100);
+    await page.getByLabel("Find by name").fill("T-101");
+    await until(async () => (await rows.allTextContents()).every((row) => row.startsWith("agent-101")));
+    await page.getByLabel("Find by name").fill("nobody");
+    await page.locator("text=No agent has this in its name").waitFor();
+  });
+});
