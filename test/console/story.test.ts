@@ -23,7 +23,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const first = await startGatewayProcess(db);
     const { url } = first;
     const api = client(url);
-    await api.agent("coder");
+    for (const name of ["coder", "planner"]) await api.agent(name);
+    const parent = (await api.delegate("planner", { task: "Plan the week" })).body.id;
     const { page } = await openTab(url, { expected: LOST, movesClock: true });
     await signIn(page, OPERATOR);
     await page.getByRole("link", { name: "Delegate" }).click();
@@ -32,6 +33,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const file = { name: "log.txt", mimeType: "text/plain", buffer: Buffer.from("Timeout after 5 s") };
     await page.getByLabel("Files").setInputFiles(file);
     await page.getByLabel("Priority").selectOption("9");
+    await page.getByLabel("Deadline").fill("2999-01-01T12:00");
+    await page.getByLabel("A part of").fill(parent);
     await page.getByRole("button", { name: "Delegate" }).click();
     // It opens beside the live view.
     const flight = flightOf(page, "Fix the login test");
@@ -41,6 +44,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(id).toMatch(/^dlg_/);
     expect((await api.get(id)).body).toMatchObject({
       priority: 9,
+      parent_id: parent,
+      deadline_at: expect.stringMatching(/^(?:2998-12-31|2999-01-0[12])T/),
       message: {
         parts: [
           { text: "Fix the login test" },
@@ -80,6 +85,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const primary = question.locator(".primary, .approve");
     await until(async () => (await primary.allTextContents()).join() === "Answer");
     await until(async () => (await page.title()) === "(1) Errand");
+    // The icon has the count, too.
+    await until(async () => (await page.locator("link[rel=icon]").getAttribute("href"))?.startsWith("blob:"));
     await api.agent("scout");
     await api.delegate("scout", { task: "Clean up" });
     const [{ lease_id: other }] = (await api.lease("scout")).body.leases;
@@ -136,6 +143,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
         all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent),
       );
     expect(cut).toEqual([]);
+    // What ended leaves the live view after a while.
+    expect(await flight.count()).toBe(1);
+    await pass(page, 20);
+    await until(async () => (await flight.count()) === 0);
   }, 120_000);
 
   test("an answer can be taken back; pages of two gateways agree; the other page says who answered", async () => {

@@ -140,18 +140,24 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // A browser without a screen shows no notification.
     await context.addInitScript(() => {
       const shown: unknown[] = [];
+      const notices: Recorded[] = [];
       class Recorded extends EventTarget {
         static permission = "default";
+        onclick = (): void => undefined;
+        close(): void {
+          notices.pop();
+        }
         static async requestPermission() {
           Recorded.permission = "granted";
           return Recorded.permission;
         }
         constructor(title: string, { body, tag }: NotificationOptions) {
           super();
+          notices.push(this);
           shown.push({ title, body, hasTag: tag !== undefined });
         }
       }
-      Object.assign(globalThis, { Notification: Recorded, shown });
+      Object.assign(globalThis, { Notification: Recorded, shown, notices });
     });
     await page.goto(url);
     await signIn(page);
@@ -172,10 +178,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await ask("It is in view");
     expect(await shown()).toEqual([]);
     await setHidden(page, true);
-    await ask(`Deploy it ${"x".repeat(100)}`);
+    const id = await ask(`Deploy it ${"x".repeat(100)}`);
     await until(async () => (await page.title()) === "(3) Errand");
     expect(await shown()).toEqual([
       { title: "scout asks", body: `Deploy it ${"x".repeat(90)}…`, hasTag: true },
     ]);
+    await page.evaluate("globalThis.notices[0].onclick()");
+    await page.locator(".summary", { hasText: "Deploy it" }).waitFor();
+    expect(page.url()).toContain(`open=${id}`);
   });
 });

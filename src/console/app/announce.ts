@@ -4,6 +4,7 @@ import type { Flight } from "../data/flight.ts";
 import { mine } from "../needs/mine.ts";
 import { taskText } from "../ui/words.ts";
 import { wantsNotices } from "./notices.ts";
+import { go, hrefOf } from "./route.ts";
 
 export function announceNeeds(): () => void {
   const stops = [
@@ -76,6 +77,7 @@ function notify(questions: readonly Flight[]): void {
     const notice = new Notification(`${target} asks`, { body: taskText(flight), tag: interrupt.id });
     notice.onclick = () => {
       focus();
+      go(hrefOf(flight.id));
       notice.close();
     };
   }

@@ -11,6 +11,12 @@ import {
 } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 
+export interface FlightLease {
+  readonly expires_at: string;
+  /** How long a heartbeat extends it, if that is known. A heartbeat without progress has no event. */
+  readonly ms?: number | undefined;
+}
+
 export interface Flight
   extends Pick<
     Delegation,
@@ -25,6 +31,7 @@ export interface Flight
     | "attempt"
   > {
   readonly progress: Progress | null;
+  readonly lease: FlightLease | null;
   readonly interrupt: Interrupt | null;
   /** The error in words. */
   readonly error: string | null;
@@ -34,10 +41,11 @@ export interface Flight
 export function toFlight(delegation: Delegation): Flight {
   const { id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt } =
     delegation;
-  const { progress, interrupt, finished_at, error } = delegation;
+  const { progress, lease, interrupt, finished_at, error } = delegation;
   return {
     ...{ id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt },
     ...{ progress, interrupt, finished_at },
+    lease: lease && { expires_at: lease.expires_at },
     error: error === null ? null : error.message || error.code,
   };
 }
@@ -48,6 +56,7 @@ const detailsSchema = z.object({
   status: optional(z.string()),
   progress: optional(progressSchema),
   attempt: optional(z.number()),
+  expires_at: optional(z.string()),
   error: optional(delegationErrorSchema.pick({ code: true, message: true })),
   task_preview: optional(z.string()),
 });
@@ -66,11 +75,24 @@ export function afterEvent(flight: Flight | undefined, event: DelegationEvent): 
     interrupt: null,
     progress: event.state === "submitted" ? null : (details.progress ?? flight.progress),
     attempt: details.attempt ?? flight.attempt,
+    lease: event.state === "working" ? leaseAfter(flight.lease, event.at, details) : null,
     ...(isTerminal(event.state) && {
       finished_at: event.at,
       error: details.error ? details.error.message || details.error.code : null,
     }),
   };
+}
+
+function leaseAfter(
+  lease: FlightLease | null,
+  at: string,
+  { status, expires_at }: z.infer<typeof detailsSchema>,
+): FlightLease | null {
+  if (status === "leased" && expires_at !== undefined) {
+    return { expires_at, ms: Date.parse(expires_at) - Date.parse(at) };
+  }
+  if (status !== "progress" || lease?.ms === undefined) return lease;
+  return { ...lease, expires_at: new Date(Date.parse(at) + lease.ms).toISOString() };
 }
 
 function departure(event: DelegationEvent, task_preview: string): Flight | null {
@@ -85,7 +107,7 @@ function departure(event: DelegationEvent, task_preview: string): Flight | null 
       task_preview,
     },
     ...{ delegator: event.delegator, created_at: event.at, not_before_at: null, attempt: 1 },
-    ...{ progress: null, interrupt: null, error: null, finished_at: null },
+    ...{ progress: null, lease: null, interrupt: null, error: null, finished_at: null },
   };
 }
 

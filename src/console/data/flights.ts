@@ -87,8 +87,8 @@ export function applyEvents(connection: Connection, events: readonly DelegationE
   for (const id of unclear) void refresh(connection, id);
 }
 
-/** Reads one delegation again. */
-export async function refresh({ delegator }: Connection, id: string): Promise<void> {
+/** Reads one delegation again. Never rejects. */
+export async function refresh({ delegator }: Pick<Connection, "delegator">, id: string): Promise<void> {
   try {
     show(await delegator.get(id));
   } catch (error) {
@@ -111,13 +111,17 @@ function keep(news: readonly Flight[]): void {
     for (const flight of news) {
       const known = flightOf(flight.id);
       if (known && known.value.version > flight.version) continue;
-      if (known) known.value = flight;
+      if (known) known.value = { ...flight, lease: withLength(flight.lease, known.value.lease) };
       else added.push([flight.id, signal(flight)]);
       if (isTerminal(flight.state)) setTimeout(drop, LINGER_MS, [flight.id]);
     }
     if (added.length > 0) flights.value = new Map([...added, ...flights.value].sort(newestFirst));
   });
 }
+
+/** A lease that was read again does not say how long it is; the event that granted it did. */
+const withLength = (lease: Flight["lease"], before: Flight["lease"]): Flight["lease"] =>
+  lease && { ms: before?.ms, ...lease };
 
 const newestFirst = (a: [string, Signal<Flight>], b: [string, Signal<Flight>]): number =>
   b[1].peek().created_at.localeCompare(a[1].peek().created_at) || b[0].localeCompare(a[0]);

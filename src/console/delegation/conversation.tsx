@@ -1,23 +1,32 @@
 import { isFollowUp, type Message } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import { optionText } from "../needs/proposal.ts";
 import { Age } from "../ui/age.tsx";
+import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
 import { nameOf } from "../ui/words.ts";
 import { Output } from "./output.tsx";
+import { type Asked, useAsked } from "./use-asked.ts";
 
 /** The task, everything said since, and how it ended. */
 export function Conversation({ delegation }: { readonly delegation: Delegation }) {
   const { message, delegator, target, history, reply, error, created_at, finished_at, interrupt } =
     delegation;
-  const asked = new Set(interrupt?.requests.map((request) => request.message.messageId));
+  const open = new Set(interrupt?.requests.map((request) => request.message.messageId));
+  const asked = useAsked(delegation);
   return (
     <ol class="conversation">
       <Block author={nameOf(delegator)} what="delegated" at={created_at} parts={message.parts} />
       {history
         // The open question stands beneath, with its answers.
-        .filter(({ messageId }) => !asked.has(messageId))
+        .filter(({ messageId }) => !open.has(messageId))
         .map((one, index) => (
-          <Block key={`${one.messageId} ${index}`} {...blockOf(one, delegation)} parts={one.parts} />
+          <Block
+            key={`${one.messageId} ${index}`}
+            {...blockOf(one, delegation)}
+            parts={one.parts}
+            asked={one.role === "ROLE_AGENT" ? asked.get(one.messageId) : undefined}
+          />
         ))}
       {interrupt && <Block author={target} what="asks" at={interrupt.raised_at} parts={[]} />}
       {reply && hasContent(reply) && (
@@ -49,13 +58,29 @@ interface Head {
   readonly at: string | null;
 }
 
-function Block({ author, what, at, parts }: Head & Pick<Message, "parts">) {
+interface BlockProps extends Head, Pick<Message, "parts"> {
+  /** Of a question that is no longer open: what the answer was chosen from. */
+  readonly asked?: Asked | undefined;
+}
+
+function Block({ author, what, at, parts, asked }: BlockProps) {
+  const when = at ?? asked?.at ?? null;
   return (
     <li class="said-block">
       <p class="author">
-        {author !== null && <b title={author}>{author}</b>} {what} {at !== null && <Age at={at} ago />}
+        {author !== null && <b title={author}>{author}</b>} {what} {when !== null && <Age at={when} ago />}
       </p>
       <Output parts={parts} />
+      {asked?.action && <Proposed name={asked.action.name} value={asked.action.arguments} />}
+      {asked && asked.options.length > 0 && (
+        <ul class="offered" aria-label="The options">
+          {asked.options.map((option, index) => (
+            <li key={index}>
+              <Said>{optionText(option)}</Said>
+            </li>
+          ))}
+        </ul>
+      )}
     </li>
   );
 }

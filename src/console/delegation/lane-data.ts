@@ -1,6 +1,7 @@
 /** The attempts of a delegation as lanes, and the scale of their time. */
 import { isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
+import { duration } from "../ui/words.ts";
 
 export interface Lane {
   readonly attempt: number;
@@ -39,6 +40,12 @@ const LONG_MS = 60_000;
 /** A longer pause is drawn as if it were this long. */
 const SHORT_MS = 6_000;
 
+/** A pause that is drawn short: its place between 0 and 1, and how long it was. */
+export interface Break {
+  readonly at: number;
+  readonly label: string;
+}
+
 /** A scale from 0 to 1 that shortens long pauses between instants. */
 export function compress(instants: readonly number[]) {
   const sorted = [...new Set(instants)].sort((a, b) => a - b);
@@ -54,6 +61,6 @@ export function compress(instants: readonly number[]) {
   const whole = Math.max(1, drawn);
   return {
     place: (instant: number): number => (places.get(instant) ?? 0) / whole,
-    breaks: breaks.map(({ at, ms }) => ({ at: at / whole, label: `${Math.round(ms / 60_000)} min` })),
+    breaks: breaks.map(({ at, ms }): Break => ({ at: at / whole, label: duration(ms) })),
   };
 }

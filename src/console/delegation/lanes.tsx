@@ -2,7 +2,7 @@ import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { now } from "../data/clock.ts";
 import { eventText, toneOf } from "./event-text.ts";
-import { compress, type Lane, lanesOf } from "./lane-data.ts";
+import { type Break, compress, type Lane, lanesOf } from "./lane-data.ts";
 
 /** Ticks beyond this number add nothing that the eye can tell apart. */
 const MAX_TICKS = 300;
@@ -17,20 +17,34 @@ export function Lanes({ events, delegation }: Props) {
   const end = isTerminal(delegation.state) ? Date.parse(delegation.updated_at) : now.value;
   const scale = compress([...events.map(({ at }) => Date.parse(at)), end]);
   return (
-    <div class="lanes" role="img" aria-label={`The attempts over time: ${delegation.attempt}`}>
+    <div
+      class={scale.breaks.length > 0 ? "lanes broken" : "lanes"}
+      role="img"
+      aria-label={`The attempts over time: ${delegation.attempt}`}
+    >
       {lanesOf(events, end).map((lane) => (
         <OneLane key={lane.attempt} lane={lane} place={scale.place} />
       ))}
       {scale.breaks.map(({ at, label }) => (
-        <span
-          class="break"
-          key={at}
-          style={{ insetInlineStart: `${(at * 100).toFixed(2)}%` }}
-          title={label}
-        />
+        <span class="break" key={at} style={{ insetInlineStart: percent(at) }} title={label} />
+      ))}
+      {labelsOf(scale.breaks).map(({ at, label }) => (
+        <small class="break-label" key={at} style={{ insetInlineStart: percent(at) }}>
+          {label}
+        </small>
       ))}
     </div>
   );
+}
+
+/** Closer to each other, two labels would overlap. */
+const APART = 0.15;
+
+/** The labels of the pauses, without those that would overlap. */
+function labelsOf(breaks: readonly Break[]): readonly Break[] {
+  const shown: Break[] = [];
+  for (const one of breaks) if (one.at - (shown.at(-1)?.at ?? -1) >= APART) shown.push(one);
+  return shown;
 }
 
 const percent = (share: number): string => `${(share * 100).toFixed(2)}%`;

@@ -7,7 +7,7 @@ import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { count, nameOf, PHASES, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
+import { count, etaOf, nameOf, PHASES, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
 
 /** The head of a delegation: its state in words, whose it is, and why it waits. */
 export function Summary({ delegation }: { readonly delegation: Delegation }) {
@@ -84,9 +84,7 @@ function Working({ delegation }: { readonly delegation: Delegation }) {
       {share !== undefined && <progress value={share} aria-label="Progress" />}
       <p>
         {step !== "" && <Said>{step}</Said>}
-        {progress?.eta_seconds !== undefined && (
-          <span class="dim"> about {Math.ceil(progress.eta_seconds)} s to go</span>
-        )}
+        <span class="dim"> {etaOf(delegation)}</span>
       </p>
       {tools.length > 0 && (
         <p class="dim">

@@ -1,3 +1,4 @@
+import { useRef } from "preact/hooks";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import type { Connection } from "../data/connection.ts";
@@ -14,9 +15,7 @@ const PAGE = 1000;
 /** The attempts as lanes, and every event with the time between it and the one before. */
 export function Timeline({ delegation }: { readonly delegation: Delegation }) {
   const { id, version } = delegation;
-  const { value, error } = useLoaded(`${id} ${version}`, (connection, signal) =>
-    read(connection, id, signal),
-  );
+  const { value, error } = useEvents(id, version);
   if (error !== null) return <Problem error={error} />;
   if (value === null) return <p class="loading">Reading the events …</p>;
   if (value.length === 0) return <Empty title="No events">Its events are no longer stored.</Empty>;
@@ -51,20 +50,19 @@ const offset = (ms: number): string => (ms < MINUTE_MS ? `+${(ms / 1000).toFixed
 /** The text of a pause; empty for a short one. */
 const gap = (ms: number): string => (ms >= MINUTE_MS ? `⋯ ${duration(ms)}` : "");
 
-async function read(
-  { pages }: Connection,
-  id: string,
-  signal: AbortSignal,
-): Promise<readonly DelegationEvent[]> {
-  const found: DelegationEvent[] = [];
-  let after = "0";
-  for (;;) {
-    const events = await pages.events(id, PAGE, signal, after);
-    found.push(...events.filter(isMove));
-    const last = events.at(-1);
-    if (!last || events.length < PAGE) return found;
-    after = last.id;
-  }
+/** Every version has one more event: only those after the last one are read. */
+function useEvents(id: string, version: number) {
+  const found = useRef<readonly DelegationEvent[]>([]);
+  const after = useRef("0");
+  const read = async ({ pages }: Connection, signal: AbortSignal) => {
+    for (;;) {
+      const events = await pages.events(id, PAGE, signal, after.current);
+      found.current = [...found.current, ...events.filter(isMove)];
+      after.current = events.at(-1)?.id ?? after.current;
+      if (events.length < PAGE) return found.current;
+    }
+  };
+  return useLoaded(id, read, version);
 }
 
 const isMove = (event: StreamEvent): event is DelegationEvent =>

@@ -1,7 +1,9 @@
 import type { Branch } from "../../client/tree.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
 import { hrefOf } from "../app/route.ts";
 import type { Connection } from "../data/connection.ts";
+import { useSoonAfter } from "../data/use-soon-after.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -10,13 +12,19 @@ import { PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 
 /** More than this many are not read. */
 const MAX = 200;
+/** The shortest time between two readings. */
+const PAUSE_MS = 1_000;
+
+/** Whether the event changes the state of a member, or adds one. Progress changes no state. */
+const concerns = (event: DelegationEvent, members: ReadonlySet<unknown>): boolean =>
+  (members.has(event.delegation_id) && event.status !== "progress") || members.has(event.parent_id);
 
 /** The delegation with everything delegated under it. */
 export function Tree({ delegation }: { readonly delegation: Delegation }) {
-  const { id, version } = delegation;
-  const { value, error } = useLoaded(`${id} ${version}`, (connection, signal) =>
-    read(connection, id, signal),
-  );
+  const { id } = delegation;
+  const { value, error, reload } = useLoaded(id, (connection, signal) => read(connection, id, signal));
+  const members = new Set<unknown>([id, ...(value ?? []).map((branch) => branch.delegation.id)]);
+  useSoonAfter((event) => concerns(event, members), reload, PAUSE_MS);
   if (error !== null) return <Problem error={error} />;
   if (value === null) return <p class="loading">Reading the tree …</p>;
   return (

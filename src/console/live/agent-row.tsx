@@ -52,7 +52,7 @@ export function PresenceOf({ agent }: { readonly agent: Pick<Agent, "presence" |
         delivery.mode === "push" ? (
           "reachable"
         ) : (
-          "polling"
+          `${presence.pollers > 1 ? `${presence.pollers} ` : ""}polling`
         )
       ) : presence.last_seen_at === null ? (
         "never seen"

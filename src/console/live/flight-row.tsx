@@ -9,6 +9,7 @@ import { Age, Elapsed } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
+import { FlightMore } from "./flight-more.tsx";
 
 /** One delegation: what is asked, and its way from the delegator to the agent. */
 export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
@@ -35,6 +36,7 @@ export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
       <span class="flight-step">
         <Said title={statusOf(flight.value)}>{statusOf(flight.value)}</Said>
       </span>
+      {phase === "working" && <FlightMore flight={flight.value} />}
     </a>
   );
 }
@@ -63,12 +65,11 @@ function placeOf(flight: Flight, phase: Phase): number {
 
 function statusOf(flight: Flight): string {
   const { state, error, attempt, not_before_at } = flight;
-  const again = attempt > 1 ? `attempt ${attempt}` : "";
-  if (state === "working") return [stepOf(flight) || "working", again].filter(Boolean).join(" · ");
+  if (state === "working") return stepOf(flight) || "working";
   if (state === "submitted" && Date.parse(not_before_at ?? "") > now.peek()) return "delayed";
   if (state === "submitted") {
     const obstacle = obstacleOf(agentOf(flight.target));
-    return [again === "" ? "queued" : `waits for ${again}`, obstacle].filter(Boolean).join(": ");
+    return [attempt > 1 ? `waits for attempt ${attempt}` : "queued", obstacle].filter(Boolean).join(": ");
   }
   return error === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${error}`;
 }

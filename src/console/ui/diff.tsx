@@ -5,7 +5,7 @@ const MAX_LINES = 5_000;
 
 /** A unified diff with its lines marked by sign and colour, unless there are very many. */
 export function Diff({ text }: { readonly text: string }) {
-  const lines = text.split("\n");
+  const lines = text.replace(/\n$/, "").split("\n");
   if (lines.length > MAX_LINES) return <Code>{text}</Code>;
   return (
     <Code kind="diff">

@@ -1,5 +1,5 @@
 /** States, names and times as people say them. */
-import { duration, nameOf } from "../../client/words.ts";
+import { duration, nameOf, timeLeft } from "../../client/words.ts";
 import type { State } from "../../schema/delegation.ts";
 import type { Flight } from "../data/flight.ts";
 
@@ -42,6 +42,12 @@ export function stepOf({ progress }: Pick<Flight, "progress">): string {
   const { done, total, current_step, message } = progress ?? {};
   const count = done === undefined ? "" : total === undefined ? `${done}` : `${done}/${total}`;
   return [count, current_step ?? message ?? ""].filter(Boolean).join(" ");
+}
+
+/** The time to the end, as the agent estimates it; empty if it does not. */
+export function etaOf({ progress }: Pick<Flight, "progress">): string {
+  const { eta_seconds } = progress ?? {};
+  return eta_seconds === undefined ? "" : `about ${timeLeft(eta_seconds * 1000)} to go`;
 }
 
 /** Between 0 and 1; undefined if the agent does not say. */

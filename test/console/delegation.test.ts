@@ -1,0 +1,135 @@
+/** One delegation in the console: its questions, output of each type, attempts, tree and lease. Needs a build. */
+import { describe, expect, test } from "vitest";
+import { compress, lanesOf } from "../../src/console/delegation/lane-data.ts";
+import type { DelegationEvent } from "../../src/schema/event.ts";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import { setLongTalk } from "./scene.ts";
+
+const START = Date.parse("2026-01-01T00:00:00Z");
+
+function event(seq: number, second: number, status: string): DelegationEvent {
+  return {
+    id: `${seq}-0`,
+    type: "DELEGATION_STATUS",
+    delegation_id: "dlg_0_1",
+    seq,
+    at: new Date(START + second * 1000).toISOString(),
+    state: status === "leased" ? "working" : "submitted",
+    target: "scout",
+    delegator: "operator",
+    context_id: "ctx_1",
+    status,
+  };
+}
+
+test("attempts are lanes, their leases bars; a long pause is short, and says how long it was", () => {
+  const events = [
+    event(1, 0, "queued"),
+    event(2, 2, "leased"),
+    event(3, 10, "lease_expired"),
+    event(4, 310, "leased"),
+  ];
+  const lanes = lanesOf(events, START + 316_000);
+  const seconds = (ms: number) => (ms - START) / 1000;
+  expect(lanes.map(({ attempt, leases }) => [attempt, leases.map((lease) => lease.map(seconds))])).toEqual([
+    [1, [[2, 10]]],
+    [2, [[310, 316]]],
+  ]);
+  const { place, breaks } = compress([...events.map(({ at }) => Date.parse(at)), START + 316_000]);
+  expect(breaks.map(({ label }) => label)).toEqual(["5 min"]);
+  // Of 22 drawn seconds, the pause takes 6.
+  expect([0, 10, 310, 316].map((second) => place(START + second * 1000) * 22)).toEqual([0, 10, 16, 22]);
+});
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("what was asked and answered, output by its type, the tree, and the attempts", async () => {
+    const { url, clock } = await startBroker();
+    const id = await setLongTalk(url);
+    clock.offset_ms += 300_000;
+    await client(url).message(id, "After a long pause");
+    const { page } = await openTab(url);
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+
+    await showView(page, `#/live?open=${id}`);
+    const talk = page.locator(".conversation");
+    // An answer can be understood without the question's form.
+    await talk.locator(".offered li", { hasText: "release/2.4" }).waitFor();
+    const proposed = talk.locator("li", { has: page.locator(".proposal", { hasText: "deploy" }) });
+    await proposed.locator("pre", { hasText: '"hosts"' }).waitFor();
+    await proposed.locator(".author", { hasText: /talker asked .*ago/ }).waitFor();
+    await talk.locator("li", { hasText: /operator approved .*ago/ }).waitFor();
+
+    await showView(page, `#/live?tab=artifacts&open=${id}`);
+    const artifact = (name: string) =>
+      page.locator(".artifact", { has: page.getByRole("heading", { name, exact: true }) });
+    await artifact("notes.md").getByRole("button", { name: "Show formatted" }).waitFor();
+    await artifact("fix.diff").locator(".diff .added", { hasText: "+until(done)" }).waitFor();
+    await artifact("build.sh").locator("pre", { hasText: "make -j4" }).waitFor();
+    await artifact("report.json").locator("pre", { hasText: '"a.ts"' }).waitFor();
+    const picture = artifact("pixel.png").getByRole("img", { name: "pixel.png" });
+    await until(() => picture.evaluate((one) => one instanceof HTMLImageElement && one.naturalWidth === 1));
+    expect(await artifact("log.gz").getByRole("img").count()).toBe(0);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      artifact("log.gz").getByRole("link", { name: "log.gz" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("log.gz");
+
+    await showView(page, `#/live?tab=timeline&open=${id}`);
+    await page.locator(".lanes .lease").first().waitFor();
+    await page.locator(".break-label", { hasText: "5 min" }).waitFor();
+    await page.locator(".event-gap", { hasText: "⋯ 5 min" }).waitFor();
+    const reads: (string | null)[] = [];
+    page.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname === `/v1/delegations/${id}/events`) reads.push(searchParams.get("after"));
+    });
+    const api = client(url);
+    await api.message(id, "One more thing");
+    await page.locator(".event", { hasText: "follow-up" }).nth(1).waitFor();
+    // Only the new event was read.
+    expect(reads).toEqual([expect.stringMatching(/^[1-9]/)]);
+
+    await showView(page, `#/live?tab=tree&open=${id}`);
+    const child = page.locator(".tree a", { hasText: "coder" });
+    await child.locator("small", { hasText: "queued" }).waitFor();
+    await api.lease("coder");
+    await child.locator("small", { hasText: "working" }).waitFor();
+    await api.delegate("scout", { task: "One more part", parent_id: id });
+    await page.locator(".tree a", { hasText: "One more part" }).waitFor();
+    await child.click();
+    await page.locator(".summary", { hasText: "A part of" }).waitFor();
+  });
+
+  test("work in progress shows tools, time to go and its lease, which a heartbeat without an event extends", async () => {
+    const { url, clock } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Look around" })).body;
+    const { page } = await openTab(url, { movesClock: true });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    const flight = page.locator(".flight", { hasText: "Look around" });
+    await flight.locator("text=queued").waitFor();
+    const [{ lease_id: lease }] = (await api.lease("scout", { lease_seconds: 120 })).body.leases;
+    await flight.locator("text=lease 2 min left").waitFor();
+    await api.heartbeat(lease, { progress: { done: 1, tools_used: ["grep", "sed"], eta_seconds: 400 } });
+    const more = flight.locator(".flight-more");
+    await more.locator("text=grep, sed").waitFor();
+    await more.locator("text=about 7 min to go").waitFor();
+    await flight.click();
+    await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
+    const { version } = (await api.get(id)).body;
+    clock.offset_ms += 110_000;
+    await api.heartbeat(lease);
+    expect((await api.get(id)).body.version).toBe(version);
+    // Without the heartbeat, ten seconds would be left.
+    await pass(page, 110);
+    await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
+    await more.locator("text=lease 2 min left").waitFor();
+  });
+});
