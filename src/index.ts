@@ -42,6 +42,7 @@ export type { Branch } from "./client/tree.ts";
 export {
   type AgentEvent,
   AgentStoppingError,
+  type BareMessage,
   type Handler,
   type Outcome,
   type ReleaseOptions,

@@ -13,7 +13,7 @@ import { Asker } from "./asker.ts";
 import { Children } from "./children.ts";
 import type { Delegator } from "./delegator.ts";
 import { ErrandApiError, isInvalid } from "./errors.ts";
-import { canceledTask, failedReply, outcomeOf, refusedReply } from "./handler-outcome.ts";
+import { canceledTask, failedReply, messageAnswer, outcomeOf, refusedReply } from "./handler-outcome.ts";
 import { type Http, route } from "./http.ts";
 import { leaseTransport } from "./lease-transport.ts";
 import type { Outage } from "./outage.ts";
@@ -21,6 +21,7 @@ import { type Answered, type AnsweredAll, answersIn, QuestionOutcome, toInterrup
 import {
   type AgentEvent,
   AgentStoppingError,
+  BareMessage,
   type Handler,
   ReleaseOrCancel,
   type Reply,
@@ -150,6 +151,7 @@ export class Attempt {
       question: (asked, options = {}) =>
         new QuestionOutcome(toInterrupt(isList(asked) ? asked : [asked], options)),
       release: (options = {}) => new ReleaseOrCancel("release", options),
+      bareMessage: (message) => new BareMessage(message),
       cancel: (text) => new ReleaseOrCancel("cancel", { reason: text }),
       messages: { [Symbol.asyncIterator]: () => followUps.read() },
       onMessage: (listener) => followUps.listen(listener),
@@ -159,7 +161,7 @@ export class Attempt {
   }
 
   /** Returns the handler's result, or undefined when it did not stop in time. */
-  #handle(work: Work): Promise<Reply | QuestionOutcome | ReleaseOrCancel | undefined> {
+  #handle(work: Work): Promise<Reply | QuestionOutcome | BareMessage | ReleaseOrCancel | undefined> {
     const { giveUp, handler } = this.#context;
     return new Promise((resolve) => {
       const unsubscribe = onAbort(giveUp, () => resolve(undefined));
@@ -188,14 +190,19 @@ export class Attempt {
   }
 
   /** Repeats the reply until the broker accepts it. Returns undefined when the lease was lost first. */
-  async #reply(wanted: Reply) {
+  async #reply(outcome: Reply | BareMessage) {
     const { http, outage, next, giveUp } = this.#context;
-    const path = route`/v1/leases/${this.#lease.lease_id}/reply`;
+    const { lease_id, delegation } = this.#lease;
+    const bare = outcome instanceof BareMessage ? outcome : undefined;
+    const wanted: Reply = outcome instanceof BareMessage ? outcome.reply : outcome;
     let reply = wanted;
     for (let failures = 0; !giveUp.aborted; failures += 1) {
       try {
-        const body = { ...reply, next: next() };
-        const answer = await http.request(replySchema, { method: "POST", path, body });
+        const call =
+          bare && reply === wanted
+            ? { path: repliesOf(delegation), body: messageAnswer(lease_id, bare.message) }
+            : { path: route`/v1/leases/${lease_id}/reply`, body: { ...reply, next: next() } };
+        const answer = await http.request(replySchema, { method: "POST", ...call });
         outage.over();
         const lease = answer.leases?.[0];
         const received = lease && { lease, receivedAt: performance.now() };
@@ -219,7 +226,7 @@ export class Attempt {
       kind === "release"
         ? { path: route`/v1/leases/${lease_id}/release`, body: { delay_seconds, reason } }
         : {
-            path: route`/v1/agents/${delegation.target}/replies`,
+            path: repliesOf(delegation),
             body: canceledTask(lease_id, delegation.id, reason),
           };
     for (let failures = 0; this.#holder.lost === null && !this.#context.giveUp.aborted; failures += 1) {
@@ -255,6 +262,8 @@ export class Attempt {
     return { replied: false };
   }
 }
+
+const repliesOf = ({ target }: Lease["delegation"]): string => route`/v1/agents/${target}/replies`;
 
 /** Tries once: if it fails, the lease expires by itself. */
 export async function tryRelease({ http, report }: WorkerContext, lease: Lease): Promise<void> {

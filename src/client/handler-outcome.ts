@@ -1,15 +1,16 @@
 /** Runs a handler and converts its result, or the error that it threw, to what is sent to the broker. */
+import type { Message } from "../schema/a2a.ts";
 import { truncate } from "../schema/text.ts";
 import type { ErrandApiError } from "./errors.ts";
 import { providerError } from "./provider-errors.ts";
 import type { QuestionOutcome } from "./questions.ts";
-import type { Handler, ReleaseOrCancel, Reply, Work } from "./work.ts";
+import type { BareMessage, Handler, ReleaseOrCancel, Reply, Work } from "./work.ts";
 
 /** Never rejects. */
 export async function outcomeOf(
   handler: Handler,
   work: Work,
-): Promise<Reply | QuestionOutcome | ReleaseOrCancel> {
+): Promise<Reply | QuestionOutcome | BareMessage | ReleaseOrCancel> {
   try {
     const outcome = await handler(work);
     if (typeof outcome === "string") return { state: "completed", text: outcome };
@@ -28,6 +29,19 @@ export function failedReply(error: unknown): Reply {
 /** Fails the delegation, which would otherwise wait for a reply that the broker never accepts. */
 export function refusedReply({ code, message }: ErrandApiError, what = "reply"): Reply {
   return { state: "failed", error: { code, message: `the broker refused the agent's ${what}: ${message}` } };
+}
+
+/**
+ * The A2A answer of a lease that is a bare Message, the only form in which a reply is one. Without the message's own
+ * `delegation_id`, which may be that of another broker.
+ */
+export function messageAnswer(leaseId: string, { metadata, ...message }: Message): object {
+  const { delegation_id: _other, ...rest } = metadata ?? {};
+  return {
+    jsonrpc: "2.0",
+    id: leaseId,
+    result: { message: { ...message, ...(metadata && { metadata: rest }) } },
+  };
 }
 
 /** A canceled A2A Task, the only form in which an agent can cancel. */

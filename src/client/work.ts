@@ -108,6 +108,12 @@ export interface Work {
    * `delaySeconds` (default 0), before new work. After ten releases, the agent's backoff delays it, too.
    */
   release(options?: ReleaseOptions): ReleaseOrCancel;
+  /**
+   * Return this from a handler to reply with a bare A2A Message instead of a Task, as agents do that only converse. A
+   * blocking A2A sender then gets the Message, unless it was shown something of the work before: progress, an artifact or
+   * a question. To all other callers it is an ordinary reply.
+   */
+  bareMessage(message: Message): BareMessage;
   /** Return this from a handler to end the delegation as `canceled` by the agent, with an optional text. */
   cancel(text?: string): ReleaseOrCancel;
   /**
@@ -165,11 +171,26 @@ export class ReleaseOrCancel {
   }
 }
 
+/** A handler returns this to reply with a bare A2A Message; {@link Work.bareMessage} creates it. */
+export class BareMessage {
+  /** The message of the reply. */
+  readonly message: Message;
+
+  constructor(message: Message) {
+    this.message = message;
+  }
+
+  /** As an ordinary reply. */
+  get reply(): Reply {
+    return { state: "completed", message: this.message };
+  }
+}
+
 /**
  * The result of a handler: the reply's text, the whole reply, undefined for an empty completed reply, a question, a
- * release or a cancel.
+ * bare A2A Message, a release or a cancel.
  */
-export type Outcome = string | Reply | QuestionOutcome | ReleaseOrCancel | undefined;
+export type Outcome = string | Reply | QuestionOutcome | BareMessage | ReleaseOrCancel | undefined;
 
 /**
  * Does one delegation's work. An error that it throws fails the delegation with the error's message and the code

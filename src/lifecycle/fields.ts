@@ -110,6 +110,10 @@ export const FIELDS = {
     doc: "what a holder stores for the next one; its agent and the operator see it",
   },
   reply: { ...json("null"), doc: "the agent's reply" },
+  a2a_form: {
+    ...text(null),
+    doc: "`message`: it was answered with a bare A2A Message, and nothing of the work was shown before; `task`: with any other A2A object; absent: not in A2A's form",
+  },
   error: { ...json(null), doc: "the error that it failed with" },
   artifact_bytes: { ...NUMBER, doc: "bytes of its artifacts" },
   artifact_fence: { ...NUMBER, doc: "the fence of the newest chunk" },

@@ -35,6 +35,11 @@ export function replied(
   };
 }
 
+/** A bare Message, from a server that started no task. */
+export function messaged(message: Message): RelayOutcome {
+  return { kind: "message", message: withoutTask(message) };
+}
+
 /** `turn` is the number of the question. It makes the request id, so a repeated call asks the same question. */
 export function asked(kind: "input" | "auth", message: Message | undefined, turn: number): RelayOutcome {
   const content = message && message.parts.length > 0 ? { message: withoutTask(message) } : {};

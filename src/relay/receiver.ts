@@ -6,7 +6,7 @@ import type { AnsweredQuestion } from "./answered-question.ts";
 import { pause } from "./backoff.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import type { FollowUpSender } from "./follow-ups.ts";
-import { asked, canceled, replied } from "./outcomes.ts";
+import { asked, canceled, messaged, replied } from "./outcomes.ts";
 import type { Output } from "./output.ts";
 import type { RelayOutcome, RelayPort } from "./port.ts";
 import type { Remote } from "./remote.ts";
@@ -58,7 +58,10 @@ export class Receiver {
 
   /** Applies one update. Returns the outcome if it ends the task or asks a question. */
   async receive(update: Update): Promise<RelayOutcome | undefined> {
-    if (update.kind === "message") return replied("completed", update.message, []);
+    if (update.kind === "message") {
+      const isBare = this.#checkpoints.checkpoint.task === undefined;
+      return isBare ? messaged(update.message) : replied("completed", update.message, []);
+    }
     const id = update.kind === "task" ? update.task.id : update.id;
     const context = update.kind === "task" ? update.task.contextId : update.contextId;
     await this.#saveTask(id, context);

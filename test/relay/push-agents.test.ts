@@ -1,8 +1,9 @@
 /** Push agents: the broker calls the A2A server itself, from any gateway; delegators see no difference. */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { agentRequestSchema } from "../../src/schema/agent.ts";
+import { rawCalls } from "../doors/a2a/support.ts";
 import { type A2aServerOptions, startA2aServer } from "../support/a2a-server.ts";
-import { as, client, startBroker } from "../support/broker.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { SLOW, watching } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
@@ -177,6 +178,23 @@ test("a cancel while a question is open cancels the task", async () => {
   await inState(id, "input_required");
   await api.cancel(id);
   await until(() => server.canceled.length === 1, SLOW);
+});
+
+test("a bare message stays one for a blocking A2A sender, unless the server started a task before", async () => {
+  const { url } = await setup({
+    turn(turn) {
+      if (turn.text === "task") turn.begin();
+      if (turn.text === "task") turn.status("COMPLETED", "done");
+      else turn.message("hi");
+    },
+  });
+  const { rpc } = rawCalls(url, OPERATOR, "remote");
+  const send = async (text: string) => {
+    const message = { messageId: text, role: "ROLE_USER", parts: [{ text }] };
+    return (await rpc("SendMessage", { message })).body.result;
+  };
+  expect(await send("talk")).toMatchObject({ message: { parts: [{ text: "hi" }] } });
+  expect(await send("task")).toMatchObject({ task: { status: { message: { parts: [{ text: "done" }] } } } });
 });
 
 test("a server that is away costs no attempt, and presence shows it", async () => {

@@ -1,6 +1,8 @@
 /** The relay between a real broker and real A2A servers, 1.0 and 0.3, streaming or not. */
 import { describe, expect, test, vi } from "vitest";
+import { rawCalls } from "../doors/a2a/support.ts";
 import type { Version } from "../support/a2a-server.ts";
+import { OPERATOR } from "../support/broker.ts";
 import { SLOW, setupRelay as setup } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
 
@@ -132,8 +134,8 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
     expect(await ended(await delegate("x"))).toMatchObject(expected);
   });
 
-  test("a bare message becomes the reply", async () => {
-    const { delegate, ended } = await setup({
+  test("a bare message becomes the reply, and stays one for a blocking A2A sender", async () => {
+    const { delegate, ended, url } = await setup({
       version,
       streaming,
       turn: (turn) => turn.message(`hi ${turn.text}`),
@@ -142,6 +144,10 @@ describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
       state: "completed",
       reply: { parts: [{ text: "hi you" }] },
     });
+    const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "you" }] };
+    const { body } = await rawCalls(url, OPERATOR, "remote").rpc("SendMessage", { message });
+    expect(body.result).toMatchObject({ message: { parts: [{ text: "hi you" }], role: "ROLE_AGENT" } });
+    expect(body.result.message.taskId).toMatch(/^dlg_/);
   });
 
   test("an exception in the agent fails the delegation without its text", async () => {

@@ -3,6 +3,7 @@ import { ErrandApiError, isFull } from "../../client/errors.ts";
 import type { Outcome, Work } from "../../client/work.ts";
 import { LeaseLostError } from "../../lease-holder/lost.ts";
 import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
+import { replyMessageInputSchema } from "../../schema/a2a.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import type { Lease } from "../../schema/lease.ts";
 
@@ -55,6 +56,12 @@ export function toOutcome(work: Work, outcome: RelayOutcome): Outcome {
   switch (outcome.kind) {
     case "reply":
       return outcome.reply;
+    case "message": {
+      const { message } = outcome;
+      // `/replies` accepts more parts than a reply; the broker should refuse what it refuses of a push agent.
+      const isAccepted = replyMessageInputSchema.safeParse(message).success;
+      return isAccepted ? work.bareMessage(message) : { state: "completed", message };
+    }
     case "ask": {
       const { kind, request_id: requestId, message } = outcome.interrupt;
       return work.question({ requestId, message }, { kind });

@@ -13,6 +13,7 @@ import type {
   ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
+  Message,
   SendMessageRequest,
   StreamResponse,
   SubscribeToTaskRequest,
@@ -44,8 +45,9 @@ import { waitForResult } from "../http/wait-for-result.ts";
 import { extendedCard, publicCard } from "./cards/card.ts";
 import type { A2AContext } from "./context.ts";
 import { pushVersionOf, toInlinePushConfig, toPushConfigInput, toSdkPushConfig } from "./push/push-config.ts";
-import { toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
+import { toMessage, toMessageJson, toStreamResponse, toTask } from "./sdk.ts";
 import { listTasks } from "./tasks/list-tasks.ts";
+import { mayAnswerWithMessage, toMessageAnswer } from "./tasks/message-answer.ts";
 import { readTask, sendMessage } from "./tasks/send-message.ts";
 import { SentArtifacts } from "./tasks/sent-artifacts.ts";
 import { limitUpdate } from "./tasks/size-limit.ts";
@@ -84,7 +86,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     });
   }
 
-  sendMessage(params: SendMessageRequest, context?: ServerCallContext): Promise<Task> {
+  sendMessage(params: SendMessageRequest, context?: ServerCallContext): Promise<Message | Task> {
     return this.#keepThrown(async () => {
       const { request } = this.#context;
       const { historyLength, returnImmediately = false } = params.configuration ?? {};
@@ -93,7 +95,9 @@ export class BrokerA2AHandler implements A2ARequestHandler {
       try {
         const sent = await this.#send(params, context);
         const record = scope === null ? sent : await waitForResult(request, sent, WAIT_SECONDS, scope);
-        return toTask(toTaskJson(toDelegation(record), { historyLength }));
+        const delegation = toDelegation(record);
+        const message = mayAnswerWithMessage(params) ? toMessageAnswer(record, delegation) : null;
+        return message ? toMessage(message) : toTask(toTaskJson(delegation, { historyLength }));
       } finally {
         scope?.release();
       }

@@ -40,7 +40,7 @@ function withNullData<T extends { parts: Part[] }>(decoded: T, from: WithParts):
   return decoded;
 }
 
-const toMessage = (json: MessageJson): Message => withNullData(Message.fromJSON(json), json);
+export const toMessage = (json: MessageJson): Message => withNullData(Message.fromJSON(json), json);
 const toArtifact = (json: ArtifactJson): Artifact => withNullData(Artifact.fromJSON(json), json);
 
 export function toTask(json: TaskJson): Task {

@@ -137,7 +137,7 @@ function fromMessage(value: Members, path: string, makeMessageId: MakeMessageId)
   }
   const message = toMessage(value, path, makeMessageId);
   return {
-    action: { kind: "reply", state: "completed", message },
+    action: { kind: "reply", state: "completed", message, bare: true },
     places: [{ path, metadata: message.metadata }],
   };
 }

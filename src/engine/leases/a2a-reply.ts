@@ -32,6 +32,8 @@ export type Action =
       readonly message?: ReplyRequest["message"];
       readonly artifacts?: ReplyRequest["artifacts"];
       readonly error?: ReplyRequest["error"];
+      /** The answer is a bare A2A Message, not a Task. */
+      readonly bare?: boolean;
     }
   | {
       readonly kind: "progress";
@@ -49,7 +51,12 @@ export type Action =
     }
   | { readonly kind: "canceled"; readonly message?: Message };
 
-type Holder = { readonly fence: number; readonly agent: string };
+type Holder = {
+  readonly fence: number;
+  readonly agent: string;
+  /** See `a2a_form` in lifecycle/fields.ts. */
+  readonly a2a_form: "message" | "task";
+};
 
 export async function replyA2a(
   broker: Broker,
@@ -63,7 +70,8 @@ export async function replyA2a(
   await broker.agents.get(agent);
   if (address === null) throw replyUnknown("It names neither a lease nor a delegation.");
   const { id, fence } = locate(address);
-  const holder: Holder = { fence, agent };
+  const isBare = action.kind === "reply" && action.bare === true;
+  const holder: Holder = { fence, agent, a2a_form: isBare ? "message" : "task" };
   const { outcome, record } = await makeMove(broker, id, holder, action, bodyHash(body));
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);

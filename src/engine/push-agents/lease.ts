@@ -131,6 +131,12 @@ export class PushAgentLease {
     switch (outcome.kind) {
       case "reply":
         return this.#reply(outcome.reply);
+      case "message": {
+        const { message } = accepted(replyRequestSchema, { state: "completed", message: outcome.message });
+        const action = { kind: "reply", state: "completed", message, bare: true } as const;
+        await replyA2a(broker, this.#principal, this.#agent, { by: "lease", lease_id }, action, action);
+        return;
+      }
       case "ask": {
         const asked = accepted(interruptRequestSchema, outcome.interrupt);
         await ask(broker, this.#principal, lease_id, asked);

@@ -67,6 +67,7 @@ function change()
   if rule.needs_pace then count_pace() end
   change_own()
   if cmd.push then store_push() end
+  if cmd.a2a_form and not record.a2a_form then store_a2a_form() end
   if cmd.seen and record.unseen then drop_seen() end
   change_lease()
   if spends then record.attempt = record.attempt + 1 end

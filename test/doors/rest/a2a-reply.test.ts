@@ -151,6 +151,7 @@ describe("a message completes", () => {
     expect(parseA2aReply(bodies[form]).action).toEqual({
       kind: "reply",
       state: "completed",
+      bare: true,
       message: Message.toJSON(full),
     });
   });

@@ -12,6 +12,7 @@ import {
   ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
+  Message,
   SendMessageRequest,
   StreamResponse,
   SubscribeToTaskRequest,
@@ -40,8 +41,10 @@ export async function runOperation(
 ): Promise<OperationResult> {
   const handler = new BrokerA2AHandler(context);
   switch (method) {
-    case "SendMessage":
-      return toResult({ task: Task.toJSON(await handler.sendMessage(SendMessageRequest.fromJSON(params))) });
+    case "SendMessage": {
+      const sent = await handler.sendMessage(SendMessageRequest.fromJSON(params));
+      return toResult("messageId" in sent ? { message: Message.toJSON(sent) } : { task: Task.toJSON(sent) });
+    }
     case "SendStreamingMessage":
       return toStream(handler.sendMessageStream(SendMessageRequest.fromJSON(params)));
     case "SubscribeToTask":

@@ -112,7 +112,10 @@ function questionMessage({ id, requests }: Interrupt): Message {
   });
 }
 
-const inTask = (message: Message, { id, contextId }: Pick<StatusSource, "id" | "contextId">): Message => ({
+export const inTask = (
+  message: Message,
+  { id, contextId }: Pick<StatusSource, "id" | "contextId">,
+): Message => ({
   ...message,
   parts: nonEmptyParts(message),
   taskId: id,

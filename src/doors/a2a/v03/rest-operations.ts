@@ -31,7 +31,7 @@ export async function runOperationV03(
   const taskId = String(params.taskId ?? "");
   switch (method) {
     case "SendMessage":
-      return toResult({ task: taskToWire(await legacy.sendMessage(toSend(body), callContext)) });
+      return toResult(streamToWire(await legacy.sendMessage(toSend(body), callContext)));
     case "SendStreamingMessage":
       return {
         kind: "stream",
