@@ -1,8 +1,9 @@
 /**
  * An agent: a named addressee with one queue; many processes may poll under its name.
- * Limit: the URL of a push agent is visible to the agent and the operator only.
+ * Limit: the URL of a push agent is visible to the agent and the operator only, its credentials to nobody.
  */
 import * as z from "zod";
+import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
 import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
 
@@ -39,37 +40,56 @@ export const backoffSchema = z.strictObject({
   jitter: z.number().min(0).max(1).default(0.2),
 });
 
+const pushSchema = z.strictObject({
+  mode: z.literal("push"),
+  url: z.url({ protocol: /^https?$/ }).max(2048),
+});
+const pollSchema = z.strictObject({ mode: z.literal("poll") });
+
 /** `poll`: workers ask for work. `push`: the broker sends it to an A2A server; only the operator may set this. */
-export const deliverySchema = z.discriminatedUnion("mode", [
-  z.strictObject({ mode: z.literal("poll") }),
-  z.strictObject({ mode: z.literal("push"), url: z.url({ protocol: /^https?$/ }).max(2048) }),
-]);
+export const deliverySchema = z.discriminatedUnion("mode", [pollSchema, pushSchema]);
 export type Delivery = z.infer<typeof deliverySchema>;
+
+/** In a request `push` may have credentials for the server, which are stored apart and never shown. */
+const deliveryRequestSchema = z.discriminatedUnion("mode", [
+  pollSchema,
+  pushSchema.extend({ credentials: credentialsSchema.nullish() }),
+]);
+
+const deliveryPatchSchema = z.strictObject({
+  mode: z.enum(["poll", "push"]).optional(),
+  url: pushSchema.shape.url.optional(),
+  credentials: credentialsSchema.nullish(),
+});
 
 /** `person`: the agent takes no approval in advance; a delegation with `auto_approve` is refused. */
 export const approvalsSchema = z.enum(["any", "person"]);
 export type Approvals = z.infer<typeof approvalsSchema>;
 
-export const agentRequestSchema = z
-  .strictObject({
-    description: z.string().max(4096).default(""),
-    skills: z.array(skillSchema).max(100).default([]),
-    version: z.string().max(64).default("1"),
-    accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
-    approvals: approvalsSchema.default("any"),
-    delivery: deliverySchema.default({ mode: "poll" }),
-    limits: limitsSchema.prefault({}),
-    backoff: backoffSchema.prefault({}),
-  })
+/** The settings of an agent, as they are stored and shown. */
+export const agentSpecSchema = z.strictObject({
+  description: z.string().max(4096).default(""),
+  skills: z.array(skillSchema).max(100).default([]),
+  version: z.string().max(64).default("1"),
+  accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
+  approvals: approvalsSchema.default("any"),
+  delivery: deliverySchema.default({ mode: "poll" }),
+  limits: limitsSchema.prefault({}),
+  backoff: backoffSchema.prefault({}),
+});
+export type AgentSpec = z.output<typeof agentSpecSchema>;
+
+export const agentRequestSchema = agentSpecSchema
+  .extend({ delivery: deliveryRequestSchema.default({ mode: "poll" }) })
   .refine(
     (spec) => new TextEncoder().encode(JSON.stringify(spec)).length <= LIMITS.agent_bytes.value,
     `the settings exceed ${LIMITS.agent_bytes.value} bytes as JSON`,
   );
-export type AgentSpec = z.output<typeof agentRequestSchema>;
+export type AgentRequest = z.output<typeof agentRequestSchema>;
 /** The settings of an agent; each has a default. */
 export type AgentInput = z.input<typeof agentRequestSchema>;
 
-const settings = agentRequestSchema.shape;
+const settings = agentSpecSchema.shape;
 
 export const limitsPatchSchema = z.strictObject({
   max_attempts: limitsSchema.shape.max_attempts.unwrap().nullish(),
@@ -93,7 +113,7 @@ export const agentPatchSchema = z.strictObject({
   version: settings.version.unwrap().nullish(),
   accepts_from: settings.accepts_from.unwrap().nullish(),
   approvals: approvalsSchema.nullish(),
-  delivery: deliverySchema.nullish(),
+  delivery: deliveryPatchSchema.nullish(),
   limits: limitsPatchSchema.nullish(),
   backoff: backoffPatchSchema.nullish(),
 });
@@ -105,8 +125,15 @@ export const agentSchema = z.strictObject({
   description: z.string(),
   skills: z.array(skillSchema),
   version: z.string(),
-  /** The URL is visible to the agent and the operator only. */
-  delivery: z.strictObject({ mode: z.enum(["poll", "push"]), url: z.string().optional() }),
+  /**
+   * The URL of a push agent, and whether the broker has credentials for it, are visible to the agent and the operator
+   * only; the credentials themselves to nobody.
+   */
+  delivery: z.strictObject({
+    mode: z.enum(["poll", "push"]),
+    url: z.string().optional(),
+    credentials_set: z.boolean().optional(),
+  }),
   paused: z.boolean(),
   accepts_from: z.array(z.string()).optional(),
   /** Visible to everybody, because it decides whether `auto_approve` is accepted. */

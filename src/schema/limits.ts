@@ -246,6 +246,12 @@ export const LIMITS = {
   login_codes: limit(10, "codes", "unused, of one principal; a new one replaces the oldest", null),
   login_code_minutes: limit(10, "minutes", "a code may be used, once", "unauthenticated"),
   agent_bytes: limit(64 * KIB, "bytes", "the settings of one agent, as JSON", "invalid_request"),
+  credentials_bytes: limit(
+    8 * KIB,
+    "bytes",
+    "the credentials for the A2A server of one agent, as JSON",
+    "invalid_request",
+  ),
   workers: limit(
     1_000,
     "workers",
@@ -303,6 +309,7 @@ export const AT_REST: readonly LimitName[] = [
   "ceiling_bytes",
   "agents",
   "agent_bytes",
+  "credentials_bytes",
   "tokens",
   "login_sessions",
   "login_sessions_total",

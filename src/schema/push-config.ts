@@ -2,9 +2,8 @@
  * Push notification configs: the URL and credentials with which the broker POSTs a delegation's events as A2A updates.
  */
 import * as z from "zod";
+import { PRINTABLE } from "./text.ts";
 
-/** Header values: no line breaks, and nothing that a proxy may interpret differently. */
-const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const headerSchema = z
   .string()
   .max(4096)

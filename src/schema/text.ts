@@ -57,3 +57,6 @@ export function loneSurrogatePaths(value: unknown, max: number): string[] {
   visit(value, "");
   return found;
 }
+
+/** A header value: no line breaks, and nothing that a proxy may interpret differently. */
+export const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;

@@ -23,6 +23,10 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   ceiling_bytes: ["test/faults/ceiling.test.ts", "LIMITS.ceiling_bytes"],
   agents: ["test/doors/http/agent-and-token-limits.test.ts", "agents are bounded in number"],
   agent_bytes: ["test/doors/rest/agents.test.ts", "one agent's settings are bounded in bytes"],
+  credentials_bytes: [
+    "test/relay/delivery-credentials.test.ts",
+    "invalid credentials are refused with their path and without their content",
+  ],
   tokens: ["test/doors/http/agent-and-token-limits.test.ts", "tokens are bounded in number"],
   login_sessions: ["test/doors/access/sessions.test.ts", "LIMITS.login_sessions"],
   login_sessions_total: ["test/doors/access/sessions.test.ts", "LIMITS.login_sessions_total"],

@@ -216,7 +216,8 @@ test("only the operator may set the URL, and only the agent and the operator see
     const refused = await own.agent("remote", { ...(other && { delivery: other }) });
     expect([refused.status, refused.body.code]).toEqual([403, "forbidden"]);
   }
-  expect((await own.call("GET", "/v1/agents/remote")).body.delivery).toEqual(delivery);
+  const shown = { ...delivery, credentials_set: false };
+  expect((await own.call("GET", "/v1/agents/remote")).body.delivery).toEqual(shown);
   const viewer = await as(url, "viewer:wall");
   expect((await viewer.call("GET", "/v1/agents/remote")).body.delivery).toEqual({ mode: "push" });
   const fresh = await as(url, "agent:fresh");

@@ -11,16 +11,22 @@ import {
   backoffPatchSchema,
   limitsPatchSchema,
 } from "../../schema/agent.ts";
+import type { Credentials } from "../../schema/credentials.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
+import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
+import { readCredentials } from "../input/server-credentials.ts";
 import { agentDetails } from "../show/agent-details.ts";
 import { print, printJson } from "../show/output.ts";
 
 interface PutOptions extends GlobalOptions {
   readonly pushTo?: string;
+  readonly pushTokenFile?: string;
+  readonly pushCredentialsFile?: string;
+  readonly pushTokenEnv?: boolean;
   readonly description?: string;
   readonly acceptsFrom?: string[];
   readonly approvals?: Approvals;
@@ -33,6 +39,10 @@ interface PutOptions extends GlobalOptions {
   readonly reset?: string[];
   readonly replace?: boolean;
 }
+
+const ABOUT = `
+The broker keeps the credentials for the A2A server, sends them only to the origin of --push-to, and never shows them
+again. They stay until they are replaced or reset, or --push-to names another origin.`;
 
 export function addPut(agent: Command, { host }: Cli): void {
   agent
@@ -55,6 +65,12 @@ export function addPut(agent: Command, { host }: Cli): void {
     .option("--max-waiting <n>", "maximum number of queued delegations", wholeBetween(1, 10_000_000))
     .option("--interrupt-ttl <duration>", "how long its questions stay open (default: 1d)", duration)
     .option("--push-to <url>", "push its work to this A2A server (default: workers poll for it)")
+    .option("--push-token-file <path>", "a file with the bearer token for that server; - reads stdin")
+    .option("--push-token-env", "take the bearer token for that server from ERRAND_REMOTE_TOKEN")
+    .option(
+      "--push-credentials-file <path>",
+      "a JSON file with other credentials for that server (scheme basic or headers); - reads stdin",
+    )
     .option(
       "--file <path>",
       "read settings from a JSON file, where null resets a setting; options override the file",
@@ -64,18 +80,20 @@ export function addPut(agent: Command, { host }: Cli): void {
       "reset these settings to their defaults, for example accepts_from limits.max_working",
     )
     .option("--replace", "replace all settings: omitted ones are reset to their defaults")
+    .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples(
         'errand agent put scout --description "counts words"',
         "errand agent put builder --lease 5m --max-working 4 --accepts-from caller:ci agent:*",
         "errand agent put builder --lease 10m --reset accepts_from",
-        "errand agent put scout --push-to https://a2a.example/agents/scout",
+        "errand agent put scout --push-to https://a2a.example/agents/scout --push-token-file ./token",
+        "errand agent put scout --reset delivery.credentials",
       ),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<PutOptions>();
-      const settings = await settingsOf(options);
+      const settings = await settingsOf(host, options);
       const admin = new Admin(await connect(host, options));
       const put = await (options.replace
         ? admin.replaceAgent(name, settings)
@@ -86,7 +104,16 @@ export function addPut(agent: Command, { host }: Cli): void {
     });
 }
 
-async function settingsOf(options: PutOptions): Promise<AgentPatch> {
+async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatch> {
+  const credentials = await readCredentials(
+    host,
+    {
+      tokenFile: options.pushTokenFile,
+      credentialsFile: options.pushCredentialsFile,
+      tokenEnv: options.pushTokenEnv,
+    },
+    "--push-",
+  );
   const file = options.file === undefined ? {} : await settingsIn(options.file);
   const resets = resetsOf(options.reset ?? []);
   const base = {
@@ -97,7 +124,7 @@ async function settingsOf(options: PutOptions): Promise<AgentPatch> {
   };
   const given = {
     description: options.description,
-    delivery: options.pushTo === undefined ? undefined : { mode: "push", url: options.pushTo },
+    delivery: deliveryOf(base.delivery, options.pushTo, credentials),
     accepts_from: options.acceptsFrom,
     approvals: options.approvals,
     limits: {
@@ -113,15 +140,33 @@ async function settingsOf(options: PutOptions): Promise<AgentPatch> {
   return { ...base, ...defined({ ...given, limits: limits && { ...base.limits, ...defined(limits) } }) };
 }
 
+/** The delivery of the file, with the options' URL and credentials. */
+function deliveryOf(
+  base: AgentPatch["delivery"],
+  url: string | undefined,
+  credentials: Credentials | undefined,
+): AgentPatch["delivery"] {
+  if (url === undefined && credentials === undefined) return undefined;
+  return {
+    // The members of another mode must not be merged.
+    ...(url !== undefined && base?.mode === "poll" ? {} : base),
+    ...(url !== undefined && { mode: "push" as const, url }),
+    ...(credentials && { credentials }),
+  };
+}
+
 const defined = (members: object): object =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 
 const GROUPS = { limits: limitsPatchSchema.shape, backoff: backoffPatchSchema.shape };
+const CREDENTIALS = "delivery.credentials";
 
 /** `--reset accepts_from limits.max_working` as a patch. The name of a group resets all its settings. */
 function resetsOf(paths: readonly string[]): AgentPatch {
   const patch: Record<string, Record<string, null> | null> = {};
   for (const path of paths) {
+    if (path === CREDENTIALS && patch.delivery !== null) patch.delivery = { credentials: null };
+    if (path === CREDENTIALS) continue;
     const [group = "", member] = path.split(".");
     const members = group === "limits" || group === "backoff" ? Object.keys(GROUPS[group]) : undefined;
     const named = member === undefined ? members : [member];

@@ -1,12 +1,12 @@
 /**
  * `errand relay`: passes an agent's delegations to an A2A server. Limit: one server.
  */
-import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
+import { credentialHeaders } from "../../relay/credential-headers.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
@@ -14,6 +14,7 @@ import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
+import { readCredentials } from "../input/server-credentials.ts";
 import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "../work/worker.ts";
@@ -24,6 +25,7 @@ interface RelayOptions extends GlobalOptions, WorkerOptions {
   readonly to: string;
   readonly header?: Readonly<Record<string, string>>;
   readonly tokenFile?: string;
+  readonly credentialsFile?: string;
   readonly concurrency: number;
 }
 
@@ -38,7 +40,7 @@ task. Cancels and follow-up messages are passed on, too. The relay stores nothin
 it continues the same tasks. Ctrl-C returns the work to the queue, and the next relay continues it.
 
 Credentials for the server are sent only to its origin. Other users of this machine can read command lines: prefer
---token-file or ERRAND_REMOTE_TOKEN.`;
+--token-file, --credentials-file or ERRAND_REMOTE_TOKEN.`;
 
 export function addRelay(program: Command, { host }: Cli): void {
   const command = program
@@ -57,7 +59,11 @@ export function addRelay(program: Command, { host }: Cli): void {
     )
     .option(
       "--token-file <path>",
-      "a file with the bearer token for the server (default: ERRAND_REMOTE_TOKEN)",
+      "a file with the bearer token for the server; - reads stdin (default: ERRAND_REMOTE_TOKEN)",
+    )
+    .option(
+      "--credentials-file <path>",
+      "a JSON file with other credentials for the server (scheme basic or headers); - reads stdin",
     )
     .option("--concurrency <n>", "maximum delegations at once", wholeBetween(1, 1000), CONCURRENCY);
   withWorkerOptions(command)
@@ -108,22 +114,13 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   });
 }
 
+/** ERRAND_REMOTE_TOKEN is the default; headers win. */
 async function credentials(host: CliHost, options: RelayOptions): Promise<Record<string, string>> {
-  const { tokenFile, header: given = {} } = options;
-  const token = tokenFile === undefined ? host.env.remoteToken : await tokenIn(tokenFile);
-  return { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...given };
-}
-
-async function tokenIn(file: string): Promise<string> {
-  const text = await readFile(file, "utf8").catch(() => {
-    throw usageError(`cannot read the token file ${file}`, "Pass a file that this user can read.");
-  });
-  const token = text.trim();
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw usageError(
-    `the token file ${file} contains no valid token`,
-    "It must be one line of printable characters.",
-  );
+  const { tokenFile, credentialsFile, header: given = {} } = options;
+  const isDefault = tokenFile === undefined && credentialsFile === undefined;
+  const tokenEnv = isDefault && host.env.remoteToken !== undefined;
+  const read = await readCredentials(host, { tokenFile, credentialsFile, tokenEnv });
+  return { ...(read && credentialHeaders(read)), ...given };
 }
 
 /** Errors show neither the URL nor a header, because both may contain a credential. */

@@ -16,7 +16,10 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     ["queue", `${counts.waiting} queued, ${counts.delayed} delayed`],
     ["work", `${counts.working} running, ${counts.interrupted} waiting for an answer`],
   ];
-  if (delivery.mode === "push") rows.push(["pushed to", delivery.url ?? "its A2A server"]);
+  if (delivery.mode === "push") {
+    const credentials = delivery.credentials_set ? ", with credentials" : "";
+    rows.push(["pushed to", `${delivery.url ?? "its A2A server"}${credentials}`]);
+  }
   if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (agent.approvals === "person") rows.push(["approvals", "by a person only"]);

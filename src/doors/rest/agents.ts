@@ -41,7 +41,7 @@ function toAgent(broker: Broker, principal: Principal, agent: Omit<ListedAgent, 
     description: spec.description,
     skills: spec.skills,
     version: spec.version,
-    delivery: own ? spec.delivery : { mode: spec.delivery.mode },
+    delivery: deliveryOf(agent, own),
     approvals: spec.approvals,
     ...(own && { accepts_from: spec.accepts_from, limits: spec.limits, backoff: spec.backoff }),
     paused: agent.paused,
@@ -51,6 +51,11 @@ function toAgent(broker: Broker, principal: Principal, agent: Omit<ListedAgent, 
     counts,
     a2a_card_url: a2aCardUrl(broker.publicUrl(), name),
   };
+}
+
+function deliveryOf({ spec: { delivery }, credentials_set }: StoredAgent, own: boolean): Agent["delivery"] {
+  if (!own || delivery.mode === "poll") return { mode: delivery.mode };
+  return { ...delivery, credentials_set };
 }
 
 const etag = (agent: StoredAgent): Record<string, string> => ({ etag: `"${tagOf(agent)}"` });

@@ -1,8 +1,8 @@
 /**
  * Compares an agent's settings before and after a change: the paths that differ, and their values for the audit log.
- * Limit: the log has no long values, and no query of a URL.
+ * Limit: the log has no long values, no query of a URL, and no credentials.
  */
-import { type AgentSpec, agentRequestSchema } from "../../schema/agent.ts";
+import { type AgentSpec, agentSpecSchema } from "../../schema/agent.ts";
 import { LIMITS } from "../../schema/limits.ts";
 
 export interface Difference {
@@ -19,7 +19,17 @@ function pathsOf({ limits, backoff, ...rest }: AgentSpec): Map<string, string> {
   return new Map([...of("", rest), ...of("limits.", limits), ...of("backoff.", backoff)]);
 }
 
-const DEFAULTS = pathsOf(agentRequestSchema.parse({}));
+const DEFAULTS = pathsOf(agentSpecSchema.parse({}));
+
+/** The path of the credentials. Nothing but the path is known here. */
+const CREDENTIALS = "delivery.credentials";
+
+/** The difference with the credentials' path among those that were changed, or reset to none. */
+export function withCredentials({ changed, reset }: Difference, are: "changed" | "reset"): Difference {
+  return are === "changed"
+    ? { changed: [...changed, CREDENTIALS], reset }
+    : { changed, reset: [...reset, CREDENTIALS] };
+}
 
 export function differenceOf(before: AgentSpec, after: AgentSpec): Difference {
   const old = pathsOf(before);
@@ -47,6 +57,7 @@ export function auditDetails(
   };
   let details: Record<string, unknown> = { ...difference };
   for (const path of [...difference.changed, ...difference.reset]) {
+    if (path === CREDENTIALS) continue;
     const [was = "null", is = "null"] = [old.get(path), now.get(path)];
     if (was.length > VALUE_MAX || is.length > VALUE_MAX) continue;
     values.before[path] = JSON.parse(was);

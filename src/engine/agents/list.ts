@@ -86,14 +86,21 @@ async function readRows(
   const reply = await rowsScript.run(broker.bulk, [keys.seen, keys.unreached], [keys.base, now, ...names]);
   if (!Array.isArray(reply)) return [];
   return reply.flatMap((row: unknown, index) => {
-    const [doc = "", paused, version, created_at, updated_at, ...rest] = strings(row);
+    const [doc = "", paused, version, created_at, updated_at, credentials_for, ...rest] = strings(row);
     // Deleted since its name was read.
     if (doc === "") return [];
     const [waiting = 0, submitted = 0, working = 0, interrupted = 0] = rest.slice(0, 4).map(Number);
     const [oldest_at = null, seen = null, unreached = null] = rest
       .slice(4)
       .map((at) => (at === "" ? null : Number(at)));
-    const agent = toStored(names[index] ?? "", { doc, paused, version, created_at, updated_at });
+    const agent = toStored(names[index] ?? "", {
+      doc,
+      paused,
+      version,
+      created_at,
+      updated_at,
+      credentials_for,
+    });
     return [
       {
         agent,

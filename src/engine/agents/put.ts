@@ -1,16 +1,23 @@
 /**
  * Creates or changes an agent: replaces all settings, or merges a patch into them. Limit: only the operator may change
- * which server the broker calls.
+ * which server the broker calls, and with which credentials.
  */
-import { type AgentPatch, type AgentSpec, agentRequestSchema, type Delivery } from "../../schema/agent.ts";
+import {
+  type AgentPatch,
+  type AgentRequest,
+  type AgentSpec,
+  agentRequestSchema,
+  type Delivery,
+} from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { audit } from "../upkeep/audit.ts";
-import { auditDetails, type Difference, differenceOf } from "./difference.ts";
-import { type StoredAgent, tagOf } from "./store.ts";
+import { DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
+import { auditDetails, type Difference, differenceOf, withCredentials } from "./difference.ts";
+import { type Settings, type StoredAgent, tagOf } from "./store.ts";
 
 /** The preconditions of a change, from its headers. */
 export interface Conditions {
@@ -23,6 +30,8 @@ export interface Changed extends Difference {
   readonly created: boolean;
 }
 
+type CredentialsAre = "same" | "changed" | "reset";
+
 const POLL: Delivery = { mode: "poll" };
 const urlOf = (delivery: Delivery): string | undefined =>
   delivery.mode === "push" ? delivery.url : undefined;
@@ -32,10 +41,10 @@ export function putAgent(
   broker: Broker,
   principal: Principal,
   name: string,
-  spec: AgentSpec,
+  request: AgentRequest,
   conditions: Conditions = {},
 ): Promise<Changed> {
-  return changeAgent(broker, principal, name, conditions, () => spec);
+  return changeAgent(broker, principal, name, conditions, () => toSettings(request));
 }
 
 /** Merges a patch into the settings of an agent that exists. */
@@ -46,19 +55,32 @@ export function patchAgent(
   patch: AgentPatch,
   conditions: Conditions = {},
 ): Promise<Changed> {
-  return changeAgent(broker, principal, name, conditions, (before) => {
+  return changeAgent(broker, principal, name, conditions, (before, credentials) => {
     if (!before) throw new ErrandError("agent_unknown", `There is no agent '${name}'.`);
-    return merged(before.spec, patch);
+    return merged(before.spec, credentials, patch);
   });
 }
 
-function merged(spec: AgentSpec, patch: AgentPatch): AgentSpec {
+/** Credentials are kept unless the patch replaces or removes them, or the new server has another origin. */
+function merged(spec: AgentSpec, credentials: DeliveryCredentials | null, patch: AgentPatch): Settings {
+  const mode = patch.delivery?.mode ?? spec.delivery.mode;
   // The old mode's members must not be merged into the new mode.
-  const base = patch.delivery ? { ...spec, delivery: undefined } : spec;
-  return checked(mergePatch(base, patch));
+  const base = mode === spec.delivery.mode ? spec : { ...spec, delivery: undefined };
+  const settings = toSettings(checked(mergePatch(base, patch)));
+  const isKept = patch.delivery?.credentials === undefined && credentials?.areFor(settings.spec.delivery);
+  return isKept ? { ...settings, credentials } : settings;
 }
 
-function checked(value: unknown): AgentSpec {
+function toSettings({ delivery, ...rest }: AgentRequest): Settings {
+  if (delivery.mode === "poll") return { spec: { ...rest, delivery }, credentials: null };
+  const { credentials, ...push } = delivery;
+  return {
+    spec: { ...rest, delivery: push },
+    credentials: credentials ? new DeliveryCredentials(push.url, credentials) : null,
+  };
+}
+
+function checked(value: unknown): AgentRequest {
   const parsed = agentRequestSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw invalidRequest(parsed.error, { where: "body", whole: "The agent" });
@@ -69,36 +91,41 @@ async function changeAgent(
   principal: Principal,
   name: string,
   conditions: Conditions,
-  next: (before: StoredAgent | null) => AgentSpec,
+  next: (before: StoredAgent | null, credentials: DeliveryCredentials | null) => Settings,
 ): Promise<Changed> {
   requireAgent(principal, name, "change it");
   let isRedirected = false;
+  let credentialsAre: CredentialsAre | undefined;
   let url: string | undefined;
   let after: AgentSpec | undefined;
-  const before = await broker.agents.change(name, (current) => {
-    const spec = next(current);
+  const before = await broker.agents.change(name, (current, credentials) => {
+    const settings = next(current, credentials);
+    const { spec } = settings;
     requireConditions(name, current, conditions);
     url = urlOf(spec.delivery);
     isRedirected = url !== urlOf(current?.spec.delivery ?? POLL);
-    if (isRedirected && principal.kind !== "operator") {
+    const isSame = sameCredentials(credentials, settings.credentials);
+    credentialsAre = isSame ? "same" : settings.credentials ? "changed" : "reset";
+    if ((isRedirected || !isSame) && principal.kind !== "operator") {
       throw new ErrandError(
         "forbidden",
         `Only the operator may change how work is delivered to agent '${name}'.`,
-        { recovery: "Leave `delivery` unchanged, or ask the operator to change it." },
+        { recovery: "Change other settings with PATCH, or ask the operator to change `delivery`." },
       );
     }
     if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
     after = spec;
-    return spec;
+    return settings;
   });
   // Also when an earlier call wrote the change, and its gateway died before it published it.
-  if (isRedirected || broker.pushAgents.has(name) !== (url !== undefined))
+  const isDelivery = isRedirected || credentialsAre !== "same";
+  if (isDelivery || broker.pushAgents.has(name) !== (url !== undefined))
     await broker.pushAgents.publishChange(name);
   // From Redis, because the cache may lack another gateway's change.
   const agent = await broker.agents.read(name);
   if (!agent) throw new ErrandError("agent_unknown", `Agent '${name}' was deleted at the same time.`);
   const spec = after ?? agent.spec;
-  const difference = before ? differenceOf(before.spec, spec) : { changed: [], reset: [] };
+  const difference = before ? changeOf(before.spec, spec, credentialsAre) : { changed: [], reset: [] };
   const isChanged = difference.changed.length + difference.reset.length > 0;
   if (!before) await audit(broker, principal, "agent.create", name);
   else if (isChanged)
@@ -106,6 +133,11 @@ async function changeAgent(
   // The new settings may allow more work at once, so the polls fetch again.
   if (before && isChanged) broker.handoff.wake(name);
   return { agent, created: before === null, ...difference };
+}
+
+function changeOf(before: AgentSpec, after: AgentSpec, credentials: CredentialsAre = "same"): Difference {
+  const difference = differenceOf(before, after);
+  return credentials === "same" ? difference : withCredentials(difference, credentials);
 }
 
 function requireConditions(name: string, current: StoredAgent | null, conditions: Conditions): void {

@@ -3,7 +3,6 @@
  * Limit: look-ups are cached for a second, so a change takes that long to reach the other gateways.
  */
 import { isDeepStrictEqual } from "node:util";
-import { z } from "zod";
 import type { Clock } from "../../lifecycle/command.ts";
 import { agentNumbers } from "../../lifecycle/numbers.ts";
 import type { Redis } from "../../redis/connect.ts";
@@ -11,15 +10,23 @@ import { keys as common } from "../../redis/keys.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
 import { TIME_LUA } from "../../redis/time.ts";
-import { type AgentSpec, agentRequestSchema } from "../../schema/agent.ts";
+import { type AgentSpec, agentSpecSchema } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { Cache } from "../access/cache.ts";
+import {
+  areFor,
+  type CredentialFields,
+  DeliveryCredentials,
+  sameCredentials,
+} from "./delivery-credentials.ts";
 
 export interface StoredAgent {
   readonly name: string;
   readonly spec: AgentSpec;
   readonly paused: boolean;
+  /** Whether there are credentials for its A2A server. */
+  readonly credentials_set: boolean;
   /** Counts the changes of its settings. */
   readonly version: number;
   readonly created_at: number;
@@ -56,25 +63,40 @@ end
 redis.call('HSET', KEYS[1], 'deleting', 1)
 return 1`);
 
-/** Without the limit on the total size, which older settings may exceed. */
-const storedSpecSchema = z.strictObject(agentRequestSchema.shape);
+/** What a change writes. */
+export interface Settings {
+  readonly spec: AgentSpec;
+  readonly credentials: DeliveryCredentials | null;
+}
 
 /** Identifies one state of an agent's settings; an agent that is created again has new tags. */
 export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
   `${agent.created_at}-${agent.version}`;
 
 type Fields = { readonly doc: string } & {
-  readonly [field in "paused" | "version" | "created_at" | "updated_at"]?: string | undefined;
+  readonly [field in "paused" | "version" | "created_at" | "updated_at" | "credentials_for"]?:
+    | string
+    | undefined;
 };
 
-export const toStored = (name: string, fields: Fields): StoredAgent => ({
-  name,
-  spec: storedSpecSchema.parse(JSON.parse(fields.doc)),
-  paused: fields.paused === "1",
-  version: Number(fields.version ?? 0),
-  created_at: Number(fields.created_at),
-  updated_at: Number(fields.updated_at),
-});
+export function toStored(name: string, fields: Fields): StoredAgent {
+  const spec = agentSpecSchema.parse(JSON.parse(fields.doc));
+  return {
+    name,
+    spec,
+    paused: fields.paused === "1",
+    credentials_set: areFor(fields.credentials_for ?? "", spec.delivery),
+    version: Number(fields.version ?? 0),
+    created_at: Number(fields.created_at),
+    updated_at: Number(fields.updated_at),
+  };
+}
+
+/** An agent and its credentials, which no other object holds. */
+interface Entry {
+  readonly agent: StoredAgent;
+  readonly credentials: DeliveryCredentials | null;
+}
 
 /** In every round, the change of at least one caller succeeds. */
 const MAX_ROUNDS = 100;
@@ -93,6 +115,9 @@ const beingDeleted = (name: string): ErrandError =>
     recovery: "Delete the agent again to finish the deletion, then retry.",
   });
 
+/** They overwrite those that were stored. */
+const NO_CREDENTIALS: CredentialFields = { credentials: "", credentials_for: "" };
+
 const LIVE = ["submitted", "working", "interrupted"] as const;
 
 export class AgentStore {
@@ -100,7 +125,7 @@ export class AgentStore {
   readonly #shards: Shards;
   readonly #clock: Clock;
   readonly #retention_ms: number;
-  readonly #cache = new Cache<StoredAgent | null>(CACHE_MS);
+  readonly #cache = new Cache<Entry | null>(CACHE_MS);
 
   constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
     this.#redis = redis;
@@ -111,18 +136,35 @@ export class AgentStore {
 
   /** Null when there is no such agent. */
   async find(name: string): Promise<StoredAgent | null> {
-    const cached = this.#cache.get(name);
-    if (cached !== undefined) return cached;
-    return this.read(name);
+    return (await this.#find(name))?.agent ?? null;
   }
 
-  /** Reads it from Redis, not from the cache. With `toChange`, throws `agent_busy` while it is being deleted. */
-  async read(name: string, toChange = false): Promise<StoredAgent | null> {
+  /** For calls to its A2A server; null when there are none for the server's origin. */
+  async credentialsOf(name: string): Promise<DeliveryCredentials | null> {
+    return (await this.#find(name))?.credentials ?? null;
+  }
+
+  /** Reads it from Redis, not from the cache. */
+  async read(name: string): Promise<StoredAgent | null> {
+    return (await this.#read(name))?.agent ?? null;
+  }
+
+  async #find(name: string): Promise<Entry | null> {
+    const cached = this.#cache.get(name);
+    return cached === undefined ? this.#read(name) : cached;
+  }
+
+  /** With `toChange`, throws `agent_busy` while it is being deleted. */
+  async #read(name: string, toChange = false): Promise<Entry | null> {
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
     if (toChange && fields.deleting !== undefined) throw beingDeleted(name);
-    const agent = fields.doc === undefined ? null : toStored(name, { ...fields, doc: fields.doc });
-    this.#cache.set(name, agent);
-    return agent;
+    let entry: Entry | null = null;
+    if (fields.doc !== undefined) {
+      const agent = toStored(name, { ...fields, doc: fields.doc });
+      entry = { agent, credentials: agent.credentials_set ? DeliveryCredentials.read(fields) : null };
+    }
+    this.#cache.set(name, entry);
+    return entry;
   }
 
   async get(name: string): Promise<StoredAgent> {
@@ -133,19 +175,26 @@ export class AgentStore {
 
   /** Creates it or replaces its settings. */
   async put(name: string, spec: AgentSpec): Promise<void> {
-    await this.change(name, () => spec);
+    await this.change(name, () => ({ spec, credentials: null }));
   }
 
   /**
    * Writes the settings that `next` returns for the current ones; concurrent changes are applied in turn, none is lost.
    * Returns the agent before, null when there was none. Nothing is written when nothing differs.
    */
-  async change(name: string, next: (before: StoredAgent | null) => AgentSpec): Promise<StoredAgent | null> {
+  async change(
+    name: string,
+    next: (before: StoredAgent | null, credentials: DeliveryCredentials | null) => Settings,
+  ): Promise<StoredAgent | null> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const before = await this.read(name, true);
-      const spec = next(before);
-      if (before && isDeepStrictEqual(before.spec, spec)) return before;
-      if (await this.#write(name, spec, before)) return before;
+      const known = await this.#read(name, true);
+      const before = known?.agent ?? null;
+      const settings = next(before, known?.credentials ?? null);
+      const isSame =
+        known !== null &&
+        isDeepStrictEqual(known.agent.spec, settings.spec) &&
+        sameCredentials(known.credentials, settings.credentials);
+      if (isSame || (await this.#write(name, settings, before))) return before;
     }
     throw new ErrandError("overloaded", `Agent '${name}' is being changed by too many callers at once.`, {
       retry_after_seconds: 1,
@@ -153,9 +202,13 @@ export class AgentStore {
   }
 
   /** False when the agent was changed since `before`. */
-  async #write(name: string, spec: AgentSpec, before: StoredAgent | null): Promise<boolean> {
+  async #write(name: string, { spec, credentials }: Settings, before: StoredAgent | null): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
-    const fields = Object.entries(agentNumbers(spec)).flatMap(([key, value]) => [key, value ?? ""]);
+    const secret = credentials?.toFields() ?? NO_CREDENTIALS;
+    const fields = Object.entries({ ...agentNumbers(spec), ...secret }).flatMap(([key, value]) => [
+      key,
+      value ?? "",
+    ]);
     const written = await putScript.run(
       this.#redis,
       [keys.agent(name), keys.agents, keys.pushAgents, keys.agentNames],

@@ -14,6 +14,7 @@ import { type Lease, leaseSchema } from "../../schema/lease.ts";
 import { TimeLimit } from "../../util/timing.ts";
 import { toPrincipal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
+import { type DeliveryCredentials, sameCredentials } from "../agents/delivery-credentials.ts";
 import type { Broker, PushAgentService } from "../broker.ts";
 import { toDelegation } from "../delegations/parse.ts";
 import { lease } from "../leases/lease.ts";
@@ -28,6 +29,9 @@ const PAUSE_MS = 1_000;
 const RELOAD_MS = 15_000;
 /** How long a loop waits for work before it ends, unless delayed or blocked work is queued. */
 const WAIT_SECONDS = 10;
+
+/** How long a server, with its credentials, is remembered after its agent was deleted or changed. */
+const FORGET_MS = 60_000;
 
 /** The ticket number of this outgoing call; no event has it. */
 export const CANCEL_TASK = 0;
@@ -45,7 +49,10 @@ interface Loop {
 
 interface Server {
   readonly url: string;
+  readonly credentials: DeliveryCredentials | null;
   readonly remote: Remote;
+  /** Since when its agent is no push agent any more, by `performance.now()`. */
+  goneAt: number | null;
 }
 
 export class PushAgentRunner implements PushAgentService {
@@ -177,6 +184,17 @@ export class PushAgentRunner implements PushAgentService {
 
   async #load(): Promise<void> {
     this.#names = new Set(await this.#broker().agents.pushAgents());
+    this.#forgetServers();
+  }
+
+  /** Not at once, because tasks of a deleted agent may have to be canceled. */
+  #forgetServers(): void {
+    const now = performance.now();
+    for (const [name, server] of this.#servers) {
+      if (this.#names.has(name)) server.goneAt = null;
+      else server.goneAt ??= now;
+      if (server.goneAt !== null && now - server.goneAt > FORGET_MS) this.#servers.delete(name);
+    }
   }
 
   #track(work: Promise<void>): Promise<void> {
@@ -240,10 +258,12 @@ export class PushAgentRunner implements PushAgentService {
     const delivery = (await agents.find(agent))?.spec.delivery;
     if (delivery?.mode !== "push") return undefined;
     const { url } = delivery;
+    const credentials = await agents.credentialsOf(agent);
     const known = this.#servers.get(agent);
-    if (known?.url === url) return known.remote;
+    if (known?.url === url && sameCredentials(known.credentials, credentials)) return known.remote;
     const remote = new Remote({
       url,
+      headers: credentials?.toHeaders(),
       fetch: async (target, init) => {
         try {
           return await egress.open(target, init);
@@ -253,7 +273,7 @@ export class PushAgentRunner implements PushAgentService {
         }
       },
     });
-    this.#servers.set(agent, { url, remote });
+    this.#servers.set(agent, { url, credentials, remote, goneAt: null });
     return remote;
   }
 

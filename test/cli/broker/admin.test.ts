@@ -135,3 +135,58 @@ test("a paused agent gets no work until it is resumed", async () => {
   const { token } = await as(url, "caller:bob");
   expect((await run(["agent", "pause", "scout"], { token })).code).toBe(77);
 });
+
+test("put takes a server's credentials from a file, stdin or the environment, and no output shows them", async () => {
+  const { run, dir, gateway } = await setup();
+  const secret = "kanarienvogel7f3a";
+  const stored = async () => (await gateway.broker.redis.hget("{errand:0}:agent:scout", "credentials")) ?? "";
+  writeFileSync(join(dir, "token"), `${secret}-file\n`);
+  writeFileSync(
+    join(dir, "basic.json"),
+    JSON.stringify({ scheme: "basic", username: "u", password: secret }),
+  );
+  writeFileSync(join(dir, "bad.json"), `{"scheme": "bearer", "token": ${secret}}`);
+  writeFileSync(join(dir, "agent.json"), JSON.stringify({ delivery: { mode: "poll" } }));
+  const outputs: string[] = [];
+  const put = async (args: readonly string[], options: Parameters<typeof run>[1] = {}) => {
+    const inDir = args.map((one) => (/\.json$|^token$/.test(one) ? join(dir, one) : one));
+    const result = await run(["agent", "put", "scout", ...inDir], options);
+    outputs.push(result.stdout, result.stderr);
+    return result;
+  };
+  const to = ["--push-to", "https://a2a.example/scout"];
+  const first = await put([...to, "--push-token-file", "token"]);
+  expect(first.stdout).toMatch(/^pushed to +https:\/\/a2a.example\/scout, with credentials$/m);
+  expect(await stored()).toContain(`${secret}-file`);
+  await put(["--push-token-file", "-"], { input: `${secret}-stdin` });
+  expect(await stored()).toContain(`${secret}-stdin`);
+  await put(["--push-token-env"], { env: { ERRAND_REMOTE_TOKEN: `${secret}-env` } });
+  expect(await stored()).toContain(`${secret}-env`);
+  const json = await put(["--push-credentials-file", "basic.json", "--json"]);
+  expect(lines(agentChangeSchema, json.stdout)).toMatchObject([
+    { delivery: { credentials_set: true }, changed: ["delivery.credentials"] },
+  ]);
+  expect(await stored()).toContain("basic");
+  expect((await put(to, { env: { ERRAND_REMOTE_TOKEN: secret } })).stdout).toMatch(/\nnothing changed\n$/);
+  const reset = await put(["--reset", "delivery.credentials", ...to]);
+  expect(reset.stdout).toMatch(/\nreset to the default: delivery.credentials\n$/);
+  expect(reset.stdout).toMatch(/^pushed to +https:\/\/a2a.example\/scout$/m);
+  expect(await stored()).toBe("");
+  for (const [args, said] of [
+    [
+      ["--push-token-file", "token", "--push-token-env"],
+      "given twice: --push-token-file and --push-token-env",
+    ],
+    [["--push-token-env"], "ERRAND_REMOTE_TOKEN is not set"],
+    [["--push-token-file", "no-such-file"], "cannot read the token file no-such-file"],
+    [["--push-credentials-file", "bad.json"], "bad.json is not JSON"],
+    [["--push-credentials-file", "agent.json"], "contains no valid credentials: scheme:"],
+  ] as const) {
+    const { code, stderr } = await put(args);
+    expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
+  }
+  const merged = await put(["--file", "agent.json", ...to, "--push-token-file", "token"]);
+  expect(merged.stdout).toContain("with credentials");
+  expect((await run(["agent", "get", "scout"])).stdout).toContain(", with credentials");
+  expect(outputs.join("")).not.toContain(secret);
+});

@@ -46,6 +46,23 @@ test("--once --json prints one object per line and exits 0; the token comes from
   expect(events[1]).toMatchObject({ delegation_id: body.id, state: "completed" });
 });
 
+test("--credentials-file takes another scheme", async () => {
+  const server = await startA2aServer({ turn: (turn) => turn.message("in") });
+  const { api, dir, run } = await setup();
+  const credentials = { scheme: "basic", username: "u", password: CREDENTIAL };
+  writeFileSync(join(dir, "basic.json"), JSON.stringify(credentials));
+  await api.agent("remote");
+  await api.delegate("remote");
+  const args = ["relay", "--agent", "remote", "--to", server.url, "--once"];
+  const { code, stderr } = await run([...args, "--credentials-file", join(dir, "basic.json")], {
+    env: { ERRAND_REMOTE_TOKEN: "unused" },
+  });
+  expect(code).toBe(0);
+  expect(stderr).not.toContain("canary");
+  const basic = Buffer.from(`u:${CREDENTIAL}`).toString("base64");
+  expect(server.headers.map(({ authorization }) => authorization)).toEqual([`Basic ${basic}`]);
+});
+
 test("an unreachable server is reported at once, and used when it is up", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message(`hi ${turn.text}`) });
   const { api, start } = await setup();
