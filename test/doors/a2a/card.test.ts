@@ -9,6 +9,7 @@ import { ConfigError, readConfig } from "../../../src/config.ts";
 import { signingKeySchema } from "../../../src/schema/signing-key.ts";
 import { as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
 import { freshDir } from "../../support/program.ts";
+import { until } from "../../support/until.ts";
 import { rawCalls } from "./support.ts";
 
 const PATH = "/a2a/scout/.well-known/agent-card.json";
@@ -150,6 +151,41 @@ test("§8.6.1 a second change within one second is not missed by date", async ()
     const again = await card({ "a2a-version": "1.0", "if-modified-since": modified });
     expect([again.status, again.body.description]).toEqual([200, `${n} and more`]);
   }
+});
+
+test("presence is in the extended card alone, in REST's words, and no cache may keep it", async () => {
+  const { url, operator, card, gateway } = await setup();
+  const { token } = await as(url, "caller:alice");
+  const versions = { "1.0": "GetExtendedAgentCard", "0.3": "agent/getAuthenticatedExtendedCard" };
+  const extended = async (version: keyof typeof versions) => {
+    const { body, headers } = await rawCalls(url, token).rpc(
+      versions[version],
+      {},
+      { "a2a-version": version },
+    );
+    expect([headers.get("cache-control"), headers.get("etag")]).toEqual(["no-store", null]);
+    return body.result.capabilities.extensions[0].params.presence;
+  };
+  const etags = async () =>
+    [await card(), await card({ "a2a-version": "0.3" })].map((one) => one.headers.get("etag"));
+  const before = await etags();
+  expect(await extended("1.0")).toEqual({ state: "offline", last_seen_at: null, pollers: 0 });
+  const polling = operator.lease("scout", { wait_seconds: 60 });
+  await until(() => gateway.broker.handoff.polls.count("scout") === 1);
+  for (const version of ["1.0", "0.3"] as const) {
+    const presence = await extended(version);
+    expect(presence).toMatchObject({ state: "online", pollers: 1 });
+    expect(Object.keys(presence)).toEqual(
+      Object.keys((await operator.call("GET", "/v1/agents/scout")).body.presence),
+    );
+  }
+  for (const { body, headers } of [await card(), await card({}), await card({ "a2a-version": "0.3" })]) {
+    expect(headers.get("cache-control")).toBe("public, max-age=60");
+    expect(JSON.stringify(body.capabilities)).not.toMatch(/online|pollers|last_seen/);
+  }
+  expect(await etags()).toEqual(before);
+  await operator.delegate("scout");
+  expect((await polling).body.leases).toHaveLength(1);
 });
 
 test("§3.1.11 §13.3 the extended card shows an agent's settings only to itself and the operator", async () => {

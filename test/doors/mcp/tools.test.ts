@@ -309,9 +309,14 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     const { call, work } = await setup(era);
     const polling = work("poll_inbox", { wait_seconds: 30 });
     const found = await until(async () => {
-      const { data } = await call("discover_agents", { query: "SEARCH looks" });
-      return data.agents[0]?.presence.state === "online" && data;
+      const { data, text } = await call("discover_agents", { query: "SEARCH looks" });
+      return data.agents[0]?.presence.pollers === 1 && { ...data, text };
     });
+    const { last_seen_at } = found.agents[0].presence;
+    expect(found.text).toContain(
+      `scout (online, 1 polling, last seen ${last_seen_at}, 0 waiting, 0 working)`,
+    );
+    expect(Date.parse(last_seen_at)).toBeGreaterThan(0);
     expect(found.agents).toMatchObject([
       { name: "scout", description: "looks things up", skills: [{ id: "s" }], paused: false, waiting: 0 },
     ]);

@@ -57,7 +57,8 @@ function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
       extensions: [
         {
           uri: EXTENSION,
-          description: "Questions in a task's metadata, how to answer them, and the Idempotency-Key header.",
+          description:
+            "Questions in a task's metadata, how to answer them, the Idempotency-Key header, and, in the extended card, whether workers poll.",
           ...(params && { params }),
         },
       ],
@@ -77,7 +78,10 @@ function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
 
 export const publicCard = (agent: StoredAgent, url: string): AgentCard => toCard(agent, url);
 
-/** The card for authenticated callers, with presence and counts; the agent itself and the operator also see its settings. */
+/**
+ * The card for authenticated callers, with presence and counts; the agent itself and the operator also see its settings.
+ * The public card has none of this: presence tells strangers when somebody works, and that card is cached.
+ */
 export async function extendedCard(
   broker: Broker,
   principal: Principal,

@@ -36,7 +36,9 @@ type AgentView = z.infer<typeof agentViewSchema>;
 const agentLine = (agent: AgentView): string => {
   const { name, description, skills, truncated, presence, paused, waiting, working } = agent;
   const skillNames = skills.map((skill) => skill.name).join(", ");
-  const status = `${paused ? "paused, " : ""}${presence.state}, ${waiting} waiting, ${working} working`;
+  const { state, pollers, last_seen_at } = presence;
+  const seen = `${state}, ${pollers} polling, last seen ${last_seen_at ?? "never"}`;
+  const status = `${paused ? "paused, " : ""}${seen}, ${waiting} waiting, ${working} working`;
   return `- ${name} (${status})${description === "" ? "" : `: ${description}`}${skillNames === "" ? "" : ` [${skillNames}]`}${truncated === true ? " [cut]" : ""}`;
 };
 
@@ -70,7 +72,7 @@ export const discoveryTools: readonly Tool[] = [
     name: "discover_agents",
     title: "Find agents",
     description:
-      "List agents with their description, skills and presence: online (a worker polls), stale (a worker polled minutes ago), offline (delegations wait until a worker polls). Returns at most 50 agents, with shorter descriptions when there are many. Narrow the list with query, or continue with cursor.",
+      "List agents with their description, skills and presence: online (a worker polls), stale (a worker polled minutes ago), offline (delegations wait until a worker polls), with the number of polls now (pollers) and the time of the last one (last_seen_at). Returns at most 50 agents, with shorter descriptions when there are many. Narrow the list with query, or continue with cursor.",
     visibleTo: READERS,
     readOnly: true,
     input: {
