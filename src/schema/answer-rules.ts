@@ -30,7 +30,8 @@ type Request = Pick<Interrupt["requests"][number], "options" | "schema" | "actio
 
 const DECISIONS = decisionSchema.options;
 
-function choicesOf({ options = [], action }: Request): readonly unknown[] {
+/** What the request lets the answer choose from; empty: nothing. */
+export function choicesOf({ options = [], action }: Request): readonly unknown[] {
   if (options.length > 0) return options;
   return action === undefined ? [] : DECISIONS;
 }
@@ -41,6 +42,10 @@ export function offeredDecisions(kind: Kind, request: Request): readonly Decisio
   if (kind === "auth" || choices.length === 0) return DECISIONS;
   return DECISIONS.filter((decision) => choices.includes(decision));
 }
+
+/** Whether the question names deny as a choice; a credential can always be denied. */
+export const offersDenial = (kind: Kind, request: Request): boolean =>
+  kind === "auth" || choicesOf(request).includes("deny");
 
 /** Whether a decision alone answers the request. */
 export function isDecidable(kind: Kind, request: Request): boolean {

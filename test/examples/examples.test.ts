@@ -255,6 +255,20 @@ test("an A2A client uses an agent that polls release, after its approval", async
   expect(denying.out().trimEnd().split("\n").at(-1)).toBe("REJECTED: not released: deny");
 }, 120_000);
 
+test("an AG-UI client runs an agent that polls, and approves or denies in a later run", async () => {
+  const { url, agent, caller } = await setup("release");
+  await example("release.ts", [], url, agent.token);
+  const approving = await example("ag-ui-client.ts", ["release", "v1.4.0"], url, caller.token);
+  expect(await approving.ended, approving.out()).toBe(0);
+  const lines = approving.out().trimEnd().split("\n");
+  expect(lines).toContain("asks: Release v1.4.0?; answering approve");
+  expect(lines).toContain("says: released v1.4.0");
+  expect(lines.at(-1)).toBe("state: completed");
+  const denying = await example("ag-ui-client.ts", ["release", "v2.0.0", "deny"], url, caller.token);
+  expect(await denying.ended, denying.out()).toBe(1);
+  expect(denying.out().trimEnd().split("\n").at(-1)).toBe("rejected: not released: no reason given");
+}, 120_000);
+
 test("watcher prints every event once, and continues where it stopped", async () => {
   const { url, agent, delegator } = await setup("scout");
   const viewer = await as(url, "viewer:wall");

@@ -82,7 +82,7 @@ test(`${RUNS} requests are answered according to the contract`, {
   expect(world.log.filter((line) => /internal error|uncaught/i.test(line))).toEqual([]);
   expect((await fetch(`${world.url}/readyz`)).status).toBe(200);
   if (RUNS >= 500 && FUZZ_PATH === undefined) {
-    for (const api of ["rest", "rpc", "a2a-rest", "mcp"]) {
+    for (const api of ["rest", "rpc", "a2a-rest", "mcp", "ag-ui"]) {
       for (const end of ["taken", "refused"])
         expect([api, end, counts.get(`${api} ${end}`) ?? 0]).not.toContain(0);
     }

@@ -8,10 +8,11 @@ import type { Route } from "../../src/doors/http/route.ts";
 import { TOOLS } from "../../src/doors/mcp/tools/tools.ts";
 import { artifactSchema, messageSchema } from "../../src/schema/a2a.ts";
 import { A2A_STATES } from "../../src/schema/a2a-task.ts";
+import { agUiMessageSchema, agUiPropsSchema } from "../../src/schema/ag-ui-input.ts";
 import { MODERN } from "../support/mcp.ts";
 import { toValue, valuesOf } from "./values.ts";
 
-export type ApiName = "rest" | "rpc" | "a2a-rest" | "mcp";
+export type ApiName = "rest" | "rpc" | "a2a-rest" | "mcp" | "ag-ui";
 
 export interface Ask {
   readonly api: ApiName;
@@ -147,6 +148,33 @@ const replyAsk: fc.Arbitrary<Ask> = fc
     },
   }));
 
+/** Runs with a message, an answer, or what the schema allows; threads and messages repeat, so that runs attach. */
+const few = fc.constantFrom("a", "b");
+const runAsk: fc.Arbitrary<Ask> = fc
+  .record(
+    {
+      threadId: few,
+      runId: fc.constant("r"),
+      messages: fc.oneof(
+        fc
+          .record({ id: few, text: fc.string({ maxLength: 9 }) })
+          .map(({ id, text }) => [{ id, role: "user", content: text }]),
+        fc.array(valuesOf(agUiMessageSchema), { maxLength: 3 }),
+      ),
+      forwardedProps: fc
+        .oneof(fc.constantFrom({}, { attach: true }, { cancel: true }), valuesOf(agUiPropsSchema))
+        .map((errand) => ({ errand })),
+      resume: fc
+        .constantFrom("resolved", "cancelled")
+        .chain((status) =>
+          fc.jsonValue({ maxDepth: 1 }).map((payload) => [{ interruptId: "{interrupt}", status, payload }]),
+        ),
+      state: fc.jsonValue({ maxDepth: 2 }),
+    },
+    { requiredKeys: ["threadId", "runId", "messages"] },
+  )
+  .map((body) => ({ api: "ag-ui" as const, method: "POST", path: "/ag-ui/scout", headers: {}, body }));
+
 const group = (asks: readonly fc.Arbitrary<Ask>[]) => fc.oneof(...asks);
 
 /** Each API equally often. */
@@ -163,4 +191,5 @@ export const asks: fc.Arbitrary<Ask> = fc.oneof(
   },
   { weight: 2, arbitrary: group(a2aRestAsks) },
   { weight: 2, arbitrary: group(mcpAsks) },
+  { weight: 1, arbitrary: runAsk },
 );

@@ -222,7 +222,7 @@ export function fault(api: ApiName, { status, type, text }: Given): string | nul
       return `problem ${problem.code} with ${status}`;
     return problem.recovery.length > 10 ? null : "no recovery";
   }
-  if (api === "rest") return "no problem document";
+  if (api === "rest" || api === "ag-ui") return "no problem document";
   if (rpcError.safeParse(body).success || restError.safeParse(body).success) return null;
   // An error in the HTTP form of A2A 0.3.
   return z.looseObject({ code: z.int(), message: z.string() }).safeParse(body).success

@@ -151,6 +151,7 @@ test(
       /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|console\.png)$/,
       /^deploy\/[a-z.-]+$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
+      /^examples\/copilotkit\/(?:package\.json|README\.md|[a-z]+\.(?:html|mjs))$/,
       /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|ARCHITECTURE\.md|LICENSE)$/,
     ];
     expect(paths.filter((path) => !shapes.some((shape) => shape.test(path)))).toEqual([]);

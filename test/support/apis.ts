@@ -13,6 +13,7 @@ import {
   stateOf,
   textOf,
 } from "../doors/a2a/support.ts";
+import { agUi, type RunOptions } from "../doors/agui/support.ts";
 import { client, request } from "./broker.ts";
 import { callModern, type Era, mcpClient, requestModern, TASKS_CAPABILITY, toolOutput } from "./mcp.ts";
 import { until } from "./until.ts";
@@ -249,6 +250,55 @@ async function tasks(url: string, token: string): Promise<DelegatorApi> {
   };
 }
 
+/** Each verb is a run of its own, which is left as soon as it has begun, or read to its end. */
+function agUiRuns(url: string, token: string): DelegatorApi {
+  const threads = new Map<string, string>();
+  const run = async (
+    thread: string,
+    errand: object,
+    { say, ...more }: RunOptions & { say?: string } = {},
+  ) => {
+    const ui = agUi(url, token, thread);
+    if (say !== undefined) ui.say(say);
+    const ran = await ui.run({ ...more, forwardedProps: { errand } });
+    const [first] = ran.events;
+    // A stream that was cut has an error, too; a refused run has no event.
+    if (!first) throw new Error(ran.error);
+    return { ...ran, id: String(first.metadata.errand.delegation_id) };
+  };
+  const BEGUN = { cutAfter: 1 };
+  const of = (id: string, errand: object, more: RunOptions & { say?: string } = {}) =>
+    run(threads.get(id) ?? "", { delegation_id: id, ...errand }, more);
+  return {
+    async delegate(task, metadata) {
+      const thread = crypto.randomUUID();
+      const { id } = await run(thread, { ...(metadata && { metadata }) }, { ...BEGUN, say: task });
+      threads.set(id, thread);
+      return id;
+    },
+    async asked(id) {
+      const { last } = await of(id, { attach: true });
+      const [interrupt] = last.outcome.interrupts;
+      return { interrupt_id: interrupt.id, requests: interrupt.metadata.errand.requests };
+    },
+    answer(id, { interrupt_id, requests }, said) {
+      const answers = Object.fromEntries(requests.map(({ request_id }, at) => [request_id, said[at]]));
+      const payload = said.length === 1 ? said[0] : { answers };
+      const resume = [{ interruptId: interrupt_id, status: "resolved" as const, payload }];
+      return of(id, { attach: true }, { ...BEGUN, resume });
+    },
+    followUp: (id, text) => of(id, { follow_up: true }, { ...BEGUN, say: text }),
+    cancel: (id, reason) => of(id, { cancel: reason === undefined ? true : { reason } }),
+    async ended(id) {
+      const { last } = await of(id, { attach: true });
+      if (last.type === "RUN_ERROR") return { state: last.metadata.errand.state, text: "" };
+      if (last.outcome.type === "cancelled") return { state: "canceled", text: "" };
+      const parts: Json[] = last.result.reply?.parts ?? [];
+      return { state: "completed", text: parts.map(({ text }) => text ?? "").join("\n") };
+    },
+  };
+}
+
 export const DELEGATOR_APIS: Readonly<Record<string, (url: string, token: string) => Promise<DelegatorApi>>> =
   {
     "REST by the library": async (url, token) => rest(url, token),
@@ -259,6 +309,7 @@ export const DELEGATOR_APIS: Readonly<Record<string, (url: string, token: string
     "MCP tools of 2026-07-28": (url, token) => tools(url, token, "modern"),
     "MCP tools of 2025-11-25": (url, token) => tools(url, token, "legacy"),
     "MCP tasks": tasks,
+    "AG-UI": async (url, token) => agUiRuns(url, token),
   };
 
 function protocol(url: string, token: string): AgentApi {

@@ -4,7 +4,7 @@ import { AGENT_NAME } from "../../schema/values.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { a2aUrl } from "../http/links.ts";
-import type { Reader } from "../http/stream.ts";
+import { type Reader, toReader } from "../http/stream.ts";
 import type { CardSigner } from "./cards/signing.ts";
 
 /** Rejects an invalid name without a lookup. */
@@ -62,15 +62,7 @@ export class A2AContext {
 
   /** The parts of the request that its stream needs, with the reserved scope. */
   reader(): Reader {
-    const { request } = this;
-    const { broker, requestId } = request;
-    return {
-      broker,
-      requestId,
-      cut: () => request.cut(),
-      reserve: (bytes) => request.reserve(bytes),
-      openScope: (quota) => this.#reserved ?? request.openScope(quota),
-    };
+    return toReader(this.request, this.#reserved);
   }
 
   /** The agent's URL as an A2A server. */

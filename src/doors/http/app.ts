@@ -8,6 +8,7 @@ import { type Context, Hono } from "hono";
 import { ErrandError } from "../../schema/errors.ts";
 import type { CardSigner } from "../a2a/cards/signing.ts";
 import { a2aAddresses, a2aRoutes } from "../a2a/routes.ts";
+import { agUiRoutes } from "../agui/routes.ts";
 import { consoleRoutes } from "../console/console.ts";
 import { mcpRoutes } from "../mcp/routes.ts";
 import type { McpTestExtension } from "../mcp/server.ts";
@@ -38,6 +39,7 @@ import type { Route } from "./route.ts";
 import type { EventStream } from "./stream.ts";
 import { TextResponse, withText } from "./text-response.ts";
 
+/** The routes of the API description. */
 export const ROUTES: readonly Route[] = [
   ...tokenRoutes,
   ...sessionRoutes,
@@ -52,6 +54,9 @@ export const ROUTES: readonly Route[] = [
   ...statsRoutes,
   ...statusRoutes,
 ];
+
+/** AG-UI has a specification of its own, so the API description does not repeat it. */
+const SERVED: readonly Route[] = [...ROUTES, ...agUiRoutes];
 
 /** Common headers that a response may have of its own. */
 const OWN_HEADERS = ["cache-control", "vary"];
@@ -142,7 +147,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   app.get("/openapi.json", async (c) => deliver(c, await withText(c.json(describeApi()))));
   app.get("/docs", async (c) => deliver(c, await withText(docsPage(describeApi()))));
 
-  for (const route of ROUTES) {
+  for (const route of SERVED) {
     app.on(route.method, honoPath(route), (c) => serve(c, route));
   }
 
@@ -239,7 +244,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   const inProgress = (principal: string) => pipeline.limiter.of(principal);
   return {
     app,
-    direct: options.direct === false ? () => false : createDirectHandler(pipeline, ROUTES),
+    direct: options.direct === false ? () => false : createDirectHandler(pipeline, SERVED),
     toErrorResponse,
     requestBytes,
     inProgress,

@@ -61,6 +61,15 @@ export type Reader = Pick<AuthenticatedRequest, "cut" | "requestId" | "reserve">
   readonly broker: Pick<Broker, "log" | "metrics">;
 };
 
+/** The parts of a request that its stream needs; `reserved` is a scope that was opened before work was accepted. */
+export const toReader = (request: AuthenticatedRequest, reserved?: StreamScope): Reader => ({
+  broker: request.broker,
+  requestId: request.requestId,
+  cut: () => request.cut(),
+  reserve: (bytes) => request.reserve(bytes),
+  openScope: (quota) => reserved ?? request.openScope(quota),
+});
+
 /** The part of Node's response that a stream needs. */
 type Outgoing = Pick<Writable, "destroyed" | "end" | "once" | "write" | "writableNeedDrain"> & {
   writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;

@@ -16,7 +16,7 @@ import { afterMove, waitBriefly } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
-import { reserve } from "./idempotency.ts";
+import { findByKey, reserve } from "./idempotency.ts";
 import { preview } from "./preview.ts";
 import { addChild, ancestorsOf, removeChild } from "./tree.ts";
 
@@ -73,6 +73,8 @@ export interface DelegateOptions {
   readonly idempotencyKey?: string | undefined;
   /** The request body, which the key identifies. */
   readonly body?: unknown;
+  /** The key finds only a live delegation; after its end, it is delegated again. */
+  readonly renews?: boolean | undefined;
   /** The name of the idempotency key, stored in the record. */
   readonly keyName?: string | undefined;
   /** The failed delegation that it replaces. */
@@ -116,11 +118,11 @@ export async function delegate(
       key: options.idempotencyKey,
       body: options.body ?? request,
       newId: broker.shards.newDelegationId(request.target),
-      find: (id) => readRecord(broker.redis, broker.shards, id),
+      ...lookups(broker, principal),
       recordKey: (id) => broker.shards.ofId(id)?.delegation(id) ?? "",
-      deletedAt: async () => (principal.kind === "agent" ? broker.agents.deletedAt(principal.name) : null),
       refused,
       voided,
+      renews: options.renews,
     });
     const { id, earlier } = reservation;
     // Returned even if the check failed: accepted work stays accepted.
@@ -142,6 +144,19 @@ export async function delegate(
     }
   }
 }
+
+const lookups = (broker: Broker, principal: Principal) => ({
+  find: (id: string) => readRecord(broker.redis, broker.shards, id),
+  deletedAt: async () => (principal.kind === "agent" ? broker.agents.deletedAt(principal.name) : null),
+});
+
+/** The delegation that this principal's idempotency key has; null if there is none. */
+export const findDelegated = (
+  broker: Broker,
+  principal: Principal,
+  key: string,
+): Promise<StoredDelegation | null> =>
+  findByKey({ redis: broker.redis, principal: principal.text, key, ...lookups(broker, principal) });
 
 /** Whether the error means that no delegation was created, and that none will be. */
 const isRefusal = (error: unknown): boolean => error instanceof ErrandError || isOutOfMemory(error);

@@ -68,6 +68,9 @@ function sortedJson(value: unknown): string {
   return `{${texts.join(",")}}`;
 }
 
+const nameOf = (principal: string, key: string): string =>
+  digest("sha256", `${principal}\n${key}`, "base64url");
+
 export interface Reservation {
   readonly id: string;
   /** The key's name, stored in the record: the key is retired before the record is deleted. */
@@ -98,11 +101,14 @@ export interface ReserveOptions {
   readonly refused: ErrandError | null;
   /** An id that the caller found to be void; null: none. */
   readonly voided: string | null;
+  /** A key whose delegation is finished or deleted is free again, also for another body. */
+  readonly renews?: boolean | undefined;
 }
 
 /**
  * Reserves `newId` for this key, or returns the delegation that the key already has. Throws `idempotency_conflict` when
- * the key was used with another body, and `already_finished` when its delegation is deleted.
+ * the key was used with another body, and `already_finished` when its delegation is deleted; with `renews`, only a live
+ * delegation keeps the key.
  */
 export async function reserve(options: ReserveOptions): Promise<Reservation> {
   const { redis, key, newId, find, refused } = options;
@@ -111,7 +117,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
       details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
     });
   }
-  const name = digest("sha256", `${options.principal}\n${key}`, "base64url");
+  const name = nameOf(options.principal, key);
   const redisKey = keys.idempotency(name);
   const hash = bodyHash(options.body);
   const keptMs = Math.max(KEPT_MS, Math.round(options.longestMs) + SLACK_MS);
@@ -141,8 +147,9 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
     const earlier = await find(id);
     const createdAt = earlier?.created_at ?? (mark === "gone" ? Number(created) : null);
     if (createdAt !== null) {
-      if (createdAt < ((await options.deletedAt()) ?? 0)) {
-        // A deleted agent of the same name used the key.
+      const isOver = options.renews === true && earlier?.finished !== false;
+      // Otherwise a deleted agent of the same name used the key.
+      if (isOver || createdAt < ((await options.deletedAt()) ?? 0)) {
         if (refused) throw refused;
         if (await exchange(stored, wanted)) return reservation(newId);
         continue;
@@ -167,6 +174,23 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
     if (!(await exchange(voiding, isVoid ? wanted : `${storedHash} ${id}`))) continue;
     if (isVoid) return reservation(newId);
   }
+}
+
+export interface KeyOwner {
+  readonly redis: Redis;
+  readonly principal: string;
+  readonly key: string;
+  readonly find: ReserveOptions["find"];
+  readonly deletedAt: ReserveOptions["deletedAt"];
+}
+
+/** The delegation that the principal's key has; null if there is none. Writes nothing. */
+export async function findByKey({ redis, principal, key, find, deletedAt }: KeyOwner) {
+  const stored = await redis.get(keys.idempotency(nameOf(principal, key)));
+  const [, id = ""] = stored?.split(" ") ?? [];
+  const record = id === "" ? null : await find(id);
+  // A deleted agent of the same name used the key.
+  return record && record.created_at < ((await deletedAt()) ?? 0) ? null : record;
 }
 
 /** Sets the key and returns null, or returns its text. At full memory it only reads, so that retries find their work. */

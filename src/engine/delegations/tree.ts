@@ -3,6 +3,7 @@
  * child before the child exists. If the gateway dies before the submit, the entry stays, and costs a cancel one look-up.
  */
 import type { Ancestor } from "../../lifecycle/fields.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isTerminal, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -10,6 +11,7 @@ import type { Principal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
+import { list } from "./list.ts";
 import { read } from "./read.ts";
 
 /** The ancestors of a new delegation; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
@@ -54,6 +56,18 @@ const finishedParent = (id: string, state: State): ErrandError =>
     delegation_valid: false,
     recovery: "Delegate without a parent, or under one that is not finished.",
   });
+
+/** The newest children that the principal may see, newest first. One cheap command if there are none. */
+export async function childrenOf(
+  broker: Broker,
+  principal: Principal,
+  parent_id: string,
+  limit: number,
+): Promise<StoredDelegation[]> {
+  const key = broker.shards.ofId(parent_id)?.children(parent_id);
+  if (key === undefined || (await broker.redis.scard(key)) === 0) return [];
+  return (await list(broker, principal, { parent_id, limit })).records;
+}
 
 /** Adds a child to its parent: from now on a cancel of the parent reaches the child, even before the child exists. */
 export async function addChild(broker: Broker, parentId: string, childId: string): Promise<void> {

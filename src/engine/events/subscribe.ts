@@ -2,6 +2,7 @@
  * Subscriptions to events: which stream to read, which events the principal may see, and pages for callers that poll.
  * Limit: filters narrow what a principal may see; they never widen it.
  */
+import { withoutBodies } from "../../events/bodies.ts";
 import { isStart, type Positions } from "../../events/cursor.ts";
 import { compareIds, type Entry } from "../../events/entry.ts";
 import type { Source } from "../../events/feed.ts";
@@ -160,6 +161,21 @@ export async function* delegationEvents(
   })) {
     yield event;
     if ("entry" in event && TERMINAL_EVENT_TYPES.includes(event.entry.type)) return;
+  }
+}
+
+/** The events of a delegation that are stored by now, without the bodies of artifacts. */
+export async function* storedEvents(
+  broker: Broker,
+  record: StoredDelegation,
+  signal: StopSignal,
+): AsyncGenerator<Entry, void, undefined> {
+  const { redis, shards, feed, bodies, retentionMs: keptMs } = broker;
+  const source: Source = { kind: "delegation", id: record.id };
+  const options = { redis, shards, feed, bodies, source, keptMs, signal, after: ["0-0"] };
+  for await (const event of watch({ ...options, wants: () => false })) {
+    if ("caught_up" in event) return;
+    if ("entry" in event) yield withoutBodies(event.entry);
   }
 }
 

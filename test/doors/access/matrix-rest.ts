@@ -43,6 +43,12 @@ POST /v1/agents/:agent/replies                 403    ok     403    403    403  
 GET /v1/audit                                  403    403    403    403    403      403    ok       401
 GET /v1/stats                                  ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/status                                 ok     ok     ok     ok     ok       ok     ok       401
+POST /ag-ui/:agent                             ok     loop   ok     ok     403      403    ok       401
+POST /ag-ui/:agent to attach                   ok     ok     404    404    ok       ok     ok       401
+POST /ag-ui/:agent to answer                   ok     403    404    404    ok       403    ok       401
+POST /ag-ui/:agent to follow up                ok     403    404    404    ok       403    ok       401
+POST /ag-ui/:agent to cancel                   ok     403    404    404    ok       403    ok       401
+GET /ag-ui/:agent/capabilities                 ok     ok     ok     ok     ok       ok     ok       401
 GET /metrics                                   403    403    403    403    403      ok     ok       401
 GET /healthz                                   ok     ok     ok     ok     ok       ok     ok       ok
 GET /readyz                                    ok     ok     ok     ok     ok       ok     ok       ok
@@ -60,6 +66,16 @@ interface Need {
 
 const empty = () => ({});
 const work = { target: "scout", task: "do it" };
+
+/** A run that is about the subject; its thread is the subject's context. */
+const run = (errand: (subject: Subject) => object, more: (subject: Subject) => object = () => ({})) => ({
+  body: (subject: Subject) => ({
+    ...{ threadId: subject.context, runId: "r", messages: [], forwardedProps: { errand: errand(subject) } },
+    ...more(subject),
+  }),
+});
+const said = () => ({ messages: [{ id: crypto.randomUUID(), role: "user", content: "do it" }] });
+const named = ({ id }: Subject) => ({ delegation_id: id });
 
 /** What a route needs in addition to its path: a state of the subject, a body, a query. */
 const NEEDS: Readonly<Record<string, Need>> = {
@@ -97,6 +113,25 @@ const NEEDS: Readonly<Record<string, Need>> = {
   },
   "POST /v1/leases/:lease_id/release": { stage: "working" },
   "POST /v1/leases/:lease_id/reply": { stage: "working", body: () => ({ state: "completed", text: "done" }) },
+  "POST /ag-ui/:agent": run(() => ({}), said),
+  "POST /ag-ui/:agent to attach": run((subject) => ({ attach: true, ...named(subject) })),
+  "POST /ag-ui/:agent to answer": {
+    stage: "asking",
+    ...run(
+      (subject) => ({ attach: true, ...named(subject) }),
+      ({ interrupt }) => ({
+        resume: [{ interruptId: interrupt, status: "resolved", payload: "yes" }],
+      }),
+    ),
+  },
+  "POST /ag-ui/:agent to follow up": {
+    stage: "working",
+    ...run((subject) => ({ follow_up: true, ...named(subject) }), said),
+  },
+  "POST /ag-ui/:agent to cancel": {
+    stage: "working",
+    ...run((subject) => ({ cancel: true, ...named(subject) })),
+  },
   "POST /v1/agents/:agent/replies": {
     stage: "working",
     body: ({ lease }) => ({
@@ -106,6 +141,9 @@ const NEEDS: Readonly<Record<string, Need>> = {
     }),
   },
 };
+
+/** The path of a row that tries a route in one of several ways. */
+export const routeOf = (row: string): string => row.split(" ").slice(0, 2).join(" ");
 
 export const stageOf = (row: string): Stage => NEEDS[row]?.stage ?? "submitted";
 

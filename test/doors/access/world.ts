@@ -89,6 +89,7 @@ export type Stage = "spare" | "submitted" | "watched" | "working" | "asking" | "
 
 export interface Subject {
   readonly id: string;
+  readonly context: string;
   readonly lease: string;
   readonly interrupt: string;
   readonly request: string;
@@ -150,8 +151,16 @@ export async function openWorld() {
   async function prepare(stage: Stage): Promise<Subject> {
     const isLeased = stage === "working" || stage === "asking" || stage === "failed";
     // The high priority puts it before work left over by other rows.
-    const { id } = (await alice.delegate("scout", { priority: isLeased ? 9 : 0 })).body;
-    const made: Subject = { id, lease: "", interrupt: "", request: "", spareToken: "", spareSession: "" };
+    const { id, context_id: context } = (await alice.delegate("scout", { priority: isLeased ? 9 : 0 })).body;
+    const made: Subject = {
+      id,
+      context,
+      lease: "",
+      interrupt: "",
+      request: "",
+      spareToken: "",
+      spareSession: "",
+    };
     if (stage === "spare") {
       await admin.agent("spare");
       const spare = await as(url, "caller:spare");

@@ -10,8 +10,8 @@ import type { PushContext, RenderedPush } from "../../../engine/outbound/push-no
 import type { Entry } from "../../../events/entry.ts";
 import type { PushVersion } from "../../../schema/push-config.ts";
 import { a2aUrl } from "../../http/links.ts";
+import { SentArtifacts } from "../../sent-artifacts.ts";
 import { toStreamResponse, toTask } from "../sdk.ts";
-import { SentArtifacts } from "../tasks/sent-artifacts.ts";
 import { limitTask, limitUpdate } from "../tasks/size-limit.ts";
 import { toTaskJson } from "../tasks/task.ts";
 import { isTerminalEvent, mayDropArtifacts, toUpdates } from "../tasks/updates.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../../schema/delegation.ts";
 import { TERMINAL_EVENT_TYPES } from "../../../schema/event.ts";
 import { toInstant } from "../../../schema/values.ts";
-import type { SentArtifacts } from "./sent-artifacts.ts";
+import type { SentArtifacts } from "../../sent-artifacts.ts";
 import {
   artifactsOf,
   ERRAND_KEY,

@@ -2,7 +2,7 @@
  * The artifacts that a stream already sent, so that its end sends only what is missing. Keeps hashes, not bodies.
  */
 import { createHash, type Hash } from "node:crypto";
-import type { Artifact } from "../../../schema/a2a.ts";
+import type { Artifact } from "../schema/a2a.ts";
 
 export class SentArtifacts {
   readonly #hashes = new Map<string, Hash>();

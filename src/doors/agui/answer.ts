@@ -1,0 +1,60 @@
+/**
+ * The payload of a resume entry as an answer. A form that is built from `responseSchema` sends a bare value; a client that
+ * knows the broker sends the body of an answer. The first reading that fits the question is taken.
+ */
+
+import { answerIssues } from "../../schema/answer-rules.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import {
+  type AnswerInput,
+  type AnswerRequest,
+  answerRequestSchema,
+  answerSchema,
+  isDecision,
+} from "../../schema/interrupt.ts";
+import { invalidRequest } from "../../schema/issues.ts";
+
+type Open = Pick<Interrupt, "id" | "kind" | "requests">;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export function toAnswerRequest({ id, kind, requests }: Open, payload: unknown): AnswerRequest {
+  const body = answerRequestSchema.safeParse(
+    isObject(payload) ? { ...payload, interrupt_id: id } : undefined,
+  );
+  const [only, second] = requests;
+  if (!only || second) {
+    if (body.success) return body.data;
+    throw invalidPayload('send {"answers": {<request_id>: {…}}}, with an answer for each request');
+  }
+  const readings = readingsOf(only, payload);
+  if (body.success && body.data.answers) return body.data;
+  const fitting = readings.find((reading) => answerIssues(kind, only, reading).length === 0);
+  const chosen = fitting ?? readings[0];
+  if (chosen) return { interrupt_id: id, ...chosen };
+  if (isObject(payload) && !body.success)
+    throw invalidRequest(body.error, { whole: "The payload", under: "resume.payload" });
+  throw invalidPayload("send the body of an answer: decision, text, message, data or answers");
+}
+
+function readingsOf(
+  { options = [], schema, action }: Open["requests"][number],
+  payload: unknown,
+): AnswerInput[] {
+  if (payload === undefined || payload === null) return [];
+  const readings: AnswerInput[] = [];
+  const body = answerSchema.safeParse(payload);
+  if (body.success) readings.push(body.data);
+  if (isDecision(payload) && (action !== undefined || options.includes(payload)))
+    readings.push({ decision: payload });
+  if (typeof payload === "string" && payload !== "" && schema === undefined) readings.push({ text: payload });
+  if (schema !== undefined || (options.length > 0 && !isObject(payload))) readings.push({ data: payload });
+  return readings;
+}
+
+const invalidPayload = (reason: string): ErrandError =>
+  new ErrandError("invalid_request", `resume.payload: ${reason}`, {
+    details: { issues: [{ path: "resume.payload", reason }] },
+  });

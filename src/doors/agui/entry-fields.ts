@@ -1,0 +1,40 @@
+/** The members of an event that a run shows, and what the event means for it. */
+import { z } from "zod";
+import type { Entry } from "../../events/entry.ts";
+import { artifactSchema } from "../../schema/a2a.ts";
+import { progressSchema } from "../../schema/delegation.ts";
+
+/** An artifact, or a placeholder after its body was replaced or dropped. */
+const eventArtifactSchema = z.union([
+  z.object({ artifactId: z.string(), superseded: z.literal(true) }).strict(),
+  artifactSchema,
+]);
+
+const entryFieldsSchema = z.object({
+  artifact: eventArtifactSchema.optional(),
+  artifacts: z.array(eventArtifactSchema).optional(),
+  append: z.boolean().optional(),
+  last_chunk: z.boolean().optional(),
+  progress: progressSchema.optional(),
+  attempt: z.int().optional(),
+  artifacts_dropped: z.boolean().optional(),
+  interrupt: z.object({ requests: z.array(z.unknown()) }).optional(),
+  answers: z.record(z.string(), z.unknown()).optional(),
+});
+export type EntryFields = z.infer<typeof entryFieldsSchema>;
+
+export const fieldsOf = ({ more }: Pick<Entry, "more">): EntryFields =>
+  entryFieldsSchema.parse(JSON.parse(`{${more}}`));
+
+/** Whether the event removed artifacts; a retry also drops what came with the failure. */
+export const dropsArtifacts = (
+  { status }: Pick<Entry, "status">,
+  { artifacts_dropped }: EntryFields,
+): boolean => artifacts_dropped === true || status === "retrying";
+
+/** How many messages the event added to the history. */
+export function historyAdded({ status }: Pick<Entry, "status">, { interrupt, answers }: EntryFields): number {
+  if (status === "interrupted") return interrupt?.requests.length ?? 0;
+  if (status === "answered") return Object.keys(answers ?? {}).length;
+  return status === "message" ? 1 : 0;
+}

@@ -1,0 +1,31 @@
+/** An open question as an AG-UI interrupt: one, whatever it asks for, because all its requests are answered at once. */
+import type { AgUiInterrupt } from "../../schema/ag-ui-event.ts";
+import { choicesOf } from "../../schema/answer-rules.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import { shownText } from "./content.ts";
+import { metadataOf } from "./messages.ts";
+
+/** The schema of the payload; absent if any text or decision is an answer, or if several things are asked. */
+function responseSchemaOf({ requests }: Interrupt): Record<string, unknown> | undefined {
+  const [only, second] = requests;
+  if (!only || second) return undefined;
+  const { schema } = only;
+  // With an action, the schema is that of its arguments.
+  const choices = choicesOf(only);
+  if (choices.length > 0 && (only.action !== undefined || schema === undefined))
+    return { enum: [...choices] };
+  return typeof schema === "object" && schema !== null ? { ...schema } : undefined;
+}
+
+export function toInterrupt(delegation_id: string, interrupt: Interrupt): AgUiInterrupt {
+  const { id, kind, requests, raised_at, expires_at } = interrupt;
+  const responseSchema = responseSchemaOf(interrupt);
+  return {
+    id,
+    reason: kind === "auth" ? "auth_required" : "input_required",
+    message: requests.map(({ message }) => shownText(message)).join("\n"),
+    ...(responseSchema && { responseSchema }),
+    expiresAt: expires_at,
+    metadata: metadataOf(delegation_id, { kind, raised_at, requests }),
+  };
+}

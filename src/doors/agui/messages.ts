@@ -1,0 +1,112 @@
+/**
+ * A delegation as messages: its task, its history with the texts of its artifacts in between, its reply. Pure, so that
+ * every gateway shows the same. Limit: an artifact's other parts are in the state.
+ */
+import type { Artifact, Message } from "../../schema/a2a.ts";
+import { type AgUiMessage, agUiMessageSchema, type RunAgentInput } from "../../schema/ag-ui-input.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import { shownText } from "./content.ts";
+import { artifactMessageId, messageIdOf, replyId, taskOf } from "./ids.ts";
+
+/** By artifact: how many messages the history had when it began. */
+export type Places = ReadonlyMap<string, number>;
+
+/** The metadata that names what the message is about. */
+export const metadataOf = (delegation_id: string, more: Record<string, unknown> = {}) => ({
+  errand: { delegation_id, ...more },
+});
+
+/** The text of an artifact, without separators, because it may have come in pieces. */
+export const artifactText = ({ parts }: Pick<Artifact, "parts">): string | undefined => {
+  const texts = parts.flatMap(({ text }) => text ?? []);
+  return texts.length === 0 ? undefined : texts.join("");
+};
+
+/** What an answer says, or that it is hidden. */
+function answerText(message: Message): string {
+  const { decision, redacted } = message.metadata ?? {};
+  if (redacted === true) return typeof decision === "string" ? decision : "(hidden)";
+  const text = shownText(message);
+  return text === "" && typeof decision === "string" ? decision : text;
+}
+
+const NOTED = ["interrupt_id", "request_id", "decision", "by", "auto", "at", "redacted"];
+
+function fromHistory(id: string, message: Message, sent: ReadonlySet<string>): AgUiMessage {
+  const noted = Object.entries(message.metadata ?? {}).filter(([name]) => NOTED.includes(name));
+  const metadata = metadataOf(id, Object.fromEntries(noted));
+  // A follow-up that this client sent keeps the client's id.
+  const isSent = message.role === "ROLE_USER" && sent.has(message.messageId);
+  const own = isSent ? message.messageId : messageIdOf(id, message.messageId);
+  if (message.role === "ROLE_AGENT")
+    return { id: own, role: "assistant", content: shownText(message), metadata };
+  return { id: own, role: "user", content: answerText(message), metadata };
+}
+
+export function artifactMessage(id: string, { artifactId }: Pick<Artifact, "artifactId">, content: string) {
+  const metadata = metadataOf(id, { artifact_id: artifactId });
+  return { id: artifactMessageId(id, artifactId), role: "assistant" as const, content, metadata };
+}
+
+/** Undefined if the reply has nothing to show. */
+export function replyMessage({ id, reply }: Pick<Delegation, "id" | "reply">) {
+  const content = reply === null ? "" : shownText(reply);
+  if (content === "") return undefined;
+  return { id: replyId(id), role: "assistant" as const, content, metadata: metadataOf(id) };
+}
+
+function ownMessages(
+  delegation: Delegation,
+  places: Places,
+  sent: ReadonlySet<string>,
+  hasTask: boolean,
+): AgUiMessage[] {
+  const { id, message, history, artifacts } = delegation;
+  const shown = artifacts.flatMap((artifact) => {
+    const text = artifactText(artifact);
+    const place = places.get(artifact.artifactId) ?? history.length;
+    return text === undefined ? [] : [{ place, shown: artifactMessage(id, artifact, text) }];
+  });
+  const at = (index: number) => shown.filter(({ place }) => place === index).map((one) => one.shown);
+  const reply = replyMessage(delegation);
+  return [
+    {
+      // A client takes it for its own last message, unless it has another one: then it must not look like new work.
+      id: sent.has(message.messageId) || !hasTask ? message.messageId : messageIdOf(id, message.messageId),
+      role: "user",
+      content: shownText(message),
+    },
+    ...history.flatMap((one, index) => [...at(index), fromHistory(id, one, sent)]),
+    ...shown.filter(({ place }) => place >= history.length).map((one) => one.shown),
+    ...(reply ? [reply] : []),
+  ];
+}
+
+/** A message without optional members that are null, as some clients send them. */
+const withoutNulls = (message: AgUiMessage): AgUiMessage =>
+  agUiMessageSchema.parse(Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)));
+
+/**
+ * All messages of the thread that this run knows: those of its input, with this delegation's brought up to date, and then
+ * those that the client did not have. A client drops every other message.
+ */
+export function threadMessages(
+  input: Pick<RunAgentInput, "messages">,
+  delegation: Delegation,
+  places: Places,
+): AgUiMessage[] {
+  const held = input.messages.filter(({ role }) => role !== "activity").map(withoutNulls);
+  const sent = new Set(held.map(({ id }) => id));
+  const own = ownMessages(delegation, places, sent, taskOf(input) !== undefined);
+  const byId = new Map(own.map((message) => [message.id, message]));
+  const isGone = ({ id }: AgUiMessage) => id.startsWith(`${delegation.id}/`) && !byId.has(id);
+  const kept = held.filter((message) => !isGone(message));
+  const seen = new Set(kept.map(({ id }) => id));
+  return [
+    // A message of the user stays as the client has it.
+    ...kept.map((message) =>
+      message.id.startsWith(`${delegation.id}/`) ? (byId.get(message.id) ?? message) : message,
+    ),
+    ...own.filter(({ id }) => !seen.has(id)),
+  ];
+}

@@ -1,0 +1,76 @@
+/**
+ * AG-UI 1.0 over HTTP and server-sent events: every agent is an AG-UI agent. A run that is refused before it begins is an
+ * HTTP error; a later failure is the stream's `RUN_ERROR`.
+ */
+import { z } from "zod";
+import { agUiCapabilitiesSchema, agUiEventSchema } from "../../schema/ag-ui-event.ts";
+import { runAgentInputSchema } from "../../schema/ag-ui-input.ts";
+import { ERRORS } from "../../schema/errors.ts";
+import { agentNameSchema } from "../../schema/values.ts";
+import type { Log } from "../../telemetry/log.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
+import { toErrandError } from "../http/problem.ts";
+import { type Route, route } from "../http/route.ts";
+import { EventStream, toReader } from "../http/stream.ts";
+import { jsonText } from "../http/text-response.ts";
+import { begin } from "./begin.ts";
+import { toCapabilities } from "./capabilities.ts";
+import type { Run } from "./find.ts";
+import { metadataOf } from "./messages.ts";
+import { RunStream } from "./run.ts";
+
+const params = z.strictObject({ agent: agentNameSchema });
+
+async function startRun(run: Run): Promise<EventStream> {
+  const { request } = run;
+  const { broker, requestId } = request;
+  // Reserved before work is accepted, so that accepted work is never refused its stream.
+  const scope = request.openScope("streams");
+  const begun = await begin(run).catch((error: unknown) => {
+    scope.release();
+    throw error;
+  });
+  const stream = new RunStream(run, begun);
+  const { id } = begun.record;
+  return new EventStream(toReader(request, scope), framesOf(stream, { id, log: broker.log, requestId }));
+}
+
+/** Does not refer to the input, which may be large. */
+function framesOf(stream: RunStream, { id, log, requestId }: { id: string; log: Log; requestId: string }) {
+  return async function* (signal: StopSignal) {
+    try {
+      for await (const event of stream.events(signal)) yield { json: JSON.stringify(event) };
+    } catch (error) {
+      const { code, message, context } = toErrandError(error, log, requestId, "GET");
+      const { category, retryable, recovery } = ERRORS[code];
+      const more = { category, retryable, recovery: context.recovery ?? recovery, request_id: requestId };
+      const metadata = metadataOf(id, more);
+      yield { json: JSON.stringify({ type: "RUN_ERROR", message, code, metadata }) };
+    }
+  };
+}
+
+export const agUiRoutes: readonly Route[] = [
+  route({
+    method: "POST",
+    path: "/ag-ui/{agent}",
+    summary:
+      "Run an agent by AG-UI 1.0: delegate, attach, answer, follow up or cancel, and stream what happens.",
+    params,
+    body: runAgentInputSchema,
+    responses: { 200: agUiEventSchema },
+    notes: { requestHeaders: ["traceparent"], streams: true },
+    handle: (request, { params: { agent }, body: input }) => startRun({ request, agent, input }),
+  }),
+  route({
+    method: "GET",
+    path: "/ag-ui/{agent}/capabilities",
+    summary: "What the agent can do, in the form of AG-UI, and whether its workers poll.",
+    params,
+    responses: { 200: agUiCapabilitiesSchema },
+    async handle({ broker }, { params: { agent } }) {
+      const [found, presence] = await Promise.all([broker.agents.get(agent), broker.presence.cached(agent)]);
+      return jsonText(200, JSON.stringify(toCapabilities(found, presence)));
+    },
+  }),
+];

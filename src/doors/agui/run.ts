@@ -1,0 +1,301 @@
+/**
+ * The events of one run: snapshots of the delegation, then what is new, up to its end or its next question. Everything
+ * comes from the record and its events, so any gateway can show the rest. Limit: an event that does more than add to what
+ * was shown leads to new snapshots.
+ */
+import { toDelegation } from "../../engine/delegations/parse.ts";
+import { read } from "../../engine/delegations/read.ts";
+import { delegationEvents } from "../../engine/events/subscribe.ts";
+import type { Entry } from "../../events/entry.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import type { Artifact } from "../../schema/a2a.ts";
+import type { AgUiEvent } from "../../schema/ag-ui-event.ts";
+import { runAgentInputSchema } from "../../schema/ag-ui-input.ts";
+import { type Delegation, isTerminal, type Progress, stateSchema } from "../../schema/delegation.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
+import { Wakes } from "../../util/with-wakes.ts";
+import { SentArtifacts } from "../sent-artifacts.ts";
+import type { Begun } from "./begin.ts";
+import { dropsArtifacts, type EntryFields, fieldsOf } from "./entry-fields.ts";
+import type { Run } from "./find.ts";
+import { activityId } from "./ids.ts";
+import { toInterrupt } from "./interrupt.ts";
+import { artifactMessage, artifactText, metadataOf, replyMessage, threadMessages } from "./messages.ts";
+import { placesOf } from "./places.ts";
+import { activityOf, artifactState, otherParts, patchOf, stateOf } from "./state.ts";
+import { Subagents } from "./subagents.ts";
+
+export const PROTOCOL_VERSION = "1.0";
+const ACTIVITY = "errand.progress";
+
+/** Its history grew, or its question changed. */
+const CHANGES_HISTORY = ["interrupted", "answered", "message"];
+
+const heldSchema = runAgentInputSchema.pick({ messages: true, state: true });
+
+export class RunStream {
+  readonly #request: Run["request"];
+  readonly #agent: string;
+  readonly #ids: { readonly threadId: string; readonly runId: string };
+  /** The messages and the state of the input: as text, which takes much less memory while the run is silent. */
+  readonly #input: string;
+  readonly #begun: Begun;
+  readonly #wakes = new Wakes();
+  readonly #subagents: Subagents;
+  /** By artifact: its place in the state. */
+  readonly #artifacts = new Map<string, number>();
+  readonly #sent = new SentArtifacts([]);
+  readonly #openMessages = new Set<string>();
+  #step: string | undefined;
+  #activity: Record<string, unknown> = {};
+  #progress: Progress | null = null;
+  #state = "";
+  #attempt = 1;
+  /** The events up to this one are shown. */
+  #version = 0;
+
+  constructor({ request, agent, input }: Run, begun: Begun) {
+    this.#request = request;
+    this.#agent = agent;
+    this.#ids = { threadId: input.threadId, runId: input.runId };
+    this.#input = JSON.stringify({ messages: input.messages, state: input.state });
+    this.#begun = begun;
+    const { broker, principal } = request;
+    this.#subagents = new Subagents(broker, principal, begun.record.id, () => this.#wakes.wake());
+  }
+
+  async *events(signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
+    const { record, notOpen } = this.#begun;
+    const metadata = metadataOf(record.id);
+    yield { type: "RUN_STARTED", ...this.#ids, protocolVersion: PROTOCOL_VERSION, metadata };
+    const stop = new AbortController();
+    const end = { handleEvent: () => stop.abort() };
+    signal.addEventListener("abort", end);
+    if (signal.aborted) stop.abort();
+    try {
+      yield* this.#show(record, stop.signal);
+      if (notOpen.length > 0) yield warning(notOpen);
+      if (yield* this.#endIfOver(record)) return;
+      yield* this.#subagentChanges(true);
+      yield* this.#follow(record, stop.signal);
+    } finally {
+      stop.abort();
+      signal.removeEventListener("abort", end);
+      this.#subagents.stop();
+    }
+  }
+
+  async *#follow(record: StoredDelegation, signal: AbortSignal): AsyncGenerator<AgUiEvent, void, undefined> {
+    const { broker, principal } = this.#request;
+    const entries = delegationEvents(broker, record, record.event_id, signal);
+    for await (const event of this.#wakes.over(entries)) {
+      if (event === null) {
+        yield* this.#subagentChanges(true);
+        continue;
+      }
+      if (!("entry" in event) || event.entry.seq <= this.#version) continue;
+      const { entry } = event;
+      const fields = fieldsOf(entry);
+      if (TERMINAL_EVENT_TYPES.includes(entry.type)) {
+        const ended = await read(broker, principal, record.id);
+        const delegation = toDelegation(ended);
+        if (this.#isComplete(delegation)) yield* this.#addEnd(delegation, entry);
+        else yield* this.#show(ended, signal);
+        yield* this.#endIfOver(ended);
+        return;
+      }
+      if (this.#isAddition(entry, fields)) yield* this.#add(entry, fields);
+      else {
+        const now = await read(broker, principal, record.id);
+        yield* this.#show(now, signal);
+        if (yield* this.#endIfOver(now)) return;
+      }
+      yield* this.#subagentChanges(false);
+    }
+  }
+
+  /** Whether the event only adds to what was shown. */
+  #isAddition(entry: Entry, fields: EntryFields): boolean {
+    if (CHANGES_HISTORY.includes(entry.status)) return false;
+    if (dropsArtifacts(entry, fields) && this.#artifacts.size > 0) return false;
+    const { artifact, append = false } = fields;
+    return (
+      artifact === undefined ||
+      (!("superseded" in artifact) && (append || !this.#artifacts.has(artifact.artifactId)))
+    );
+  }
+
+  /** Whether the client has the artifacts that it was shown as they are at the end. */
+  #isComplete({ artifacts }: Delegation): boolean {
+    const shown = artifacts.filter(({ artifactId }) => this.#artifacts.has(artifactId));
+    return shown.length === this.#artifacts.size && shown.every((artifact) => this.#sent.has(artifact));
+  }
+
+  /** The snapshots, and the state of this stream that belongs to them. */
+  async *#show(record: StoredDelegation, signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
+    const { broker } = this.#request;
+    const input = heldSchema.parse(JSON.parse(this.#input));
+    const delegation = toDelegation(record);
+    const [places, presence] = await Promise.all([
+      placesOf(broker, record, delegation, signal),
+      broker.presence.cached(this.#agent),
+    ]);
+    yield* this.#closeMessages();
+    yield { type: "MESSAGES_SNAPSHOT", messages: threadMessages(input, delegation, places) };
+    yield { type: "STATE_SNAPSHOT", snapshot: stateOf(input, delegation, presence) };
+    this.#artifacts.clear();
+    this.#sent.clear();
+    for (const artifact of delegation.artifacts) {
+      this.#artifacts.set(artifact.artifactId, this.#artifacts.size);
+      this.#sent.add(artifact, false);
+    }
+    this.#version = record.version;
+    this.#note(delegation);
+    this.#activity = activityOf(delegation);
+    const messageId = activityId(delegation.id);
+    yield { type: "ACTIVITY_SNAPSHOT", messageId, activityType: ACTIVITY, content: this.#activity };
+    yield* this.#changeStep();
+  }
+
+  #note({ state, attempt, progress }: Pick<Delegation, "state" | "attempt" | "progress">): void {
+    this.#state = state;
+    this.#attempt = attempt;
+    this.#progress = progress;
+  }
+
+  *#add(entry: Entry, fields: EntryFields): Generator<AgUiEvent> {
+    this.#version = entry.seq;
+    const { progress, attempt, artifact } = fields;
+    if (artifact && !("superseded" in artifact)) {
+      const { append = false, last_chunk } = fields;
+      yield* this.#addArtifact(artifact, last_chunk ?? !append);
+    }
+    const before = { state: this.#state, attempt: this.#attempt };
+    this.#note({
+      state: stateSchema.parse(entry.state),
+      attempt: attempt ?? this.#attempt,
+      progress: progress ?? this.#progress,
+    });
+    yield* this.#changes(before);
+  }
+
+  *#changes(before: Record<string, unknown>): Generator<AgUiEvent> {
+    const delta = patchOf(before, { state: this.#state, attempt: this.#attempt }).map((operation) => ({
+      ...operation,
+      path: `/errand${operation.path}`,
+    }));
+    if (delta.length > 0) yield { type: "STATE_DELTA", delta };
+    const activity = activityOf({ state: this.#state, attempt: this.#attempt, progress: this.#progress });
+    const patch = patchOf(this.#activity, activity);
+    this.#activity = activity;
+    const messageId = activityId(this.#begun.record.id);
+    if (patch.length > 0) yield { type: "ACTIVITY_DELTA", messageId, activityType: ACTIVITY, patch };
+    yield* this.#changeStep();
+  }
+
+  *#addArtifact(artifact: Artifact, isWhole: boolean): Generator<AgUiEvent> {
+    const { id } = this.#begun.record;
+    const known = this.#artifacts.get(artifact.artifactId);
+    this.#sent.add(artifact, known !== undefined);
+    const text = artifactText(artifact);
+    if (known === undefined) {
+      this.#artifacts.set(artifact.artifactId, this.#artifacts.size);
+      const value = artifactState(id, artifact);
+      yield { type: "STATE_DELTA", delta: [{ op: "add", path: "/errand/artifacts/-", value }] };
+    } else {
+      const at = `/errand/artifacts/${known}`;
+      const parts = otherParts(artifact).map((value) => ({
+        op: "add" as const,
+        path: `${at}/parts/-`,
+        value,
+      }));
+      if (parts.length > 0) yield { type: "STATE_DELTA", delta: parts };
+    }
+    const message = artifactMessage(id, artifact, text ?? "");
+    if (text !== undefined) yield* this.#say(message, isWhole);
+    else if (isWhole) yield* this.#close(message.id);
+  }
+
+  /** A message that is closed may be continued. */
+  *#say(
+    {
+      id,
+      content,
+      role,
+      metadata,
+    }: { id: string; content: string; role: "assistant"; metadata: Record<string, unknown> },
+    isWhole: boolean,
+  ): Generator<AgUiEvent> {
+    if (!this.#openMessages.has(id)) yield { type: "TEXT_MESSAGE_START", messageId: id, role, metadata };
+    this.#openMessages.add(id);
+    yield { type: "TEXT_MESSAGE_CONTENT", messageId: id, delta: content };
+    if (isWhole) yield* this.#close(id);
+  }
+
+  *#close(id: string): Generator<AgUiEvent> {
+    if (this.#openMessages.delete(id)) yield { type: "TEXT_MESSAGE_END", messageId: id };
+  }
+
+  *#closeMessages(): Generator<AgUiEvent> {
+    for (const id of [...this.#openMessages]) yield* this.#close(id);
+  }
+
+  /** At most one step is open: that of the progress. */
+  *#changeStep(): Generator<AgUiEvent> {
+    const step = this.#state === "working" ? this.#progress?.current_step : undefined;
+    if (step === this.#step) return;
+    if (this.#step !== undefined) yield { type: "STEP_FINISHED", stepName: this.#step };
+    this.#step = step;
+    if (step !== undefined) yield { type: "STEP_STARTED", stepName: step };
+  }
+
+  /** The end as an addition to what was shown. */
+  *#addEnd(ended: Delegation, entry: Entry): Generator<AgUiEvent> {
+    this.#version = entry.seq;
+    for (const artifact of ended.artifacts) {
+      if (!this.#artifacts.has(artifact.artifactId)) yield* this.#addArtifact(artifact, true);
+    }
+    yield* this.#closeMessages();
+    const reply = replyMessage(ended);
+    if (reply) yield* this.#say(reply, true);
+    const before = { state: this.#state, attempt: this.#attempt };
+    this.#note(ended);
+    yield* this.#changes(before);
+    const { error } = ended;
+    if (error) yield { type: "STATE_DELTA", delta: [{ op: "add", path: "/errand/error", value: error }] };
+  }
+
+  async *#subagentChanges(now: boolean): AsyncGenerator<AgUiEvent, void, undefined> {
+    yield* await this.#subagents.look(now);
+  }
+
+  /** Ends the run if the delegation is finished, or asks. */
+  async *#endIfOver(record: StoredDelegation): AsyncGenerator<AgUiEvent, boolean, undefined> {
+    const delegation = toDelegation(record);
+    const { id, state, interrupt, error, reply } = delegation;
+    if (!isTerminal(state) && interrupt === null) return false;
+    yield* this.#subagentChanges(true);
+    yield* this.#subagents.suspend();
+    yield* this.#closeMessages();
+    yield* this.#changeStep();
+    if (interrupt) {
+      const outcome = { type: "interrupt" as const, interrupts: [toInterrupt(id, interrupt)] };
+      yield { type: "RUN_FINISHED", ...this.#ids, outcome };
+    } else if (state === "canceled") {
+      yield { type: "RUN_FINISHED", ...this.#ids, outcome: { type: "cancelled" } };
+    } else if (error) {
+      const { message, code, ...more } = error;
+      yield { type: "RUN_ERROR", message, code, metadata: metadataOf(id, { state, ...more }) };
+    } else {
+      const result = { delegation_id: id, ...(reply && { reply }) };
+      yield { type: "RUN_FINISHED", ...this.#ids, outcome: { type: "success" }, result };
+    }
+    return true;
+  }
+}
+
+function warning(interrupt_ids: readonly string[]): AgUiEvent {
+  const message = "These questions are not open: their entries in resume changed nothing.";
+  return { type: "CUSTOM", name: "errand.resume_not_open", value: { message, interrupt_ids } };
+}

@@ -1,0 +1,69 @@
+/**
+ * The shared state: the application's own members, and the delegation under `errand`. Limit: texts of artifacts and
+ * progress are not in it; they are messages and the activity.
+ */
+import type { Artifact, Part } from "../../schema/a2a.ts";
+import type { JsonPatch } from "../../schema/ag-ui-event.ts";
+import type { RunAgentInput } from "../../schema/ag-ui-input.ts";
+import type { Presence } from "../../schema/agent.ts";
+import type { Delegation, Progress } from "../../schema/delegation.ts";
+import { artifactMessageId } from "./ids.ts";
+import { artifactText } from "./messages.ts";
+
+/** Parts that no message shows. */
+export const otherParts = ({ parts }: Pick<Artifact, "parts">): Part[] =>
+  parts.filter(({ text }) => text === undefined);
+
+export function artifactState(id: string, artifact: Artifact) {
+  const { parts: _shown, ...head } = artifact;
+  const hasText = artifactText(artifact) !== undefined;
+  return {
+    ...head,
+    ...(hasText && { message_id: artifactMessageId(id, artifact.artifactId) }),
+    parts: otherParts(artifact),
+  };
+}
+
+export function stateOf(
+  { state }: Pick<RunAgentInput, "state">,
+  delegation: Delegation,
+  presence: Presence,
+): Record<string, unknown> {
+  const { id, target, attempt, max_attempts, interrupt, artifacts, error, created_at, deadline_at } =
+    delegation;
+  const shared = typeof state === "object" && state !== null && !Array.isArray(state) ? state : {};
+  const errand = {
+    ...{ delegation_id: id, agent: target, state: delegation.state, attempt, max_attempts },
+    ...{ created_at, deadline_at, presence },
+    ...(interrupt && { interrupt }),
+    ...(error && { error }),
+    artifacts: artifacts.map((artifact) => artifactState(id, artifact)),
+  };
+  return { ...shared, errand };
+}
+
+/** What the activity shows: the progress, and whether anybody works on it. */
+export const activityOf = ({
+  state,
+  attempt,
+  progress,
+}: {
+  readonly state: string;
+  readonly attempt: number;
+  readonly progress: Progress | null;
+}): Record<string, unknown> => ({ state, attempt, ...progress });
+
+/** Turns one object into another, member by member. */
+export function patchOf(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): JsonPatch {
+  const gone = Object.keys(before).filter((name) => !(name in after));
+  const changed = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(before[name]) !== JSON.stringify(value),
+  );
+  return [
+    ...gone.map((name) => ({ op: "remove" as const, path: `/${name}` })),
+    ...changed.map(([name, value]) => ({ op: "add" as const, path: `/${name}`, value })),
+  ];
+}

@@ -1,0 +1,93 @@
+/**
+ * The delegation's children as subagents, as far as the caller may see them. Limit: the newest 20; a child that begins is
+ * announced with the next event of its parent, and only its end is noticed by itself.
+ */
+
+import type { Principal } from "../../engine/access/access.ts";
+import type { Broker } from "../../engine/broker.ts";
+import { childrenOf } from "../../engine/delegations/tree.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import type { AgUiEvent } from "../../schema/ag-ui-event.ts";
+import { type DelegationError, delegationErrorSchema } from "../../schema/delegation.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+
+const MOST = 20;
+/** An agent may report progress a hundred times a second. */
+const PAUSE_MS = 1_000;
+
+export class Subagents {
+  readonly #broker: Broker;
+  readonly #principal: Principal;
+  readonly #parent: string;
+  readonly #onChange: () => void;
+  /** The announced children that did not end, with what stops the watch for their end. */
+  readonly #active = new Map<string, () => void>();
+  readonly #ended = new Set<string>();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #later: NodeJS.Timeout | undefined;
+
+  constructor(broker: Broker, principal: Principal, parent: string, onChange: () => void) {
+    this.#broker = broker;
+    this.#principal = principal;
+    this.#parent = parent;
+    this.#onChange = onChange;
+  }
+
+  /** Announces what changed since the last call; without `now`, a call soon after another one wakes the run later. */
+  async look(now: boolean): Promise<AgUiEvent[]> {
+    const leftMs = this.#lookedAt + PAUSE_MS - performance.now();
+    if (!now && leftMs > 0) {
+      this.#later ??= setTimeout(this.#onChange, leftMs).unref();
+      return [];
+    }
+    clearTimeout(this.#later);
+    this.#later = undefined;
+    this.#lookedAt = performance.now();
+    const children = await childrenOf(this.#broker, this.#principal, this.#parent, MOST);
+    return children.reverse().flatMap((child) => [...this.#begin(child), ...this.#end(child)]);
+  }
+
+  #begin({ id, target, task_preview }: StoredDelegation): AgUiEvent[] {
+    if (this.#active.has(id) || this.#ended.has(id)) return [];
+    const stop = this.#broker.feed.subscribe(
+      { kind: "delegation", id },
+      { push: ({ type }) => TERMINAL_EVENT_TYPES.includes(type) && this.#onChange(), gap: this.#onChange },
+    );
+    this.#active.set(id, stop);
+    const description = previewOf(task_preview);
+    return [{ type: "SUBAGENT_STARTED", subagentRunId: id, name: target, description }];
+  }
+
+  #end({ id, state, error, finished }: StoredDelegation): AgUiEvent[] {
+    if (!finished || !this.#active.has(id)) return [];
+    this.#active.get(id)?.();
+    this.#active.delete(id);
+    this.#ended.add(id);
+    if (state === "completed")
+      return [{ type: "SUBAGENT_FINISHED", subagentRunId: id, outcome: { type: "success" } }];
+    const { message, code } = errorOf(error);
+    return [{ type: "SUBAGENT_ERROR", subagentRunId: id, message, code }];
+  }
+
+  /** Closes those that continue without this run. */
+  suspend(): AgUiEvent[] {
+    return [...this.#active.keys()].map((subagentRunId) => ({
+      type: "SUBAGENT_FINISHED",
+      subagentRunId,
+      outcome: { type: "suspended" },
+    }));
+  }
+
+  stop(): void {
+    clearTimeout(this.#later);
+    for (const stop of this.#active.values()) stop();
+    this.#active.clear();
+  }
+}
+
+const previewOf = (json: string): string => String(JSON.parse(json));
+
+const errorOf = (json: string | null): Pick<DelegationError, "code" | "message"> =>
+  json === null
+    ? { code: "internal", message: "The delegation ended without an error." }
+    : delegationErrorSchema.parse(JSON.parse(json));
