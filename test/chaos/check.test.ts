@@ -109,6 +109,9 @@ const DAMAGE: Record<RuleName, (history: Draft) => void> = {
   "a2a-order": ({ a2a }) => {
     a2a.push(first(a2a), { ...first(a2a), state: "TASK_STATE_WORKING" });
   },
+  "ag-ui-order": ({ agui }) => {
+    agui.push({ ...first(agui), type: "STATE_DELTA" });
+  },
   "internal-error": ({ calls }) => {
     calls.push({ proc: "p", op: "read", start: 1, end: 2, result: "info", status: 500, code: "internal" });
   },

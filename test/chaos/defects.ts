@@ -171,6 +171,12 @@ export const DEFECTS: Record<RuleName, Defect> = {
     /yield \{ json: JSON\.stringify\(step\.value\) \};/,
     "{ $& $& }",
   ),
+  "ag-ui-order": defect(
+    "repeats events of an AG-UI run",
+    "doors/agui/routes.js",
+    /yield \{ json: JSON\.stringify\(event\) \};/,
+    "{ $& $& }",
+  ),
   "internal-error": defect(
     "fails reads at random",
     "engine/delegations/read.js",

@@ -27,7 +27,7 @@ import type { Row } from "./rows.ts";
 import { keyOf, type Role, SHELF } from "./setup.ts";
 import type { Stage } from "./stage.ts";
 
-const SUBMITTERS: readonly Role[] = ["delegator", "a2a", "mcp"];
+const SUBMITTERS: readonly Role[] = ["delegator", "a2a", "agui", "mcp"];
 const AT_ONCE = 24;
 /** At five a second: as long as a gateway may take to return. */
 const READ_TRIES = 300;

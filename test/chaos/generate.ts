@@ -14,6 +14,7 @@ export interface Draft extends Mutable<History> {
   resets: RowOf<"reset">[];
   deliveries: RowOf<"delivery">[];
   a2a: RowOf<"a2a">[];
+  agui: RowOf<"agui">[];
   faults: RowOf<"fault">[];
   stored: Map<string, Mutable<StoredEvent>[]>;
   finals: Mutable<History["finals"][number]>[];
@@ -122,6 +123,8 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
     genuine: true,
   });
   draft.a2a.push({ t, proc: "a", row: "a2a", id, stream: id, state: `TASK_STATE_${state.toUpperCase()}` });
+  const run = { t, proc: "u", row: "agui" as const, id, stream: id };
+  draft.agui.push({ ...run, type: "RUN_STARTED", state: "" }, { ...run, ...runEnd(state) });
   draft.stored.set(id, events);
   const version = events.length;
   draft.dump.records.push({
@@ -137,4 +140,11 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
   for (const gateway of ["gateway-0", "gateway-1"]) {
     draft.finals.push({ gateway, id, found: true, state, version, key, reply, hash: id });
   }
+}
+
+/** The end of an AG-UI run about a delegation in this state. */
+function runEnd(state: State): { type: string; state: string } {
+  if (state === "completed") return { type: "RUN_FINISHED", state: "success" };
+  if (state === "canceled") return { type: "RUN_FINISHED", state: "cancelled" };
+  return { type: "RUN_ERROR", state };
 }

@@ -77,7 +77,7 @@ export interface History extends Recorded {
 /** A history without calls. */
 export function emptyHistory() {
   return {
-    ...{ calls: [], events: [], subscribes: [], resets: [], deliveries: [], a2a: [], faults: [] },
+    ...{ calls: [], events: [], subscribes: [], resets: [], deliveries: [], a2a: [], agui: [], faults: [] },
     ...{
       fsync: "always" as const,
       stored: new Map<string, never[]>(),
@@ -98,6 +98,7 @@ export interface Recorded {
   readonly resets: readonly RowOf<"reset">[];
   readonly deliveries: readonly RowOf<"delivery">[];
   readonly a2a: readonly RowOf<"a2a">[];
+  readonly agui: readonly RowOf<"agui">[];
   readonly faults: readonly RowOf<"fault">[];
 }
 
@@ -110,6 +111,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
   const resets: RowOf<"reset">[] = [];
   const deliveries: RowOf<"delivery">[] = [];
   const a2a: RowOf<"a2a">[] = [];
+  const agui: RowOf<"agui">[] = [];
   const faults: RowOf<"fault">[] = [];
   for (const row of rows) {
     if (row.row === "event") events.push(row);
@@ -117,6 +119,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
     else if (row.row === "reset") resets.push(row);
     else if (row.row === "delivery") deliveries.push(row);
     else if (row.row === "a2a") a2a.push(row);
+    else if (row.row === "agui") agui.push(row);
     else if (row.row === "fault") faults.push(row);
     else {
       const { t, row: _row, n, phase, proc, op, ...facts } = row;
@@ -132,7 +135,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
       }
     }
   }
-  return { calls, events, subscribes, resets, deliveries, a2a, faults };
+  return { calls, events, subscribes, resets, deliveries, a2a, agui, faults };
 }
 
 /** The rows of a file, without an incomplete last line of a killed process. */

@@ -78,6 +78,15 @@ export const rowSchema = z.discriminatedUnion("row", [
   }),
   /** A state that an A2A stream or task showed. */
   z.object({ ...stamp, row: z.literal("a2a"), id: z.string(), stream: z.string(), state: z.string() }),
+  /** An event of an AG-UI run; the state is the outcome, where the event has one. */
+  z.object({
+    ...stamp,
+    row: z.literal("agui"),
+    id: z.string(),
+    stream: z.string(),
+    type: z.string(),
+    state: z.string(),
+  }),
   z.object({
     ...stamp,
     row: z.literal("fault"),

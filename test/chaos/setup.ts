@@ -7,6 +7,7 @@ export const ROLES = [
   "delegator",
   "subscriber",
   "a2a",
+  "agui",
   "mcp",
   "server",
   "receiver",

@@ -142,7 +142,7 @@ export class Stage {
         this.tokens[caller] = (await admin.createToken(caller)).token;
       }
     }
-    for (const caller of ["caller:mcp", "caller:a2a"])
+    for (const caller of ["caller:mcp", "caller:a2a", "caller:agui"])
       this.tokens[caller] = (await admin.createToken(caller)).token;
   }
 
@@ -203,6 +203,7 @@ export class Stage {
     }));
     add("mcp", 1, () => own([`agent:${MCP_AGENT}`, "caller:mcp"]));
     add("a2a", 1, () => own([`agent:${A2A_AGENT}`, "caller:a2a"]));
+    add("agui", 1, () => own(["caller:agui"]));
     add("delegator", options.delegators, (n) => own([`caller:delegator-${n}-a`, `caller:delegator-${n}-b`]));
   }
 

@@ -6,7 +6,7 @@ import { type Facts, toFacts, type Violation } from "./facts.ts";
 import { mismatch, ticket } from "./finals.ts";
 import { fence, lostReply, staleLease, twoReplies } from "./leases.ts";
 import { judge, type Verdict } from "./loss.ts";
-import { a2aOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
+import { a2aOrder, agUiOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
 import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
 
 /** Rules by the name that their violations have. */
@@ -33,6 +33,7 @@ export const RULES = {
   "delivery-forged": forgedDelivery,
   undelivered,
   "a2a-order": a2aOrder,
+  "ag-ui-order": agUiOrder,
   "internal-error": internalError,
   leak,
   died,

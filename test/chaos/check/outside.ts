@@ -35,6 +35,29 @@ export function a2aOrder({ history }: Facts): Violation[] {
     return [];
   });
 }
+/** An AG-UI run begins once, shows nothing after its end, and ends as its delegation did. */
+export function agUiOrder({ history, records }: Facts): Violation[] {
+  const open = new Set<string>();
+  const ended = new Set<string>();
+  return history.agui.flatMap(({ stream, id, type, state, t }) => {
+    const found = (what: string, at?: number) => [
+      { rule: "ag-ui-order", id, what: `run ${stream} ${what}`, ...(at !== undefined && { at }) },
+    ];
+    if (ended.has(stream)) return found(`went on with ${type}`);
+    if (open.has(stream) === (type === "RUN_STARTED")) return found(`has ${type} in the wrong place`);
+    open.add(stream);
+    if (type === "RUN_FINISHED" || type === "RUN_ERROR") ended.add(stream);
+    const shown = OUTCOMES[state] ?? state;
+    const record = records.get(id);
+    const isEnd = isTerminal(stateSchema.safeParse(shown).data ?? "working");
+    // A delegation never leaves its final state.
+    return isEnd && record && record.state !== shown
+      ? found(`ended as ${shown}, and it is ${record.state}`, t)
+      : [];
+  });
+}
+const OUTCOMES: Readonly<Record<string, string>> = { success: "completed", cancelled: "canceled" };
+
 const ENDED = new Set(["COMPLETED", "FAILED", "CANCELED", "REJECTED"].map((state) => `TASK_STATE_${state}`));
 
 /** Whatever breaks, no answer is `internal`. */

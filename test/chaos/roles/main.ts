@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { type Role, setupSchema } from "../setup.ts";
 import { runA2a } from "./a2a.ts";
 import { runAgent } from "./agent.ts";
+import { runAgui } from "./agui.ts";
 import { runDelegator } from "./delegator.ts";
 import { runLibrary } from "./library.ts";
 import { runMcp } from "./mcp.ts";
@@ -14,6 +15,7 @@ import { runSubscriber } from "./subscriber.ts";
 const RUN: Record<Role, (part: Part) => Promise<void>> = {
   a2a: runA2a,
   agent: runAgent,
+  agui: runAgui,
   delegator: runDelegator,
   library: runLibrary,
   mcp: runMcp,
