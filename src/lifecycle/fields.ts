@@ -182,6 +182,23 @@ export const READ_NAMES = [
   ...FIELD_NAMES.filter(isRead).filter((name) => !isPacked(name)),
 ];
 
+/**
+ * In the script's answer to a command, the text of an own field that the command itself stored: its gateway has the text,
+ * and it may be long. No JSON text is equal to it.
+ */
+export const GIVEN = "=";
+
+/** The values of {@link READ_NAMES} as the script answered them, with the texts that the command gave. */
+export const withGiven = (
+  values: readonly string[],
+  given: Readonly<Partial<Record<FieldName, string | undefined>>>,
+): readonly string[] =>
+  values.map((value, at) => {
+    const name = READ_NAMES[at];
+    // A packed text may have any value.
+    return value === GIVEN && name !== undefined && !isPacked(name) ? (given[name] ?? "") : value;
+  });
+
 /** A stored event is one text of these lines; JSON text has no line breaks. `lua` is its expression in the script. */
 export const EVENT_LINES = {
   type: { lua: "rule.event", doc: "the event's type" },

@@ -6,7 +6,7 @@ import { toLua } from "../redis/script.ts";
 import { agentRequestSchema } from "../schema/agent.ts";
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import { EVENT_LINES, FIELDS, type FieldName, isPacked, PACKED_NAMES, READ_NAMES } from "./fields.ts";
+import { EVENT_LINES, FIELDS, type FieldName, GIVEN, isPacked, PACKED_NAMES, READ_NAMES } from "./fields.ts";
 import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 import { type Condition, TIMERS, type Timer } from "./timers.ts";
@@ -44,6 +44,11 @@ const isNumber = (name: FieldName) => /number|instant/.test(FIELDS[name].type);
 const textOf = (name: FieldName): string =>
   isNumber(name) ? `record.${name} and digits(record.${name}) or ''` : `record.${name} or ''`;
 
+/** Lua expressions for an own field: its name for HMGET, and its text in the answer. A known one is not read. */
+const askedName = (name: FieldName): string => `known.${name} and '' or '${name}'`;
+const ownText = (name: FieldName, at: number): string =>
+  `known.${name} and '${GIVEN}' or own[${at + 1}] or ''`;
+
 function readers(): string {
   const packed = READ_NAMES.filter(isPacked);
   const own = READ_NAMES.filter((name) => !isPacked(name));
@@ -53,9 +58,8 @@ function readers(): string {
   return packed and cmsgpack.unpack(packed) or pack_older(key)
 end
 function gateway_fields()
-  local own = redis.call('HMGET', key, ${quotedNames(own)})
-  for i = 1, ${own.length} do own[i] = own[i] or '' end
-  return table.concat({ ${packed.map(textOf).join(", ")}, unpack(own) }, '\\n')
+  local own = known.all and {} or redis.call('HMGET', key, ${own.map(askedName).join(", ")})
+  return table.concat({ ${[...packed.map(textOf), ...own.map(ownText)].join(", ")} }, '\\n')
 end
 function event_text(more)
   return table.concat({ ${Object.values(lines)

@@ -17,6 +17,7 @@ import {
   TAKE,
   type Taker,
 } from "./command.ts";
+import { withGiven } from "./fields.ts";
 import { isReply, type Moved, type Outcome, outcomeSchema, type Result } from "./outcome.ts";
 import { growingScript, inFlightScript } from "./script.ts";
 import { MOVES, type Move } from "./states.ts";
@@ -185,18 +186,24 @@ export class Writer {
     return this.#result(first, command);
   }
 
-  #result(answer: unknown, command: CommandOrTake, isReported = true): Result {
+  /** `given`: the own fields that the call stored, which the record of the answer only marks. */
+  #result(
+    answer: unknown,
+    command: CommandOrTake,
+    isReported = true,
+    given: NonNullable<Command["fields"]> = command.fields ?? {},
+  ): Result {
     if (!isReply(answer)) throw new TypeError("the script's answer to a command has an unknown form");
     const [json, record, [history = [], artifacts = [], unseen = []], taken] = answer;
     const outcome = outcomeSchema.parse(JSON.parse(json));
     const id = outcome.id ?? command.id;
     const stored =
       record !== "" && id !== undefined
-        ? storedFrom(id, record.split("\n"), { history, artifacts: toFields(artifacts) })
+        ? storedFrom(id, withGiven(record.split("\n"), given), { history, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, isReported ? stored : null);
     if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };
-    const took = this.#result(taken, TAKE);
+    const took = this.#result(taken, TAKE, true, given);
     const newer = took.record?.id === id ? took.record : null;
     return { outcome, record: stored ?? newer, unseen: unseen.map(followUpIn), taken: took };
   }

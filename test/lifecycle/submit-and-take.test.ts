@@ -58,6 +58,30 @@ test("new work is created and taken in one script with the taker's settings, and
 
 const eventId = (outcome: object): unknown => ("event_id" in outcome ? outcome.event_id : undefined);
 
+test("the script's answers only mark texts that the command stored, whatever other fields contain; the records have all", async () => {
+  const { redis, writer, newWork, submit, move, command, read } = await takingDesk();
+  // So that Redis has the scripts.
+  await move("complete", (await submit()).id);
+  const message = '{"messageId":"m1","role":"ROLE_USER","parts":[]}';
+  const asked = { ...(await newWork()), fields: { message } };
+  const { id } = asked;
+  const scripts = vi.spyOn(redis, "evalsha");
+  const { record: leased, taken } = await writer.move(asked, { ...TAKER, worker_id: "=" });
+  expect(taken?.record).toMatchObject({ worker_id: "=", message });
+  expect(leased).toMatchObject({ worker_id: "=", message, reply: "null" });
+  const complete = await command("complete", id);
+  const reply = '{"messageId":"r","role":"ROLE_AGENT","parts":[]}';
+  const { record: ended } = await writer.move({ ...complete, fields: { reply }, read: true });
+  expect(ended).toMatchObject({ message, reply });
+  expect(JSON.parse(ended?.json ?? "")).toEqual(JSON.parse((await read(id))?.json ?? ""));
+  const answers = await Promise.all(scripts.mock.results.map(({ value }) => value));
+  const [first, second] = answers.map((answer) => JSON.stringify(answer));
+  const shown = (json: unknown) => JSON.stringify(json).slice(1, -1);
+  expect(first).not.toContain(shown(message));
+  expect(second).toContain(shown(message));
+  expect(second).not.toContain(shown(reply));
+});
+
 test("the first ticket in the queue is taken, even if it is not that of the new work", async () => {
   const { submit, inState, ticketOf } = await takingDesk();
   const older = await inState("submitted");

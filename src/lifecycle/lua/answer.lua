@@ -1,8 +1,9 @@
 -- Builds the script's answer: the outcome, and the record if the command asks for it.
 
 -- [outcome JSON, the record or '', its lists, the answer of the taker if there is one]. The record is one text, a line
--- for each field that gateways read, because they take about 0.5 µs for each element of an answer. Its lists are
--- [history chunks, artifacts as a flat array, unseen follow-ups], or nothing if they are empty.
+-- for each field that gateways read, because they take about 0.5 µs for each element of an answer. An own field that the
+-- command stored is only marked, because its gateway has the text. The record's lists are [history chunks, artifacts as
+-- a flat array, unseen follow-ups], or nothing if they are empty.
 function answer(json)
   local reply = { json, '', {} }
   if cmd.read and record.state then add_record(reply) end

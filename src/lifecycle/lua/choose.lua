@@ -5,8 +5,9 @@ function start(first_key, args)
   argv, key = args, first_key
   cmd = cjson.decode(argv[1])
   base, now, move = cmd.base, time_ms + cmd.clock, cmd.move
-  rule, failure, event_limit, spends, dropped, event, event_id, taken_key = nil, nil, nil, nil, nil, nil, nil, nil
+  rule, failure, event_limit, spends, dropped, event, event_id = nil, nil, nil, nil, nil, nil, nil
   chunks, artifacts, refs, growth, ref_bytes, calls_back = nil, nil, nil, 0, 0, false
+  known = {}
   if cmd.stamp then stamp() end
 end
 
@@ -14,15 +15,19 @@ end
 -- finds its record by the first ticket of the queue.
 function find_record(moved)
   if move == 'submit' then
-    taken_key = redis.call('EXISTS', key) == 1
-    record = taken_key and read_record(key) or {}
+    known.all = redis.call('EXISTS', key) == 0
+    record = known.all and {} or read_record(key)
     if record.unpublished then pcall(publish_late) end
     return nil
   end
   record = {}
   local refusal = cmd.take and take_ticket(moved)
   if refusal then return refusal_answer(refusal) end
-  record = moved and moved.id == cmd.id and moved.record or read_record(key)
+  if moved and moved.id == cmd.id then
+    record, known = moved.record, moved.known
+  else
+    record = read_record(key)
+  end
   if not record.state then
     redis.call('ZREM', base .. ':due', cmd.id)
     return refusal_answer({ kind = 'missing' })

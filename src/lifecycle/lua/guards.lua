@@ -10,7 +10,7 @@ function guard_submit()
     return { kind = 'deleted' }
   end
   -- A mark in place of the record says why none may be created; see engine/delegations/idempotency.ts.
-  if taken_key then return { kind = redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted' } end
+  if not known.all then return { kind = redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted' } end
   -- The last three are for a `take` in the same call, so that one command reads them all.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')
   if rule.needs_agent and (not agent.created_at or agent.deleting) then return { kind = 'no_agent' } end

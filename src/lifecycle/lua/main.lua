@@ -16,8 +16,8 @@
 --            members of the event. Then an artifact's JSON for each of cmd.chunks ({id, append}); cmd.shows is the name of the
 --            event's member that has the artifacts
 -- taker      [agent's key, command JSON] of a `take` for a parked poll; runs if the move makes a ticket that is ready
--- moved      only with a taker's command: {id, record, is_first} of the delegation that was just moved, which saves a
---            read. `is_first`: its ticket was not added to the queue, because it would be the first
+-- moved      only with a taker's command: {id, record, is_first, known} of the delegation that was just moved,
+--            which saves a read. `is_first`: its ticket was not added to the queue, because it would be the first
 -- Returns    an array, see answer.lua; with a taker, its last element is the taker's answer
 function transition(first_key, args, taker, moved)
   start(first_key, args)
@@ -101,7 +101,10 @@ end
 function write()
   if not rule.event_only then
     for i = 4, 2 + 2 * cmd.fields, 2 do
-      if argv[i] ~= dropped then store(argv[i], argv[i + 1]) end
+      if argv[i] ~= dropped then
+        store(argv[i], argv[i + 1])
+        known[argv[i]] = true
+      end
     end
   end
   if rule.event then compose_event() end
@@ -122,14 +125,14 @@ end
 function take_for_poll(taker, json, is_first)
   -- The `take` overwrites these variables.
   local id, read, moved_key, moved_record, moved_cmd = cmd.id, cmd.read, key, record, cmd
-  local moved = { id = id, record = record, is_first = is_first }
+  local moved = { id = id, record = record, is_first = is_first, known = known }
   local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, moved)
   if not ok then taken, moved_record = nil, read_record(moved_key) end
   -- If the poll took this very delegation, its answer has the newer record.
   local is_taken = ok and cmd.id == id and #taken[2] > 0
   local ticketed = true
   if not is_taken then
-    cmd, key, record = moved_cmd, moved_key, moved_record
+    cmd, key, record, known = moved_cmd, moved_key, moved_record, moved.known
     -- If the queue refuses the ticket, the gateway adds it, as after a move without a taker.
     if is_first and not offer_ticket() then ticketed, taken = false, nil end
   end

@@ -9,8 +9,9 @@ local base, key
 local now
 -- The record's packed fields by name: numbers and short texts. A change of them is stored by `save`.
 local record
--- Whether a submit's key already exists.
-local taken_key
+-- The own fields that the command stored, by name: its gateway has their texts. `known.all`: there are no others, because
+-- nothing was stored under the key of this submit.
+local known
 -- The move, its row of the table, and the code of the error that the delegation fails with.
 local move, rule, failure
 -- The event limit that the delegation has reached; nil: none.
