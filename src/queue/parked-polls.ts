@@ -49,6 +49,13 @@ interface Agent<Terms, Taken> {
 
 const UNKNOWN = -1;
 
+/**
+ * A round of rechecks visits every agent once, a part of them at each tick, and takes a sixth of `recheckMs`. So of
+ * thousands of agents only a few fetch at the same time, and other work does not wait for them.
+ */
+const ROUND_TICKS = 50;
+const ROUNDS = 6;
+
 const isKnownEmpty = (agent: Pick<Agent<unknown, unknown>, "generation" | "emptyIn">): boolean =>
   agent.emptyIn === agent.generation;
 
@@ -60,6 +67,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
   readonly #options: ParkedPollsOptions;
   readonly #recheckMs: number;
   #rechecks: NodeJS.Timeout | null = null;
+  /** The agents that this round of rechecks has not visited yet. */
+  #round = this.#agents.entries();
 
   constructor(options: ParkedPollsOptions) {
     this.#options = options;
@@ -167,8 +176,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
         recheckAt: this.#nextRecheck(),
       };
       this.#agents.set(name, agent);
-      // One timer for all agents, because there may be thousands; each time it wakes the few that are due.
-      this.#rechecks ??= setInterval(() => this.#recheck(), this.#recheckMs / 30).unref();
+      // One timer for all agents, because there may be thousands.
+      this.#rechecks ??= setInterval(() => this.#recheck(), this.#recheckMs / (ROUNDS * ROUND_TICKS)).unref();
     }
     return agent;
   }
@@ -274,7 +283,13 @@ export class ParkedPolls<Terms = never, Taken = never> {
 
   #recheck(): void {
     const now = performance.now();
-    for (const [name, agent] of this.#agents) {
+    for (let left = Math.ceil(this.#agents.size / ROUND_TICKS); left > 0; left -= 1) {
+      const next = this.#round.next();
+      if (next.done) {
+        this.#round = this.#agents.entries();
+        return;
+      }
+      const [name, agent] = next.value;
       if (agent.recheckAt > now) continue;
       if (hasNoPolls(agent)) {
         this.#removeIfUnused(name, agent);

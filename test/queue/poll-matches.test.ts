@@ -1,4 +1,5 @@
 /** Matches of parked polls with new work: which poll is matched, and what it does with the result. Without Redis. */
+import { setMaxListeners } from "node:events";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Fetched } from "../../src/queue/parked-poll.ts";
 import { ParkedPolls } from "../../src/queue/parked-polls.ts";
@@ -202,4 +203,43 @@ test("what is known about a queue without a poll is forgotten", async () => {
   park("second");
   await turns();
   expect(answers.length).toBe(1);
+});
+
+test("thousands of agents with parked polls are rechecked a few at a time, each about every 30 s", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const polls = new ParkedPolls({ onError: () => {} });
+  const leaver = new AbortController();
+  setMaxListeners(0, leaver.signal);
+  const fetches = new Map<string, number>();
+  let atOnce = 0;
+  for (let n = 0; n < 3_000; n += 1) {
+    const name = `agent-${n}`;
+    const fetch = async () => {
+      atOnce += 1;
+      fetches.set(name, (fetches.get(name) ?? 0) + 1);
+      return { found: null };
+    };
+    void polls.park(name, { signal: leaver.signal, fetch });
+  }
+  await turns();
+  expect(atOnce).toBe(3_000);
+  let most = 0;
+  for (let ms = 0; ms < 120_000; ms += 50) {
+    atOnce = 0;
+    vi.advanceTimersByTime(50);
+    await turns();
+    most = Math.max(most, atOnce);
+  }
+  // 3 000 in 30 s are five in 50 ms.
+  expect(most).toBeLessThan(40);
+  const times = [...fetches.values()].map((all) => all - 1);
+  expect([Math.min(...times), Math.max(...times)]).toEqual([
+    expect.toSatisfy((n) => n >= 2),
+    expect.toSatisfy((n) => n <= 6),
+  ]);
+  leaver.abort();
+  expect(polls.countAll()).toBe(0);
 });

@@ -416,6 +416,7 @@ test.each(Array.from({ length: 5 }, (_, seed) => seed))(
   "no poll stays parked while a ticket waits and no lease is lost, in any order of events: seed %i",
   async (seed) => {
     let matched = 0;
+    let walks = 0;
     const property = fc.asyncProperty(
       fc.scheduler(),
       fc.infiniteStream(fc.boolean()),
@@ -435,6 +436,9 @@ test.each(Array.from({ length: 5 }, (_, seed) => seed))(
         } finally {
           for (const { handoff } of walk.gateways) handoff.stop();
         }
+        walks += 1;
+        // Hundreds of timers would slow down all fake ones, so only some walks keep theirs to the end.
+        if (walks % 25 !== 0) vi.clearAllTimers();
       },
     );
     await fc.assert(property, { seed, numRuns: 500 });
