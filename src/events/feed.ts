@@ -2,7 +2,6 @@
  * The live feed: one blocking read for the whole process, fanned out to the subscribers. Limit: it begins at the end of
  * the streams; replay reads earlier events.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Redis } from "../redis/connect.ts";
 import { isUnavailable } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
@@ -123,8 +122,6 @@ export class Feed {
           ...this.#positions,
         );
         const answer = await this.#orStopped(read);
-        // Redis writes this answer before that of the move that made the event, for which a caller waits.
-        await nextTurn();
         if (!this.#running) return;
         const full = (answer ?? []).some(([, entries]) => entries.length === this.#batch);
         if (this.#hasLostConnection || full) await this.#closeGap();
