@@ -27,17 +27,22 @@ interface Parking {
 async function park({ broker }: Gateway, url: string, { worker_id = "w", signal }: Parking = {}) {
   const { polls } = broker.handoff;
   const before = polls.count("scout");
-  const fetches = vi.spyOn(broker.writer, "take");
+  vi.spyOn(broker.writer, "take");
   const body = { wait_seconds: 15, worker_id };
   const answer = request(url, "POST", "/v1/agents/scout/leases", { body, ...(signal && { signal }) });
   // The test that awaits it sees its failure.
   answer.catch(() => {});
   await until(() => polls.count("scout") > before);
-  // A poll that is still fetching is not matched.
+  await idle(broker);
+  return { answer };
+}
+
+/** Waits until no poll of the gateway fetches: one that fetches is not matched. Needs the spy that `park` sets. */
+async function idle({ writer }: Gateway["broker"]): Promise<void> {
+  const fetches = vi.mocked(writer.take);
   await until(() => fetches.mock.settledResults.every(({ type }) => type !== "incomplete"));
   // The poll is idle again in the next turn.
   await new Promise(setImmediate);
-  return { answer };
 }
 
 const leasesOf = ({ status, body }: Answer) => (status === 200 ? body.leases : [{ status, body }]);
@@ -105,8 +110,13 @@ test("each gateway gives new work to a poll of its own; without polls it leaves 
     await here({ worker_id: "here" }),
     await park(other.gateway, other.url, { worker_id: "there" }),
   ];
-  expect((await client(other.url).delegate("scout")).body.lease.worker_id).toBe("there");
+  const { body: there } = await client(other.url).delegate("scout");
+  expect(there.lease.worker_id).toBe("there");
   expect(leasesOf(await second.answer)).toHaveLength(1);
+  // The event of that delegation wakes the poll here, which fetches once.
+  const { cursor } = (await api.events(there.id)).body;
+  await until(() => gateway.broker.feed.hasDelivered(0, cursor));
+  await idle(gateway.broker);
   expect((await api.delegate("scout")).body.lease.worker_id).toBe("here");
   expect(leasesOf(await first.answer)).toHaveLength(1);
   const third = await park(gateway, url, { worker_id: "here" });
