@@ -21,6 +21,8 @@ const rpcSchema = z.looseObject({
   result: z
     .looseObject({
       task: taskSchema.optional(),
+      // The answer to a blocking send, because the worker answers with a bare message.
+      message: z.looseObject({ taskId: z.string() }).optional(),
       statusUpdate: z.looseObject({ taskId: z.string(), status: statusSchema }).optional(),
       artifactUpdate: z.looseObject({ taskId: z.string() }).optional(),
     })
@@ -67,7 +69,7 @@ async function send(part: Part, key: string): Promise<void> {
       } = await part.send({ as: CALLER, path: PATH, headers: HEADERS, body, holdSeconds: 50 });
       if (phase !== "ok") return { phase, status };
       const { result, error } = rpcSchema.parse(answer);
-      const id = result?.task?.id;
+      const id = result?.task?.id ?? result?.message?.taskId;
       // An internal error of JSON-RPC leaves the outcome open, as a 5xx does.
       if (id === undefined)
         return { phase: error?.code === -32603 ? "info" : "fail", status: 200, code: error?.message ?? "" };
