@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { RECOVERIES } from "../../../src/doors/mcp/recoveries.ts";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
+import { presenceSchema } from "../../../src/schema/agent.ts";
 import { stateSchema } from "../../../src/schema/delegation.ts";
 import { ERRORS } from "../../../src/schema/errors.ts";
 
@@ -19,6 +20,7 @@ test("texts for models name only tools, arguments and fields that exist", () => 
     ]),
     ...Object.keys(ERRORS),
     ...stateSchema.options,
+    ...Object.keys(presenceSchema.shape),
     ...ofErrors,
     ...ofWork,
   ]);
