@@ -2,6 +2,7 @@
 import * as fc from "fast-check";
 import { z } from "zod";
 import { PARAMS } from "../../src/doors/a2a/params.ts";
+import { toSnake } from "../../src/doors/a2a/protojson.ts";
 import { PARAMS_V03 } from "../../src/doors/a2a/v03/params.ts";
 import { ROUTES } from "../../src/doors/http/app.ts";
 import type { Route } from "../../src/doors/http/route.ts";
@@ -58,8 +59,25 @@ function restAsk({ method, path, schemas: { params, query, body } }: Route): fc.
     }));
 }
 
+/** A2A's params as they are, in snake_case, or with both names of every member, which must be refused. */
+const a2aParams = (schema: z.ZodType): fc.Arbitrary<unknown> =>
+  fc
+    .tuple(valuesOf(schema), fc.constantFrom("camel", "camel", "snake", "both"))
+    .map(([params, spelling]) => (spelling === "camel" ? params : respelled(params, spelling === "both")));
+
+function respelled(value: unknown, both: boolean): unknown {
+  if (Array.isArray(value)) return value.map((one) => respelled(one, both));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]) => {
+      const inner = name === "metadata" || name === "data" ? one : respelled(one, both);
+      return [...(both ? [[name, inner]] : []), [toSnake(name), inner]];
+    }),
+  );
+}
+
 const rpcAsk = (version: string, method: string, schema: z.ZodType): fc.Arbitrary<Ask> =>
-  valuesOf(schema).map((params) => ({
+  a2aParams(schema).map((params) => ({
     api: "rpc" as const,
     method: "POST",
     path: "/a2a/scout/rpc",
@@ -74,6 +92,8 @@ const A2A_REST: readonly (readonly [version: string, verb: string, path: string,
     ["1.0", "POST", "message:stream", PARAMS.SendStreamingMessage],
     ["1.0", "GET", "tasks/{id}", null],
     ["1.0", "GET", "tasks?pageSize=5", null],
+    ["1.0", "GET", "tasks?page_size=5&status=2&context_id=a", null],
+    ["1.0", "GET", "tasks?page_size=5&pageSize=5", null],
     ["1.0", "POST", "tasks/{id}:cancel", PARAMS.CancelTask],
     ["1.0", "POST", "tasks/{id}/pushNotificationConfigs", PARAMS.CreateTaskPushNotificationConfig],
     ["1.0", "GET", "tasks/{id}/pushNotificationConfigs", null],
@@ -85,13 +105,18 @@ const A2A_REST: readonly (readonly [version: string, verb: string, path: string,
   ];
 
 const a2aRestAsks = A2A_REST.map(([version, method, path, body]) =>
-  (body ? valuesOf(body) : fc.constant(undefined)).map((made) => ({
+  (body ? a2aParams(body) : fc.constant(undefined)).map((made) => ({
     api: "a2a-rest" as const,
     method,
     path: `/a2a/scout/rest/${path}`,
     headers: { "a2a-version": version },
     body: made,
   })),
+);
+
+/** The cards, in the form of each version and combined. */
+const cardAsks = ["cards/1.0.json", "cards/0.3.json", ".well-known/agent-card.json"].map((path) =>
+  fc.constant({ api: "a2a-rest" as const, method: "GET", path: `/a2a/scout/${path}`, headers: {} }),
 );
 
 const META = {
@@ -189,7 +214,7 @@ export const asks: fc.Arbitrary<Ask> = fc.oneof(
     weight: 1,
     arbitrary: group(Object.entries(PARAMS_V03).map(([name, schema]) => rpcAsk("0.3", name, schema))),
   },
-  { weight: 2, arbitrary: group(a2aRestAsks) },
+  { weight: 2, arbitrary: group([...a2aRestAsks, ...cardAsks]) },
   { weight: 2, arbitrary: group(mcpAsks) },
   { weight: 1, arbitrary: runAsk },
 );

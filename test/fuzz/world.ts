@@ -10,6 +10,7 @@ import { startGateway } from "../../src/app.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
 import { problemSchema } from "../../src/schema/problem.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { requireValid } from "../support/a2a-schema/check.ts";
 import { as, client, OPERATOR } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import type { Wire } from "./mutations.ts";
@@ -215,7 +216,7 @@ export function fault(api: ApiName, { status, type, text }: Given): string | nul
   if (type.startsWith("text/event-stream")) return null;
   const body = text === "" ? undefined : json(text);
   if (text !== "" && type.includes("json") && body === undefined) return "no JSON";
-  if (status < 400) return null;
+  if (status < 400) return api === "rpc" && rpcError.safeParse(body).success ? a2aFault(body) : null;
   const problem = problemSchema.safeParse(body).data;
   if (problem) {
     if (problem.status !== status || !Object.hasOwn(ERRORS, problem.code))
@@ -223,11 +224,21 @@ export function fault(api: ApiName, { status, type, text }: Given): string | nul
     return problem.recovery.length > 10 ? null : "no recovery";
   }
   if (api === "rest" || api === "ag-ui") return "no problem document";
-  if (rpcError.safeParse(body).success || restError.safeParse(body).success) return null;
-  // An error in the HTTP form of A2A 0.3.
-  return z.looseObject({ code: z.int(), message: z.string() }).safeParse(body).success
-    ? null
-    : "no error of its protocol";
+  if (api === "mcp") return rpcError.safeParse(body).success ? null : "no error of its protocol";
+  return a2aFault(body);
+}
+
+/** What is wrong with an error of A2A, which has one of three forms; null if it is right. */
+function a2aFault(body: unknown): string | null {
+  const [type, error] = rpcError.safeParse(body).success
+    ? ["RpcError", z.looseObject({ error: z.unknown() }).parse(body).error]
+    : [restError.safeParse(body).success ? "HttpError" : "RpcError", body];
+  try {
+    requireValid("1.0", type, error);
+    return null;
+  } catch (invalid) {
+    return String(invalid);
+  }
 }
 
 /** Whether the broker refused the request. */

@@ -81,14 +81,14 @@ describe.each(BINDINGS)("a client of %s", (binding) => {
           return stateOf(now) === "INPUT_REQUIRED" ? now : undefined;
         }, SLOW);
         const artifacts = task.artifacts.map(({ artifactId, parts }) => [artifactId, parts]);
-        seen.push({ interrupt: task.status?.message?.metadata?.interrupt_id, artifacts });
+        seen.push({ interrupt: task.status?.message?.metadata?.interruptId, artifacts });
       }
       expect(seen[0]?.interrupt).toMatch(/^int_/);
       expect(seen[1]).toEqual(seen[0]);
       expect(seen[2]).toEqual(seen[0]);
 
       const later = await sdkClient(url, "remote", token, binding);
-      const metadata = { interrupt_id: seen[0]?.interrupt, decision: "approve" };
+      const metadata = { interruptId: seen[0]?.interrupt, decision: "approve" };
       await later.sendMessage(sendParams(sdkMessage("go", { taskId: id, metadata })));
       const done = await until(async () => {
         const now = await later.getTask({ tenant: "", id });

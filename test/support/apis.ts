@@ -122,7 +122,11 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
     delegate: async (task, metadata) => (await send(sdkMessage(task), metadata)).id,
     async asked(id) {
       const { metadata } = await once(id, (state) => state.endsWith("_REQUIRED"));
-      return questionOf(metadata?.errand.interrupt);
+      const { id: interrupt_id, requests } = metadata?.errand.interrupt ?? {};
+      return questionOf({
+        interrupt_id,
+        requests: requests.map(({ requestId, ...request }: Json) => ({ request_id: requestId, ...request })),
+      });
     },
     async answer(id, { interrupt_id, requests }, said) {
       const isOne = said.length === 1;
@@ -133,12 +137,14 @@ async function a2a(url: string, token: string, binding: Binding): Promise<Delega
           ...(text === undefined && { content: { $case: "data" as const, value: { decision } } }),
           metadata: isOne
             ? undefined
-            : { request_id: requests[at]?.request_id, ...(decision && { decision }) },
+            : { requestId: requests[at]?.request_id, ...(decision && { decision }) },
         })),
       );
       const [only] = said;
       const decision = isOne && only?.decision ? { decision: only.decision } : undefined;
-      return send(sdkMessage("", { taskId: id, parts, metadata: { interrupt_id, ...decision } }));
+      return send(
+        sdkMessage("", { taskId: id, parts, metadata: { interruptId: interrupt_id, ...decision } }),
+      );
     },
     followUp: (id, text) => send(sdkMessage(text, { taskId: id })),
     async cancel(id, reason) {

@@ -87,7 +87,9 @@ export async function request(
   } = {},
 ): Promise<Answer> {
   const { body, token = OPERATOR, headers = {}, signal } = options;
-  const response = await fetch(`${url}${path}`, {
+  // Loaded only where it is needed: compiling the schemas takes time.
+  const send = path.startsWith("/a2a/") ? (await import("./a2a-schema/check.ts")).strictFetch : fetch;
+  const response = await send(`${url}${path}`, {
     method,
     headers: {
       ...(token !== null && { authorization: `Bearer ${token}` }),

@@ -73,7 +73,7 @@ function fromSdkError(error: A2AError, requestId: string, metadata: Record<strin
     code: toJsonRpcError(error).code,
     status: body.status,
     message: error.message,
-    details: [{ ...info, metadata: { ...info.metadata, ...metadata, request_id: requestId } }],
+    details: [{ ...info, metadata: { ...info.metadata, ...metadata, requestId } }],
     headers: {},
   };
 }
@@ -89,7 +89,7 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
     // A2A has no details.issues.
     recovery: own ?? (violations.length > 0 ? "Correct the fields named in fieldViolations." : recovery),
     retryable: String(retryable),
-    request_id: requestId,
+    requestId,
     ...(delegation_id !== undefined && { taskId: delegation_id }),
   };
   const headers = {
@@ -102,7 +102,9 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
   const name = A2A_ERRORS[code] ?? "INTERNAL";
   if (isSdkName(name)) {
     const failure = fromSdkError(new SDK_ERRORS[name](error.message), requestId, metadata);
-    return { ...failure, headers, details: [...failure.details, ...violations] };
+    // HTTP has a status of its own for the type of a request, which proxies and clients know.
+    const http = code === "unsupported_media_type" ? (status ?? failure.http) : failure.http;
+    return { ...failure, http, headers, details: [...failure.details, ...violations] };
   }
   return {
     http: status ?? 500,

@@ -1,9 +1,10 @@
 /**
- * The A2A-Extensions header: the response lists the requested extensions that are active, and unknown ones are ignored.
- * The broker has one extension, in one version, and requires none.
+ * The A2A-Extensions header: every response repeats the requested extensions that are active, and unknown ones are
+ * ignored. The broker has one extension, in one version, and requires none, so a request without the header is complete.
  */
 export const EXTENSION = "urn:errand:a2a:v1";
-export const EXTENSION_HEADERS = { "1.0": "A2A-Extensions", "0.3": "X-A2A-Extensions" } as const;
+/** The second is that of 0.3. Either is read in both versions, and answered under the same name. */
+const EXTENSION_HEADERS = ["A2A-Extensions", "X-A2A-Extensions"] as const;
 
 const parseList = (header: string | undefined): string[] =>
   (header ?? "")
@@ -12,10 +13,10 @@ const parseList = (header: string | undefined): string[] =>
     .filter((uri) => uri !== "");
 
 /** Response headers that list the active extensions. */
-export function activatedExtensions(
-  header: (name: string) => string | undefined,
-  version: keyof typeof EXTENSION_HEADERS,
-): Record<string, string> {
-  const name = EXTENSION_HEADERS[version];
-  return parseList(header(name.toLowerCase())).includes(EXTENSION) ? { [name]: EXTENSION } : {};
+export function activatedExtensions(header: (name: string) => string | undefined): Record<string, string> {
+  return Object.fromEntries(
+    EXTENSION_HEADERS.filter((name) => parseList(header(name.toLowerCase())).includes(EXTENSION)).map(
+      (name) => [name, EXTENSION],
+    ),
+  );
 }

@@ -5,6 +5,7 @@ import { rest } from "./bindings/rest.ts";
 import { rpc } from "./bindings/rpc.ts";
 import { servePublicCard } from "./cards/public-card.ts";
 import type { CardSigner } from "./cards/signing.ts";
+import { SUPPORTED } from "./version.ts";
 
 export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly Mount[] {
   const { log } = broker;
@@ -14,6 +15,12 @@ export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly M
       path: "/a2a/:agent/.well-known/agent-card.json",
       handle: (incoming) => servePublicCard(incoming, broker, signer),
     },
+    ...SUPPORTED.map((version) => ({
+      methods: ["GET"],
+      path: `/a2a/:agent/cards/${version}.json`,
+      handle: (incoming: Parameters<Mount["handle"]>[0]) =>
+        servePublicCard(incoming, broker, signer, version),
+    })),
     // Some clients append a slash.
     ...["/a2a/:agent/rpc", "/a2a/:agent/rpc/"].map((path) => ({
       methods: ["POST"],

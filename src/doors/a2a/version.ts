@@ -4,9 +4,8 @@
  */
 import { VersionNotSupportedError } from "@a2a-js/sdk/errors";
 
-export type Version = "1.0" | "0.3";
-
-const SUPPORTED = ["1.0", "0.3"] as const;
+export const SUPPORTED = ["1.0", "0.3"] as const;
+export type Version = (typeof SUPPORTED)[number];
 
 /** The requested version if it is supported; else null. */
 export function parseVersion(header: string | undefined, parameter: string | undefined): Version | null {

@@ -5,5 +5,9 @@ import { withoutTrailingSlashes } from "../../schema/text.ts";
 export const a2aUrl = (publicUrl: string, agent: string): string =>
   `${withoutTrailingSlashes(publicUrl)}/a2a/${agent}/`;
 
+/** An agent's card in the form of one version of A2A. */
+export const pureCardUrl = (publicUrl: string, agent: string, version: string): string =>
+  `${a2aUrl(publicUrl, agent)}cards/${version}.json`;
+
 export const a2aCardUrl = (publicUrl: string, agent: string): string =>
   `${a2aUrl(publicUrl, agent)}.well-known/agent-card.json`;

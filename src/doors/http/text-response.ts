@@ -57,4 +57,5 @@ export const jsonText = (status: number, text: string, headers?: Record<string, 
 export const json = (status: number, value: unknown, headers?: Record<string, string>): TextResponse =>
   jsonText(status, JSON.stringify(value), headers);
 
-export const noContent = (): TextResponse => new TextResponse(204, null);
+export const noContent = (headers?: Record<string, string>): TextResponse =>
+  new TextResponse(204, null, headers);

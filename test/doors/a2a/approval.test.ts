@@ -39,10 +39,10 @@ describe.each(BINDINGS)("%s", (binding) => {
 
     const later = await sdkClient(url, "release", token, binding);
     const asked = await later.getTask({ tenant: "", id });
-    const interrupt_id = asked.status?.message?.metadata?.interrupt_id;
+    const interruptId = asked.status?.message?.metadata?.interruptId;
     const watching = collect(later.resubscribeTask({ tenant: "", id }));
     await until(() => watching.events.length === 1, PATIENT);
-    const answer = sdkMessage("go", { taskId: id, metadata: { interrupt_id, decision: "approve" } });
+    const answer = sdkMessage("go", { taskId: id, metadata: { interruptId, decision: "approve" } });
     const done = asTask(await later.sendMessage(sendParams(answer)));
     expect([stateOf(done), textOf(done.artifacts[0]?.parts)]).toEqual(["COMPLETED", "released v1"]);
     await watching.ended;

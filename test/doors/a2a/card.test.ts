@@ -199,7 +199,7 @@ test("§3.1.11 §13.3 the extended card shows an agent's settings only to itself
   const shown = await paramsOf((await as(url, "caller:alice")).token);
   expect(Object.keys(shown)).toEqual(["presence", "counts", "paused"]);
   for (const token of [OPERATOR, (await as(url, "agent:scout")).token]) {
-    expect(await paramsOf(token)).toMatchObject({ accepts_from: ["*"], limits: { max_attempts: 3 } });
+    expect(await paramsOf(token)).toMatchObject({ acceptsFrom: ["*"], limits: { maxAttempts: 3 } });
   }
   const { body } = await request(url, "GET", PATH, { token: null });
   expect(JSON.stringify(body)).not.toContain("presence");

@@ -154,10 +154,10 @@ describe.each(BINDINGS)("%s", (binding) => {
       artifacts: { x: ["one"] },
       interrupt: {
         kind: "input",
-        requests: [{ request_id: "where", options: ["here", "there"] }, { request_id: "when" }],
+        requests: [{ requestId: "where", options: ["here", "there"] }, { requestId: "when" }],
       },
     });
-    expect(live.message?.parts.map(({ metadata }) => metadata?.request_id)).toEqual(
+    expect(live.message?.parts.map(({ metadata }) => metadata?.requestId)).toEqual(
       binding === "HTTP+JSON of 0.3" ? [undefined, undefined] : ["where", "when"],
     );
     for (const at of [url, other.url, url]) {
@@ -171,7 +171,7 @@ describe.each(BINDINGS)("%s", (binding) => {
   });
 });
 
-test("the parts of one message answer several requests by their request_id", async () => {
+test("the parts of one message answer several requests by their requestId", async () => {
   const { url, agent, caller } = await startA2aBroker();
   const { rpc } = rawCalls(url, caller.token);
   const begun = await rpc("SendMessage", {
@@ -202,10 +202,10 @@ test("the parts of one message answer several requests by their request_id", asy
   const whole = () =>
     answer(
       [
-        { text: "go", metadata: { request_id: deploy.metadata.request_id, decision: "approve" } },
-        { data: { at: 9 }, metadata: { request_id: when.metadata.request_id } },
+        { text: "go", metadata: { requestId: deploy.metadata.requestId, decision: "approve" } },
+        { data: { at: 9 }, metadata: { requestId: when.metadata.requestId } },
       ],
-      { interrupt_id: status.message.metadata.interrupt_id },
+      { interruptId: status.message.metadata.interruptId },
     );
   expect((await whole()).body.result.task.status.state).toBe("TASK_STATE_SUBMITTED");
   const next = await leaseOf(agent);
@@ -233,7 +233,7 @@ test("a repeated answer that names its question does not answer the next one", a
   const { interrupt } = (await rpc("GetTask", { id })).body.result.metadata.errand;
   const message = jsonMessage("yes", {
     taskId: id,
-    metadata: { interrupt_id: interrupt.id, decision: "approve" },
+    metadata: { interruptId: interrupt.id, decision: "approve" },
   });
   const send = () => rpc("SendMessage", { message, configuration: { returnImmediately: true } });
   expect((await send()).body.result.task.status.state).toBe("TASK_STATE_SUBMITTED");

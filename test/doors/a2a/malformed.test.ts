@@ -1,5 +1,6 @@
 /** Invalid requests on each binding: the specified error with details, and no internals. */
 import { describe, expect, test } from "vitest";
+import { strictFetch } from "../../support/a2a-schema/check.ts";
 import { OPERATOR, request } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { jsonMessage, leaseOf, rawCalls, startA2aBroker } from "./support.ts";
@@ -34,7 +35,7 @@ describe("JSON-RPC", () => {
       expect(answer.body.error.data[0]).toMatchObject({
         "@type": ERROR_INFO,
         reason: expect.stringMatching(/^[A-Z_]+$/),
-        metadata: { request_id: expect.stringMatching(/^req_/), recovery: expect.stringMatching(/^\w.+\.$/) },
+        metadata: { requestId: expect.stringMatching(/^req_/), recovery: expect.stringMatching(/^\w.+\.$/) },
       });
       return [answer.body.error.code, answer.body.id];
     };
@@ -80,7 +81,10 @@ describe("JSON-RPC", () => {
       ["SendMessage", { message: jsonMessage("x"), configuration: { returnImmediately: "false" } }],
       ["SendMessage", { message: jsonMessage("x"), configuration: { historyLength: -1 } }],
       ["SendMessage", { message: jsonMessage("x"), metadata: "none" }],
-      ["GetTask", { id: NOBODY, historyLength: "2" }],
+      ["GetTask", { id: NOBODY, historyLength: "two" }],
+      ["GetTask", { id: NOBODY, historyLength: "1.5" }],
+      ["GetTask", { id: NOBODY, historyLength: "" }],
+      ["GetTask", { id: NOBODY, historyLength: true }],
       ["GetTask", { id: "" }],
       ["ListTasks", { status: "WORKING" }],
       ["ListTasks", { includeArtifacts: "yes" }],
@@ -145,7 +149,7 @@ describe("JSON-RPC", () => {
       "5",
     ]);
     const typed = await viewer.envelope("x", { "content-type": "text/plain" });
-    expect([typed.status, typed.body.error.code]).toEqual([200, -32005]);
+    expect([typed.status, typed.body.error.code]).toEqual([415, -32005]);
   });
 
   test("a stream beyond the quota is refused before anything is accepted", async () => {
@@ -163,7 +167,7 @@ test("concurrent streams beyond the quota are refused before anything is accepte
   const { url, gateway, caller, raw } = await startA2aBroker({ quotas: { streams: 2 } });
   const gone = new AbortController();
   const ask = () =>
-    fetch(`${url}/a2a/scout/rpc`, {
+    strictFetch(`${url}/a2a/scout/rpc`, {
       method: "POST",
       headers: {
         authorization: `Bearer ${caller.token}`,
@@ -246,7 +250,7 @@ describe("HTTP+JSON", () => {
       expect(answer.body.error.details[0].domain).toBe("a2a-protocol.org");
     }
     const typed = await raw.rest("POST", "/message:send", "x", { "content-type": "text/plain" });
-    expect([typed.status, typed.body.error.details[0].reason]).toEqual([400, "CONTENT_TYPE_NOT_SUPPORTED"]);
+    expect([typed.status, typed.body.error.details[0].reason]).toEqual([415, "CONTENT_TYPE_NOT_SUPPORTED"]);
     const nobody = await request(url, "GET", "/a2a/nobody/rest/tasks", { headers: { "a2a-version": "1.0" } });
     expect([nobody.status, nobody.body.error.details[0].reason]).toEqual([404, "TASK_NOT_FOUND"]);
   });

@@ -1,6 +1,7 @@
 /** Push notifications over A2A: the official client on every binding, with a real receiver. */
 import { StreamResponse, type TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { requireValidPush, strictFetch } from "../../support/a2a-schema/check.ts";
 import { as } from "../../support/broker.ts";
 import { type Received, startReceiver } from "../../support/receiver.ts";
 import { until } from "../../support/until.ts";
@@ -18,6 +19,15 @@ import {
   stateOf,
   textOf,
 } from "./support.ts";
+
+/** Every notification must be valid. */
+const startPushReceiver: typeof startReceiver = async (answer) => {
+  const receiver = await startReceiver(answer);
+  onTestFinished(() => {
+    for (const { headers, body } of receiver.received) requireValidPush(headers["content-type"], body);
+  });
+  return receiver;
+};
 
 const setup = () => startA2aBroker({ callbackAllow: ["127.0.0.1"], callbackRetryMs: () => 20 });
 
@@ -37,7 +47,7 @@ test.each(BINDINGS)(
   "%s: §3.1.7-10 configs are created, shown, listed and deleted, and notified of later events",
   async (binding) => {
     const { url, agent, caller } = await setup();
-    const receiver = await startReceiver();
+    const receiver = await startPushReceiver();
     const client = await sdkClient(url, "scout", caller.token, binding);
     const task = asTask(await client.sendMessage(sendParams(sdkMessage("hi"), { returnImmediately: true })));
     const config = configOf(task.id, receiver.url);
@@ -84,7 +94,7 @@ test.each(BINDINGS)(
 
 test.each(BINDINGS)("%s: §3.2.2 a config that comes with a message gets all events", async (binding) => {
   const { url, agent, caller } = await setup();
-  const receiver = await startReceiver();
+  const receiver = await startPushReceiver();
   const client = await sdkClient(url, "scout", caller.token, binding);
   const inline = { returnImmediately: true, taskPushNotificationConfig: configOf("", receiver.url) };
   const task = asTask(await client.sendMessage(sendParams(sdkMessage("hi"), inline)));
@@ -97,7 +107,7 @@ test.each(BINDINGS)("%s: §3.2.2 a config that comes with a message gets all eve
     expect(updates(receiver.received).map(lineOf)).toEqual(["SUBMITTED", "WORKING", "INPUT_REQUIRED which?"]);
   }
   // The answer adds a second config, which is notified of the answer's effect.
-  const second = await startReceiver();
+  const second = await startPushReceiver();
   const more = { returnImmediately: true, taskPushNotificationConfig: configOf("", second.url, "second") };
   await client.sendMessage(sendParams(sdkMessage("that", { taskId: task.id }), more));
   await agent.reply((await leaseOf(agent)).lease, { text: "done" });
@@ -124,7 +134,7 @@ test("in 0.3 a request without a config id gets the task's only config", async (
 
 test("a retried create notifies the receiver once", async () => {
   const { agent, raw } = await setup();
-  const { url, received } = await startReceiver();
+  const { url, received } = await startPushReceiver();
   const sendWith = (message: unknown, hook: string, headers = {}) =>
     raw.rpc(
       "SendMessage",
@@ -238,7 +248,7 @@ const partsOf = (received: readonly Received[]): string[] =>
 
 test("a push of several updates resumes at the one that failed", async () => {
   const { agent, raw } = await setup();
-  const receiver = await startReceiver((count) => (count === 4 || count === 5 ? 503 : 204));
+  const receiver = await startPushReceiver((count) => (count === 4 || count === 5 ? 503 : 204));
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
   await raw.rpc("SendMessage", { message: jsonMessage("hi"), configuration });
   const { lease } = await leaseOf(agent);
@@ -263,7 +273,7 @@ test("a push of several updates resumes at the one that failed", async () => {
 
 test("artifacts of a lost attempt are dropped", async () => {
   const { agent, raw } = await setup();
-  const receiver = await startReceiver();
+  const receiver = await startPushReceiver();
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
   await raw.rpc("SendMessage", { message: jsonMessage("hi"), configuration });
   const { lease } = await leaseOf(agent);
@@ -287,6 +297,6 @@ test("artifacts of a lost attempt are dropped", async () => {
 
 test("§3.3.4 the card declares push notifications", async () => {
   const { url } = await startA2aBroker();
-  const card = await (await fetch(`${url}/a2a/scout/.well-known/agent-card.json`)).json();
+  const card = await (await strictFetch(`${url}/a2a/scout/.well-known/agent-card.json`)).json();
   expect(card.capabilities.pushNotifications).toBe(true);
 });

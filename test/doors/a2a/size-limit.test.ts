@@ -4,6 +4,7 @@ import { limitTask, limitUpdate, MAX_LINE_BYTES } from "../../../src/doors/a2a/t
 import type { TaskJson } from "../../../src/doors/a2a/tasks/task.ts";
 import type { Artifact, Message } from "../../../src/schema/a2a.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
+import { strictFetch } from "../../support/a2a-schema/check.ts";
 import { until } from "../../support/until.ts";
 import {
   BINDINGS,
@@ -76,7 +77,7 @@ test("a reference leads to the whole task", async () => {
   const { payload } = snapshot.events[0] ?? {};
   const part = payload?.$case === "task" ? payload.value.artifacts[0]?.parts[0]?.content : undefined;
   if (part?.$case !== "url") throw new Error("no reference");
-  const response = await fetch(part.value, {
+  const response = await strictFetch(part.value, {
     headers: { authorization: `Bearer ${caller.token}`, "a2a-version": "1.0" },
   });
   expect((await response.json()).artifacts[0].parts).toHaveLength(50_000);
@@ -131,14 +132,14 @@ test("a question of any length keeps its ids", () => {
   const interrupt = {
     id: "int_1",
     kind: "input",
-    requests: [{ request_id: "q", message: message(2 * MIB) }],
+    requests: [{ requestId: "q", message: message(2 * MIB) }],
   };
   const metadata = { errand: { version: 3, interrupt } };
   const status = { ...task({}).status, message: message(2 * MIB) };
-  const wanted = { id: "int_1", kind: "input", requests: [{ request_id: "q" }] };
+  const wanted = { id: "int_1", kind: "input", requests: [{ requestId: "q" }] };
   expect(limitTask(task({ status, metadata }), URL_OF).metadata.errand).toMatchObject({ version: 3 });
   const huge = {
-    errand: { interrupt: { ...interrupt, requests: [{ request_id: "q", message: message(4 * MIB) }] } },
+    errand: { interrupt: { ...interrupt, requests: [{ requestId: "q", message: message(4 * MIB) }] } },
   };
   const cut = limitTask(task({ status, metadata: huge }), URL_OF);
   expect(cut.metadata.errand).toMatchObject({ interrupt: wanted });
@@ -148,7 +149,7 @@ test("a question of any length keeps its ids", () => {
     URL_OF,
   );
   expect(bytesOf(update)).toBeLessThan(MAX_LINE_BYTES);
-  expect(JSON.stringify(update)).toContain('"request_id":"q"');
+  expect(JSON.stringify(update)).toContain('"requestId":"q"');
 });
 
 test("when even references do not fit, the last artifacts are omitted and counted", () => {
@@ -158,6 +159,6 @@ test("when even references do not fit, the last artifacts are omitted and counte
   expect(cut.artifacts.length).toBeGreaterThan(1_000);
   expect(cut.metadata.errand).toMatchObject({
     truncated: true,
-    artifacts_left_out: 70_000 - cut.artifacts.length,
+    artifactsLeftOut: 70_000 - cut.artifacts.length,
   });
 });

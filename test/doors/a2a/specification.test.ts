@@ -4,6 +4,7 @@
  * so that a missing requirement is easy to find.
  */
 import { expect, test } from "vitest";
+import { strictFetch } from "../../support/a2a-schema/check.ts";
 import { as, request } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import {
@@ -38,7 +39,7 @@ async function rawStream(url: string, token: string, method: string, params: unk
   const events: ReturnType<typeof JSON.parse>[] = [];
   const lines: string[] = [];
   const cut = new AbortController();
-  const response = await fetch(`${url}/a2a/scout/rpc`, {
+  const response = await strictFetch(`${url}/a2a/scout/rpc`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "a2a-version": "1.0" },
     body: JSON.stringify({ jsonrpc: "2.0", id: "s", method, params }),
@@ -57,7 +58,7 @@ async function rawStream(url: string, token: string, method: string, params: unk
         for (const line of whole) if (line.startsWith("data: ")) events.push(JSON.parse(line.slice(6)));
       }
     } catch {
-      // The stream was cut.
+      // The stream was cut. One that is not valid fails the test at its end; see startA2aBroker.
     }
     open = false;
   })();
@@ -519,7 +520,7 @@ test("0.3: a stream's last update is final, whether an end or a question", async
   ] as const;
   for (const [path, body] of open) {
     for (const end of ["interrupt", "reply"] as const) {
-      const response = fetch(`${url}/a2a/scout/${path}`, {
+      const response = strictFetch(`${url}/a2a/scout/${path}`, {
         method: "POST",
         headers,
         body: JSON.stringify(body),

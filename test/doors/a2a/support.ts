@@ -7,7 +7,9 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
+import { onTestFinished } from "vitest";
 import { A2A_STATES, type A2aStateName } from "../../../src/schema/a2a-task.ts";
+import { requireValidStreams, strictFetch } from "../../support/a2a-schema/check.ts";
 import { as, type client, request, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
@@ -25,12 +27,12 @@ export async function sdkClient(
   const fetchImpl: typeof fetch = (input, init) => {
     const headers = new Headers(init?.headers);
     headers.set("authorization", `Bearer ${token}`);
-    return fetch(input, { ...init, headers });
+    return strictFetch(input, { ...init, headers });
   };
   const versionedFetch: typeof fetch = (input, init) => {
     const headers = new Headers(init?.headers);
     if (legacy) headers.set("A2A-Version", "0.3");
-    return fetch(input, { ...init, headers });
+    return strictFetch(input, { ...init, headers });
   };
   const options = { fetchImpl, legacyCompat: { enabled: legacy } };
   const factory = new ClientFactory({
@@ -50,6 +52,7 @@ export async function sdkClient(
 /** A broker with an agent `scout`, that agent's calls, and a caller `alice` with a token. */
 export async function startA2aBroker(options: Parameters<typeof startBroker>[0] = {}) {
   const broker = await startBroker(options);
+  onTestFinished(requireValidStreams);
   const agent = await as(broker.url, "agent:scout");
   await agent.agent("scout");
   const caller = await as(broker.url, "caller:alice");

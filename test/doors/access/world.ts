@@ -2,6 +2,7 @@
  * The world of the access matrix: one broker, a caller for each column, and a delegation (the subject) from alice to the
  * agent scout in the state that a row needs. Limit: one subject at a time; preparing the next one cancels the last.
  */
+import { strictFetch } from "../../support/a2a-schema/check.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { ownEvents } from "../../support/own-events.ts";
 import { fieldsOf } from "../../support/record.ts";
@@ -205,7 +206,8 @@ export const NOBODY_LISTENS = "http://127.0.0.1:9/hook";
 /** Sends one request; reads a stream up to the first message. */
 export async function send(url: string, token: string | null, ask: Ask): Promise<Received> {
   const gone = new AbortController();
-  const response = await fetch(`${url}${ask.path}`, {
+  const fetchIt = ask.path.startsWith("/a2a/") ? strictFetch : fetch;
+  const response = await fetchIt(`${url}${ask.path}`, {
     method: ask.method,
     headers: {
       accept: "application/json, text/event-stream",

@@ -4,6 +4,7 @@
  */
 import type { MountedRequest } from "../../http/mount.ts";
 import type { Method } from "../params.ts";
+import { toSnake } from "../protojson.ts";
 
 export interface Operation {
   readonly method: Method;
@@ -44,7 +45,7 @@ export function findOperation(
       ? { method: "CreateTaskPushNotificationConfig", params: { taskId } }
       : at("GET", "ListTaskPushNotificationConfigs", {
           taskId,
-          ...pick(query, { pageSize: number, pageToken: text }),
+          ...pick(query, { pageSize: text, pageToken: text }),
         });
   }
   return (
@@ -57,7 +58,7 @@ export function findOperation(
 function findTaskOperation(verb: string, segment: string, query: MountedRequest["query"]): Operation | null {
   const colon = segment.lastIndexOf(":");
   if (colon === -1) {
-    const options = pick(query, { historyLength: number });
+    const options = pick(query, { historyLength: text });
     return verb === "GET" ? { method: "GetTask", params: { ...options, id: segment } } : null;
   }
   const id = segment.slice(0, colon);
@@ -75,24 +76,27 @@ function findTaskOperation(verb: string, segment: string, query: MountedRequest[
 const listParams = (query: MountedRequest["query"]) =>
   pick(query, {
     contextId: text,
-    status: text,
-    pageSize: number,
+    status: enumeration,
+    pageSize: text,
     pageToken: text,
-    historyLength: number,
+    historyLength: text,
     statusTimestampAfter: text,
     includeArtifacts: flag,
   });
 
-/** An invalid value stays unchanged, and fails the schema. */
+/** An invalid value stays unchanged, and fails the schema. Numbers stay texts, which ProtoJSON allows. */
 const text = (value: string): unknown => value;
-const number = (value: string): unknown => (/^-?\d+$/.test(value) ? Number(value) : value);
+const enumeration = (value: string): unknown => (/^\d{1,9}$/.test(value) ? Number(value) : value);
 const flag = (value: string): unknown => (value === "true" ? true : value === "false" ? false : value);
 
+/** Takes both spellings of a name; the schema joins them. */
 function pick(query: MountedRequest["query"], readers: Record<string, (value: string) => unknown>) {
   const found: Record<string, unknown> = {};
-  for (const [name, reader] of Object.entries(readers)) {
-    const value = query[name]?.[0];
-    if (value !== undefined && value !== "") found[name] = reader(value);
+  for (const [camel, reader] of Object.entries(readers)) {
+    for (const name of [camel, toSnake(camel)]) {
+      const value = query[name]?.[0];
+      if (value !== undefined && value !== "") found[name] = reader(value);
+    }
   }
   return found;
 }

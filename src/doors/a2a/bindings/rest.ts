@@ -1,5 +1,4 @@
 /** The HTTP+JSON binding in 1.0 and 0.3. Limit: no tenants in paths; each agent has its own path. */
-import { A2A_CONTENT_TYPE } from "@a2a-js/sdk";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { parseBody } from "../../http/body.ts";
@@ -11,8 +10,10 @@ import { A2AContext } from "../context.ts";
 import { restError, restErrorV03, toFailure } from "../errors.ts";
 import { activatedExtensions } from "../extensions.ts";
 import { checkParams } from "../params.ts";
+import { withPathMembers } from "../protojson.ts";
 import { runOperationV03 } from "../v03/rest-operations.ts";
 import { errorVersion, requireVersion, type Version } from "../version.ts";
+import { errorType, resultType } from "./media-type.ts";
 import { runOperation } from "./rest-operations.ts";
 import { findOperation, type Operation } from "./rest-routes.ts";
 import { streamResponse } from "./stream.ts";
@@ -28,9 +29,7 @@ export async function rest(
     const failure = toFailure(error, log, incoming.requestId);
     return { failure, body: version === "1.0" ? restError(failure) : restErrorV03(failure) };
   };
-  const contentType = () => ({
-    "content-type": version === "1.0" ? mediaType(incoming) : "application/json",
-  });
+  const extensions = activatedExtensions(incoming.header);
   try {
     const { request, bytes } = await incoming.authenticate();
     requireVersion(...versionInputs);
@@ -45,22 +44,23 @@ export async function rest(
       signer,
       version === "1.0" ? params : undefined,
     );
-    const headers = { ...contentType(), ...activatedExtensions(incoming.header, version) };
     const result =
       version === "1.0"
         ? await withThrown(context, runOperation(context, operation.method, params))
         : await withThrown(context, runOperationV03(context, operation, body));
     if (result.kind === "stream") {
-      const { "content-type": _json, ...others } = headers;
-      return await streamResponse(context, result.events, others, (error) => ({
+      return await streamResponse(context, result.events, extensions, (error) => ({
         type: "error",
         json: JSON.stringify(refuse(error).body),
       }));
     }
-    return result.status === 204 ? noContent() : json(result.status, result.body, headers);
+    if (result.status === 204) return noContent(extensions);
+    const type = version === "1.0" ? resultType(incoming) : "application/json";
+    return json(result.status, result.body, { "content-type": type, ...extensions });
   } catch (error) {
     const { failure, body } = refuse(error);
-    return json(failure.http, body, { ...contentType(), ...failure.headers });
+    const type = version === "1.0" ? errorType(incoming) : "application/json";
+    return json(failure.http, body, { "content-type": type, ...extensions, ...failure.headers });
   }
 }
 
@@ -73,11 +73,10 @@ async function withThrown<T>(context: A2AContext, work: Promise<T>): Promise<T> 
   }
 }
 
-/** The path takes precedence over the body. */
 function paramsOf({ method, params }: Operation, body: unknown): unknown {
-  const members = typeof body === "object" && body !== null && !Array.isArray(body) ? body : null;
-  if (!members) throw new ErrandError("invalid_request", "The body must be an object.");
-  return checkParams(method, { ...members, ...params });
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw new ErrandError("invalid_request", "The body must be an object.");
+  return checkParams(method, withPathMembers({ ...body }, params));
 }
 
 function routeNotFound({ method, rest: path }: MountedRequest, version: Version): ErrandError {
@@ -86,10 +85,4 @@ function routeNotFound({ method, rest: path }: MountedRequest, version: Version)
       ? "Without the A2A-Version header the version is 0.3. Send A2A-Version: 1.0."
       : "Check the method and path against the agent's card and the A2A specification.";
   return new ErrandError("not_found", `There is no ${method} ${path} here.`, { recovery: hint });
-}
-
-/** The caller's media type; default: the protocol's. */
-function mediaType(incoming: MountedRequest): string {
-  const requested = incoming.header("content-type") ?? incoming.header("accept") ?? "";
-  return /application\/json/i.test(requested) ? "application/json" : A2A_CONTENT_TYPE;
 }

@@ -75,7 +75,7 @@ async function* withFinalMark(responses: AsyncGenerator<object>): AsyncGenerator
 const isStream = (response: object): response is AsyncGenerator<object> => Symbol.asyncIterator in response;
 /** The HTTP status: an error's own where proxies and clients act on it; else 200, because the envelope has the error. */
 const httpStatusFor = (http: number): number =>
-  [401, 403, 413, 429].includes(http) || http >= 500 ? http : 200;
+  [401, 403, 413, 415, 429].includes(http) || http >= 500 ? http : 200;
 
 export async function rpc(
   incoming: MountedRequest,
@@ -83,6 +83,7 @@ export async function rpc(
   log: Parameters<typeof toFailure>[1],
 ): Promise<TextResponse | EventStream> {
   let id: Id = null;
+  const extensions = activatedExtensions(incoming.header);
   const refuse = (error: unknown): { body: Json; http: number; headers: Record<string, string> } => {
     const { requestId } = incoming;
     const failed = error instanceof EnvelopeError ? null : toFailure(error, log, requestId);
@@ -91,13 +92,13 @@ export async function rpc(
         ? {
             code: error.code,
             message: error.message,
-            data: [errorInfo(error.reason, { recovery: error.recovery, request_id: requestId })],
+            data: [errorInfo(error.reason, { recovery: error.recovery, requestId })],
           }
         : failed && rpcError(failed);
     return {
       body: { jsonrpc: "2.0", id, error: shown },
       http: httpStatusFor(failed?.http ?? 200),
-      headers: { ...failed?.headers },
+      headers: { ...extensions, ...failed?.headers },
     };
   };
   try {
@@ -116,12 +117,11 @@ export async function rpc(
       version === "1.0" ? params : undefined,
     );
     const response = await dispatch(context, version, { jsonrpc: "2.0", id, method, params });
-    const headers = activatedExtensions(incoming.header, version);
     if (isStream(response)) {
       return await streamResponse(
         context,
         version === "0.3" ? withFinalMark(response) : response,
-        headers,
+        extensions,
         (error) => ({
           json: JSON.stringify(refuse(error).body),
         }),
@@ -130,7 +130,7 @@ export async function rpc(
     if (context.thrown) throw context.thrown.error;
     // Every expected error was handled before.
     if ("error" in response) throw new Error(JSON.stringify(response.error));
-    return json(200, response, headers);
+    return json(200, response, extensions);
   } catch (error) {
     const { body, http, headers } = refuse(error);
     return json(http, body, headers);

@@ -3,6 +3,7 @@ import { AgentCard, type AgentSkill } from "@a2a-js/sdk";
 import type { Principal } from "../../../engine/access/access.ts";
 import type { StoredAgent } from "../../../engine/agents/store.ts";
 import type { Broker } from "../../../engine/broker.ts";
+import { camelMembers } from "../camel-case.ts";
 import { EXTENSION } from "../extensions.ts";
 
 /** Texts for the cards of agents that have none, because the codec would omit an empty member. */
@@ -59,7 +60,7 @@ function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
           uri: EXTENSION,
           description:
             "Questions in a task's metadata, how to answer them, the Idempotency-Key header, and, in the extended card, whether workers poll.",
-          ...(params && { params }),
+          ...(params && { params: camelMembers(params) }),
         },
       ],
     },

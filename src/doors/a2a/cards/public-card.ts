@@ -1,17 +1,18 @@
 /**
- * Serves the public card in the requested version's form, cacheable, with conditional requests. Without a known version
- * it combines both forms, so that every client finds its members.
+ * Serves the public card, cacheable, with conditional requests. The well-known address serves the form of the requested
+ * version; without a known version it combines both forms, so that every client finds its members. Each pure form also
+ * has an address of its own, for clients that check a card against a closed schema and send no version.
  */
 import { createHash } from "node:crypto";
 import { AgentCard } from "@a2a-js/sdk";
 import type { Broker } from "../../../engine/broker.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { a2aUrl } from "../../http/links.ts";
+import { a2aUrl, pureCardUrl } from "../../http/links.ts";
 import type { MountedRequest } from "../../http/mount.ts";
 import { jsonText, TextResponse } from "../../http/text-response.ts";
 import { requireAgentName } from "../context.ts";
 import { toCardV03 } from "../v03/card.ts";
-import { parseVersion } from "../version.ts";
+import { parseVersion, SUPPORTED, type Version } from "../version.ts";
 import { publicCard } from "./card.ts";
 import type { CardSigner } from "./signing.ts";
 
@@ -23,11 +24,13 @@ export async function servePublicCard(
   incoming: MountedRequest,
   broker: Broker,
   signer: CardSigner | null,
+  fixed?: Version,
 ): Promise<TextResponse> {
   const agent = await broker.agents.get(requireAgentName(incoming.params.agent));
   const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
   const card = signer ? await signer.sign(plain) : plain;
-  const text = JSON.stringify(cardJsonFor(incoming, card));
+  const form = fixed ?? parseVersion(incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]);
+  const text = JSON.stringify(cardJson(card, form));
   const changed = Math.floor(Math.max(agent.updated_at, STARTED_AT) / 1000);
   // HTTP dates have a resolution of one second. Until the second of a change is over, the date is one second earlier,
   // so that a further change within it is not missed.
@@ -37,15 +40,24 @@ export async function servePublicCard(
     etag: tag,
     "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
     "last-modified": new Date((isPast ? changed : changed - 1) * 1000).toUTCString(),
-    vary: "A2A-Version, Origin",
+    vary: fixed === undefined ? "A2A-Version, Origin" : "Origin",
+    link: alternatives(broker.publicUrl(), agent.name, form),
   };
   return isNotModified(incoming, tag, changed)
     ? new TextResponse(304, null, headers)
     : jsonText(200, text, headers);
 }
 
-function cardJsonFor(incoming: MountedRequest, card: AgentCard): object {
-  const version = parseVersion(incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]);
+/** Links to the pure cards in the other forms. */
+const alternatives = (publicUrl: string, agent: string, shown: Version | null): string =>
+  SUPPORTED.filter((version) => version !== shown)
+    .map((version) => {
+      const url = pureCardUrl(publicUrl, agent, version);
+      return `<${url}>; rel="alternate"; type="application/json"; title="A2A ${version}"`;
+    })
+    .join(", ");
+
+function cardJson(card: AgentCard, version: Version | null): object {
   const current = AgentCard.toJSON(card);
   if (typeof current !== "object" || current === null)
     throw new ErrandError("internal", "The card has no JSON form.");

@@ -1,6 +1,6 @@
 /**
- * An A2A message as the answer to an open question. The metadata of a part, or of the message, names the `request_id`
- * that it answers, and a `decision`; a question with one request needs neither. Limit: one message answers all requests.
+ * An A2A message as the answer to an open question. The metadata of a part, or of the message, names the `requestId`
+ * (or `request_id`) that it answers, and a `decision`; a question with one request needs neither. Limit: one message answers all requests.
  */
 import type { MessageInput, Part } from "../../../schema/a2a.ts";
 import { ErrandError } from "../../../schema/errors.ts";
@@ -21,6 +21,20 @@ function textIn(metadata: Metadata, name: string, path: string): string | undefi
   throw malformed(`${path}.metadata.${name}`, "must be a string");
 }
 
+/** Reads `snake` in A2A's spelling or in that of the agent protocol. */
+function idIn(
+  metadata: Metadata,
+  [camel, snake]: readonly [string, string],
+  path: string,
+): string | undefined {
+  const [id, same] = [textIn(metadata, camel, path), textIn(metadata, snake, path)];
+  if (id !== undefined && same !== undefined)
+    throw malformed(`${path}.metadata.${snake}`, `is also sent as ${camel}; send one of them`);
+  return id ?? same;
+}
+const INTERRUPT_ID = ["interruptId", "interrupt_id"] as const;
+const REQUEST_ID = ["requestId", "request_id"] as const;
+
 function decisionIn(metadata: Metadata, path: string): "approve" | "deny" | undefined {
   const text = textIn(metadata, "decision", path);
   if (text === undefined) return undefined;
@@ -31,7 +45,22 @@ function decisionIn(metadata: Metadata, path: string): "approve" | "deny" | unde
 
 /** The interrupt that the message names in its metadata. */
 export const namedInterrupt = (message: MessageInput): string | undefined =>
-  textIn(message.metadata, "interrupt_id", "message");
+  idIn(message.metadata, INTERRUPT_ID, "message");
+
+/**
+ * In the spelling that agents receive. The message keeps no ids, because the broker adds its own; a part keeps the request
+ * that it answers.
+ */
+function toAgentNames(message: MessageInput): MessageInput {
+  const { interruptId: _interrupt, requestId: _request, ...metadata } = message.metadata ?? {};
+  const parts = message.parts.map((part) => {
+    const { requestId, ...others } = part.metadata ?? {};
+    return requestId === undefined || requestId === null
+      ? part
+      : { ...part, metadata: { ...others, request_id: requestId } };
+  });
+  return { ...message, parts, ...(message.metadata && { metadata }) };
+}
 
 /** A part with nothing but data becomes the answer's `data`. */
 const isPlainData = ({ mediaType = "application/json", filename, ...part }: Part): boolean =>
@@ -59,15 +88,16 @@ function toAnswer(message: MessageInput, sent: Part[], decision: AnswerInput["de
  * repeated message is the same answer.
  */
 export function toAnswerRequest(
-  message: MessageInput,
+  given: MessageInput,
   interrupt_id: string,
   openRequests: readonly string[],
 ): AnswerRequest {
-  const messageRequest = textIn(message.metadata, "request_id", "message");
-  const messageDecision = decisionIn(message.metadata, "message");
-  const named = message.parts.map(
-    (part, at) => textIn(part.metadata, "request_id", `message.parts.${at}`) ?? messageRequest,
+  const messageRequest = idIn(given.metadata, REQUEST_ID, "message");
+  const messageDecision = decisionIn(given.metadata, "message");
+  const named = given.parts.map(
+    (part, at) => idIn(part.metadata, REQUEST_ID, `message.parts.${at}`) ?? messageRequest,
   );
+  const message = toAgentNames(given);
   if (openRequests.length < 2 && named.every((name) => name === undefined)) {
     const decision = message.parts.reduce(
       (found, part, at) => decisionIn(part.metadata, `message.parts.${at}`) ?? found,
@@ -81,7 +111,7 @@ export function toAnswerRequest(
     const name = named[at];
     if (name === undefined) {
       throw malformed(
-        `${path}.metadata.request_id`,
+        `${path}.metadata.requestId`,
         `name the request that this part answers: ${openRequests.join(", ")}`,
       );
     }

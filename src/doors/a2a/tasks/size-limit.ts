@@ -87,7 +87,7 @@ function replaceArtifacts(task: TaskJson, url: string): TaskJson {
     total -= last ? sizeOf(last) : 0;
   }
   if (left === artifacts.length) return { ...task, artifacts };
-  const metadata = markTruncated(task.metadata, { artifacts_left_out: artifacts.length - left });
+  const metadata = markTruncated(task.metadata, { artifactsLeftOut: artifacts.length - left });
   return { ...task, artifacts: artifacts.slice(0, left), metadata };
 }
 
@@ -104,7 +104,7 @@ function withoutQuestion(metadata: Readonly<Record<string, unknown>>): Record<st
   const { interrupt, ...rest } = Object.fromEntries(Object.entries(errandMember(metadata)));
   if (typeof interrupt !== "object" || interrupt === null) return { ...metadata };
   const { requests, ...head } = Object.fromEntries(Object.entries(interrupt));
-  const ids = Array.isArray(requests) ? requests.map(({ request_id }) => ({ request_id })) : [];
+  const ids = Array.isArray(requests) ? requests.map(({ requestId }) => ({ requestId })) : [];
   return { ...metadata, [ERRAND_KEY]: { ...rest, interrupt: { ...head, requests: ids } } };
 }
 

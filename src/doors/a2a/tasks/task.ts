@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import type { Artifact, Message, Part } from "../../../schema/a2a.ts";
 import { type A2aStateName, toA2aState } from "../../../schema/a2a-task.ts";
 import type { Delegation, DelegationError, Interrupt, Progress } from "../../../schema/delegation.ts";
+import { camelMembers } from "../camel-case.ts";
 
 type Metadata = Record<string, unknown>;
 
@@ -101,14 +102,14 @@ function questionMessage({ id, requests }: Interrupt): Message {
   const [first, second] = requests;
   if (first && !second) {
     const { message, request_id } = first;
-    return { ...message, metadata: { ...message.metadata, interrupt_id: id, request_id } };
+    return { ...message, metadata: { ...message.metadata, interruptId: id, requestId: request_id } };
   }
   const parts = requests.flatMap(({ request_id, message }) =>
-    message.parts.map((part) => ({ ...part, metadata: { ...part.metadata, request_id } })),
+    message.parts.map((part) => ({ ...part, metadata: { ...part.metadata, requestId: request_id } })),
   );
   return agentMessage(id, parts, {
-    interrupt_id: id,
-    request_ids: requests.map(({ request_id }) => request_id),
+    interruptId: id,
+    requestIds: requests.map(({ request_id }) => request_id),
   });
 }
 
@@ -124,8 +125,8 @@ export const inTask = (
 
 /** An A2A message needs a part: an answer without content, or a redacted one, gets a data part. */
 function nonEmptyParts({ parts, metadata }: Message): Part[] {
-  const { interrupt_id, decision, redacted } = metadata ?? {};
-  if (parts.length > 0 || interrupt_id === undefined) return parts;
+  const { interruptId, decision, redacted } = metadata ?? {};
+  if (parts.length > 0 || interruptId === undefined) return parts;
   const data = { ...(decision !== undefined && { decision }), ...(redacted === true && { redacted }) };
   return Object.keys(data).length === 0 ? parts : [{ data }];
 }
@@ -157,13 +158,44 @@ function errandMetadata({
   error,
 }: Delegation): Metadata {
   return {
-    version,
-    attempt,
-    max_attempts,
-    ...(progress && { progress }),
-    ...(interrupt && { interrupt }),
-    ...(error && { error }),
+    ...camelMembers({
+      version,
+      attempt,
+      max_attempts,
+      ...(progress && { progress }),
+      ...(error && { error }),
+    }),
+    ...(interrupt && { interrupt: toInterruptJson(interrupt) }),
   };
+}
+
+/** The requests' other members are the agent's. */
+export function toInterruptJson({ requests, ...head }: Interrupt): Metadata {
+  return {
+    ...camelMembers(head),
+    requests: requests.map(({ request_id, ...request }) => ({ requestId: request_id, ...request })),
+  };
+}
+
+/** The delegator's message as it was sent: only agents get the delegation's id with it. */
+function withoutDelegationId({ metadata, ...message }: Message): Message {
+  const { delegation_id: _ours, ...own } = metadata ?? {};
+  return { ...message, ...(Object.keys(own).length > 0 && { metadata: own }) };
+}
+
+const namedRequest = ({ request_id, ...metadata }: Metadata): Metadata => ({
+  ...metadata,
+  ...(request_id !== undefined && { requestId: request_id }),
+});
+
+/** A message of the history. The broker's metadata of an answer gets A2A's spelling. */
+function toHistoryJson(message: Message): Message {
+  const { interrupt_id, ...metadata } = message.metadata ?? {};
+  if (interrupt_id === undefined) return message;
+  const parts = message.parts.map((part) =>
+    part.metadata ? { ...part, metadata: namedRequest(part.metadata) } : part,
+  );
+  return { ...message, parts, metadata: { ...namedRequest(metadata), interruptId: interrupt_id } };
 }
 
 export interface TaskOptions {
@@ -177,7 +209,10 @@ export function toTaskJson(
   { historyLength, artifacts = true }: TaskOptions = {},
 ): TaskJson {
   const source = statusSourceOf(delegation);
-  const messages = [delegation.message, ...delegation.history].map((message) => inTask(message, source));
+  const { message: first, history } = delegation;
+  const messages = [withoutDelegationId(first), ...history.map(toHistoryJson)].map((message) =>
+    inTask(message, source),
+  );
   return {
     id: source.id,
     contextId: source.contextId,

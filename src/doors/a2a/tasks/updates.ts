@@ -16,11 +16,13 @@ import {
 import { TERMINAL_EVENT_TYPES } from "../../../schema/event.ts";
 import { toInstant } from "../../../schema/values.ts";
 import type { SentArtifacts } from "../../sent-artifacts.ts";
+import { camelMembers } from "../camel-case.ts";
 import {
   artifactsOf,
   ERRAND_KEY,
   type StatusSource,
   statusSourceOf,
+  toInterruptJson,
   toStatus,
   type UpdateJson,
 } from "./task.ts";
@@ -116,9 +118,10 @@ const statusSourceOfEntry = (entry: Entry, { interrupt, progress, error }: Event
 
 function metadataOf(
   entry: Entry,
-  { artifact: _a, artifacts: _s, append: _p, last_chunk: _l, ...rest }: EventFields,
+  { artifact: _a, artifacts: _s, append: _p, last_chunk: _l, interrupt, ...rest }: EventFields,
 ) {
+  const own = { version: entry.seq, ...(entry.status !== "" && { status: entry.status }), ...rest };
   return {
-    [ERRAND_KEY]: { version: entry.seq, ...(entry.status !== "" && { status: entry.status }), ...rest },
+    [ERRAND_KEY]: { ...camelMembers(own), ...(interrupt && { interrupt: toInterruptJson(interrupt) }) },
   };
 }

@@ -1,38 +1,45 @@
-/** Schemas of A2A 0.3 requests, checked before the SDK translates them. Unknown members are ignored. */
+/**
+ * Schemas of A2A 0.3 requests, checked before the SDK translates them. Unknown members are ignored. Both bindings read
+ * ProtoJSON's spellings, although 0.3 specifies them for HTTP+JSON only.
+ */
 import { z } from "zod";
 import { LIMITS } from "../../../schema/limits.ts";
 import { boundedArray } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
 import { base64Schema } from "../base64.ts";
+import { protoInt, protoNames, protoObject } from "../protojson.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
 const object = z.record(z.string(), z.unknown());
 const metadata = { metadata: object.optional() };
 const id = z.string().min(1, "is required");
-const count = z.int().min(0).max(2_147_483_647);
+const count = protoInt(0, 2_147_483_647);
 
 const part = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("text"), text: z.string(), ...metadata }),
   z.looseObject({
     kind: z.literal("file"),
-    file: z
-      .looseObject({
-        bytes: base64Schema.optional(),
-        uri: z.string().optional(),
-        mimeType: z.string().optional(),
-        name: z.string().optional(),
-      })
-      .refine(
-        ({ bytes, uri }) => (bytes === undefined) !== (uri === undefined),
-        "must have either bytes or a uri",
-      ),
+    file: protoNames(
+      ["mimeType"],
+      z
+        .looseObject({
+          bytes: base64Schema.optional(),
+          uri: z.string().optional(),
+          mimeType: z.string().optional(),
+          name: z.string().optional(),
+        })
+        .refine(
+          ({ bytes, uri }) => (bytes === undefined) !== (uri === undefined),
+          "must have either bytes or a uri",
+        ),
+    ),
     ...metadata,
   }),
   z.looseObject({ kind: z.literal("data"), data: object, ...metadata }),
 ]);
 
-const message = z.looseObject({
+const message = protoObject({
   kind: z.literal("message").optional(),
   messageId: z.string().min(1, "is required").max(255),
   role: z.enum(["user", "agent"], { error: "must be user or agent" }),
@@ -57,32 +64,34 @@ const pushConfig = z.looseObject({
     .optional(),
 });
 
-export const sendV03 = z.looseObject({
+const sendV03 = protoObject({
   message,
-  configuration: z
-    .looseObject({
-      acceptedOutputModes: z.array(z.string()).optional(),
-      blocking: z.boolean().optional(),
-      historyLength: count.optional(),
-      pushNotificationConfig: pushConfig.optional(),
-    })
-    .optional(),
+  configuration: protoObject({
+    acceptedOutputModes: z.array(z.string()).optional(),
+    blocking: z.boolean().optional(),
+    historyLength: count.optional(),
+    pushNotificationConfig: pushConfig.optional(),
+  }).optional(),
   ...metadata,
 });
 
-const task = z.looseObject({ id, ...metadata });
+const taskShape = { id, ...metadata };
+const task = z.looseObject(taskShape);
 
 /** Params schemas by method. */
 export const PARAMS_V03 = {
   "message/send": sendV03,
   "message/stream": sendV03,
-  "tasks/get": task.extend({ historyLength: count.optional() }),
+  "tasks/get": protoObject({ ...taskShape, historyLength: count.optional() }),
   "tasks/cancel": task,
   "tasks/resubscribe": task,
-  "tasks/pushNotificationConfig/set": z.looseObject({ taskId: id, pushNotificationConfig: pushConfig }),
-  "tasks/pushNotificationConfig/get": task.extend({ pushNotificationConfigId: z.string().optional() }),
+  "tasks/pushNotificationConfig/set": protoObject({ taskId: id, pushNotificationConfig: pushConfig }),
+  "tasks/pushNotificationConfig/get": protoObject({
+    ...taskShape,
+    pushNotificationConfigId: z.string().optional(),
+  }),
   "tasks/pushNotificationConfig/list": task,
-  "tasks/pushNotificationConfig/delete": task.extend({ pushNotificationConfigId: id }),
+  "tasks/pushNotificationConfig/delete": protoObject({ ...taskShape, pushNotificationConfigId: id }),
   "agent/getAuthenticatedExtendedCard": z.unknown().optional(),
 } as const satisfies Record<string, z.ZodType>;
 

@@ -1,6 +1,7 @@
 /** The operations of HTTP+JSON 0.3, over the SDK's handler. Limit: 0.3 has no ListTasks. */
 import { LegacyRestTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { ServerCallContext } from "@a2a-js/sdk/server";
+import { z } from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { OperationResult } from "../bindings/rest-operations.ts";
 import type { Operation } from "../bindings/rest-routes.ts";
@@ -9,6 +10,8 @@ import { BrokerA2AHandler } from "../handler.ts";
 import { markFinalV03 } from "../sdk.ts";
 import { checkParamsV03, checkSendV03 } from "./params.ts";
 import { cardToWire, configFromWire, configToWire, sendFromWire, streamToWire, taskToWire } from "./wire.ts";
+
+const historySchema = z.object({ historyLength: z.int().optional() });
 
 type Legacy = InstanceType<typeof LegacyRestTransportHandler>;
 type Send = Parameters<Legacy["sendMessage"]>[0];
@@ -40,8 +43,8 @@ export async function runOperationV03(
     case "SubscribeToTask":
       return { kind: "stream", events: encodeEvents(await legacy.resubscribe(id, callContext)) };
     case "GetTask": {
-      checkParamsV03("tasks/get", params);
-      return toResult(taskToWire(await legacy.getTask(id, callContext, params.historyLength)));
+      const { historyLength } = historySchema.parse(checkParamsV03("tasks/get", params));
+      return toResult(taskToWire(await legacy.getTask(id, callContext, historyLength)));
     }
     case "CancelTask":
       return toResult(taskToWire(await legacy.cancelTask(id, callContext)));

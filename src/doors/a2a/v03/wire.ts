@@ -2,7 +2,38 @@
  * Converts between the two JSON forms of A2A 0.3: HTTP+JSON uses the protobuf's objects; JSON-RPC and the SDK's handler
  * use those of the JSON Schema. A request may have either form, because some clients send the latter.
  */
+import { z } from "zod";
+import { LIMITS } from "../../../schema/limits.ts";
+import { boundedArray } from "../../../schema/values.ts";
+import { check } from "../../http/route.ts";
+import { protoObject } from "../protojson.ts";
+
 type Members = Readonly<Record<string, unknown>>;
+
+/** What a request of HTTP+JSON may spell in snake_case; params.ts checks the values. */
+const any = z.unknown().optional();
+const wireFile = protoObject({ fileWithBytes: any, fileWithUri: any, mimeType: any });
+const wirePart = z.looseObject({ file: wireFile.nullish() });
+const wireParts = boundedArray(wirePart, 0, LIMITS.parts.value).nullish();
+const wireMessage = protoObject({
+  messageId: any,
+  contextId: any,
+  taskId: any,
+  referenceTaskIds: any,
+  content: wireParts,
+  parts: wireParts,
+});
+const wireSend = protoObject({
+  message: wireMessage.nullish(),
+  request: wireMessage.nullish(),
+  configuration: protoObject({
+    acceptedOutputModes: any,
+    pushNotification: any,
+    pushNotificationConfig: any,
+    historyLength: any,
+  }).nullish(),
+});
+const wireConfig = protoObject({ pushNotificationConfig: any });
 
 const isObject = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -86,7 +117,7 @@ export function configToWire(config: unknown): Members {
 }
 
 export function configFromWire(body: unknown): Members {
-  const { pushNotificationConfig, ...rest } = membersOf(body);
+  const { pushNotificationConfig, ...rest } = check<Members>(wireConfig, membersOf(body), "body");
   return isObject(pushNotificationConfig) ? { pushNotificationConfig } : { pushNotificationConfig: rest };
 }
 
@@ -103,12 +134,14 @@ function partFromWire(part: unknown): unknown {
 
 const ROLES = new Map<unknown, string>([
   ["ROLE_USER", "user"],
+  [1, "user"],
   ["ROLE_AGENT", "agent"],
+  [2, "agent"],
 ]);
 
 export function sendFromWire(body: unknown): unknown {
   if (!isObject(body)) return body;
-  const { message, request = message, configuration, ...rest } = body;
+  const { message, request = message, configuration, ...rest } = check<Members>(wireSend, body, "body");
   if (!isObject(request)) return body;
   const { content, parts = content, role, taskId, contextId, ...members } = request;
   const { pushNotification, ...options } = membersOf(configuration);

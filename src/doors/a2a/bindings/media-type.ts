@@ -1,0 +1,25 @@
+/** The media type of an HTTP+JSON response: plain JSON or A2A's own. */
+import { A2A_CONTENT_TYPE } from "@a2a-js/sdk";
+import { parseAccept } from "hono/utils/accept";
+import type { MountedRequest } from "../../http/mount.ts";
+
+const PLAIN = "application/json";
+type Headers = Pick<MountedRequest, "header">;
+
+/** The one of both that the request prefers; undefined if it names neither. */
+function accepted({ header }: Headers): string | undefined {
+  const ranges = parseAccept(header("accept") ?? "").filter(({ q }) => q > 0);
+  return ranges
+    .sort((a, b) => b.q - a.q)
+    .map(({ type }) => type.toLowerCase())
+    .find((type) => type === PLAIN || type === A2A_CONTENT_TYPE);
+}
+
+/** That of a result; without a preference, that of the request's body. */
+export function resultType(incoming: Headers): string {
+  const isPlain = (incoming.header("content-type") ?? "").toLowerCase().startsWith(PLAIN);
+  return accepted(incoming) ?? (isPlain ? PLAIN : A2A_CONTENT_TYPE);
+}
+
+/** That of an error: many clients and proxies read errors only as plain JSON. */
+export const errorType = (incoming: Headers): string => accepted(incoming) ?? PLAIN;
