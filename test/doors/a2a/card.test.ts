@@ -153,7 +153,7 @@ test("§8.6.1 a second change within one second is not missed by date", async ()
   }
 });
 
-test("presence is in the extended card alone, in REST's words, and no cache may keep it", async () => {
+test("presence is in the extended card alone, as in REST but in camelCase, and no cache may keep it", async () => {
   const { url, operator, card, gateway } = await setup();
   const { token } = await as(url, "caller:alice");
   const versions = { "1.0": "GetExtendedAgentCard", "0.3": "agent/getAuthenticatedExtendedCard" };
@@ -169,19 +169,18 @@ test("presence is in the extended card alone, in REST's words, and no cache may 
   const etags = async () =>
     [await card(), await card({ "a2a-version": "0.3" })].map((one) => one.headers.get("etag"));
   const before = await etags();
-  expect(await extended("1.0")).toEqual({ state: "offline", last_seen_at: null, pollers: 0 });
+  expect(await extended("1.0")).toEqual({ state: "offline", lastSeenAt: null, pollers: 0 });
   const polling = operator.lease("scout", { wait_seconds: 60 });
   await until(() => gateway.broker.handoff.polls.count("scout") === 1);
   for (const version of ["1.0", "0.3"] as const) {
     const presence = await extended(version);
     expect(presence).toMatchObject({ state: "online", pollers: 1 });
-    expect(Object.keys(presence)).toEqual(
-      Object.keys((await operator.call("GET", "/v1/agents/scout")).body.presence),
-    );
+    expect(Object.keys(presence)).toEqual(["state", "lastSeenAt", "pollers"]);
+    expect(presence.lastSeenAt).toMatch(/^\d{4}-.*Z$/);
   }
   for (const { body, headers } of [await card(), await card({}), await card({ "a2a-version": "0.3" })]) {
     expect(headers.get("cache-control")).toBe("public, max-age=60");
-    expect(JSON.stringify(body.capabilities)).not.toMatch(/online|pollers|last_seen/);
+    expect(JSON.stringify(body.capabilities)).not.toMatch(/online|pollers|last_?seen/i);
   }
   expect(await etags()).toEqual(before);
   await operator.delegate("scout");

@@ -12,7 +12,7 @@ export const ERRORS: Definitions = {
       metadata: "ErrorMetadata",
     },
   },
-  Reason: { type: "string", pattern: "^[A-Z][A-Z_]*[A-Z]$" },
+  Reason: { type: "string", pattern: "^[A-Z][A-Z0-9_]*[A-Z0-9]$" },
   Domain: { enum: ["a2a-protocol.org", "errand"] },
   ErrorMetadata: {
     type: "object",
