@@ -19,7 +19,7 @@
  *
  * Check this list after an update of the SDK.
  */
-import { AgentCard, Artifact, Message, type Part, type StreamResponse, Task } from "@a2a-js/sdk";
+import { AgentCard, Artifact, Message, Part, type StreamResponse, Task } from "@a2a-js/sdk";
 import { z } from "zod";
 import type { Artifact as ArtifactJson, Message as MessageJson } from "../../schema/a2a.ts";
 import type { TaskJson, UpdateJson } from "./tasks/task.ts";
@@ -40,8 +40,14 @@ function withNullData<T extends { parts: Part[] }>(decoded: T, from: WithParts):
   return decoded;
 }
 
-export const toMessage = (json: MessageJson): Message => withNullData(Message.fromJSON(json), json);
-const toArtifact = (json: ArtifactJson): Artifact => withNullData(Artifact.fromJSON(json), json);
+/** A2A requires a part, and agents may send none: then there is one without text. The codec would omit the empty list. */
+function withPart<T extends { parts: Part[] }>(decoded: T): T {
+  if (decoded.parts.length === 0) decoded.parts.push(Part.fromJSON({ text: "" }));
+  return decoded;
+}
+
+export const toMessage = (json: MessageJson): Message => withPart(withNullData(Message.fromJSON(json), json));
+const toArtifact = (json: ArtifactJson): Artifact => withPart(withNullData(Artifact.fromJSON(json), json));
 
 export function toTask(json: TaskJson): Task {
   const { artifacts, history, status, ...rest } = json;

@@ -248,6 +248,29 @@ test("delegation_id is not added to the caller's messages, in no form; the agent
   }
 });
 
+test("an agent's message or artifact without parts has one without text, because A2A requires a part", async () => {
+  const { raw, agent, begin } = await setup();
+  const { id } = await begin();
+  const empty = { messageId: "e", role: "ROLE_AGENT", parts: [] };
+  await agent.reply((await leaseOf(agent)).lease, {
+    text: undefined,
+    message: empty,
+    artifacts: [{ artifactId: "a", parts: [] }],
+  });
+  for (const { body } of [
+    await raw.rest("GET", `/tasks/${id}`),
+    await raw.rest("GET", "/tasks?includeArtifacts=true"),
+  ]) {
+    const { status, artifacts } = body.tasks?.[0] ?? body;
+    expect([status.message.parts, artifacts]).toEqual([
+      [{ text: "" }],
+      [{ artifactId: "a", parts: [{ text: "" }] }],
+    ]);
+  }
+  const old = await raw.rpc("tasks/get", { id }, { "a2a-version": "0.3" });
+  expect(old.body.result.status.message.parts).toEqual([{ kind: "text", text: "" }]);
+});
+
 async function setup() {
   const broker = await startA2aBroker();
   const begin = async () => {
