@@ -4,13 +4,16 @@
 import { setMaxListeners } from "node:events";
 import { CardSigner } from "./doors/a2a/cards/signing.ts";
 import { createHttpApp, type HttpApp } from "./doors/http/app.ts";
+import { type InnerListener, listenForSiblings } from "./doors/http/inner-listener.ts";
 import { type CloseOptions, type Listener, listen } from "./doors/http/listener.ts";
+import { HANDOVER } from "./doors/http/shutdown-hooks.ts";
 import type { Broker } from "./engine/broker.ts";
 import type { Sweep } from "./engine/upkeep/sweep.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
 import { Connections } from "./redis/connections.ts";
 import { checkLayout } from "./redis/layout.ts";
 import { randomId } from "./redis/shards.ts";
+import { LIMITS } from "./schema/limits.ts";
 import { Services } from "./services.ts";
 import { wireEngine } from "./wiring.ts";
 
@@ -28,12 +31,19 @@ export interface Gateway {
   readonly requestBytes: (principal?: string) => number;
   /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: HttpApp["inProgress"];
-  /** Stops within ten seconds: answers polls, closes streams, finishes what is in flight. */
+  /** For the requests that siblings pass on; null without siblings. */
+  readonly innerPort: number | null;
+  /**
+   * Stops within ten seconds: answers polls, closes streams, finishes what is in flight. With `handover` it may take half a
+   * minute, and refuses nothing meanwhile.
+   */
   readonly close: (options?: CloseOptions) => Promise<void>;
 }
 
 /** How long requests in progress may take after a stop. */
 const HTTP_GRACE_MS = 5_000;
+/** The same if other gateways go on, because then nobody waits for the end: a request that just began to arrive is served. */
+const HANDOVER_GRACE_MS = 1_000 * (LIMITS.request_seconds.value + 5);
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const gateway = randomId(10);
@@ -71,10 +81,21 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     mcpPingMs: options.mcpPingMs,
   });
   let listener: Listener | undefined;
+  let inner: InnerListener | undefined;
   let closeOptions: CloseOptions = {};
   const services = new Services(
     [
       ...engine.services,
+      {
+        name: "listener for siblings",
+        start: async () => {
+          const { siblings } = options;
+          if (!siblings) return;
+          inner = await listenForSiblings(app.app.fetch, app.toErrorResponse, siblings.setup.inner_secret);
+        },
+        // Siblings need it until every client has gone.
+        stop: () => inner?.close(HTTP_GRACE_MS),
+      },
       {
         name: "HTTP server",
         start: async () => {
@@ -83,9 +104,11 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
           port = listener.port;
         },
         stop: () => {
-          stopping.abort();
+          const { handover = false } = closeOptions;
+          stopping.abort(handover ? HANDOVER : undefined);
+          const graceMs = handover ? HANDOVER_GRACE_MS : HTTP_GRACE_MS;
           // At the same time, push agents return their leases.
-          return Promise.all([listener?.close(HTTP_GRACE_MS, closeOptions), engine.stopPushAgents()]);
+          return Promise.all([listener?.close(graceMs, closeOptions), engine.stopPushAgents()]);
         },
       },
     ],
@@ -95,6 +118,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
   await services.start();
   return {
     port,
+    innerPort: inner?.port ?? null,
     unread: () => listener?.unread() ?? 0,
     busy: () => listener?.busy() ?? 0,
     requestBytes: app.requestBytes,

@@ -4,6 +4,7 @@
  */
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
@@ -28,6 +29,19 @@ const redisUrl = z
   .refine((url) => !url.includes(","), "must name one server; Redis Cluster is not supported")
   .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:")
   .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is not a valid URL; a port is 1 to 65535");
+
+/** The most gateways on one port. */
+const MAX_WORKERS = 64;
+const workers = z
+  .string()
+  .transform((text) => {
+    if (text === "auto") return Math.min(availableParallelism(), MAX_WORKERS);
+    return text.trim() === "" ? Number.NaN : Number(text);
+  })
+  .refine(
+    (value) => Number.isInteger(value) && value >= 1 && value <= MAX_WORKERS,
+    `must be a whole number from 1 to ${MAX_WORKERS}, or auto for one for each core`,
+  );
 
 /** The minimum that signing libraries accept. */
 const MIN_RSA_BITS = 2048;
@@ -80,6 +94,7 @@ const schema = z.strictObject({
     .regex(/^[\x21-\x7e]{16,512}$/, "must be 16 to 512 printable characters without spaces")
     .optional(),
   ERRAND_SHARDS: count(1, 256).default(1),
+  ERRAND_WORKERS: workers.default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
   ERRAND_DELEGATOR_PERCENT: count(1, 100, "; 100 means no limit").default(LIMITS.delegator_percent.value),
   ERRAND_RETENTION_SECONDS: count(1, 315_360_000).default(604_800),

@@ -3,6 +3,7 @@ import type { LookupFunction } from "node:net";
 import type { ArrivalTimeouts } from "./doors/http/listener.ts";
 import type { McpTestExtension } from "./doors/mcp/server.ts";
 import type { Quota } from "./engine/access/quotas.ts";
+import type { Siblings } from "./gateways/siblings.ts";
 import type { Clock } from "./lifecycle/command.ts";
 import type { RedisTarget } from "./redis/connect.ts";
 import type { SigningKey } from "./schema/signing-key.ts";
@@ -42,6 +43,8 @@ export interface GatewayOptions {
   readonly pushAgentWaitSeconds?: number | undefined;
   /** How long a request may take to arrive; for tests. */
   readonly arrival?: ArrivalTimeouts;
+  /** The other gateways on this port, if a supervisor started it. */
+  readonly siblings?: Siblings;
   readonly log: Log;
   /** An offset to Redis' clock; for tests. */
   readonly clock?: Clock;

@@ -1,16 +1,17 @@
 /**
- * Runs a broker until a signal stops it: configuration, Redis (embedded or external), gateway, signals. One gateway per
- * process; gateways share a Redis through ERRAND_REDIS_URL or the data directory. Start and stop are one sequence, so it is
- * long.
+ * Runs a broker until a signal stops it: configuration, Redis (embedded or external), gateway, signals. One gateway in this
+ * process, or several under it (ERRAND_WORKERS, supervise.ts); gateways elsewhere share a Redis through ERRAND_REDIS_URL or
+ * the data directory. Start and stop are one sequence, so it is long.
  */
+import { closeSync, openSync } from "node:fs";
 import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { announce, findRunningGateway } from "./announcement.ts";
-import { type Gateway, startGateway, urlOf } from "./app.ts";
+import { announce } from "./announcement.ts";
+import { urlOf } from "./app.ts";
 import { howClientsConnect, variablesFor } from "./client-access.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { embeddedOptions } from "./embedded-options.ts";
+import { channelToSupervisor } from "./gateways/fork.ts";
 import { howToSignIn, nextSteps } from "./next-steps.ts";
 import { reachableLines } from "./reachable.ts";
 import { checkServer } from "./redis/check.ts";
@@ -18,33 +19,23 @@ import { connect, type RedisTarget, reasonOf } from "./redis/connect.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
 import { RedisBinaryError } from "./redis/find-server.ts";
-import { LayoutError } from "./redis/layout.ts";
 import { randomId } from "./redis/shards.ts";
-import { signInLine } from "./sign-in-link.ts";
+import { type Running, RunningEndedError, startOne } from "./running.ts";
+import { serveSupervised } from "./serve-supervised.ts";
+import { checkAddress, StartError, startFailure } from "./start-error.ts";
+import { superviseGateways } from "./supervise.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { textLine } from "./telemetry/log-text.ts";
 
 const EXIT_TRANSPORT = 75;
 /** How long the process that started the embedded Redis has to restart it before another process does. */
 const OWNER_FIRST_MS = 300;
-const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
 /** How long the gateway may take to stop. The embedded Redis gets the rest of ten seconds, even if something hangs. */
 const STOP_MS = 7_500;
 
 interface Storage {
   readonly target: RedisTarget;
   readonly embedded: EmbeddedRedis | null;
-}
-
-/** A failed start with a known cause, reported without a stack trace. */
-class StartError extends Error {
-  override readonly name = "StartError";
-  readonly exitCode: number;
-
-  constructor(message: string, exitCode: number) {
-    super(message);
-    this.exitCode = exitCode;
-  }
 }
 
 const say = (line: string): void => {
@@ -61,10 +52,13 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     say([error.message, ...error.problems.map((problem) => `  ${problem}`)].join("\n"));
     return EXIT_CONFIG;
   }
-  const log = createLog(config.ERRAND_LOG_LEVEL, writerOf(config, env));
-  const stop = stopSignal();
+  const channel = channelToSupervisor();
+  if (channel) return serveSupervised(config, channel);
+  const write = writerOf(config, env);
+  const log = createLog(config.ERRAND_LOG_LEVEL, write);
+  const stop = stopSignals(config.ERRAND_WORKERS > 1);
   try {
-    await run(config, env, log, stop.signal);
+    await run(config, env, { log, write }, stop);
     return 0;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
@@ -84,7 +78,20 @@ function writerOf({ ERRAND_LOG_FORMAT: format }: Config, env: NodeJS.ProcessEnv)
   return (line) => void stderr.write(textLine(line, color));
 }
 
-async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: AbortSignal): Promise<void> {
+interface Output {
+  readonly log: Log;
+  /** Writes a line of the log in the format of the configuration. */
+  readonly write: (line: string) => void;
+}
+
+async function run(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  output: Output,
+  signals: StopSignals,
+): Promise<void> {
+  const { log } = output;
+  const stop = signals.signal;
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
   await checkDataDir(dataDir);
   await checkAddress(config, dataDir);
@@ -92,15 +99,17 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
   let stoppedAt = Date.now();
   try {
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
-    const gateway = await start(config, storage, operatorToken, dataDir, log);
-    const url = urlOf(config.ERRAND_HOST, gateway.port);
-    const announced = await announce(dataDir, { url, port: gateway.port }, log);
+    const gateways = await start(config, storage, operatorToken, dataDir, output);
+    signals.onHangup(() => gateways.roll());
+    signals.onSecond(() => gateways.kill());
+    const url = urlOf(config.ERRAND_HOST, gateways.port);
+    const announced = await announce(dataDir, { url, port: gateways.port }, log);
     say(`errand is ready at ${url}`);
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }
     const { ERRAND_HOST: host, ERRAND_PUBLIC_URL: publicUrl } = config;
-    for (const line of reachableLines({ host, port: gateway.port, publicUrl })) say(line);
+    for (const line of reachableLines({ host, port: gateways.port, publicUrl })) say(line);
     const hasOwnToken = config.ERRAND_OPERATOR_TOKEN !== undefined;
     const started = { dataDir, url, hasOwnToken, announced };
     say(howClientsConnect(started));
@@ -108,15 +117,23 @@ async function run(config: Config, env: NodeJS.ProcessEnv, log: Log, stop: Abort
     const variables = variablesFor(started);
     const place = { folder: resolve("."), path: env.PATH ?? "", program, variables };
     const isAtTerminal = process.stderr.isTTY && storage.embedded !== null;
-    const signIn = isAtTerminal ? await signInLine(gateway.broker) : undefined;
+    const signIn = isAtTerminal ? await gateways.signIn() : undefined;
     say(signIn ?? (await howToSignIn(place)));
     if (process.stderr.isTTY) say(await nextSteps(place));
-    if (!stop.aborted) await new Promise((done) => stop.addEventListener("abort", done, { once: true }));
-    say(stopLine(gateway.busy()));
+    const stopped = new Promise<void>((done) => stop.addEventListener("abort", () => done(), { once: true }));
+    try {
+      if (!stop.aborted) await Promise.race([stopped, gateways.ended]);
+    } catch (error) {
+      if (!(error instanceof RunningEndedError)) throw error;
+      await announced.withdraw();
+      throw new StartError(error.message, error.exitCode);
+    }
     stoppedAt = Date.now();
     // First, so that the CLI finds another gateway, if there is one, while this one stops.
     await announced.withdraw();
-    await within(gateway.close(), STOP_MS, log);
+    const closing = gateways.close(STOP_MS);
+    say(stopLine(await closing.busy));
+    await within(closing.closed, STOP_MS + 500, log);
   } finally {
     // Redis ends with this process anyway. It gets the rest of the ten seconds for a clean stop.
     const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
@@ -182,75 +199,29 @@ async function checkExternal(target: RedisTarget, log: Log): Promise<void> {
 
 async function start(
   config: Config,
-  storage: Storage,
+  { target, embedded }: Storage,
   operatorToken: string,
   dataDir: string,
-  log: Log,
-): Promise<Gateway> {
-  const { embedded, target } = storage;
+  { log, write }: Output,
+): Promise<Running> {
+  // Another process may have started the embedded Redis. If that process died, this one starts Redis again.
+  const onRedisLost = () => {
+    setTimeout(() => {
+      embedded
+        ?.ensure()
+        .catch((error: unknown) => log.debug({ err: String(error) }, "Redis is not back yet"));
+    }, OWNER_FIRST_MS).unref();
+  };
+  const parts = { config, target, operatorToken, onRedisLost, log };
   try {
-    return await startGateway({
-      redis: target,
-      host: config.ERRAND_HOST,
-      port: config.ERRAND_PORT,
-      operatorToken,
-      shards: config.ERRAND_SHARDS,
-      retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
-      maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
-      delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
-      callbackAllow: config.ERRAND_CALLBACK_ALLOW,
-      publicUrl: config.ERRAND_PUBLIC_URL,
-      cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,
-      // Browsers behind a proxy send the public URL as the origin.
-      allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
-      log,
-      // Another process may have started the embedded Redis. If that process died, this one starts Redis again.
-      onRedisLost: () => {
-        setTimeout(() => {
-          embedded
-            ?.ensure()
-            .catch((error: unknown) => log.debug({ err: String(error) }, "Redis is not back yet"));
-        }, OWNER_FIRST_MS).unref();
-      },
-    });
+    return config.ERRAND_WORKERS > 1
+      ? await superviseGateways({ ...parts, write, say })
+      : await startOne(parts);
   } catch (error) {
-    if (error instanceof LayoutError) throw new StartError(error.message, EXIT_CONFIG);
-    await refuseAddress(error, config, dataDir);
-    throw error;
+    // The gateway that could not start has said why.
+    if (error instanceof RunningEndedError) throw new StartError(error.message, error.exitCode);
+    throw await startFailure(error, config, dataDir);
   }
-}
-
-/** Checks the most likely reason for a failed start before anything is started. */
-async function checkAddress(config: Config, dataDir: string): Promise<void> {
-  if (config.ERRAND_PORT === 0) return;
-  try {
-    await new Promise<void>((resolve, reject) => {
-      const server = createServer((socket) => socket.destroy());
-      server.once("error", reject);
-      server.listen(config.ERRAND_PORT, config.ERRAND_HOST, () => server.close(() => resolve()));
-    });
-  } catch (error) {
-    await refuseAddress(error, config, dataDir);
-    throw error;
-  }
-}
-
-/** Throws a {@link StartError} if the error says that the gateway cannot listen on the address. */
-async function refuseAddress(error: unknown, config: Config, dataDir: string): Promise<void> {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (!CANNOT_LISTEN.includes(code)) return;
-  const other = code === "EADDRINUSE" ? await findRunningGateway(dataDir) : null;
-  if (other?.port === config.ERRAND_PORT) {
-    throw new StartError(
-      `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ERRAND_PORT to start another one (0 picks a free port)`,
-      EXIT_CONFIG,
-    );
-  }
-  const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
-  throw new StartError(
-    `cannot listen on ${address} (${code}); free that address, or set ERRAND_HOST and ERRAND_PORT (0 picks a free port)`,
-    EXIT_CONFIG,
-  );
 }
 
 /** The operator token, created at the first start. Anyone who can read the data directory can act as the operator. */
@@ -287,23 +258,62 @@ async function within(work: Promise<void>, ms: number, log: Log): Promise<void> 
   clearTimeout(timer);
 }
 
-/** Aborts on the first SIGINT, SIGTERM or SIGHUP. A second one, more than a second later, ends the process at once. */
-function stopSignal(): { signal: AbortSignal; release: () => void } {
+interface StopSignals {
+  /** Aborts on the first signal that asks for a stop. */
+  readonly signal: AbortSignal;
+  /** What a SIGHUP does, unless it asks for a stop. */
+  readonly onHangup: (callback: () => unknown) => void;
+  /** Called before the second signal ends the process. */
+  readonly onSecond: (callback: () => void) => void;
+  readonly release: () => void;
+}
+
+/**
+ * SIGINT, SIGTERM and SIGHUP ask for a stop. A second one, more than a second later, ends the process at once. With
+ * several gateways, a SIGHUP replaces them instead, unless it says that the terminal was closed.
+ */
+function stopSignals(hasSeveralGateways: boolean): StopSignals {
   const controller = new AbortController();
+  const isAtTerminal = process.stdin.isTTY || process.stderr.isTTY;
+  let hangUp: () => unknown = () => {};
+  let beforeExit = () => {};
   let firstAt = 0;
   const stop = () => {
     const now = Date.now();
     // npm and the terminal may each send a signal for one Ctrl-C.
-    if (firstAt !== 0 && now - firstAt > 1_000) process.exit(130);
+    if (firstAt !== 0 && now - firstAt > 1_000) {
+      beforeExit();
+      process.exit(130);
+    }
     if (firstAt === 0) firstAt = now;
     controller.abort();
   };
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const name of signals) process.on(name, stop);
+  const hangup = () => {
+    if (!hasSeveralGateways || (isAtTerminal && !hasTerminal())) stop();
+    else if (firstAt === 0) hangUp();
+  };
+  const handlers = { SIGINT: stop, SIGTERM: stop, SIGHUP: hangup } as const;
+  process.on("SIGINT", handlers.SIGINT).on("SIGTERM", handlers.SIGTERM).on("SIGHUP", handlers.SIGHUP);
   return {
     signal: controller.signal,
+    onHangup: (callback) => {
+      hangUp = callback;
+    },
+    onSecond: (callback) => {
+      beforeExit = callback;
+    },
     release: () => {
-      for (const name of signals) process.off(name, stop);
+      process.off("SIGINT", handlers.SIGINT).off("SIGTERM", handlers.SIGTERM).off("SIGHUP", handlers.SIGHUP);
     },
   };
+}
+
+/** Whether this process still has a terminal. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -119,6 +119,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   });
   const broker: Broker = {
     gateway,
+    siblings: options.siblings ?? null,
     startedAt: Date.now(),
     publicUrl,
     clock,
@@ -147,7 +148,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     presence: new PresenceTracker(redis, shards, handoff.polls, gateway, log, (agent) =>
       pushAgents.has(agent),
     ),
-    quotas: new Quotas(options.quotas),
+    quotas: new Quotas(options.quotas, options.siblings?.held),
     readLimiter: new ReadLimiter(),
     outbound,
     egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
@@ -157,10 +158,9 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     deliverPending: (id, pending) => inBackground(broker, deliverPending(broker, id, pending)),
     background: new Set(),
   };
-  metrics.onScrape(() => {
-    metrics.parkedPolls.set(handoff.polls.countAll());
-    return queueDepths(broker);
-  });
+  metrics.onRead(() => metrics.parkedPolls.set(handoff.polls.countAll()));
+  metrics.onScrape(() => queueDepths(broker));
+  options.siblings?.share(metrics);
   const sampler = new QueueSampler(broker);
   const sweep = new Sweep(broker, options.sweepEveryMs);
   let pushAgentsStopped: Promise<void> | undefined;

@@ -5,6 +5,7 @@
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";
+import type { Siblings } from "../gateways/siblings.ts";
 import type { Clock } from "../lifecycle/command.ts";
 import type { PendingEvents } from "../lifecycle/outcome.ts";
 import type { Writer } from "../lifecycle/writer.ts";
@@ -34,6 +35,8 @@ import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 export interface Gateway {
   /** Random name of this process among the gateways. */
   readonly gateway: string;
+  /** The other gateways on its port; null if there is no supervisor. */
+  readonly siblings: Siblings | null;
   /** When it started, ms since 1970, by the clock of its machine. */
   readonly startedAt: number;
   /** The base of the links in responses; no client can influence it. */

@@ -19,6 +19,18 @@ export const redisStatusSchema = z.strictObject({
 });
 export type RedisStatus = z.infer<typeof redisStatusSchema>;
 
+/** One of several gateways on a port, which one supervisor runs (`ERRAND_WORKERS`). */
+export const gatewayStatusSchema = z.strictObject({
+  /** From 1 on; its successor has the same. */
+  number: z.int().min(1),
+  pid: z.int(),
+  state: z.enum(["starting", "ready", "stopping"]),
+  started_at: instantSchema,
+  /** How often a gateway with this number ended unexpectedly. */
+  restarts: z.int().min(0),
+});
+export type GatewayStatus = z.infer<typeof gatewayStatusSchema>;
+
 export const statusSchema = z.strictObject({
   version: z.string(),
   /** Where clients reach the broker: ERRAND_PUBLIC_URL, or the address that it listens on. */
@@ -31,5 +43,7 @@ export const statusSchema = z.strictObject({
   principal: principalSchema,
   /** For the operator and viewers; null for others. */
   redis: redisStatusSchema.nullable(),
+  /** For the operator and viewers, if a supervisor runs several gateways on this port. */
+  gateways: z.array(gatewayStatusSchema).optional(),
 });
 export type Status = z.infer<typeof statusSchema>;

@@ -18,9 +18,14 @@ export const scrub = (line: string): string =>
     .replace(TOKEN, (match) => (match.length < TOKEN_LENGTH ? match : REDACTED))
     .replace(SECRET, (_match, bearer: string | undefined) => `${bearer ?? ""}${REDACTED}`);
 
-export function createLog(level: string, write: (line: string) => void): Log {
+/** `base`: fields of every line. */
+export function createLog(
+  level: string,
+  write: (line: string) => void,
+  base: Readonly<Record<string, unknown>> | null = null,
+): Log {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { level, base, timestamp: pino.stdTimeFunctions.isoTime },
     { write: (line) => write(scrub(line)) },
   );
 }

@@ -1,5 +1,18 @@
-/** Prometheus metrics. Limit: labels are bounded: states, moves, outcomes, routes, and the names of AGENT_CAP agents. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+/**
+ * Prometheus metrics. Limit: labels are bounded: states, moves, outcomes, routes, and the names of AGENT_CAP agents.
+ * Several gateways on one port answer a scrape with one text (summed-metrics.ts): counters and histograms are summed, each
+ * gauge says how it is combined.
+ */
+import {
+  type Aggregator,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type PrometheusContentType,
+  Registry,
+} from "prom-client";
+import type { MetricValues } from "./summed-metrics.ts";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
 
@@ -13,10 +26,29 @@ export interface QueueDepth {
   readonly oldest_seconds: number;
 }
 
+/**
+ * How the metrics of Node and of the process are combined, where prom-client would choose a sum, a mean of percentiles, or
+ * nothing: of delays of the event loop the worst counts, of limits the lowest, of starts the first.
+ */
+const DEFAULTS: readonly (readonly [name: string, how: Aggregator])[] = [
+  ["process_start_time_seconds", "min"],
+  ["process_max_fds", "min"],
+  ["nodejs_eventloop_lag_seconds", "max"],
+  ...["mean", "stddev", "p50", "p90", "p99"].map(
+    (what) => [`nodejs_eventloop_lag_${what}_seconds`, "max"] as const,
+  ),
+];
+
+/** Combines the metrics of this gateway with those of the others; `ofBroker` are those of the whole broker. */
+export type Combine = (own: readonly MetricValues[], ofBroker: readonly MetricValues[]) => Promise<string>;
+
 export class Metrics {
-  readonly #registry = new Registry();
+  readonly #registry = new Registry<PrometheusContentType>();
   /** Runs before each scrape. */
   #onScrape: () => Promise<readonly QueueDepth[]> = async () => [];
+  /** Runs before each use of this gateway's metrics. */
+  #onRead: () => void = () => {};
+  #combine: Combine | undefined;
 
   readonly moves = this.#counter("errand_moves_total", "Moves made, by move", ["move"]);
   readonly finished = this.#counter("errand_delegations_finished_total", "Delegations ended, by state", [
@@ -44,8 +76,8 @@ export class Metrics {
     "HTTP requests, by method, route and status",
     ["method", "route", "status"],
   );
-  readonly parkedPolls = this.#gauge("errand_parked_polls", "Polls parked at this gateway", []);
-  readonly streams = this.#gauge("errand_event_streams", "Event streams open at this gateway", []);
+  readonly parkedPolls = this.#gauge("errand_parked_polls", "Polls parked at this gateway", [], "sum");
+  readonly streams = this.#gauge("errand_event_streams", "Event streams open at this gateway", [], "sum");
 
   readonly accept = this.#histogram(
     "errand_accept_seconds",
@@ -58,17 +90,39 @@ export class Metrics {
   );
   readonly wake = this.#histogram("errand_wake_seconds", "From a parked poll's wake to its ticket");
 
-  readonly #redisUp = this.#gauge("errand_redis_up", "1 if this scrape could read the queues from Redis", []);
-  readonly #waiting = this.#gauge("errand_queue_waiting", "Delegations waiting, by agent", ["agent"]);
-  readonly #working = this.#gauge("errand_queue_working", "Live leases, by agent", ["agent"]);
+  // Of the whole broker: only the gateway that is asked reads them.
+  readonly #redisUp = this.#gauge(
+    "errand_redis_up",
+    "1 if this scrape could read the queues from Redis",
+    [],
+    "first",
+  );
+  readonly #waiting = this.#gauge(
+    "errand_queue_waiting",
+    "Delegations waiting, by agent",
+    ["agent"],
+    "first",
+  );
+  readonly #working = this.#gauge("errand_queue_working", "Live leases, by agent", ["agent"], "first");
   readonly #oldest = this.#gauge(
     "errand_queue_oldest_seconds",
     "Age of the oldest waiting delegation, by agent",
     ["agent"],
+    "first",
   );
+  readonly #ofBroker: ReadonlySet<string> = new Set([
+    "errand_redis_up",
+    "errand_queue_waiting",
+    "errand_queue_working",
+    "errand_queue_oldest_seconds",
+  ]);
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
+    for (const [name, how] of DEFAULTS) {
+      const metric = this.#registry.getSingleMetric(name);
+      if (metric) Object.assign(metric, { aggregator: how });
+    }
   }
 
   get contentType(): string {
@@ -77,6 +131,15 @@ export class Metrics {
 
   onScrape(depths: () => Promise<readonly QueueDepth[]>): void {
     this.#onScrape = depths;
+  }
+
+  onRead(update: () => void): void {
+    this.#onRead = update;
+  }
+
+  /** For one of several gateways on a port: a scrape at any of them gets the metrics of all. */
+  combineWith(combine: Combine): void {
+    this.#combine = combine;
   }
 
   /** When the queues cannot be read, their gauges are left out; the other metrics still count. */
@@ -90,15 +153,33 @@ export class Metrics {
       this.#working.set({ agent }, working);
       this.#oldest.set({ agent }, oldest_seconds);
     }
-    return this.#registry.metrics();
+    this.#onRead();
+    if (!this.#combine) return this.#registry.metrics();
+    const all = await this.#values();
+    const isOfBroker = ({ name }: MetricValues) => this.#ofBroker.has(name);
+    return this.#combine(
+      all.filter((one) => !isOfBroker(one)),
+      all.filter(isOfBroker),
+    );
+  }
+
+  /** This gateway's part of the text of another one. */
+  async snapshot(): Promise<MetricValues[]> {
+    this.#onRead();
+    return (await this.#values()).filter(({ name }) => !this.#ofBroker.has(name));
+  }
+
+  async #values(): Promise<MetricValues[]> {
+    const values = await this.#registry.getMetricsAsJSON();
+    return values.map((one) => ({ ...one, type: String(one.type) }));
   }
 
   #counter<T extends string>(name: string, help: string, labelNames: T[]): Counter<T> {
     return new Counter({ name, help, labelNames, registers: [this.#registry] });
   }
 
-  #gauge<T extends string>(name: string, help: string, labelNames: T[]): Gauge<T> {
-    return new Gauge({ name, help, labelNames, registers: [this.#registry] });
+  #gauge<T extends string>(name: string, help: string, labelNames: T[], aggregator: Aggregator): Gauge<T> {
+    return new Gauge({ name, help, labelNames, aggregator, registers: [this.#registry] });
   }
 
   #histogram(name: string, help: string): Histogram {

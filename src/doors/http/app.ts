@@ -36,6 +36,7 @@ import { PREFLIGHT_HEADERS } from "./origin.ts";
 import { bearerOf, Pipeline, type PipelineOptions } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
 import type { Route } from "./route.ts";
+import { HANDOVER } from "./shutdown-hooks.ts";
 import type { EventStream } from "./stream.ts";
 import { TextResponse, withText } from "./text-response.ts";
 
@@ -141,7 +142,8 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
-    const reason = stopping.aborted ? "shutting down" : await options.notReadyReason();
+    const isShutDown = stopping.aborted && stopping.reason !== HANDOVER;
+    const reason = isShutDown ? "shutting down" : await options.notReadyReason();
     return reason === null ? c.json({ status: "ready" }) : c.json({ status: "not_ready", reason }, 503);
   });
   app.get("/openapi.json", async (c) => deliver(c, await withText(c.json(describeApi()))));

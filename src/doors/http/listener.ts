@@ -9,6 +9,8 @@ import { Connection } from "./connection.ts";
 /** How long an idle keep-alive connection stays open once the gateway stops: 300 ms without a stall. */
 const TICK_MS = 20;
 const IDLE_GRACE_TICKS = 15;
+/** The same if other gateways go on: nobody waits for this one, and few clients pause for so long between two requests. */
+const HANDOVER_TICKS = 100;
 
 /** Methods whose bodies are read. */
 const BODIED: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
@@ -24,6 +26,8 @@ const BACKLOG = 65_535;
 export interface CloseOptions {
   /** Idle connections stay open for 300 ms, for requests that are on their way. Without it, such a request is lost. */
   readonly idleGrace?: boolean;
+  /** Other gateways on this port go on: requests are served, and idle connections stay open for two seconds. */
+  readonly handover?: boolean;
 }
 
 export interface Listener {
@@ -113,11 +117,11 @@ export function listen(
         else if (!isBusy) socket.destroySoon();
       }
     };
-    const close = (graceMs: number, { idleGrace = true }: CloseOptions = {}) =>
+    const close = (graceMs: number, { idleGrace = true, handover = false }: CloseOptions = {}) =>
       new Promise<void>((done) => {
         // A request that arrives now on an idle connection still gets a response, with `connection: close`.
         // Counts ticks, not time: after a stall of this process, requests are read before the grace ends.
-        let ticksLeft = idleGrace ? IDLE_GRACE_TICKS : 0;
+        let ticksLeft = idleGrace ? (handover ? HANDOVER_TICKS : IDLE_GRACE_TICKS) : 0;
         const idle = setInterval(() => {
           ticksLeft -= 1;
           if (ticksLeft < 0) setImmediate(() => cut(false));

@@ -15,7 +15,7 @@ import { corsHeaders, originGuard } from "./origin.ts";
 import { Outflow } from "./outflow.ts";
 import { toErrandError } from "./problem.ts";
 import type { Notes, RawInput, Route } from "./route.ts";
-import { ShutdownHooks } from "./shutdown-hooks.ts";
+import { HANDOVER, ShutdownHooks } from "./shutdown-hooks.ts";
 import { EventStream } from "./stream.ts";
 import { StreamTicker } from "./stream-ticker.ts";
 import type { TextResponse } from "./text-response.ts";
@@ -25,7 +25,10 @@ export interface PipelineOptions {
   readonly host: string;
   readonly maxBodyBytes: number;
   readonly allowedOrigins: readonly string[];
-  /** Aborts when the gateway stops: parked polls are answered, streams end, new requests are refused. */
+  /**
+   * Aborts when the gateway stops: parked polls are answered, streams end, new requests are refused, unless the reason is
+   * {@link HANDOVER}.
+   */
   readonly stopping: AbortSignal;
 }
 
@@ -195,7 +198,8 @@ export class Pipeline {
   }
 
   #requireRunning(): void {
-    if (!this.#options.stopping.aborted) return;
+    const { aborted, reason } = this.#options.stopping;
+    if (!aborted || reason === HANDOVER) return;
     throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
   }
 }

@@ -1,4 +1,10 @@
 /**
+ * The reason of a stop after which other gateways on this port go on: waiting requests end and connections close, but no
+ * request is refused.
+ */
+export const HANDOVER = "handover";
+
+/**
  * Functions to call when the gateway stops. (Not listeners of an AbortSignal: to remove one of thousands, Node searches
  * them all.)
  */

@@ -5,15 +5,18 @@
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Broker } from "../../engine/broker.ts";
+import { sessionIdOf } from "../../gateways/siblings.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { parseBody } from "../http/body.ts";
 import type { Mount, MountedRequest } from "../http/mount.ts";
 import { problemResponse, toErrandError } from "../http/problem.ts";
+import { HANDOVER } from "../http/shutdown-hooks.ts";
 import { declaresTasks, tasksRequiredError } from "./context.ts";
 import { errorResponse, withoutReservedCodes } from "./errors.ts";
 import { createServer, type McpTestExtension, type RunInTurn } from "./server.ts";
 import { ClientPings } from "./session/client-pings.ts";
+import { passToOwner } from "./session/pass-to-owner.ts";
 import { Sessions } from "./session/sessions.ts";
 
 const listenSchema = z.looseObject({
@@ -75,7 +78,7 @@ export interface McpOptions {
 }
 
 export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: McpOptions): readonly Mount[] {
-  const { log, clock, quotas } = broker;
+  const { log, clock, quotas, siblings } = broker;
   const requests = new WeakMap<Request, AuthenticatedRequest>();
   const requestOf = ({ http }: ServerContext): AuthenticatedRequest => {
     const request = http?.req && requests.get(http.req);
@@ -90,7 +93,9 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
   const sessions = new Sessions({
     clock,
     stopping,
-    limit: quotas.limit("sessions"),
+    limit: quotas.part("sessions"),
+    idOf: (random) => (siblings ? sessionIdOf(broker.gateway, random) : `mcp_${random}`),
+    keepsHandshakes: siblings !== null,
     createServer: (trackCall) =>
       createServer({
         era: "legacy",
@@ -103,6 +108,12 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
       }),
   });
 
+  if (siblings) {
+    siblings.duties.takeOver = (passed) => sessions.takeOver(passed);
+    const passOn = () => stopping.reason === HANDOVER && siblings.passOn(sessions.passOn());
+    stopping.addEventListener("abort", passOn, { once: true });
+  }
+
   async function answer(incoming: MountedRequest): Promise<Response> {
     const { method, requestId, header } = incoming;
     const { request, bytes } = await incoming.authenticate();
@@ -110,6 +121,8 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     const body = parseBody(bytes, header("content-type"));
     const lost = new AbortController();
     request.onUndelivered(() => lost.abort());
+    const passed = passToOwner(broker, incoming, bytes, lost.signal);
+    if (passed) return passed;
     const sdkRequest = toSdkRequest(incoming, lost.signal);
     requests.set(sdkRequest, request);
     if (method === "DELETE" || (await isLegacyRequest(sdkRequest, body))) {

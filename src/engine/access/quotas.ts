@@ -1,7 +1,8 @@
 /**
  * Limits what one principal keeps open at this gateway, so that a client that leaks connections does not starve the others.
- * Limit: counted per process; every other gateway grants the same again.
+ * The gateways of one supervisor count polls and streams together. Limit: a gateway elsewhere grants the same again.
  */
+import type { HeldHere } from "../../gateways/held-counts.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "./access.ts";
@@ -16,7 +17,11 @@ export class Quotas {
     sessions: new Map(),
   };
 
-  constructor(limits: Partial<Record<Quota, number>> = {}) {
+  readonly #shared: HeldHere | undefined;
+
+  /** `shared`: the counts at the other gateways of the same supervisor. */
+  constructor(limits: Partial<Record<Quota, number>> = {}, shared?: HeldHere) {
+    this.#shared = shared;
     this.#limits = {
       polls: LIMITS.polls.value,
       streams: LIMITS.streams.value,
@@ -30,15 +35,17 @@ export class Quotas {
     return this.#held[quota].get(text) ?? 0;
   }
 
-  /** For callers that keep their own count. */
-  limit(quota: Quota): number {
-    return this.#limits[quota];
+  /** This gateway's part of the limit, for callers that keep their own count. */
+  part(quota: Quota): number {
+    return Math.ceil(this.#limits[quota] / (this.#shared?.gateways ?? 1));
   }
 
   /** Throws `quota_exceeded` when the principal has reached the quota. */
   requireRoom(principal: Principal, quota: Quota): void {
     const limit = this.#limits[quota];
-    if (principal.kind === "operator" || this.inUse(principal, quota) < limit) return;
+    if (principal.kind === "operator") return;
+    const elsewhere = this.#shared?.elsewhere(quota, principal.text) ?? 0;
+    if (this.inUse(principal, quota) + elsewhere < limit) return;
     throw new ErrandError(
       "quota_exceeded",
       `${principal.text} has too many ${quota} open at this gateway; the limit is ${limit}.`,
@@ -49,12 +56,17 @@ export class Quotas {
   /** Counts one; call {@link release} once for it. */
   acquire(principal: Principal, quota: Quota): void {
     this.requireRoom(principal, quota);
-    this.#held[quota].set(principal.text, this.inUse(principal, quota) + 1);
+    this.#set(principal.text, quota, this.inUse(principal, quota) + 1);
   }
 
   release({ text }: Pick<Principal, "text">, quota: Quota): void {
-    const left = this.inUse({ text }, quota) - 1;
-    if (left > 0) this.#held[quota].set(text, left);
-    else this.#held[quota].delete(text);
+    this.#set(text, quota, this.inUse({ text }, quota) - 1);
+  }
+
+  #set(owner: string, quota: Quota, count: number): void {
+    if (count > 0) this.#held[quota].set(owner, count);
+    else this.#held[quota].delete(owner);
+    // The operator has no limit, so nobody needs its count.
+    if (owner !== "operator") this.#shared?.changed(quota, owner, count, this.#limits[quota]);
   }
 }

@@ -60,10 +60,12 @@ export class PresenceTracker {
 
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await Promise.all([
-      this.#redis.zrem(keys.gateways, this.#gateway),
-      this.#redis.del(keys.pollers(this.#gateway)),
-    ]);
+    await this.withdraw(this.#gateway);
+  }
+
+  /** Call it for a gateway that is known to be dead; otherwise its polls count for some seconds more. */
+  async withdraw(gateway: string): Promise<void> {
+    await Promise.all([this.#redis.zrem(keys.gateways, gateway), this.#redis.del(keys.pollers(gateway))]);
   }
 
   /** Call it when the agent polled, ended a poll, or used a lease; only a poll names its worker. */

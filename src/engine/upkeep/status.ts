@@ -1,13 +1,14 @@
 /** The status of the broker. Limit: reads it from Redis each time, so it is for people, not for scrapes. */
+import type { Sibling } from "../../gateways/messages.ts";
 import { serverStatus } from "../../redis/check.ts";
 import { timeOf } from "../../redis/time.ts";
-import type { Status } from "../../schema/status.ts";
+import type { GatewayStatus, Status } from "../../schema/status.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 
 export async function status(broker: Broker, principal: Principal): Promise<Omit<Status, "version">> {
-  const { redis, redisSource, clock, publicUrl, startedAt } = broker;
+  const { redis, redisSource, clock, publicUrl, startedAt, siblings } = broker;
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
   // Last, so that it is as recent as possible.
@@ -20,5 +21,11 @@ export async function status(broker: Broker, principal: Principal): Promise<Omit
     now: toInstant(ms),
     principal: principal.text,
     redis: settings && { ...settings, latency_ms },
+    ...(maySee && siblings && { gateways: siblings.all.map(toGatewayStatus) }),
   };
 }
+
+const toGatewayStatus = ({ number, pid, state, started_at, restarts }: Sibling): GatewayStatus => ({
+  ...{ number, pid, state, restarts },
+  started_at: toInstant(started_at),
+});

@@ -1,18 +1,21 @@
 /**
- * Sessions of 2025-11-25, in this gateway's memory. A client whose session is unknown (another gateway, a restart, idle
+ * Sessions of 2025-11-25, in this gateway's memory. A client whose session is unknown (a gateway elsewhere, a restart, idle
  * for too long, a revoked token) gets 404 and initializes again, as that revision specifies. A session holds only the
- * handshake and whether the client answers pings, so no work is lost with it.
+ * handshake and whether the client answers pings, so no work is lost with it. A gateway that hands over to others on its
+ * port passes its sessions on.
  */
 import {
   isInitializeRequest,
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import type { PassedSession } from "../../../gateways/messages.ts";
 import type { Clock } from "../../../lifecycle/command.ts";
 import { randomId } from "../../../redis/shards.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { LIMITS } from "../../../schema/limits.ts";
 import type { AuthenticatedRequest } from "../../http/authenticated-request.ts";
+import { HANDOVER } from "../../http/shutdown-hooks.ts";
 import { errorResponse, withoutReservedCodes } from "../errors.ts";
 
 const IDLE_CHECK_MS = 60_000;
@@ -22,7 +25,10 @@ interface Session {
   readonly principal: string;
   readonly server: Server;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  readonly release: () => void;
+  /** Its `initialize` request, if it may be passed on. */
+  readonly handshake: unknown;
+  /** Ends the watch on its token; null until its client uses a session that was passed on. */
+  release: (() => void) | null;
   lastUsedAt: number;
   /** Tool calls in progress. */
   activeCalls: number;
@@ -36,6 +42,10 @@ export interface SessionsOptions {
   readonly createServer: (trackCall: TrackCall) => Server;
   /** Sessions for each principal. */
   readonly limit: number;
+  /** Makes the id of a session from a random text. */
+  readonly idOf: (random: string) => string;
+  /** Whether sessions can be passed on to other gateways. */
+  readonly keepsHandshakes: boolean;
 }
 
 export class Sessions {
@@ -70,17 +80,48 @@ export class Sessions {
       return errorResponse(unknown, request.requestId);
     }
     session.lastUsedAt = this.#now();
+    this.#watchToken(session, request);
     const response = await session.transport.handleRequest(sdkRequest, {
       ...(sdkRequest.method === "POST" && { parsedBody }),
     });
     return withoutReservedCodes(response, request.requestId);
   }
 
+  /** For the gateway that takes them over. */
+  passOn(): PassedSession[] {
+    return [...this.#sessions.values()].map(({ id, principal, handshake, lastUsedAt }) => ({
+      ...{ id, principal, handshake, lastUsedAt },
+    }));
+  }
+
+  async takeOver(passed: readonly PassedSession[]): Promise<void> {
+    for (const { id, principal, handshake, lastUsedAt } of passed) {
+      const session = await this.#connect(id, principal, handshake);
+      session.lastUsedAt = lastUsedAt;
+      const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+      const again = new Request("http://errand.invalid/mcp", { method: "POST", headers });
+      const response = await session.transport.handleRequest(again, { parsedBody: handshake });
+      // The client got this answer from the gateway that opened the session.
+      await response.body?.cancel();
+      if (response.ok) this.#sessions.set(id, session);
+    }
+  }
+
   async #open(request: AuthenticatedRequest, sdkRequest: Request, parsedBody: unknown): Promise<Response> {
     requireSmall(parsedBody);
     this.#evictOldest(request);
-    const id = `mcp_${randomId(32)}`;
-    const token = request.watchToken(() => this.#close(id));
+    const id = this.#options.idOf(randomId(32));
+    const session = await this.#connect(id, request.principal.text, parsedBody);
+    const response = await session.transport.handleRequest(sdkRequest, { parsedBody });
+    if (response.ok) {
+      this.#sessions.set(id, session);
+      this.#watchToken(session, request);
+      if (this.#isStopped()) this.#close(id);
+    }
+    return withoutReservedCodes(response, request.requestId);
+  }
+
+  async #connect(id: string, principal: string, handshake: unknown): Promise<Session> {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       onsessionclosed: () => this.#close(id),
@@ -96,22 +137,24 @@ export class Sessions {
     });
     const session: Session = {
       id,
-      principal: request.principal.text,
+      principal,
       server,
       transport,
-      release: () => token.release(),
+      handshake: this.#options.keepsHandshakes ? handshake : undefined,
+      release: null,
       lastUsedAt: this.#now(),
       activeCalls: 0,
     };
     await server.connect(transport);
-    const response = await transport.handleRequest(sdkRequest, { parsedBody });
-    if (response.ok) {
-      this.#sessions.set(id, session);
-      if (token.hasEnded() || this.#options.stopping.aborted) this.#close(id);
-    } else {
-      token.release();
-    }
-    return withoutReservedCodes(response, request.requestId);
+    return session;
+  }
+
+  /** The session ends with the token of its first request. */
+  #watchToken(session: Session, request: AuthenticatedRequest): void {
+    if (session.release !== null || !this.#sessions.has(session.id)) return;
+    const token = request.watchToken(() => this.#close(session.id));
+    session.release = () => token.release();
+    if (token.hasEnded()) this.#close(session.id);
   }
 
   /** Another principal's session counts as unknown. */
@@ -157,14 +200,20 @@ export class Sessions {
     const session = this.#sessions.get(id);
     if (!session) return;
     this.#sessions.delete(id);
-    session.release();
+    session.release?.();
     // Closing the server would leave calls in progress without an answer; they end by themselves.
     if (session.activeCalls === 0) void session.server.close().catch(() => {});
   }
 
   #stop(timer: NodeJS.Timeout): void {
     clearInterval(timer);
-    for (const id of [...this.#sessions.keys()]) this.#close(id);
+    // After a hand-over its calls end by themselves, and others still send requests here.
+    if (this.#isStopped()) for (const id of [...this.#sessions.keys()]) this.#close(id);
+  }
+
+  #isStopped(): boolean {
+    const { aborted, reason } = this.#options.stopping;
+    return aborted && reason !== HANDOVER;
   }
 }
 

@@ -1,0 +1,175 @@
+/**
+ * The other gateways of one supervisor, as one of them knows them. It talks only to the supervisor, which keeps the list,
+ * sums the metrics and the quotas, and passes MCP sessions on.
+ */
+import type { Metrics } from "../telemetry/metrics.ts";
+import { HeldHere } from "./held-counts.ts";
+import {
+  type Order,
+  orderSchema,
+  type PassedSession,
+  type Report,
+  type Setup,
+  type Sibling,
+} from "./messages.ts";
+
+/** The connection to the supervisor. */
+export interface Channel {
+  readonly send: (report: Report) => void;
+  readonly onMessage: (receive: (message: unknown) => void) => void;
+  /** Calls back when the supervisor is gone. */
+  readonly onClose: (callback: () => void) => void;
+}
+
+/** What a gateway does when the supervisor asks. Set once the gateway has the part. */
+interface Duties {
+  stop: (handover: boolean) => void;
+  signIn: () => Promise<string | undefined>;
+  forget: (gateway: string) => void;
+  takeOver: (sessions: readonly PassedSession[]) => Promise<void>;
+}
+
+const METRICS_MS = 5_000;
+
+export class Siblings {
+  readonly setup: Setup;
+  /** Counts of quotas, shared with the other gateways. */
+  readonly held: HeldHere;
+  readonly duties: Duties = {
+    stop: () => {},
+    signIn: async () => undefined,
+    forget: () => {},
+    takeOver: async () => {},
+  };
+  readonly #channel: Channel;
+  #metrics: Metrics | undefined;
+  #all: readonly Sibling[] = [];
+  #asked = 0;
+  readonly #texts = new Map<number, (text: string) => void>();
+
+  private constructor(channel: Channel, setup: Setup) {
+    this.#channel = channel;
+    this.setup = setup;
+    this.held = new HeldHere(setup.count, (held) => channel.send({ type: "held", held }));
+  }
+
+  /** Asks the supervisor for the setup. Never resolves when there is no supervisor any more; the process then ends. */
+  static join(channel: Channel): Promise<Siblings> {
+    return new Promise((resolve) => {
+      let siblings: Siblings | undefined;
+      channel.onMessage((message) => {
+        const { data: order } = orderSchema.safeParse(message);
+        if (order?.type === "setup") {
+          siblings ??= new Siblings(channel, order);
+          resolve(siblings);
+        } else if (order && siblings) siblings.#obey(order);
+      });
+      channel.send({ type: "hello" });
+    });
+  }
+
+  /** All gateways of the supervisor, this one included. */
+  get all(): readonly Sibling[] {
+    return this.#all;
+  }
+
+  /** Sends this gateway's metrics whenever they are asked for, and gets the sum of all for a scrape. */
+  share(metrics: Metrics): void {
+    this.#metrics = metrics;
+    metrics.combineWith((snapshot, ofBroker) => {
+      this.#asked += 1;
+      const id = this.#asked;
+      return new Promise((resolve, reject) => {
+        const late = setTimeout(() => {
+          this.#texts.delete(id);
+          reject(new Error("the supervisor did not sum the metrics in time"));
+        }, METRICS_MS);
+        this.#texts.set(id, (text) => {
+          clearTimeout(late);
+          resolve(text);
+        });
+        this.#channel.send({ type: "sum", id, snapshot: [...snapshot], of_broker: [...ofBroker] });
+      });
+    });
+  }
+
+  ready(port: number, gateway: string, inner_port: number): void {
+    this.#channel.send({ type: "ready", port, gateway, inner_port });
+  }
+
+  redisLost(): void {
+    this.#channel.send({ type: "redis_lost" });
+  }
+
+  askToBeReplaced(): void {
+    this.#channel.send({ type: "replace_me" });
+  }
+
+  stopping(busy: number): void {
+    this.#channel.send({ type: "stopping", busy });
+  }
+
+  passOn(sessions: PassedSession[]): void {
+    if (sessions.length > 0) this.#channel.send({ type: "pass_on", sessions });
+  }
+
+  /** Call it last: nothing counts any more. */
+  async leave(): Promise<void> {
+    if (this.#metrics) this.#channel.send({ type: "last", snapshot: await this.#metrics.snapshot() });
+  }
+
+  /** The port of the gateway that has the MCP sessions of this one, unless that is the asking gateway, or nobody. */
+  innerPortOf(gateway: string, own: string): number | null {
+    const owner =
+      this.#all.find(({ took_over, state }) => state === "ready" && took_over.includes(gateway)) ??
+      this.#all.find((sibling) => sibling.gateway === gateway);
+    return owner === undefined || owner.gateway === own ? null : owner.inner_port;
+  }
+
+  #obey(order: Order): void {
+    switch (order.type) {
+      case "siblings":
+        this.#all = order.siblings;
+        break;
+      case "held_elsewhere":
+        this.held.update(order.held);
+        break;
+      case "measure":
+        void this.#metrics
+          ?.snapshot()
+          .then((snapshot) => this.#channel.send({ type: "measured", id: order.id, snapshot }));
+        break;
+      case "metrics_text":
+        this.#texts.get(order.id)?.(order.text);
+        this.#texts.delete(order.id);
+        break;
+      case "sign_in":
+        void this.duties
+          .signIn()
+          .then((line) => this.#channel.send({ type: "signed_in", id: order.id, line: line ?? null }));
+        break;
+      case "take_over":
+        void this.duties.takeOver(order.sessions).then(() =>
+          this.#channel.send({
+            type: "took_over",
+            gateways: [...new Set(order.sessions.flatMap(({ id }) => ownerOf(id) ?? []))],
+          }),
+        );
+        break;
+      case "died":
+        this.duties.forget(order.gateway);
+        break;
+      case "stop":
+        this.duties.stop(order.handover);
+        break;
+      case "setup":
+        break;
+    }
+  }
+}
+
+/** An MCP session's id names the gateway that has it. */
+export const sessionIdOf = (gateway: string, random: string): string => `mcp_${gateway}_${random}`;
+
+/** The gateway in the id of a session; undefined for the id of a gateway without siblings. */
+export const ownerOf = (sessionId: string): string | undefined => /^mcp_([0-9a-z]+)_/.exec(sessionId)?.[1];

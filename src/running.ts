@@ -1,0 +1,75 @@
+/** What `serve` runs: one gateway in this process, or several under it (supervise.ts). */
+import { type Gateway, startGateway } from "./app.ts";
+import type { Config } from "./config.ts";
+import type { GatewayOptions } from "./gateway-options.ts";
+import type { RedisTarget } from "./redis/connect.ts";
+import { signInLine } from "./sign-in-link.ts";
+import type { Log } from "./telemetry/log.ts";
+
+export interface Running {
+  readonly port: number;
+  /** Rejects with {@link RunningEndedError} when nothing runs any more and a restart would fail. */
+  readonly ended: Promise<never>;
+  readonly signIn: () => Promise<string | undefined>;
+  /** Replaces the gateways, without a request that fails. */
+  readonly roll: () => Promise<void>;
+  /** Stops cleanly within this time. `busy`: the number of connections in use. */
+  readonly close: (graceMs: number) => { readonly busy: Promise<number>; readonly closed: Promise<void> };
+  /** Ends everything without a stop. */
+  readonly kill: () => void;
+}
+
+export class RunningEndedError extends Error {
+  override readonly name = "RunningEndedError";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+export interface Parts {
+  readonly config: Config;
+  readonly target: RedisTarget;
+  readonly operatorToken: string;
+  readonly onRedisLost: () => void;
+  readonly log: Log;
+}
+
+export async function startOne(parts: Parts): Promise<Running> {
+  const gateway = await startGateway(optionsOf(parts));
+  return {
+    port: gateway.port,
+    ended: new Promise(() => {}),
+    signIn: () => signInLine(gateway.broker),
+    roll: async () => {},
+    close: () => closeOne(gateway),
+    kill: () => {},
+  };
+}
+
+function closeOne(gateway: Gateway) {
+  const busy = Promise.resolve(gateway.busy());
+  return { busy, closed: gateway.close() };
+}
+
+export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {
+  return {
+    redis: target,
+    host: config.ERRAND_HOST,
+    port: config.ERRAND_PORT,
+    operatorToken,
+    shards: config.ERRAND_SHARDS,
+    retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
+    maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
+    delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
+    callbackAllow: config.ERRAND_CALLBACK_ALLOW,
+    publicUrl: config.ERRAND_PUBLIC_URL,
+    cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,
+    // Browsers behind a proxy send the public URL as the origin.
+    allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
+    log,
+    onRedisLost,
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * One of several gateways, in a process that a supervisor started: the supervisor owns Redis, the data directory and the
+ * signals. Ends with the supervisor, too, after it has finished its requests.
+ */
+import { resolve } from "node:path";
+import { type Gateway, startGateway } from "./app.ts";
+import type { Config } from "./config.ts";
+import { type Channel, Siblings } from "./gateways/siblings.ts";
+import { optionsOf } from "./running.ts";
+import { signInLine } from "./sign-in-link.ts";
+import { StartError, startFailure } from "./start-error.ts";
+import { createLog } from "./telemetry/log.ts";
+
+/** How long a stop may take once the supervisor is gone: it would have killed this process by then. */
+const ORPHAN_MS = 9_000;
+
+/** Returns the exit code. */
+export async function serveSupervised(config: Config, channel: Channel): Promise<number> {
+  // Ctrl-C and a closed terminal send their signals to all processes; the supervisor decides.
+  process.on("SIGINT", () => {}).on("SIGHUP", () => {});
+  // Once the supervisor is gone, nobody reads the log.
+  process.stderr.on("error", () => {});
+  const stop = stopOf(channel);
+  const siblings = await Siblings.join(channel);
+  const { setup, duties } = siblings;
+  const write = (line: string) => void process.stderr.write(line);
+  const log = createLog(config.ERRAND_LOG_LEVEL, write, { gateway: setup.number });
+  duties.stop = (handover) => stop.now(handover);
+  process.on("SIGTERM", () => siblings.askToBeReplaced());
+  let gateway: Gateway;
+  try {
+    gateway = await startGateway({
+      ...optionsOf({
+        config: { ...config, ERRAND_PORT: setup.port },
+        target: setup.redis,
+        operatorToken: setup.operator_token,
+        onRedisLost: () => siblings.redisLost(),
+        log,
+      }),
+      siblings,
+    });
+  } catch (error) {
+    const failure = await startFailure(error, config, resolve(config.ERRAND_DATA_DIR ?? ".errand"));
+    if (!(failure instanceof StartError)) throw failure;
+    process.stderr.write(`errand: ${failure.message}\n`);
+    return failure.exitCode;
+  }
+  const { broker } = gateway;
+  duties.signIn = () => signInLine(broker);
+  duties.forget = (dead) => {
+    const failed = (error: unknown) => log.debug({ err: String(error) }, "presence not withdrawn");
+    broker.presence.withdraw(dead).catch(failed);
+  };
+  siblings.ready(gateway.port, broker.gateway, gateway.innerPort ?? 0);
+  const handover = await stop.requested;
+  siblings.stopping(gateway.busy());
+  await gateway.close({ handover });
+  await siblings.leave();
+  return 0;
+}
+
+interface Stop {
+  /** Resolves to whether the other gateways go on. */
+  readonly requested: Promise<boolean>;
+  readonly now: (handover: boolean) => void;
+}
+
+function stopOf(channel: Channel): Stop {
+  let now: (handover: boolean) => void = () => {};
+  const requested = new Promise<boolean>((resolve) => {
+    now = resolve;
+  });
+  channel.onClose(() => {
+    setTimeout(() => process.exit(0), ORPHAN_MS).unref();
+    now(false);
+  });
+  return { requested, now };
+}

@@ -1,0 +1,60 @@
+/** Why a start failed, where the cause is known: an address that is taken, data of another layout. */
+import { createServer } from "node:net";
+import { findRunningGateway } from "./announcement.ts";
+import { type Config, EXIT_CONFIG } from "./config.ts";
+import { LayoutError } from "./redis/layout.ts";
+
+const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
+
+/** A failed start with a known cause, reported without a stack trace. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The failed start with its cause, or an error that nobody expected. */
+export async function startFailure(error: unknown, config: Config, dataDir: string): Promise<unknown> {
+  if (error instanceof LayoutError) return new StartError(error.message, EXIT_CONFIG);
+  return refuseAddress(error, config, dataDir).then(
+    () => error,
+    (refused: unknown) => refused,
+  );
+}
+
+/** Checks the most likely reason for a failed start before anything is started. */
+export async function checkAddress(config: Config, dataDir: string): Promise<void> {
+  if (config.ERRAND_PORT === 0) return;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const server = createServer((socket) => socket.destroy());
+      server.once("error", reject);
+      server.listen(config.ERRAND_PORT, config.ERRAND_HOST, () => server.close(() => resolve()));
+    });
+  } catch (error) {
+    await refuseAddress(error, config, dataDir);
+    throw error;
+  }
+}
+
+/** Throws a {@link StartError} if the error says that the gateway cannot listen on the address. */
+async function refuseAddress(error: unknown, config: Config, dataDir: string): Promise<void> {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (!CANNOT_LISTEN.includes(code)) return;
+  const other = code === "EADDRINUSE" ? await findRunningGateway(dataDir) : null;
+  if (other?.port === config.ERRAND_PORT) {
+    throw new StartError(
+      `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ERRAND_PORT to start another one (0 picks a free port)`,
+      EXIT_CONFIG,
+    );
+  }
+  const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
+  throw new StartError(
+    `cannot listen on ${address} (${code}); free that address, or set ERRAND_HOST and ERRAND_PORT (0 picks a free port)`,
+    EXIT_CONFIG,
+  );
+}

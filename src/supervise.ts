@@ -1,0 +1,47 @@
+/** Runs several gateways on one port (ERRAND_WORKERS), each in a process of its own (serve-supervised.ts). */
+import { forkWith } from "./gateways/fork.ts";
+import { GatewayStartError, Supervisor } from "./gateways/supervisor.ts";
+import { type Parts, type Running, RunningEndedError } from "./running.ts";
+
+interface SuperviseParts extends Parts {
+  /** Writes a line of the log. */
+  readonly write: (line: string) => void;
+  /** Prints any other line. */
+  readonly say: (line: string) => void;
+}
+
+export async function superviseGateways(parts: SuperviseParts): Promise<Running> {
+  const { config, target, operatorToken, onRedisLost, log, write, say } = parts;
+  const supervisor = new Supervisor({
+    count: config.ERRAND_WORKERS,
+    setup: { port: config.ERRAND_PORT, redis: target, operator_token: operatorToken },
+    // What is no line of the log is the reason of a failed start, or Node's last words.
+    fork: forkWith((line) => (line.startsWith("{") ? write(`${line}\n`) : say(line))),
+    log,
+    onRedisLost,
+  });
+  let port: number;
+  try {
+    port = await supervisor.start();
+  } catch (error) {
+    await supervisor.stop(0).stopped;
+    throw toEnded(error);
+  }
+  log.info({ gateways: config.ERRAND_WORKERS }, "all gateways are ready");
+  return {
+    port,
+    ended: supervisor.failed.catch((error: unknown) => {
+      throw toEnded(error);
+    }),
+    signIn: () => supervisor.signIn(),
+    roll: () => supervisor.roll(),
+    close: (graceMs) => {
+      const { busy, stopped } = supervisor.stop(graceMs);
+      return { busy, closed: stopped };
+    },
+    kill: () => supervisor.killAll(),
+  };
+}
+
+const toEnded = (error: unknown): unknown =>
+  error instanceof GatewayStartError ? new RunningEndedError(error.message, error.exitCode) : error;
