@@ -325,21 +325,24 @@ export class Supervisor {
     });
   }
 
+  /** What it alone knows, and its part of the cost. */
   #ownMetrics(): MetricValues[] {
     const ready = [...this.#children].filter(({ state }) => state === "ready").length;
-    const restarts = this.#places.reduce((sum, { restarts }) => sum + restarts, 0);
-    const one = (name: string, help: string, type: string, value: number) => ({
-      ...{ name, help, type, aggregator: "sum" },
-      values: [{ value, labels: {} }],
-    });
+    const restarts = this.#places.reduce((sum, place) => sum + place.restarts, 0);
+    const { user, system } = process.cpuUsage();
+    const seconds = (micros: number) => micros / 1e6;
     return [
-      one("errand_gateways_ready", "Gateways of this supervisor that are ready", "gauge", ready),
-      one(
+      value("errand_gateways_ready", "gauge", ready, "Gateways of this supervisor that are ready"),
+      value(
         "errand_gateway_restarts_total",
-        "Gateways of this supervisor that ended unexpectedly",
         "counter",
         restarts,
+        "Gateways of this supervisor that ended unexpectedly",
       ),
+      value("process_cpu_user_seconds_total", "counter", seconds(user)),
+      value("process_cpu_system_seconds_total", "counter", seconds(system)),
+      value("process_cpu_seconds_total", "counter", seconds(user + system)),
+      value("process_resident_memory_bytes", "gauge", process.memoryUsage.rss()),
     ];
   }
 
@@ -393,4 +396,11 @@ export class Supervisor {
     clearTimeout(timer);
     return answers;
   }
+}
+
+/** A metric as prom-client exports it. The help of one that gateways have, too, is theirs. */
+function value(name: string, type: "counter" | "gauge", of: number, help = ""): MetricValues {
+  const values = [{ value: of, labels: {} }];
+  const metric = { name, help, type, aggregator: "sum", values };
+  return metric;
 }

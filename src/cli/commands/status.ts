@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { duration } from "../../client/words.ts";
 import type { Stats } from "../../schema/stats.ts";
-import type { RedisStatus } from "../../schema/status.ts";
+import type { GatewayStatus, RedisStatus } from "../../schema/status.ts";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
@@ -48,9 +48,10 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
       bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(withCommand(host, oneLine(text)), space)),
     );
   };
-  const { version, started_at, principal, redis, agents, work, alarms } = overview;
+  const { version, started_at, gateways, principal, redis, agents, work, alarms } = overview;
   await row("broker", `${url}, version ${version}`);
   if (started_at) await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
+  if (gateways) await row("gateways", gatewaysText(gateways), areReady(gateways) ? green : yellow);
   await row("you", principal);
   if (redis) await row("redis", redisText(redis), green);
   await row("agents", agentsText(agents));
@@ -62,6 +63,17 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
   await showQuestions(overview, row, yellow);
   if (alarms.length === 0) await row("alarms", "none", green);
   for (const [at, alarm] of alarms.entries()) await row(at === 0 ? "alarms" : "", alarm, red);
+}
+
+const areReady = (gateways: readonly GatewayStatus[]): boolean =>
+  gateways.every(({ state }) => state === "ready");
+
+/** `2 of 2 ready`, and how often some ended unexpectedly. While they are replaced, old ones stop beside their successors. */
+function gatewaysText(gateways: readonly GatewayStatus[]): string {
+  const ready = gateways.filter(({ state }) => state === "ready").length;
+  const restarts = gateways.reduce((sum, one) => sum + one.restarts, 0);
+  const ended = restarts === 0 ? "" : `; ended unexpectedly: ${restarts}`;
+  return `${ready} of ${gateways.length} ready${ended}`;
 }
 
 type Row = (label: string, text: string, paint?: (line: string) => string) => Promise<void>;
