@@ -19,7 +19,7 @@ function gateways(count: number) {
   return { sums, first, second };
 }
 
-const valueOf = (text: string, name: string): number =>
+const figure = (text: string, name: string): number =>
   Number(new RegExp(`^${name.replaceAll(/[{}]/g, "\\$&")} (\\S+)$`, "m").exec(text)?.[1]);
 
 test("a scrape sums what gateways count, and shows once what concerns the whole broker", async () => {
@@ -36,30 +36,30 @@ test("a scrape sums what gateways count, and shows once what concerns the whole 
   second.onScrape(async () => depths);
   for (const asked of [first, second, first]) {
     const text = await asked.text();
-    expect(valueOf(text, 'errand_moves_total{move="submit"}')).toBe(7);
-    expect(valueOf(text, 'errand_moves_total{move="lease"}')).toBe(1);
-    expect(valueOf(text, "errand_event_streams")).toBe(2);
-    expect(valueOf(text, "errand_parked_polls")).toBe(5);
-    expect(valueOf(text, 'errand_accept_seconds_bucket{le="0.025"}')).toBe(1);
-    expect(valueOf(text, "errand_accept_seconds_count")).toBe(2);
-    expect(valueOf(text, 'errand_queue_waiting{agent="scout"}')).toBe(7);
-    expect(valueOf(text, 'errand_queue_oldest_seconds{agent="scout"}')).toBe(4);
-    expect(valueOf(text, "errand_redis_up")).toBe(1);
+    expect(figure(text, 'errand_moves_total{move="submit"}')).toBe(7);
+    expect(figure(text, 'errand_moves_total{move="lease"}')).toBe(1);
+    expect(figure(text, "errand_event_streams")).toBe(2);
+    expect(figure(text, "errand_parked_polls")).toBe(5);
+    expect(figure(text, 'errand_accept_seconds_bucket{le="0.025"}')).toBe(1);
+    expect(figure(text, "errand_accept_seconds_count")).toBe(2);
+    expect(figure(text, 'errand_queue_waiting{agent="scout"}')).toBe(7);
+    expect(figure(text, 'errand_queue_oldest_seconds{agent="scout"}')).toBe(4);
+    expect(figure(text, "errand_redis_up")).toBe(1);
   }
   // The queue is empty again: no gateway remembers what it read for an earlier scrape.
   first.onScrape(async () => []);
   expect(await first.text()).not.toContain('agent="scout"');
   first.onScrape(async () => Promise.reject(new Error("away")));
-  expect(valueOf(await first.text(), "errand_redis_up")).toBe(0);
+  expect(figure(await first.text(), "errand_redis_up")).toBe(0);
 });
 
 test("limits and delays are not summed", async () => {
   const { first } = gateways(2);
   const alone = new Metrics();
   const [one, both] = [await alone.text(), await first.text()];
-  expect(valueOf(both, "process_max_fds")).toBe(valueOf(one, "process_max_fds"));
-  expect(valueOf(both, "process_start_time_seconds")).toBe(valueOf(one, "process_start_time_seconds"));
-  expect(valueOf(both, "nodejs_eventloop_lag_p99_seconds")).toBeLessThan(60);
+  expect(figure(both, "process_max_fds")).toBe(figure(one, "process_max_fds"));
+  expect(figure(both, "process_start_time_seconds")).toBe(figure(one, "process_start_time_seconds"));
+  expect(figure(both, "nodejs_eventloop_lag_p99_seconds")).toBeLessThan(60);
   // Every name is still there.
   const names = (text: string) => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name).sort();
   expect(names(both)).toEqual(names(one));
@@ -78,10 +78,10 @@ test("the counts of a gateway that ended stay in the sum, its gauges do not", as
   sums.update(2, await successor.snapshot());
   sums.update(0, await first.snapshot());
   const text = await sums.text([]);
-  expect(valueOf(text, 'errand_moves_total{move="submit"}')).toBe(8);
-  expect(valueOf(text, "errand_accept_seconds_count")).toBe(1);
-  expect(valueOf(text, "errand_event_streams")).toBe(0);
+  expect(figure(text, 'errand_moves_total{move="submit"}')).toBe(8);
+  expect(figure(text, "errand_accept_seconds_count")).toBe(1);
+  expect(figure(text, "errand_event_streams")).toBe(0);
   // A second end adds to the first.
   sums.end(2);
-  expect(valueOf(await sums.text([]), 'errand_moves_total{move="submit"}')).toBe(8);
+  expect(figure(await sums.text([]), 'errand_moves_total{move="submit"}')).toBe(8);
 });
