@@ -29,43 +29,21 @@ export interface Poll {
 const MAX_TOKENS = LIMITS.tokens.value - 100;
 const AT_ONCE = 50;
 
-export class Gateway {
-  readonly #remote: Remote;
-  readonly #operator: string;
+/** What a load needs of the gateways under test: one, or several on a port (served.ts). */
+export abstract class Target {
   readonly url: string;
+  /** The operator's token. */
+  readonly operator: string;
   /** Made by {@link token}. */
   #tokens = 0;
 
-  private constructor(remote: Remote, url: string, operator: string) {
-    this.#remote = remote;
+  protected constructor(url: string, operator: string) {
     this.url = url;
-    this.#operator = operator;
+    this.operator = operator;
   }
 
-  /** With `before`, at the same address and with the same token: restarts a killed gateway. */
-  static async start(stage: Stage, before?: Gateway): Promise<Gateway> {
-    const remote = new Remote("gateway");
-    const operatorToken = before ? before.#operator : `bench_${randomBytes(16).toString("hex")}`;
-    const { socket, password } = stage;
-    const settings = {
-      socket,
-      password,
-      db: 0,
-      operatorToken,
-      port: before ? Number(new URL(before.url).port) : 0,
-    };
-    const port = await remote.ask("start", z.number(), settings);
-    return new Gateway(remote, `http://127.0.0.1:${port}`, operatorToken);
-  }
-
-  /** The operator's token. */
-  get operator(): string {
-    return this.#operator;
-  }
-
-  usage(options: { readonly gc: boolean } = { gc: false }): Promise<Usage> {
-    return this.#remote.ask("usage", usageSchema, options);
-  }
+  abstract usage(options?: { readonly gc: boolean }): Promise<Usage>;
+  abstract stop(): Promise<void>;
 
   /** Resolves once this many polls of the worker are parked. */
   async parked(polls: number, worker: Remote): Promise<void> {
@@ -97,7 +75,7 @@ export class Gateway {
         ...(await Promise.all(
           names.slice(at, at + AT_ONCE).map(async (agent) => {
             await this.call("PUT", `/v1/agents/${agent}`, {});
-            const token = this.#tokens < MAX_TOKENS ? await this.token(`agent:${agent}`) : this.#operator;
+            const token = this.#tokens < MAX_TOKENS ? await this.token(`agent:${agent}`) : this.operator;
             return { agent, token };
           }),
         )),
@@ -108,6 +86,50 @@ export class Gateway {
 
   read(id: string): Promise<unknown> {
     return this.call("GET", `/v1/delegations/${id}`);
+  }
+
+  /** As the operator, unless given another token. */
+  async call(method: string, path: string, body?: unknown, token = this.operator): Promise<unknown> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: "application/json",
+        "content-type": "application/json",
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  }
+}
+
+export class Gateway extends Target {
+  readonly #remote: Remote;
+
+  private constructor(remote: Remote, url: string, operator: string) {
+    super(url, operator);
+    this.#remote = remote;
+  }
+
+  /** With `before`, at the same address and with the same token: restarts a killed gateway. */
+  static async start(stage: Stage, before?: Gateway): Promise<Gateway> {
+    const remote = new Remote("gateway");
+    const operatorToken = before ? before.operator : `bench_${randomBytes(16).toString("hex")}`;
+    const { socket, password } = stage;
+    const settings = {
+      socket,
+      password,
+      db: 0,
+      operatorToken,
+      port: before ? Number(new URL(before.url).port) : 0,
+    };
+    const port = await remote.ask("start", z.number(), settings);
+    return new Gateway(remote, `http://127.0.0.1:${port}`, operatorToken);
+  }
+
+  usage(options: { readonly gc: boolean } = { gc: false }): Promise<Usage> {
+    return this.#remote.ask("usage", usageSchema, options);
   }
 
   profile(): Promise<void> {
@@ -127,20 +149,5 @@ export class Gateway {
   /** SIGKILL. */
   async kill(): Promise<void> {
     await this.#remote.kill();
-  }
-
-  /** As the operator, unless given another token. */
-  async call(method: string, path: string, body?: unknown, token = this.#operator): Promise<unknown> {
-    const response = await fetch(`${this.url}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        accept: "application/json",
-        "content-type": "application/json",
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-    return response.json();
   }
 }

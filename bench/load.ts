@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ClientName, openClient } from "./clients.ts";
-import type { Gateway, Poll } from "./gateway.ts";
+import type { Poll, Target } from "./gateway.ts";
 import { taskFiller, taskJson, WAIT } from "./payload.ts";
 import { Remote } from "./remote.ts";
 import type { RedisUsage, Stage } from "./stage.ts";
@@ -37,7 +37,7 @@ export interface Shape {
 async function watch(
   [asking, working]: readonly [Remote, Remote],
   stage: Stage,
-  gateway: Gateway | null,
+  gateway: Target | null,
   { seconds, warmup }: Times,
   during: () => Promise<void> = async () => {},
 ): Promise<Window> {
@@ -74,11 +74,11 @@ export class ErrandLoad {
   readonly #submitter = new Remote("submitter");
   readonly #worker = new Remote("worker");
   readonly #stage: Stage;
-  readonly #gateway: Gateway;
+  readonly #gateway: Target;
   readonly #caller: string;
   readonly #polls: readonly Poll[];
 
-  private constructor(stage: Stage, gateway: Gateway, caller: string, polls: readonly Poll[]) {
+  private constructor(stage: Stage, gateway: Target, caller: string, polls: readonly Poll[]) {
     this.#stage = stage;
     this.#gateway = gateway;
     this.#caller = caller;
@@ -86,7 +86,7 @@ export class ErrandLoad {
   }
 
   /** `polls`: one long-poll for each; the delegations go to their agents. */
-  static async start(stage: Stage, gateway: Gateway, polls: readonly Poll[]): Promise<ErrandLoad> {
+  static async start(stage: Stage, gateway: Target, polls: readonly Poll[]): Promise<ErrandLoad> {
     return new ErrandLoad(stage, gateway, await gateway.token("caller:bench"), polls);
   }
 

@@ -13,6 +13,7 @@ import { idle } from "./scenarios/idle.ts";
 import { paced } from "./scenarios/paced.ts";
 import { replay } from "./scenarios/replay.ts";
 import { wake } from "./scenarios/wake.ts";
+import { workers } from "./scenarios/workers.ts";
 import { closeStages, Stage } from "./stage.ts";
 
 const RUN: Record<
@@ -25,6 +26,7 @@ const RUN: Record<
   idle,
   crowd,
   fair,
+  workers,
   replay,
   agents,
   kept,

@@ -18,6 +18,7 @@ Figures go to standard output, progress to standard error.
   --pollers A,B       idle polls beside the load of the wake-up figures              (1000,5000)
   --streams N         idle event streams                                             (2000)
   --crowd N           polls at the gateway that is killed, and as many streams       (5000)
+  --workers A,B       gateways on one port (ERRAND_WORKERS) that share the cycle     (1,2,4)
   --agents N          agents that the load is spread over                            (10000)
   --replayed N        finished delegations of one principal whose events are replayed (100000)
   --kept N            finished delegations that are stored                           (1000000)
@@ -39,6 +40,7 @@ export interface Options {
   readonly pollers: readonly number[];
   readonly streams: number;
   readonly crowd: number;
+  readonly workers: readonly number[];
   readonly agents: number;
   readonly replayed: number;
   readonly kept: number;
@@ -51,6 +53,7 @@ const FULL = {
   pollers: "1000,5000",
   streams: "2000",
   crowd: "5000",
+  workers: "1,2,4",
   agents: "10000",
   replayed: "100000",
   kept: "1000000",
@@ -61,6 +64,7 @@ const QUICK = {
   pollers: "200",
   streams: "200",
   crowd: "200",
+  workers: "1,2,4",
   agents: "500",
   replayed: "2000",
   kept: "5000",
@@ -89,6 +93,7 @@ export function readOptions(args: readonly string[]): Options | null {
         pollers: text,
         streams: text,
         crowd: text,
+        workers: text,
         agents: text,
         replayed: text,
         kept: text,
@@ -128,6 +133,7 @@ export function readOptions(args: readonly string[]): Options | null {
     pollers: given.pollers.split(",").map((count) => number("pollers", count)),
     streams: number("streams", given.streams),
     crowd: number("crowd", given.crowd),
+    workers: given.workers.split(",").map((count) => number("workers", count)),
     agents: number("agents", given.agents),
     replayed: number("replayed", given.replayed),
     kept: number("kept", given.kept),

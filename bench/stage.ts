@@ -36,11 +36,12 @@ export class Stage {
   readonly redis: Redis;
   readonly socket: string;
   readonly password: string;
-  readonly #directory: string;
+  /** A data directory: a broker that starts there uses this Redis. */
+  readonly directory: string;
   readonly #embedded: EmbeddedRedis;
 
   private constructor(directory: string, embedded: EmbeddedRedis) {
-    this.#directory = directory;
+    this.directory = directory;
     this.#embedded = embedded;
     this.socket = embedded.socket;
     this.password = embedded.password;
@@ -126,6 +127,6 @@ export class Stage {
     open.delete(this);
     this.redis.disconnect();
     await this.#embedded.stop();
-    await rm(this.#directory, { recursive: true, force: true });
+    await rm(this.directory, { recursive: true, force: true });
   }
 }

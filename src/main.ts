@@ -22,7 +22,7 @@ const exitCode = await runCli(process.argv.slice(2), {
     stderr: process.stderr.isTTY === true,
   },
   // Only few commands need the broker's modules, which are slow to load.
-  serve: async ({ host, port, dataDir, redisUrl, log }) => {
+  serve: async ({ host, port, dataDir, redisUrl, workers, log }) => {
     const { serve } = await import("./serve.ts");
     return serve({
       ...childEnv,
@@ -30,6 +30,7 @@ const exitCode = await runCli(process.argv.slice(2), {
       ...(port !== undefined && { ERRAND_PORT: port }),
       ...(dataDir !== undefined && { ERRAND_DATA_DIR: dataDir }),
       ...(redisUrl !== undefined && { ERRAND_REDIS_URL: redisUrl }),
+      ...(workers !== undefined && { ERRAND_WORKERS: workers }),
       ...(log !== undefined && { ERRAND_LOG_FORMAT: log }),
     });
   },

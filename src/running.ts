@@ -43,7 +43,8 @@ export async function startOne(parts: Parts): Promise<Running> {
     port: gateway.port,
     ended: new Promise(() => {}),
     signIn: () => signInLine(gateway.broker),
-    roll: async () => {},
+    roll: async () =>
+      parts.log.warn("there is one gateway, so nothing is replaced; restart the broker instead"),
     close: () => closeOne(gateway),
     kill: () => {},
   };

@@ -56,7 +56,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   if (channel) return serveSupervised(config, channel);
   const write = writerOf(config, env);
   const log = createLog(config.ERRAND_LOG_LEVEL, write);
-  const stop = stopSignals(config.ERRAND_WORKERS > 1);
+  // `auto` on one core runs one gateway, which a reload must not stop.
+  const stop = stopSignals(config.ERRAND_WORKERS > 1 || env.ERRAND_WORKERS === "auto");
   try {
     await run(config, env, { log, write }, stop);
     return 0;

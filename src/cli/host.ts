@@ -10,6 +10,7 @@ export interface ServeOptions {
   readonly port?: string;
   readonly dataDir?: string;
   readonly redisUrl?: string;
+  readonly workers?: string;
   readonly log?: string;
 }
 

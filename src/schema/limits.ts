@@ -118,13 +118,13 @@ export const LIMITS = {
   polls: limit(
     1_000,
     "requests",
-    "waiting at one gateway for one principal (the operator has no such limit)",
+    "waiting for one principal at one gateway, or at all on one port (the operator has no such limit)",
     "quota_exceeded",
   ),
   streams: limit(
     1_000,
     "streams",
-    "open at one gateway for one principal (the operator has no such limit)",
+    "open for one principal at one gateway, or at all on one port (the operator has no such limit)",
     "quota_exceeded",
   ),
   sessions: limit(

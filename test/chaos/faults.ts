@@ -58,6 +58,28 @@ const clock =
 
 const SHORT = [0, 0] as const;
 
+/** Gateways of several processes. */
+const severalNames = (stage: Stage): string[] => (stage.options.workers > 1 ? gatewayNames(stage) : []);
+
+/** A signal to one of the processes under the supervisor. */
+const oneProcess =
+  (signal: NodeJS.Signals, after?: NodeJS.Signals): Fault["run"] =>
+  async (stage, target, last) => {
+    const pids = await stage.processesOf(gateway(stage, target));
+    const pid = pids[Math.floor(Math.random() * pids.length)];
+    if (pid === undefined) return;
+    const send = (name: NodeJS.Signals) => {
+      try {
+        process.kill(pid, name);
+      } catch {
+        // It has ended meanwhile.
+      }
+    };
+    send(signal);
+    await last();
+    if (after) send(after);
+  };
+
 export const FAULTS = {
   "gateway-kill": {
     weight: 8,
@@ -88,6 +110,15 @@ export const FAULTS = {
         await child.ready();
       }
     },
+  },
+  "process-kill": { weight: 8, lasts: SHORT, targets: severalNames, run: oneProcess("SIGKILL") },
+  "process-stop": { weight: 3, lasts: [1, 8], targets: severalNames, run: oneProcess("SIGSTOP", "SIGCONT") },
+  "process-end": { weight: 3, lasts: SHORT, targets: severalNames, run: oneProcess("SIGTERM") },
+  "processes-roll": {
+    weight: 6,
+    lasts: SHORT,
+    targets: severalNames,
+    run: async (stage, target) => gateway(stage, target).child.signal("SIGHUP"),
   },
   "redis-kill": {
     weight: 6,

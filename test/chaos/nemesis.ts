@@ -20,7 +20,10 @@ export class Nemesis {
     const { seed, faults } = stage.options;
     this.#stage = stage;
     this.#random = new Random(seed, "nemesis");
-    this.#names = FAULT_NAMES.filter((name) => faults.length === 0 || faults.includes(name));
+    const isPossible = (name: FaultName) => FAULTS[name].targets(stage).length > 0;
+    this.#names = FAULT_NAMES.filter(
+      (name) => isPossible(name) && (faults.length === 0 || faults.includes(name)),
+    );
   }
 
   /** The faults that are active now. */

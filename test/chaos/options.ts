@@ -8,6 +8,8 @@ export interface Options {
   readonly fsync: "always" | "everysec";
   readonly shards: number;
   readonly gateways: number;
+  /** The processes of each gateway: more than one run under a supervisor (ERRAND_WORKERS). */
+  readonly workers: number;
   readonly delegators: number;
   readonly agents: number;
   readonly subscribers: number;
@@ -40,6 +42,7 @@ export const DEFAULTS: Options = {
   fsync: "always",
   shards: 1,
   gateways: 3,
+  workers: 1,
   delegators: 2,
   agents: 2,
   subscribers: 2,
@@ -62,6 +65,11 @@ export const FLAGS = {
   fsync: { value: "F", help: `always or everysec (${DEFAULTS.fsync})` },
   shards: { value: "N", range: [1, 256], help: `number of shards (${DEFAULTS.shards})` },
   gateways: { value: "N", range: [1, 8], help: `gateway processes (${DEFAULTS.gateways})` },
+  workers: {
+    value: "N",
+    range: [1, 8],
+    help: `processes of each gateway, under a supervisor if more than one (${DEFAULTS.workers})`,
+  },
   delegators: {
     value: "N",
     range: [1, 16],
@@ -98,6 +106,7 @@ export function readOptions(args: readonly string[]): Options {
     fsync,
     shards: number("shards") ?? DEFAULTS.shards,
     gateways: number("gateways") ?? DEFAULTS.gateways,
+    workers: number("workers") ?? DEFAULTS.workers,
     delegators: number("delegators") ?? DEFAULTS.delegators,
     agents: number("agents") ?? DEFAULTS.agents,
     subscribers: number("subscribers") ?? DEFAULTS.subscribers,

@@ -116,6 +116,7 @@ export class Stage {
       ERRAND_REDIS_URL: `redis://127.0.0.1:${link.port}`,
       ERRAND_OPERATOR_TOKEN: this.operatorToken,
       ERRAND_SHARDS: String(this.options.shards),
+      ERRAND_WORKERS: String(this.options.workers),
       ERRAND_CALLBACK_ALLOW: "127.0.0.1",
       ERRAND_RETENTION_SECONDS: String(this.options.retentionSeconds),
     };
@@ -209,6 +210,13 @@ export class Stage {
 
   of(role: Role): Child[] {
     return this.workers.filter((worker) => worker.role === role).map(({ child }) => child);
+  }
+
+  /** The processes under the supervisor of that gateway; none if it does not answer. */
+  async processesOf({ url }: GatewayPlace): Promise<number[]> {
+    const admin = new Admin({ url, token: this.operatorToken, failFast: true, retryForMs: 0 });
+    const status = await admin.status().catch(() => null);
+    return status?.gateways?.map(({ pid }) => pid) ?? [];
   }
 
   async pause(ms: number): Promise<void> {

@@ -14,6 +14,10 @@ export function addServe(program: Command, { host, end }: Cli): void {
       "the directory for data, operator token and lock (ERRAND_DATA_DIR, default .errand)",
     )
     .option("--redis-url <url>", "use this Redis (ERRAND_REDIS_URL, default: an embedded one)")
+    .option(
+      "--workers <n>",
+      "gateways on the port, each a process; auto: one for each core (ERRAND_WORKERS, default 1)",
+    )
     .option("--log <format>", "text or json (ERRAND_LOG_FORMAT, default: text on a terminal, else json)")
     .addHelpText("after", examples("errand serve", "errand serve --port 0 --data-dir /var/lib/errand"))
     .action(async (options: ServeOptions) => end(await host.serve(options)));

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type ConnectionOptions, Http } from "../../client/http.ts";
-import { type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
+import { type GatewayStatus, type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
 import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
 import { withStorageReason } from "../storage-reason.ts";
@@ -72,6 +72,7 @@ async function* statusChecks(
   yield { check: "token", status: "ok", detail: `${from}, for ${status.principal}` };
   yield versionCheck(ownVersion, status.version);
   yield clockCheck(Date.parse(status.now) - (askedAt + tookMs / 2), tookMs / 2);
+  if (status.gateways) yield gatewaysCheck(status.gateways);
   if (status.redis === null) yield* skipped("shown only to the operator and viewers", "redis");
   else yield* redisChecks(status.redis);
 }
@@ -91,6 +92,19 @@ export function clockCheck(aheadMs: number, errorMs: number): Check {
   const remedy =
     "Synchronize both by NTP; until then, times that you pass or read (deadlines, events) are off by this much.";
   return { check: "clock", status: "warn", detail: `the broker's clock is ${skew}`, remedy };
+}
+
+export function gatewaysCheck(gateways: readonly GatewayStatus[]): Check {
+  const check = "gateways";
+  const ready = gateways.filter(({ state }) => state === "ready").length;
+  const restarts = gateways.reduce((sum, one) => sum + one.restarts, 0);
+  const ended = restarts === 0 ? "" : `; ended unexpectedly: ${restarts}`;
+  const detail = `${ready} of ${gateways.length} on this port are ready${ended}`;
+  // Those that stop are being replaced.
+  const isComplete = gateways.every(({ state }) => state !== "starting") && restarts === 0;
+  if (isComplete) return { check, status: "ok", detail };
+  const remedy = "Read the broker's log: it has the exit code or signal of each gateway that ended.";
+  return { check, status: "warn", detail, remedy };
 }
 
 export function* redisChecks(redis: RedisStatus): Generator<Check> {

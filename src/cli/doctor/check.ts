@@ -11,6 +11,7 @@ export const checkSchema = z.strictObject({
     "token",
     "version",
     "clock",
+    "gateways",
     "append_only",
     "redis",
     "redis_eviction",
