@@ -321,12 +321,12 @@ export class Supervisor {
     asking.send({
       type: "metrics_text",
       id,
-      text: await this.#sums.text([...ofBroker, ...this.#ownMetrics()]),
+      text: await this.#sums.text([...ofBroker, ...this.metrics()]),
     });
   }
 
   /** What it alone knows, and its part of the cost. */
-  #ownMetrics(): MetricValues[] {
+  metrics(): MetricValues[] {
     const ready = [...this.#children].filter(({ state }) => state === "ready").length;
     const restarts = this.#places.reduce((sum, place) => sum + place.restarts, 0);
     const { user, system } = process.cpuUsage();

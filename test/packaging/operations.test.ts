@@ -9,6 +9,8 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { ConfigError, EXIT_CONFIG, readConfig } from "../../src/config.ts";
+import { Supervisor } from "../../src/gateways/supervisor.ts";
+import { SummedMetrics } from "../../src/telemetry/summed-metrics.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { errand, freshDir, serveIn } from "../support/program.ts";
@@ -31,7 +33,15 @@ describe("metrics", () => {
     await gateway.sweep.tick();
     expect((await api.reply(lapsed)).status).toBe(409);
     const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${OPERATOR}` } });
-    return response.text();
+    // Those of the supervisor of several gateways.
+    const several = new Supervisor({
+      ...{ count: 2, setup: { port: 0, redis: {}, operator_token: "" }, log: gateway.broker.log },
+      fork: () => {
+        throw new Error("no gateway is started");
+      },
+      onRedisLost: () => {},
+    });
+    return (await response.text()) + (await new SummedMetrics().text(several.metrics()));
   }
 
   test("the table names every metric that exists, and no other", async () => {

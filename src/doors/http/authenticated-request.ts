@@ -82,8 +82,8 @@ export class AuthenticatedRequest {
   }
 
   /** For work that waits or streams; the caller releases the scope. Throws `quota_exceeded` when the quota is used up. */
-  openScope(quota: Quota | null): RequestScope {
-    return new RequestScope(this, quota, this.#request.outgoing, this.#hooks);
+  openScope(quota: Quota | null, waits = true): RequestScope {
+    return new RequestScope(this, quota, this.#request.outgoing, this.#hooks, waits);
   }
 
   /** For state that outlives the request: calls `onEnd` when the token ends. The caller releases the watch. */
@@ -101,7 +101,7 @@ export class AuthenticatedRequest {
     work: (scope: RequestScope) => Promise<T>,
     quota: Quota | null = "polls",
   ): Promise<T> {
-    const scope = this.openScope(wait_seconds > 0 ? quota : null);
+    const scope = this.openScope(wait_seconds > 0 ? quota : null, wait_seconds > 0);
     if (wait_seconds > 0) this.endTurn();
     const failed = (error: unknown): never => {
       scope.release();

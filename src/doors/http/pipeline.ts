@@ -58,7 +58,9 @@ export class Pipeline {
       },
     });
     this.checkOrigin = originGuard(options.host, options.allowedOrigins);
-    options.stopping.addEventListener("abort", () => this.#hooks.run());
+    options.stopping.addEventListener("abort", () => {
+      this.#hooks.run({ handover: options.stopping.reason === HANDOVER });
+    });
   }
 
   newRequestId(): string {

@@ -46,6 +46,7 @@ export class RequestScope implements StopSignal {
     quota: Quota | null,
     outgoing: IncomingRequest["outgoing"],
     hooks: ShutdownHooks,
+    waits: boolean,
   ) {
     if (quota !== null) {
       owner.broker.quotas.acquire(owner.principal, quota);
@@ -57,7 +58,7 @@ export class RequestScope implements StopSignal {
     this.#hooks = hooks;
     outgoing?.on("close", this.#end);
     outgoing?.req.socket.on("close", this.#end);
-    hooks.add(this.#end);
+    hooks.add(this.#end, waits);
     this.#token = owner.watchToken(this.#end);
     if (owner.isGone()) this.#abort();
   }

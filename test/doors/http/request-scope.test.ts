@@ -31,7 +31,7 @@ async function setup() {
     );
     return { call, revoke: () => broker.tokens.revoke(id) };
   };
-  return { broker, enter, ends, stop: () => ends.run(), ...(await enter()) };
+  return { broker, enter, ends, stop: () => ends.run({ handover: false }), ...(await enter()) };
 }
 
 test("each listener is called once: the first, further ones, and those of a signal created before or after", async () => {
