@@ -15,6 +15,7 @@ import { checkLayout } from "./redis/layout.ts";
 import { randomId } from "./redis/shards.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { Services } from "./services.ts";
+import { urlOf } from "./url-of.ts";
 import { wireEngine } from "./wiring.ts";
 
 export type { GatewayOptions } from "./gateway-options.ts";
@@ -130,13 +131,6 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
       return services.stop();
     },
   };
-}
-
-/** The URL by which a client on this machine reaches the gateway. */
-export function urlOf(host: string, port: number): string {
-  const name =
-    host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
-  return `http://${name}:${port}`;
 }
 
 /** Tests with a write, because a replica, or a Redis whose disk is full, still answers a ping. */

@@ -1,9 +1,7 @@
-/** What `serve` runs: one gateway in this process, or several under it (supervise.ts). */
-import { type Gateway, startGateway } from "./app.ts";
+/** What `serve` runs: one gateway in this process (one-gateway.ts), or several under it (supervise.ts). */
 import type { Config } from "./config.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
 import type { RedisTarget } from "./redis/connect.ts";
-import { signInLine } from "./sign-in-link.ts";
 import type { Log } from "./telemetry/log.ts";
 
 export interface Running {
@@ -35,24 +33,6 @@ export interface Parts {
   readonly operatorToken: string;
   readonly onRedisLost: () => void;
   readonly log: Log;
-}
-
-export async function startOne(parts: Parts): Promise<Running> {
-  const gateway = await startGateway(optionsOf(parts));
-  return {
-    port: gateway.port,
-    ended: new Promise(() => {}),
-    signIn: () => signInLine(gateway.broker),
-    roll: async () =>
-      parts.log.warn("there is one gateway, so nothing is replaced; restart the broker instead"),
-    close: () => closeOne(gateway),
-    kill: () => {},
-  };
-}
-
-function closeOne(gateway: Gateway) {
-  const busy = Promise.resolve(gateway.busy());
-  return { busy, closed: gateway.close() };
 }
 
 export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {

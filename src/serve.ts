@@ -7,7 +7,6 @@ import { closeSync, openSync } from "node:fs";
 import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { announce } from "./announcement.ts";
-import { urlOf } from "./app.ts";
 import { howClientsConnect, variablesFor } from "./client-access.ts";
 import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
 import { embeddedOptions } from "./embedded-options.ts";
@@ -20,12 +19,12 @@ import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
 import { RedisBinaryError } from "./redis/find-server.ts";
 import { randomId } from "./redis/shards.ts";
-import { type Running, RunningEndedError, startOne } from "./running.ts";
-import { serveSupervised } from "./serve-supervised.ts";
+import { type Running, RunningEndedError } from "./running.ts";
 import { checkAddress, StartError, startFailure } from "./start-error.ts";
 import { superviseGateways } from "./supervise.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { textLine } from "./telemetry/log-text.ts";
+import { urlOf } from "./url-of.ts";
 
 const EXIT_TRANSPORT = 75;
 /** How long the process that started the embedded Redis has to restart it before another process does. */
@@ -53,7 +52,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     return EXIT_CONFIG;
   }
   const channel = channelToSupervisor();
-  if (channel) return serveSupervised(config, channel);
+  if (channel) return (await import("./serve-supervised.ts")).serveSupervised(config, channel);
   const write = writerOf(config, env);
   const log = createLog(config.ERRAND_LOG_LEVEL, write);
   // `auto` on one core runs one gateway, which a reload must not stop.
@@ -215,9 +214,10 @@ async function start(
   };
   const parts = { config, target, operatorToken, onRedisLost, log };
   try {
-    return config.ERRAND_WORKERS > 1
-      ? await superviseGateways({ ...parts, write, say })
-      : await startOne(parts);
+    if (config.ERRAND_WORKERS > 1) return await superviseGateways({ ...parts, write, say });
+    // Only here: a supervisor does not need a gateway's modules, which take about 50 MB.
+    const { startOne } = await import("./one-gateway.ts");
+    return await startOne(parts);
   } catch (error) {
     // The gateway that could not start has said why.
     if (error instanceof RunningEndedError) throw new StartError(error.message, error.exitCode);

@@ -106,3 +106,16 @@ test("an expired token is refused even while it is cached", async () => {
   await until(() => Date.parse(made.expires_at ?? "") < Date.now());
   await expect(broker.tokens.identify(made.token)).rejects.toThrow("expired");
 });
+
+test("a hand-over ends what waits, also what begins to wait later, and leaves the rest alone", async () => {
+  const { call, ends } = await setup();
+  const [waiting, brief] = [call.openScope(null), call.openScope(null, false)];
+  ends.run({ handover: true });
+  expect([waiting.aborted, brief.aborted]).toEqual([true, false]);
+  const late = call.openScope(null);
+  // It may look once before it ends.
+  expect(late.aborted).toBe(false);
+  await until(() => late.aborted);
+  ends.run({ handover: false });
+  expect(brief.aborted).toBe(true);
+});
