@@ -2,6 +2,7 @@
  * Runs several gateways on one port: starts them, replaces one that ended, replaces all of them one after the other
  * (SIGHUP), and sums what only all of them know together. It takes no requests, but accepts the connections and deals them
  * out in turn (node:cluster), so that parked polls spread evenly. Limit: the gateways die with their supervisor.
+ * Starts, replacements and stops change the same places, so it is long.
  */
 import { randomBytes } from "node:crypto";
 import type { Log } from "../telemetry/log.ts";
@@ -10,6 +11,7 @@ import { SummedMetrics } from "../telemetry/summed-metrics.ts";
 import { type ChildEnd, type Fork, GatewayChild } from "./child.ts";
 import { HeldSums } from "./held-counts.ts";
 import type { PassedSession, Report, Setup } from "./messages.ts";
+import { ownMetrics } from "./own-metrics.ts";
 import { LONGEST_MS, RestartDelays } from "./restart-delays.ts";
 
 export interface SupervisorOptions {
@@ -321,29 +323,16 @@ export class Supervisor {
     asking.send({
       type: "metrics_text",
       id,
-      text: await this.#sums.text([...ofBroker, ...this.metrics()]),
+      text: await this.#sums.text([...ofBroker, ...this.#ownMetrics()]),
     });
   }
 
-  /** What it alone knows, and its part of the cost. */
-  metrics(): MetricValues[] {
+  #ownMetrics(): MetricValues[] {
     const ready = [...this.#children].filter(({ state }) => state === "ready").length;
-    const restarts = this.#places.reduce((sum, place) => sum + place.restarts, 0);
-    const { user, system } = process.cpuUsage();
-    const seconds = (micros: number) => micros / 1e6;
-    return [
-      value("errand_gateways_ready", "gauge", ready, "Gateways of this supervisor that are ready"),
-      value(
-        "errand_gateway_restarts_total",
-        "counter",
-        restarts,
-        "Gateways of this supervisor that ended unexpectedly",
-      ),
-      value("process_cpu_user_seconds_total", "counter", seconds(user)),
-      value("process_cpu_system_seconds_total", "counter", seconds(system)),
-      value("process_cpu_seconds_total", "counter", seconds(user + system)),
-      value("process_resident_memory_bytes", "gauge", process.memoryUsage.rss()),
-    ];
+    return ownMetrics(
+      ready,
+      this.#places.reduce((sum, { restarts }) => sum + restarts, 0),
+    );
   }
 
   #announce(): void {
@@ -396,11 +385,4 @@ export class Supervisor {
     clearTimeout(timer);
     return answers;
   }
-}
-
-/** A metric as prom-client exports it. The help of one that gateways have, too, is theirs. */
-function value(name: string, type: "counter" | "gauge", of: number, help = ""): MetricValues {
-  const values = [{ value: of, labels: {} }];
-  const metric = { name, help, type, aggregator: "sum", values };
-  return metric;
 }

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { ConfigError, EXIT_CONFIG, readConfig } from "../../src/config.ts";
-import { Supervisor } from "../../src/gateways/supervisor.ts";
+import { ownMetrics } from "../../src/gateways/own-metrics.ts";
 import { SummedMetrics } from "../../src/telemetry/summed-metrics.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
@@ -34,14 +34,7 @@ describe("metrics", () => {
     expect((await api.reply(lapsed)).status).toBe(409);
     const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${OPERATOR}` } });
     // Those of the supervisor of several gateways.
-    const several = new Supervisor({
-      ...{ count: 2, setup: { port: 0, redis: {}, operator_token: "" }, log: gateway.broker.log },
-      fork: () => {
-        throw new Error("no gateway is started");
-      },
-      onRedisLost: () => {},
-    });
-    return (await response.text()) + (await new SummedMetrics().text(several.metrics()));
+    return (await response.text()) + (await new SummedMetrics().text(ownMetrics(2, 0)));
   }
 
   test("the table names every metric that exists, and no other", async () => {
