@@ -12,12 +12,12 @@ import type { BackupSummary, Backups, Place } from "./cli/host.ts";
 import { localError } from "./client/errors.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { embeddedOptions } from "./embedded-options.ts";
-import { checkServer } from "./redis/check.ts";
-import { connect, placeOf, type RedisTarget, reasonOf } from "./redis/connect.ts";
+import { checkTarget } from "./redis/check.ts";
 import { startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, existingHome } from "./redis/embedded-home.ts";
 import { probe } from "./redis/embedded-server.ts";
 import { RedisBinaryError } from "./redis/find-server.ts";
+import { clusterOf, placeOf, type RedisTarget } from "./redis/target.ts";
 import { createLog } from "./telemetry/log.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -107,17 +107,19 @@ async function openToWrite(env: Env, place: Place): Promise<Opened> {
 }
 
 async function openExternal(url: string): Promise<Opened & { readonly refused: readonly string[] }> {
-  const target = { url };
-  const redis = connect(target, "commands");
-  const reason = reasonOf(redis, target);
-  try {
-    const { refused } = await checkServer(redis);
-    return { target, where: placeOf(target), close: async () => undefined, refused };
-  } catch (error) {
-    throw new RestoreError("unreachable", `Redis does not respond: ${reason(error)}`);
-  } finally {
-    redis.disconnect();
+  const { target, refused } = await checkTarget({ url }).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : "unknown";
+    throw new RestoreError("unreachable", `Redis does not respond: ${reason}`);
+  });
+  if (clusterOf(target) !== null) {
+    throw localError({
+      code: "redis_cluster",
+      category: "CONFIG",
+      detail: `Redis at ${placeOf(target)} is a Cluster, which this command cannot copy as of one point in time`,
+      recovery: "Use the snapshots of your provider, or 'redis-cli --cluster backup'. Nothing was changed.",
+    });
   }
+  return { target, where: placeOf(target), close: async () => undefined, refused };
 }
 
 async function startHere(config: Config, env: Env, dataDir: string, alone?: "alone"): Promise<Opened> {

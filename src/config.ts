@@ -6,6 +6,7 @@ import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { z } from "zod";
+import { problemOf } from "./redis/target.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
 
@@ -24,11 +25,10 @@ const list = z
   .string()
   .transform((text) => text.split(",").map((item) => item.trim()))
   .pipe(z.array(z.string().min(1)));
-const redisUrl = z
-  .string()
-  .refine((url) => !url.includes(","), "must name one server; Redis Cluster is not supported")
-  .refine((url) => /^(?:rediss?:\/\/|unix:)/.test(url), "must begin with redis://, rediss:// or unix:")
-  .refine((url) => url.startsWith("unix:") || URL.canParse(url), "is not a valid URL; a port is 1 to 65535");
+const redisUrl = z.string().superRefine((url, context) => {
+  const message = problemOf(url);
+  if (message !== null) context.addIssue({ code: "custom", message });
+});
 
 /** The most gateways on one port. */
 const MAX_WORKERS = 64;

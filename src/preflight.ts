@@ -6,11 +6,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Preflight } from "./cli/host.ts";
 import { ConfigError, readConfig } from "./config.ts";
-import { checkServer, serverStatus } from "./redis/check.ts";
-import { connect, reasonOf } from "./redis/connect.ts";
+import { checkTarget, NotACluster } from "./redis/check.ts";
 import { logfileIn } from "./redis/embedded-home.ts";
 import { readLastLoad } from "./redis/embedded-log.ts";
 import { findRedisServer } from "./redis/find-server.ts";
+import { placeOf } from "./redis/target.ts";
 
 export function preflight(env: NodeJS.ProcessEnv): Preflight {
   return {
@@ -32,20 +32,16 @@ function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
 
 async function external(url: string) {
   // The URL may contain a password.
-  const where = url.startsWith("unix:") || !URL.canParse(url) ? "ERRAND_REDIS_URL" : new URL(url).host;
-  const redis = connect({ url }, "commands");
-  const reason = reasonOf(redis, { url });
+  const where = placeOf({ url });
   try {
-    const { product, version } = await serverStatus(redis);
-    return { detail: `external: ${product} ${version} at ${where}`, ...(await checkServer(redis)) };
+    const { status, refused, warnings } = await checkTarget({ url });
+    const { product, version, masters } = status;
+    const kind = masters === undefined ? "" : `, a Cluster of ${masters} masters,`;
+    return { detail: `external: ${product} ${version}${kind} at ${where}`, refused, warnings };
   } catch (error) {
-    return {
-      detail: `external, at ${where}`,
-      refused: [`it does not respond (${reason(error)})`],
-      warnings: [],
-    };
-  } finally {
-    redis.disconnect();
+    const reason = error instanceof Error ? error.message : "unknown";
+    const why = error instanceof NotACluster ? reason : `it does not respond (${reason})`;
+    return { detail: `external, at ${where}`, refused: [why], warnings: [] };
   }
 }
 

@@ -13,12 +13,12 @@ import { embeddedOptions } from "./embedded-options.ts";
 import { channelToSupervisor } from "./gateways/fork.ts";
 import { howToSignIn, nextSteps } from "./next-steps.ts";
 import { reachableLines } from "./reachable.ts";
-import { checkServer } from "./redis/check.ts";
-import { connect, type RedisTarget, reasonOf } from "./redis/connect.ts";
+import { checkTarget, NotACluster } from "./redis/check.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
 import { RedisBinaryError } from "./redis/find-server.ts";
 import { randomId } from "./redis/shards.ts";
+import type { RedisTarget } from "./redis/target.ts";
 import { type Running, RunningEndedError } from "./running.ts";
 import { checkAddress, StartError, startFailure } from "./start-error.ts";
 import { superviseGateways } from "./supervise.ts";
@@ -166,8 +166,7 @@ async function openStorage(
   log: Log,
 ): Promise<Storage> {
   if (config.ERRAND_REDIS_URL !== undefined) {
-    const target = { url: config.ERRAND_REDIS_URL };
-    await checkExternal(target, log);
+    const target = await checkExternal({ url: config.ERRAND_REDIS_URL }, config.ERRAND_SHARDS, log);
     return { target, embedded: null };
   }
   try {
@@ -179,22 +178,25 @@ async function openStorage(
   }
 }
 
-async function checkExternal(target: RedisTarget, log: Log): Promise<void> {
-  const redis = connect(target, "commands");
-  const reason = reasonOf(redis, target);
-  try {
-    const { refused, warnings } = await checkServer(redis);
-    for (const warning of warnings) log.warn(`Redis: ${warning}`);
-    if (refused.length > 0) throw new StartError(`Redis: ${refused.join("; ")}`, EXIT_CONFIG);
-  } catch (error) {
-    if (error instanceof StartError) throw error;
+/** Returns the target, marked if it is a Cluster. */
+async function checkExternal(given: RedisTarget, shards: number, log: Log): Promise<RedisTarget> {
+  const { target, refused, warnings, status } = await checkTarget(given).catch((error: unknown) => {
+    if (error instanceof NotACluster) throw new StartError(error.message, EXIT_CONFIG);
+    const reason = error instanceof Error ? error.message : "unknown";
     throw new StartError(
-      `Redis at ERRAND_REDIS_URL does not respond (${reason(error)}); check that it is running and the URL is correct`,
+      `Redis at ERRAND_REDIS_URL does not respond (${reason}); check that it is running and the URL is correct`,
       EXIT_TRANSPORT,
     );
-  } finally {
-    redis.disconnect();
+  });
+  for (const warning of warnings) log.warn(`Redis: ${warning}`);
+  if (refused.length > 0) throw new StartError(`Redis: ${refused.join("; ")}`, EXIT_CONFIG);
+  const { masters = 1 } = status;
+  if (shards < masters) {
+    log.warn(
+      `Redis: a Cluster of ${masters} masters, and ERRAND_SHARDS is ${shards}: most of the work is on ${shards === 1 ? "one of them" : `${shards} of them`}`,
+    );
   }
+  return target;
 }
 
 async function start(

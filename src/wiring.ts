@@ -66,9 +66,10 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   const clock = options.clock ?? { offset_ms: 0 };
   const shards = new Shards(options.shards);
   const metrics = new Metrics();
-  const bus = new Bus(connections.open("subscriber"), redis);
+  const bus = new Bus(connections.openSubscriber(), redis);
   const bulk = connections.open("bulk");
-  const feed = new Feed(connections.open("blocking"), shards, log);
+  const readers = connections.openReaders(shards.all.map(({ events }) => events));
+  const feed = new Feed(redis, readers, shards, log);
   const tickets = new Tickets(redis, shards, log);
   const memory = new MemoryGuard(redis, {
     shards: options.shards,

@@ -2,7 +2,7 @@
 import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { serverStatus } from "../redis/check.ts";
-import { connect, type RedisTarget } from "../redis/connect.ts";
+import { connectServer, type RedisTarget } from "../redis/connect.ts";
 import { isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
 import { storedData } from "../redis/layout.ts";
 import { randomId } from "../redis/shards.ts";
@@ -41,7 +41,7 @@ async function writeKeys(
   writer: BackupWriter,
   { errandVersion, onProgress, signal }: BackUpOptions,
 ): Promise<BackupHeader> {
-  const redis = connect(target, "commands");
+  const redis = connectServer(target, "commands");
   redis.on("error", () => undefined);
   try {
     const { product, version } = await serverStatus(redis);

@@ -2,7 +2,7 @@
  * Writes the keys of a backup into a Redis. Until the last one is written, no gateway starts on it. Limit: it is not
  * atomic; a restore that fails leaves an incomplete copy, which only another restore can replace.
  */
-import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
+import { connectServer, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
 import { isOwnKey, keys } from "../redis/keys.ts";
 import { countAlive, markRestoring, storedData } from "../redis/layout.ts";
 import { Script } from "../redis/script.ts";
@@ -42,7 +42,7 @@ export async function restore(
   backup: OpenBackup,
   options: RestoreOptions,
 ): Promise<void> {
-  const redis = connect(target, "commands", undefined, SILENCE_MS);
+  const redis = connectServer(target, "commands", undefined, SILENCE_MS);
   const reason = reasonOf(redis, target);
   try {
     try {

@@ -2,7 +2,7 @@
  * Asks Redis for a snapshot of all its data at one point in time, as a replica does (SYNC). Redis forks for it, and goes on
  * serving. Limit: providers that forbid SYNC have snapshots of their own.
  */
-import type { Redis } from "../redis/connect.ts";
+import type { ServerConnection } from "../redis/connect.ts";
 import { RdbError } from "./rdb-strings.ts";
 
 /** Redis sends an empty line each second while it prepares the snapshot. */
@@ -17,7 +17,10 @@ export class SnapshotRefused extends Error {
  * Yields the snapshot as an RDB file. Takes the connection over, after its driver has signed in: it cannot be used for
  * anything else, before or after.
  */
-export async function* takeSnapshot(redis: Redis, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+export async function* takeSnapshot(
+  redis: ServerConnection,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   // The end of the stream below is reported here, too.
   redis.on("error", () => undefined);
   await redis.ping();

@@ -6,6 +6,13 @@ local function edges(key, position, kept, expires)
   local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   first = first and first[1] or ''
   local missed, oldest = false, '0-0'
+  local last = info(key)['last-generated-id'] or '0-0'
+  -- A position after every event of the shard was given by a Redis that had more: before a fail-over, or a restore.
+  local is_ahead = is_before(last, position)
+  if is_ahead then
+    local newest = info(string.match(key, '^{[^}]*}') .. ':events')['last-generated-id'] or '0-0'
+    is_ahead = is_before(newest, position)
+  end
   if kept then
     local now = redis_ms()
     oldest = string.format('%.0f-0', math.max(0, now - kept))
@@ -21,5 +28,5 @@ local function edges(key, position, kept, expires)
   else
     missed = is_missed(key, position, oldest)
   end
-  return { first, info(key)['last-generated-id'] or '0-0', oldest, missed and 1 or 0 }
+  return { first, last, oldest, (missed or is_ahead) and 1 or 0 }
 end

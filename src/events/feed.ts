@@ -1,8 +1,9 @@
 /**
- * The live feed: one blocking read for the whole process, fanned out to the subscribers. Limit: it begins at the end of
- * the streams; replay reads earlier events.
+ * The live feed: one blocking read for the whole process, or one for each shard in a Redis Cluster, fanned out to the
+ * subscribers. Limit: it begins at the end of the streams; replay reads earlier events.
  */
 import type { Redis } from "../redis/connect.ts";
+import type { Reader } from "../redis/connections.ts";
 import { isUnavailable } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -38,8 +39,37 @@ const keyOf = (source: Source): string =>
       ? `p ${source.principal}`
       : "all";
 
+/** A connection whose reads block, and the shards that it reads. */
+class ShardReader {
+  readonly redis: Reader["redis"];
+  readonly streams: readonly string[];
+  /** The shards of the streams, in their order. */
+  readonly shards: readonly number[];
+  batch = BATCH;
+  hasLostConnection = false;
+  stopWaiting: () => void = () => {};
+
+  constructor({ redis, keys }: Reader, shards: Shards) {
+    this.redis = redis;
+    this.streams = keys;
+    this.shards = keys.map((key) => shards.all.findIndex(({ events }) => events === key));
+    redis.on("close", () => {
+      this.hasLostConnection = true;
+    });
+  }
+
+  /** The read's answer, or null once the feed stops. (`Promise.race` with one lasting promise would keep every answer.) */
+  orStopped<T>(read: Promise<T>): Promise<T | null> {
+    return new Promise((resolve, reject) => {
+      this.stopWaiting = () => resolve(null);
+      read.then(resolve, reject);
+    });
+  }
+}
+
 export class Feed {
   readonly #redis: Redis;
+  readonly #readers: readonly ShardReader[];
   readonly #shards: Shards;
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
@@ -51,20 +81,15 @@ export class Feed {
   #newestSince: string[] = [];
   /** The same for `#newestBefore`: every delegation with a later event is in one of the two maps. */
   #rememberedSince: string[] = [];
-  #batch = BATCH;
-  #stopWaiting: () => void = () => {};
   #running = false;
-  #hasLostConnection = false;
-  #done: Promise<void> = Promise.resolve();
+  #done: Promise<unknown> = Promise.resolve();
 
-  /** `redis` is the feed's own connection: its reads block. */
-  constructor(redis: Redis, shards: Shards, log: Log) {
+  /** `readers` are the feed's own connections, because their reads block; `redis` is shared. */
+  constructor(redis: Redis, readers: readonly Reader[], shards: Shards, log: Log) {
     this.#redis = redis;
+    this.#readers = readers.map((reader) => new ShardReader(reader, shards));
     this.#shards = shards;
     this.#log = log;
-    redis.on("close", () => {
-      this.#hasLostConnection = true;
-    });
   }
 
   async start(): Promise<void> {
@@ -72,7 +97,7 @@ export class Feed {
     this.#positions = found.map(({ last }) => last);
     this.#forget();
     this.#running = true;
-    this.#done = this.#run();
+    this.#done = Promise.all(this.#readers.map((reader) => this.#run(reader)));
   }
 
   /**
@@ -92,9 +117,9 @@ export class Feed {
 
   async stop(): Promise<void> {
     this.#running = false;
-    this.#redis.disconnect();
+    for (const { redis } of this.#readers) redis.disconnect();
     // `disconnect` does not end a read that waits for a new connection; this does.
-    this.#stopWaiting();
+    for (const reader of this.#readers) reader.stopWaiting();
     await this.#done;
   }
 
@@ -108,27 +133,27 @@ export class Feed {
     };
   }
 
-  async #run(): Promise<void> {
-    const streams = this.#shards.all.map((keys) => keys.events);
+  async #run(reader: ShardReader): Promise<void> {
+    const { streams, shards } = reader;
     for (let failures = 0; this.#running; ) {
       try {
-        const read = this.#redis.xread(
+        const read = reader.redis.xread(
           "COUNT",
-          this.#batch,
+          reader.batch,
           "BLOCK",
           BLOCK_MS,
           "STREAMS",
           ...streams,
-          ...this.#positions,
+          ...shards.map((shard) => this.#positions[shard] ?? "0-0"),
         );
-        const answer = await this.#orStopped(read);
+        const answer = await reader.orStopped(read);
         if (!this.#running) return;
-        const full = (answer ?? []).some(([, entries]) => entries.length === this.#batch);
-        if (this.#hasLostConnection || full) await this.#closeGap();
+        const full = (answer ?? []).some(([, entries]) => entries.length === reader.batch);
+        if (reader.hasLostConnection || full) await this.#closeGap(reader);
         let count = 0;
         let chars = 0;
         for (const [stream, entries] of answer ?? []) {
-          const shard = streams.indexOf(stream);
+          const shard = shards[streams.indexOf(stream)] ?? 0;
           for (const [id, flat] of entries) {
             const entry = toEntry(shard, id, flat);
             this.#deliver(entry);
@@ -137,7 +162,7 @@ export class Feed {
           }
         }
         const fit = Math.floor((BATCH_CHARS * count) / (chars + 1));
-        if (count > 0) this.#batch = Math.max(MIN_BATCH, Math.min(BATCH, fit));
+        if (count > 0) reader.batch = Math.max(MIN_BATCH, Math.min(BATCH, fit));
         failures = 0;
       } catch (error) {
         if (!this.#running) return;
@@ -149,27 +174,26 @@ export class Feed {
     }
   }
 
-  /** The read's answer, or null once the feed stops. (`Promise.race` with one lasting promise would keep every answer.) */
-  #orStopped<T>(read: Promise<T>): Promise<T | null> {
-    return new Promise((resolve, reject) => {
-      this.#stopWaiting = () => resolve(null);
-      read.then(resolve, reject);
-    });
-  }
-
   /**
    * Runs after a lost connection, or when one read could not return everything. When the stream was trimmed past our
-   * position, or an older Redis was restored, subscribers have a gap and resume by their cursors.
+   * position, or the Redis that answers now does not have all that the earlier one had, subscribers have a gap and resume
+   * by their cursors.
    */
-  async #closeGap(): Promise<void> {
-    this.#hasLostConnection = false;
-    for (const [shard, keys] of this.#shards.all.entries()) {
-      const position = this.#positions[shard] ?? "0-0";
-      const { missed, last } = await edges(this.#redis, keys.events, position);
-      if (!missed && compareIds(last, position) >= 0) continue;
-      this.#positions[shard] = last;
-      this.#forget();
-      for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
+  async #closeGap(reader: ShardReader): Promise<void> {
+    const hadLost = reader.hasLostConnection;
+    reader.hasLostConnection = false;
+    try {
+      for (const [at, shard] of reader.shards.entries()) {
+        const position = this.#positions[shard] ?? "0-0";
+        const { missed, last } = await edges(reader.redis, reader.streams[at] ?? "", position);
+        if (!missed && compareIds(last, position) >= 0) continue;
+        this.#positions[shard] = last;
+        this.#forget();
+        for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
+      }
+    } catch (error) {
+      reader.hasLostConnection ||= hadLost;
+      throw error;
     }
   }
 

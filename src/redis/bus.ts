@@ -3,20 +3,20 @@
  * runs when messages may have been missed. Redis shares its channels between all databases, so a channel's name ends in
  * the database's number, unless that is 0.
  */
-import type { Redis } from "./connect.ts";
+import { databaseOf, type Redis, type ServerConnection } from "./connect.ts";
 
 export class Bus {
-  readonly #subscriber: Redis;
+  readonly #subscriber: ServerConnection;
   readonly #commands: Redis;
   readonly #handlers = new Map<string, (message: string) => void>();
   readonly #onGap: (() => void)[] = [];
   readonly #suffix: string;
   #connectedOnce = false;
 
-  constructor(subscriber: Redis, commands: Redis) {
+  constructor(subscriber: ServerConnection, commands: Redis) {
     this.#subscriber = subscriber;
     this.#commands = commands;
-    const { db = 0 } = commands.options;
+    const db = databaseOf(commands);
     this.#suffix = db === 0 ? "" : `@${db}`;
     subscriber.on("message", (channel: string, message: string) => this.#handlers.get(channel)?.(message));
     subscriber.on("ready", () => {

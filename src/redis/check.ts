@@ -1,9 +1,11 @@
 /**
- * Checks an external Redis at start: refuses settings that lose work, and warns of settings that weaken the guarantees.
- * Limit: a provider that forbids CONFIG is trusted.
+ * Checks an external Redis at start: finds out whether it is a Cluster, refuses products and settings that lose work, and
+ * warns of settings that weaken the guarantees. Limit: a provider that forbids CONFIG is trusted.
  */
 import type { RedisStatus } from "../schema/status.ts";
-import type { Redis } from "./connect.ts";
+import { connect, connectServer, type Redis, reasonOf, type ServerConnection } from "./connect.ts";
+import { fieldOf, isOneServer, mastersOf, replicasOf } from "./servers.ts";
+import { clusterOf, nameOf, placeOf, type RedisTarget, serverTargets } from "./target.ts";
 
 export interface Findings {
   /** Reasons not to start. */
@@ -11,10 +13,31 @@ export interface Findings {
   readonly warnings: readonly string[];
 }
 
-const fieldOf = (info: string, name: string): string | undefined =>
-  new RegExp(`^${name}:(.*)$`, "m").exec(info)?.[1]?.trim();
+type ServerStatus = Omit<RedisStatus, "source" | "latency_ms">;
 
-function tooOld(info: string): string | null {
+export interface Checked extends Findings {
+  /** The target, marked if its one server belongs to a Cluster. */
+  readonly target: RedisTarget;
+  readonly status: ServerStatus;
+}
+
+/** Products that speak Redis' protocol, and why each of them does not do. */
+const REFUSED_PRODUCTS: readonly { readonly name: string; readonly sign: RegExp; readonly why: string }[] = [
+  {
+    name: "Dragonfly",
+    sign: /^dragonfly_version:|^server:Dragonfly/im,
+    why: "it has no append-only file, so a crash loses accepted work, and it refuses scripts that derive their keys",
+  },
+  {
+    name: "KeyDB",
+    sign: /^mvcc_depth:|^executable:.*keydb/im,
+    why: "it is based on Redis 6, whose scripts cannot accept replies when memory is full",
+  },
+];
+
+function productProblem(info: string): string | null {
+  const product = REFUSED_PRODUCTS.find(({ sign }) => sign.test(info));
+  if (product) return `this is ${product.name}, which Errand cannot use: ${product.why}. Use Redis or Valkey`;
   const valkey = fieldOf(info, "valkey_version");
   const version = valkey ?? fieldOf(info, "redis_version") ?? "0";
   const [major = 0, minor = 0] = version.split(".").map(Number);
@@ -22,14 +45,89 @@ function tooOld(info: string): string | null {
   return enough ? null : `version ${version} is too old; Redis 7.0 or Valkey 7.2 is needed`;
 }
 
-export async function checkServer(redis: Redis): Promise<Findings> {
+/** Connects to the target and checks it. Throws an error with the reason when it does not answer. */
+export async function checkTarget(given: RedisTarget): Promise<Checked> {
+  const target = await recognize(given);
+  const redis = connect(target, "commands");
+  const reason = reasonOf(redis, target);
+  try {
+    const status = await serverStatus(redis);
+    return { target, status, ...(await checkServers(redis)) };
+  } catch (error) {
+    throw new Error(reason(error));
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Several servers that are not a Cluster. */
+export class NotACluster extends Error {
+  override readonly name = "NotACluster";
+}
+
+/** Asks the first server that answers whether it belongs to a Cluster. */
+async function recognize(target: RedisTarget): Promise<RedisTarget> {
+  let failure: unknown;
+  for (const one of serverTargets(target)) {
+    const redis = connectServer(one, "commands");
+    const reason = reasonOf(redis, one);
+    try {
+      const isClusterNode = fieldOf(await redis.info("cluster"), "cluster_enabled") === "1";
+      if (clusterOf(target) === null) return { ...target, ...(isClusterNode && { isClusterNode }) };
+      if (isClusterNode) return target;
+      throw new NotACluster(
+        `ERRAND_REDIS_URL names several servers, but ${placeOf(one)} is not a node of a Cluster; name one server, or start each with cluster-enabled yes`,
+      );
+    } catch (error) {
+      if (error instanceof NotACluster) throw error;
+      failure = new Error(reason(error));
+    } finally {
+      redis.disconnect();
+    }
+  }
+  throw failure;
+}
+
+/** Checks every server; a finding that not all of them have names those that do. */
+export async function checkServers(redis: Redis): Promise<Findings> {
+  const masters = await mastersOf(redis);
+  const servers = [...masters, ...replicasOf(redis)];
+  const found = await Promise.all(
+    servers.map((server, at) => {
+      const checking = checkServer(server, !isOneServer(redis));
+      // The work goes on without a replica.
+      return at < masters.length ? checking : checking.catch(unreachable);
+    }),
+  );
+  const merge = (of: (findings: Findings) => readonly string[]): string[] => {
+    const places = new Map<string, string[]>();
+    for (const [at, findings] of found.entries()) {
+      const { host = "", port = 0 } = servers[at]?.options ?? {};
+      for (const text of of(findings))
+        places.set(text, [...(places.get(text) ?? []), nameOf({ host, port })]);
+    }
+    return [...places].map(([text, at]) =>
+      at.length === servers.length ? text : `${at.join(", ")}: ${text}`,
+    );
+  };
+  return { refused: merge(({ refused }) => refused), warnings: merge(({ warnings }) => warnings) };
+}
+
+const unreachable = (): Findings => ({ refused: [], warnings: ["this replica does not respond"] });
+
+async function checkServer(redis: ServerConnection, isInCluster: boolean): Promise<Findings> {
+  return findingsOf(await redis.info(), await fsyncOf(redis), isInCluster);
+}
+
+/** `fsync`: null if it is not known. */
+export function findingsOf(info: string, fsync: string | null, isInCluster = false): Findings {
+  const problem = productProblem(info);
+  if (problem !== null) return { refused: [problem], warnings: [] };
   const refused: string[] = [];
   const warnings: string[] = [];
-  const info = await redis.info();
-  const old = tooOld(info);
-  if (old !== null) refused.push(old);
-  if (fieldOf(info, "cluster_enabled") === "1")
-    refused.push("this is a Cluster node; Cluster is not supported yet");
+  if (!isInCluster && fieldOf(info, "cluster_enabled") === "1") {
+    refused.push("this is a node of a Cluster, whose nodes need hosts and ports: redis://host:7000");
+  }
   const policy = fieldOf(info, "maxmemory_policy");
   if (policy !== undefined && policy !== "noeviction") {
     refused.push(`maxmemory-policy is ${policy}; Redis may delete accepted work unless it is noeviction`);
@@ -39,16 +137,31 @@ export async function checkServer(redis: Redis): Promise<Findings> {
   }
   if (fieldOf(info, "aof_enabled") === "0") {
     warnings.push("appendonly is off: a restart of Redis may lose accepted work");
-  } else {
-    const mode = (await fsyncOf(redis)) ?? "unknown";
-    if (mode !== "always")
-      warnings.push(`appendfsync is ${mode}: a power cut may lose the last second or more`);
+  } else if (fsync !== "always") {
+    warnings.push(`appendfsync is ${fsync ?? "unknown"}: a power cut may lose the last second or more`);
   }
   return { refused, warnings };
 }
 
-/** The settings that the guarantees depend on, for the status. */
-export async function serverStatus(redis: Redis): Promise<Omit<RedisStatus, "source">> {
+/** The settings that the guarantees depend on, for the status. Of a Cluster: sums, and the weakest of its masters. */
+export async function serverStatus(redis: Redis): Promise<ServerStatus> {
+  const masters = await mastersOf(redis);
+  const all = await Promise.all(masters.map(statusOfServer));
+  const weakest =
+    all.find(({ appendonly, appendfsync }) => !appendonly || appendfsync !== "always") ?? all[0];
+  if (!weakest) throw new Error("no master is known");
+  const sum = (of: (one: ServerStatus) => number) => all.reduce((total, one) => total + of(one), 0);
+  return {
+    ...weakest,
+    ...(!isOneServer(redis) && { masters: masters.length }),
+    maxmemory_bytes: all.some(({ maxmemory_bytes }) => maxmemory_bytes === 0)
+      ? 0
+      : sum(({ maxmemory_bytes }) => maxmemory_bytes),
+    used_memory_bytes: sum(({ used_memory_bytes }) => used_memory_bytes),
+  };
+}
+
+async function statusOfServer(redis: ServerConnection): Promise<ServerStatus> {
   const info = await redis.info();
   const valkey = fieldOf(info, "valkey_version");
   return {
@@ -63,7 +176,7 @@ export async function serverStatus(redis: Redis): Promise<Omit<RedisStatus, "sou
 }
 
 /** Null where the provider hides CONFIG. */
-async function fsyncOf(redis: Redis): Promise<string | null> {
+async function fsyncOf(redis: ServerConnection): Promise<string | null> {
   const answer = await redis.config("GET", "appendfsync").catch(() => null);
   return Array.isArray(answer) && answer.length > 1 ? String(answer[1]) : null;
 }

@@ -1,21 +1,15 @@
-/**
- * Connections to Redis: one for commands, one for bulk reads, one for each blocking read, one for pub/sub.
- * Limit: a single server (or a replicated one behind one address); no Cluster client yet.
- */
-import type { Redis, RedisOptions } from "ioredis";
-import { TimedRedis } from "./timed-redis.ts";
+/** Opens connections to Redis, with limits of time. Limit: connections.ts knows which ones a gateway needs. */
+import { type Cluster, Redis as OneServer, type RedisOptions } from "ioredis";
+import { connectCluster } from "./cluster.ts";
+import { limitSilence } from "./silence.ts";
+import { clusterOf, placeOf, type RedisTarget, socketOf, urlOf } from "./target.ts";
 
-export type { Redis } from "ioredis";
+export { placeOf, type RedisTarget } from "./target.ts";
 
-export interface RedisTarget {
-  /** `redis://`, `rediss://` or `unix:` URL. */
-  readonly url?: string;
-  /** A unix socket, for the embedded server. */
-  readonly socket?: string;
-  readonly password?: string;
-  /** Logical database; a URL may name it too. */
-  readonly db?: number;
-}
+/** A connection to one server. */
+export type ServerConnection = OneServer;
+/** One server, or a Cluster, whose driver sends each command to the master of its keys. */
+export type Redis = OneServer | Cluster;
 
 export type Role = "commands" | "bulk" | "blocking" | "subscriber";
 
@@ -24,14 +18,17 @@ const SILENCE_MS = 2_000;
 /** Longer than a blocking read waits in Redis, and longer than the pause between the subscriber's pings. */
 const BLOCKING_SILENCE_MS = 2_500;
 
-type Options = Omit<RedisOptions, "replyMapping">;
+export type Options = Omit<RedisOptions, "replyMapping">;
 
-function options(role: Role): Options {
+/** Soon, with jitter, so that gateways do not reconnect all at once. */
+export const retryDelay = (round: number): number =>
+  Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100;
+
+export function optionsOf(role: Role): Options {
   const common: Options = {
     keepAlive: 10_000,
     connectTimeout: 2_000,
-    // Soon, with jitter, so that gateways do not reconnect all at once.
-    retryStrategy: (round) => Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100,
+    retryStrategy: retryDelay,
     // A blocking read that was cut off is sent again. (Without this, ioredis forgets it: its promise never settles.)
     maxRetriesPerRequest: null,
     autoResendUnfulfilledCommands: true,
@@ -48,37 +45,52 @@ function options(role: Role): Options {
 /** How often connections that send little are pinged; otherwise they would not notice that they are dead. */
 const PING_MS = 1_000;
 
+export const silenceOf = (role: Role): number =>
+  role === "blocking" || role === "subscriber" ? BLOCKING_SILENCE_MS : SILENCE_MS;
+
 /** `reconnectOnError`: whether an error reply of Redis calls for a new connection. */
 export function connect(
   target: RedisTarget,
-  role: Role,
+  role: "commands" | "bulk",
   reconnectOnError?: (error: Error) => boolean,
-  silenceMs = role === "blocking" || role === "subscriber" ? BLOCKING_SILENCE_MS : SILENCE_MS,
+  silenceMs = silenceOf(role),
 ): Redis {
-  const redis = open(target, role, reconnectOnError && { reconnectOnError }).limitSilence(silenceMs);
-  if (role === "bulk" || role === "subscriber") {
-    const ping = setInterval(() => {
-      if (redis.status === "ready") redis.ping().catch(() => {});
-    }, PING_MS).unref();
-    redis.once("end", () => clearInterval(ping));
-  }
+  const cluster = clusterOf(target);
+  if (cluster === null) return connectServer(target, role, reconnectOnError, silenceMs);
+  const redis = connectCluster(
+    cluster,
+    { ...optionsOf(role), ...(reconnectOnError && { reconnectOnError }) },
+    silenceMs,
+  );
+  pingRegularly(redis, () => redis.nodes("master"));
   return redis;
 }
 
-function open(target: RedisTarget, role: Role, more: Options | undefined): TimedRedis {
-  const base = { ...options(role), ...more, ...(target.db !== undefined && { db: target.db }) };
-  if (target.socket !== undefined) {
-    return new TimedRedis({
-      ...base,
-      path: target.socket,
-      ...(target.password && { password: target.password }),
-    });
-  }
-  const url = target.url ?? "redis://127.0.0.1:6379";
-  if (url.startsWith("unix:")) {
-    return new TimedRedis({ ...base, path: url.slice("unix:".length).replace(/^\/\//, "") });
-  }
-  return new TimedRedis(url, base);
+/** The same for a target that is one server. */
+export function connectServer(
+  target: RedisTarget,
+  role: Role,
+  reconnectOnError?: (error: Error) => boolean,
+  silenceMs = silenceOf(role),
+): ServerConnection {
+  const redis = open(target, role, reconnectOnError && { reconnectOnError });
+  limitSilence(redis, silenceMs);
+  if (role === "bulk" || role === "subscriber") pingRegularly(redis, () => [redis]);
+  return redis;
+}
+
+export function pingRegularly(redis: Redis, connections: () => readonly ServerConnection[]): void {
+  const ping = setInterval(() => {
+    for (const one of connections()) if (one.status === "ready") one.ping().catch(() => {});
+  }, PING_MS).unref();
+  redis.once("end", () => clearInterval(ping));
+}
+
+function open(target: RedisTarget, role: Role, more: Options | undefined): OneServer {
+  const base = { ...optionsOf(role), ...more, ...(target.db !== undefined && { db: target.db }) };
+  const path = socketOf(target);
+  if (path === null) return new OneServer(urlOf(target), base);
+  return new OneServer({ ...base, path, ...(target.password && { password: target.password }) });
 }
 
 /** Returns the connection's last error, if there is one; the error of a command only says that it gave up. */
@@ -96,12 +108,6 @@ export function errorText(error: unknown, place: string): string {
   return error.message || `connect ${"code" in error ? String(error.code) : "failed"} ${place}`;
 }
 
-/** Host and port, or the socket, for messages. The URL may contain a password, so it is never shown. */
-export function placeOf({ url, socket }: RedisTarget): string {
-  if (socket !== undefined) return socket;
-  const address = url ?? "redis://127.0.0.1:6379";
-  if (address.startsWith("unix:"))
-    return address.slice("unix:".length).replace(/^\/\//, "").replace(/\?.*/s, "");
-  const parsed = URL.canParse(address) ? new URL(address) : null;
-  return parsed ? `${parsed.hostname}:${parsed.port || "6379"}` : "ERRAND_REDIS_URL";
-}
+/** The logical database. A Cluster has only one. */
+export const databaseOf = (redis: Redis): number =>
+  redis instanceof OneServer ? (redis.options.db ?? 0) : 0;

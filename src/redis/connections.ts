@@ -1,10 +1,23 @@
 /**
  * A gateway's connections to Redis, and their health: logs the begin and the end of each outage, reconnects when the
- * server is no longer the master, and checks readiness by a write. Limit: one Redis; health is only a hint, so commands
- * are always sent.
+ * server is no longer the master, and checks readiness by a write to every master. Limit: health is only a hint, so
+ * commands are always sent.
  */
+import { Cluster } from "ioredis";
 import type { Log } from "../telemetry/log.ts";
-import { connect, errorText, placeOf, type Redis, type RedisTarget, type Role } from "./connect.ts";
+import { atAnyNode, atMasterOf, connectAgain, follow, keysAtEachMaster, type Place } from "./cluster.ts";
+import {
+  connect,
+  connectServer,
+  errorText,
+  optionsOf,
+  pingRegularly,
+  placeOf,
+  type Redis,
+  type RedisTarget,
+  type ServerConnection,
+  silenceOf,
+} from "./connect.ts";
 import { classify } from "./errors.ts";
 import { keys } from "./keys.ts";
 import { Script } from "./script.ts";
@@ -19,8 +32,17 @@ const RECHECK_MS = 500;
 /** Readiness needs no token, so one write answers all requests for this long. */
 const WRITTEN_MS = 250;
 
+/** The driver sends the command again, to the node that these name. */
+const REDIRECT = /^(?:MOVED|ASK) /;
+
 /** A command that the driver gave up: why, says the error of the connection. */
 const LOST = /Connection is closed|Stream isn't writeable|max retries/i;
+
+/** A connection for blocking reads, and the keys that it may read. */
+export interface Reader {
+  readonly redis: ServerConnection;
+  readonly keys: readonly string[];
+}
 
 export class Connections {
   readonly #target: RedisTarget;
@@ -45,15 +67,58 @@ export class Connections {
     this.#log = log;
   }
 
-  open(role: Role): Redis {
-    const redis = connect(this.#target, role, (error) => this.#onRefusal(error));
+  /** The first one is for commands: the others find their nodes through it. */
+  open(role: "commands" | "bulk"): Redis {
+    const redis = this.#keep(
+      connect(this.#target, role, (error) => this.#onRefusal(error)),
+      role,
+    );
+    if (role === "commands") this.#watch(redis);
+    return redis;
+  }
+
+  /** For pub/sub. In a Cluster, every node passes on what is published at another one. */
+  openSubscriber(): ServerConnection {
+    return this.#openServer("subscriber", atAnyNode);
+  }
+
+  /** For blocking reads: one for all keys, or in a Cluster one for each, because a read does not span slots. */
+  openReaders(keys: readonly string[]): Reader[] {
+    if (!(this.#commands instanceof Cluster)) {
+      return [{ redis: this.#openServer("blocking", atAnyNode), keys }];
+    }
+    return keys.map((key) => ({
+      redis: this.#openServer("blocking", (cluster) => atMasterOf(cluster, key)),
+      keys: [key],
+    }));
+  }
+
+  #openServer(role: "blocking" | "subscriber", placeIn: (cluster: Cluster) => Place): ServerConnection {
+    const cluster = this.#commands;
+    if (!(cluster instanceof Cluster)) {
+      return this.#keep(
+        connectServer(this.#target, role, (error) => this.#onRefusal(error)),
+        role,
+      );
+    }
+    const redis = follow(
+      cluster,
+      placeIn(cluster),
+      optionsOf(role),
+      silenceOf(role),
+      (error) => classify(error)?.isElsewhere === true,
+    );
+    if (role === "subscriber") pingRegularly(redis, () => [redis]);
+    return this.#keep(redis, role);
+  }
+
+  #keep<T extends Redis>(redis: T, role: string): T {
     redis.on("error", (error: Error) => {
       this.#lastError = error;
       this.#log.debug({ role, err: error.message }, "redis connection error");
       if (this.#awaySince !== null) this.#logAway(error);
     });
     this.#open.push(redis);
-    if (role === "commands") this.#watch(redis);
     return redis;
   }
 
@@ -105,7 +170,11 @@ export class Connections {
         : `the connection is ${commands?.status ?? "not open"}`;
       throw new Error(why);
     }
-    await writeScript.run(commands, [keys.writable(this.#gateway)], [MARK_MS]);
+    const writes =
+      commands instanceof Cluster
+        ? keysAtEachMaster(commands, (n) => keys.writableAt(this.#gateway, n))
+        : [keys.writable(this.#gateway)];
+    await Promise.all(writes.map((key) => writeScript.run(commands, [key], [MARK_MS])));
     this.#wroteAt = performance.now();
   }
 
@@ -144,10 +213,16 @@ export class Connections {
 
   /**
    * Some errors call for a new connection: the address may lead to another server by now. All connections reconnect,
-   * because a blocking read or a subscription would never notice that its server was replaced.
+   * because a blocking read or a subscription would never notice that its server was replaced. In a Cluster the driver
+   * itself finds the server that is responsible now.
    */
   #onRefusal(error: Error): false {
-    const every = classify(error)?.reconnectMs ?? null;
+    const refusal = classify(error);
+    const every = refusal?.reconnectMs ?? null;
+    if (refusal?.isElsewhere && this.#commands instanceof Cluster) {
+      if (!REDIRECT.test(error.message)) this.#commands.refreshSlotsCache();
+      return false;
+    }
     const now = performance.now();
     if (every === null || now - this.#reconnectedAt < every) return false;
     this.#reconnectedAt = now;
@@ -155,8 +230,12 @@ export class Connections {
     this.#log.debug({ err: error.message }, "Redis refuses; connecting again");
     // Later, because the driver is still handling this reply.
     setImmediate(() => {
-      for (const redis of this.#open) if (redis.status === "ready") redis.disconnect(true);
+      for (const redis of this.#open.flatMap(serversOf)) connectAgain(redis);
     });
     return false;
   }
 }
+
+/** A closed node of a Cluster is connected to again by the next command. */
+const serversOf = (redis: Redis): readonly ServerConnection[] =>
+  redis instanceof Cluster ? redis.nodes() : [redis];

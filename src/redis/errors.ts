@@ -12,28 +12,33 @@ export interface RedisErrorClass {
    * Reconnect, at most once in this many ms, because the server may no longer be the master. Null: do not reconnect.
    */
   readonly reconnectMs: number | null;
+  /** Another server is responsible. In a Cluster the driver finds it, and keeps its other connections. */
+  readonly isElsewhere: boolean;
 }
 
 const refused = (reconnectMs: number | null = null): RedisErrorClass => ({
   code: "redis_unavailable",
   executed: "no",
   reconnectMs,
+  isElsewhere: false,
 });
+const elsewhere = (reconnectMs: number): RedisErrorClass => ({ ...refused(reconnectMs), isElsewhere: true });
 
 /** Errors by the first word of their text. */
 export const REDIS_ERRORS = {
   /** A replica; after a fail-over behind one address, the former master. */
-  READONLY: refused(1_000),
+  READONLY: elsewhere(1_000),
   /** A blocking read ended because the master became a replica. */
-  UNBLOCKED: refused(1_000),
+  UNBLOCKED: elsewhere(1_000),
   /** A replica that lost its master, and refuses to serve stale data. */
-  MASTERDOWN: refused(1_000),
+  MASTERDOWN: elsewhere(1_000),
   /** `min-replicas-to-write`: a master cut off from its replicas, perhaps replaced by now. */
-  NOREPLICAS: refused(5_000),
+  NOREPLICAS: elsewhere(5_000),
   /** The slot is served elsewhere. */
-  MOVED: refused(5_000),
-  ASK: refused(5_000),
-  CLUSTERDOWN: refused(5_000),
+  MOVED: elsewhere(5_000),
+  ASK: elsewhere(5_000),
+  CLUSTERDOWN: elsewhere(5_000),
+  /** The keys of a slot that moves are on two nodes. */
   TRYAGAIN: refused(),
   /** The password changed, or the server lost its users. */
   NOAUTH: refused(5_000),
@@ -44,25 +49,32 @@ export const REDIS_ERRORS = {
   BUSY: refused(),
   /** The server cannot persist: the disk is full, or broken. */
   MISCONF: refused(),
-  OOM: { code: "overloaded", executed: "no", reconnectMs: null },
+  OOM: { ...refused(), code: "overloaded" },
 } as const satisfies Record<string, RedisErrorClass>;
 
 type Prefix = keyof typeof REDIS_ERRORS;
+
+const SLOT_MOVES = "access a non local key in a cluster node";
 
 /** Errors without such a word, by a part of their text. */
 const PHRASES: readonly (readonly [phrase: string, class_: RedisErrorClass])[] = [
   ["max number of clients reached", refused(1_000)],
   ["Script killed by user", refused()],
+  // What a script says for CLUSTERDOWN, and for ASK and TRYAGAIN. Ours meet both before they write (script.ts).
+  ["while the cluster is down", refused()],
+  [SLOT_MOVES, refused()],
 ];
 
 /** The driver's own errors: it gave up, and the outcome of the command is unknown. */
 const DRIVER =
-  /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries/i;
+  /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries|None of startup nodes|Cluster is ended|Cluster isn't ready|Failed to refresh slots/i;
+/** Every try was answered by a refusal, such as TRYAGAIN. */
+const REDIRECTED = /Too many Cluster redirections/;
 const ERRNOS: ReadonlySet<string> = new Set([
   ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ENOENT", "ETIMEDOUT"],
   ...["EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN", "EMFILE", "ENFILE"],
 ]);
-const UNANSWERED: RedisErrorClass = { code: "redis_unavailable", executed: "unknown", reconnectMs: null };
+const UNANSWERED: RedisErrorClass = { ...refused(), executed: "unknown" };
 
 const isPrefix = (word: string): word is Prefix => Object.hasOwn(REDIS_ERRORS, word);
 
@@ -80,6 +92,7 @@ export function classify(error: unknown): RedisErrorClass | null {
   if (!(error instanceof Error)) return null;
   const { message } = error;
   if (error.name !== "ReplyError") {
+    if (REDIRECTED.test(message)) return refused();
     const isOurs = DRIVER.test(message) || ("code" in error && ERRNOS.has(String(error.code)));
     return isOurs ? UNANSWERED : null;
   }
@@ -87,6 +100,10 @@ export function classify(error: unknown): RedisErrorClass | null {
   if (prefix !== undefined) return REDIS_ERRORS[prefix];
   return PHRASES.find(([phrase]) => message.includes(phrase))?.[1] ?? null;
 }
+
+/** The slot of the script's keys is moving to another node of the Cluster. */
+export const isMovingSlot = (error: unknown): boolean =>
+  error instanceof Error && error.message.includes(SLOT_MOVES);
 
 /** Redis does not answer, or refuses all clients. */
 export const isUnavailable = (error: unknown): boolean => classify(error)?.code === "redis_unavailable";

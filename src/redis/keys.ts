@@ -5,7 +5,7 @@
  * to its shard. A delegation is in its target's shard, and its id names the shard.
  */
 
-/** The keys outside the shards: tokens, sessions, gateways, the layout. */
+/** The keys outside the shards: tokens, sessions, gateways, the layout. They are in one slot. */
 const COMMON = "{errand}";
 
 export const keys = {
@@ -35,6 +35,8 @@ export const keys = {
   idempotency: (hash: string) => `errand:idempotency:${hash}`,
   /** STRING: written to prove that this gateway can write; expires. */
   writable: (gateway: string) => `${COMMON}:writable:${gateway}`,
+  /** The same for the masters of a Cluster, in any slot. */
+  writableAt: (gateway: string, n: number) => `errand:writable:${gateway}:${n}`,
   /** STRING: JSON of a session (engine/access/sessions.ts); expires with it. */
   session: (id: string) => `${COMMON}:session:${id}`,
   /** ZSET session id → when it expires, ms; revoked and expired ones are removed later. */
@@ -54,7 +56,7 @@ export const keys = {
  * restore deletes them.
  */
 export const isOwnKey = (key: string): boolean =>
-  /^(?:\{errand(?::[0-9a-z]+)?\}:|errand:idempotency:)/.test(key);
+  /^(?:\{errand(?::[0-9a-z]+)?\}:|errand:(?:idempotency|writable):)/.test(key);
 
 /** Whether the key is the record of a delegation. */
 export const isRecordKey = (key: string): boolean => /^\{errand:[0-9a-z]+\}:d:[^:]+$/.test(key);

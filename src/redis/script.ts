@@ -1,32 +1,74 @@
 /**
- * Runs a Lua script by its hash, and loads it if Redis does not have it (first use, restart, flush). Limit: the caller
- * says which arguments are keys, and parses the answer.
+ * Runs a Lua script by its hash, and loads it if Redis does not have it (first use, restart, flush, another master).
+ * Limit: the caller says which arguments are keys, and parses the answer.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { Redis } from "ioredis";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isInCluster } from "./cluster.ts";
+import type { Redis } from "./connect.ts";
+import { isMovingSlot } from "./errors.ts";
 
 /** The text of a `.lua` file; its path is relative to `module`, the `import.meta.url` of the caller. */
 export const readLua = (file: string, module: string): string => readFileSync(new URL(file, module), "utf8");
 
+/**
+ * Runs first in a Cluster. While a slot moves key by key, its keys are on two nodes. A script that uses keys which it did
+ * not declare, as ours do, would fail half-way, or take the keys on the other node for missing. Both nodes refuse a
+ * command for two keys that neither has, so the script ends before it does anything, until the slot has moved.
+ */
+const WHOLE_SLOT = `do
+  local tag = KEYS[1] and string.match(KEYS[1], '^{[^}]*}')
+  if tag then redis.call('EXISTS', tag .. ':nothing', tag .. ':nothing either') end
+end
+`;
+/** A slot with little in it has moved by then. */
+const MOVE_TRIES = 15;
+const MOVE_PAUSE_MS = 100;
+
+interface Text {
+  readonly text: string;
+  readonly sha: string;
+}
+
+const textOf = (text: string): Text => ({ text, sha: createHash("sha1").update(text).digest("hex") });
+
 export class Script {
-  readonly #text: string;
-  readonly #sha: string;
+  readonly #text: Text;
+  #inCluster: Text | undefined;
 
   constructor(text: string) {
-    this.#text = text;
-    this.#sha = createHash("sha1").update(text).digest("hex");
+    this.#text = textOf(text);
   }
 
   async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    try {
-      return await redis.evalsha(this.#sha, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (error instanceof Error && error.message.startsWith("NOSCRIPT")) {
-        return await redis.eval(this.#text, keys.length, ...keys, ...args);
+    if (!isInCluster(redis)) return run(redis, this.#text, keys, args);
+    // After the first line, which has the flags.
+    this.#inCluster ??= textOf(this.#text.text.replace("\n", () => `\n${WHOLE_SLOT}`));
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await run(redis, this.#inCluster, keys, args);
+      } catch (error) {
+        if (!isMovingSlot(error) || tries === MOVE_TRIES) throw error;
+        await sleep(MOVE_PAUSE_MS);
       }
-      throw error;
     }
+  }
+}
+
+async function run(
+  redis: Redis,
+  { text, sha }: Text,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  try {
+    return await redis.evalsha(sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith("NOSCRIPT")) {
+      return await redis.eval(text, keys.length, ...keys, ...args);
+    }
+    throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import { Crc64 } from "../../src/backup/crc64.ts";
 import { type RdbEntry, readRdb } from "../../src/backup/rdb.ts";
 import { RdbError } from "../../src/backup/rdb-strings.ts";
 import { takeSnapshot } from "../../src/backup/snapshot.ts";
-import { connect } from "../../src/redis/connect.ts";
+import { connectServer } from "../../src/redis/connect.ts";
 import { type OwnRedis, startOwnRedis } from "../support/own-redis.ts";
 
 const LATER = Date.now() + 3_600_000;
@@ -46,7 +46,7 @@ async function fill(redis: Redis): Promise<void> {
 /** The bytes of a snapshot, with what follows its end. */
 async function snapshotOf(own: OwnRedis): Promise<Buffer> {
   const passed: Uint8Array[] = [];
-  const redis = connect(own.target, "commands");
+  const redis = connectServer(own.target, "commands");
   async function* recorded() {
     for await (const chunk of takeSnapshot(redis, new AbortController().signal)) {
       passed.push(Buffer.from(chunk));

@@ -1,6 +1,7 @@
 /** A gateway's feed loses its connection, or falls behind, while events are written. Pub/sub stays up. */
-import type { Redis } from "ioredis";
+
 import { expect, inject, test } from "vitest";
+import type { Redis } from "../../src/redis/connect.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { cutConnection } from "../support/cut-connection.ts";
 import { entryFields } from "../support/entry.ts";
@@ -9,6 +10,7 @@ import { subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
 const STREAM = "{errand:0}:events";
+const FEED = "{errand:0}:feed:caller:alice";
 const MISSED = 5;
 
 /** What happens to the shard's short stream while the gateway is away; the feeds keep its events. */
@@ -43,6 +45,33 @@ test.each(Object.entries(MEANWHILE))(
     expect(receivedIds()).toEqual(sent);
   },
 );
+
+test("a cursor after everything that Redis has, as after a fail-over that lost events, gets one RESET", async () => {
+  const { url, redis } = await startBroker();
+  const api = client(url);
+  await api.agent("scout");
+  const alice = await as(url, "caller:alice");
+  const kept = (await alice.delegate("scout")).body.id;
+  const json = { accept: "application/json" };
+  const read = async (after: string) =>
+    (await alice.call("GET", `/v1/events?after=${after}`, undefined, json)).body;
+  const { cursor: before } = await read("0");
+  const [feed, stream] = await Promise.all([redis.dumpBuffer(FEED), redis.dumpBuffer(STREAM)]);
+  await alice.delegate("scout");
+  const { cursor } = await read(before);
+  // The events since then are lost.
+  await redis.restore(FEED, 0, feed, "REPLACE");
+  await redis.restore(STREAM, 0, stream, "REPLACE");
+
+  const page = await read(cursor);
+  expect(page.events[0].type).toBe("RESET");
+  expect(page.events.slice(1).map(({ delegation_id }: { delegation_id: string }) => delegation_id)).toEqual([
+    kept,
+  ]);
+  const next = (await alice.delegate("scout")).body.id;
+  const { events } = await read(page.cursor);
+  expect(events.map(({ delegation_id }: { delegation_id: string }) => delegation_id)).toEqual([next]);
+});
 
 test("if events were trimmed before the feed could read them, its subscribers are notified of the gap", async () => {
   const { redis, gateway } = await startBroker();

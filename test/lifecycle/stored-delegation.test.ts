@@ -3,6 +3,7 @@ import { Redis } from "ioredis";
 import { expect, inject, onTestFinished, test } from "vitest";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
+import { databaseOf } from "../../src/redis/connect.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
 import { fieldsOf } from "../support/record.ts";
 
@@ -44,7 +45,7 @@ test("a record is read as of one moment, whatever moves happen during the read",
     const params = { fence: before.fence };
     await writer.move({ move: "artifact", id, params, artifacts: [{ artifact, append: true }] });
   };
-  const slow = await slowRedis(redis.options.db ?? 0, chunk);
+  const slow = await slowRedis(databaseOf(redis), chunk);
   for (let round = 0; round < 5; round += 1) {
     const record = await readRecord(slow, shards, id);
     const [kept] = JSON.parse(record?.json ?? "{}").artifacts;

@@ -2,10 +2,12 @@
  * A gateway for a test: real HTTP, the run's Redis, a database of its own, a clock that the test moves. Limit: the
  * clock affects what Redis' clock decides; BullMQ's delays follow the machine's.
  */
-import { Redis } from "ioredis";
+import { Redis as OneServer } from "ioredis";
 import { inject, onTestFinished } from "vitest";
 import { type Gateway, type GatewayOptions, startGateway } from "../../src/app.ts";
+import type { Redis, RedisTarget } from "../../src/redis/connect.ts";
 import { createLog } from "../../src/telemetry/log.ts";
+import { clusterClient, flushCluster, isOnCluster, testShards } from "./on-cluster.ts";
 
 export const OPERATOR = "operator-token-for-tests";
 
@@ -24,9 +26,13 @@ export interface TestBroker {
   readonly another: (options?: Partial<GatewayOptions>) => Promise<{ gateway: Gateway; url: string }>;
 }
 
-/** A database that no other test of this run uses. */
+/** A database that no other test of this run uses; on a Cluster the only one, emptied. */
 export async function freshDb(): Promise<number> {
-  const admin = new Redis(inject("redisSocket"));
+  if (isOnCluster()) {
+    await flushCluster();
+    return 0;
+  }
+  const admin = new OneServer(inject("redisSocket"));
   const db = 1 + ((await admin.incr("test:databases")) % 9_999);
   await admin.select(db);
   await admin.flushdb();
@@ -34,19 +40,26 @@ export async function freshDb(): Promise<number> {
   return db;
 }
 
+/** Where that database is. */
+export const targetOf = (db: number): RedisTarget =>
+  isOnCluster() ? { url: inject("redisCluster") } : { socket: inject("redisSocket"), db };
+
+/** A connection to that database. */
+export const openRedis = (db: number): Redis =>
+  isOnCluster() ? clusterClient() : new OneServer(inject("redisSocket"), { db });
+
 export async function startBroker(options: Partial<GatewayOptions> = {}): Promise<TestBroker> {
   const db = await freshDb();
   const clock: TestClock = { offset_ms: 0 };
   const log: string[] = [];
-  const socket = inject("redisSocket");
   const gateways: Gateway[] = [];
   const another = async (more: Partial<GatewayOptions> = {}) => {
     const gateway = await startGateway({
-      redis: { socket, db },
+      redis: targetOf(db),
       host: "127.0.0.1",
       port: 0,
       operatorToken: OPERATOR,
-      shards: 1,
+      shards: testShards(),
       retentionMs: 3_600_000,
       maxBodyBytes: 1_048_576,
       allowedOrigins: [],
@@ -60,7 +73,7 @@ export async function startBroker(options: Partial<GatewayOptions> = {}): Promis
     return { gateway, url: `http://127.0.0.1:${gateway.port}` };
   };
   const first = await another();
-  const redis = new Redis(socket, { db });
+  const redis = openRedis(db);
   onTestFinished(async () => {
     await Promise.all(gateways.map((gateway) => gateway.close({ idleGrace: false })));
     redis.disconnect();

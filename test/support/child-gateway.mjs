@@ -27,7 +27,7 @@ const gateway = await startGateway({
   host: "127.0.0.1",
   port: options.port,
   operatorToken: options.operatorToken,
-  shards: 1,
+  shards: options.shards,
   retentionMs: 3_600_000,
   maxBodyBytes: 1_048_576,
   allowedOrigins: [],

@@ -2,12 +2,15 @@
  * The whole state of a Redis database, to compare before and after. Limit: without times to live, and without
  * presence and figures, which gateways write at any time.
  */
-import type { Redis } from "ioredis";
+import type { Redis } from "../../src/redis/connect.ts";
+import { mastersOf } from "../../src/redis/servers.ts";
 import { fieldsOf } from "./record.ts";
 
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {};
-  for (const key of (await redis.keys("*")).sort()) {
+  const nodes = await mastersOf(redis);
+  const keys = await Promise.all(nodes.map((node) => node.keys("*")));
+  for (const key of keys.flat().sort()) {
     if (/:(?:pollers:.*|workers:.*|gateways|seen|stats:.*)$/.test(key)) continue;
     const type = await redis.type(key);
     if (type === "hash") all[key] = await fieldsOf(redis, key);

@@ -2,10 +2,11 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { pathToFileURL } from "node:url";
-import { inject, onTestFinished } from "vitest";
+import { onTestFinished } from "vitest";
 import type { RedisTarget } from "../../src/redis/connect.ts";
-import { OPERATOR } from "./broker.ts";
+import { OPERATOR, targetOf } from "./broker.ts";
 import { bundled } from "./bundled.ts";
+import { testShards } from "./on-cluster.ts";
 
 export interface GatewayProcess {
   readonly url: string;
@@ -33,8 +34,16 @@ export async function startGatewayProcess(
   } = {},
 ): Promise<GatewayProcess> {
   const { sweepEveryMs = 0, port = 0, logLevel = "warn", callbackAllow, clockMs } = options;
-  const { redis = { socket: inject("redisSocket"), db } } = options;
-  const settings = { redis, operatorToken: OPERATOR, sweepEveryMs, port, logLevel, callbackAllow };
+  const { redis = targetOf(db) } = options;
+  const settings = {
+    redis,
+    shards: testShards(),
+    operatorToken: OPERATOR,
+    sweepEveryMs,
+    port,
+    logLevel,
+    callbackAllow,
+  };
   const preload = clockMs === undefined ? null : pathToFileURL(await bundled(WRONG_CLOCK)).href;
   const child = fork(await bundled(PROGRAM), [JSON.stringify(settings)], {
     execArgv: preload === null ? [] : ["--import", preload],

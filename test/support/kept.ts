@@ -2,7 +2,7 @@
  * The memory that delegators use: as the broker counts it, and as the sum over the records. Limit: scans, so nothing
  * may move meanwhile.
  */
-import type { Redis } from "ioredis";
+import type { Redis } from "../../src/redis/connect.ts";
 import { fieldsOf } from "./record.ts";
 
 export interface Kept {

@@ -2,8 +2,7 @@
  * The writer alone, on a database of its own: moves a delegation without a queue or HTTP. Limit: one agent, `scout`,
  * with an attempt limit of 3.
  */
-import { Redis } from "ioredis";
-import { inject, onTestFinished } from "vitest";
+import { onTestFinished } from "vitest";
 import { AgentStore } from "../../src/engine/agents/store.ts";
 import type { Command } from "../../src/lifecycle/command.ts";
 import type { Outcome } from "../../src/lifecycle/outcome.ts";
@@ -13,13 +12,14 @@ import { Writer } from "../../src/lifecycle/writer.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { agentRequestSchema } from "../../src/schema/agent.ts";
 import type { State } from "../../src/schema/delegation.ts";
-import { freshDb } from "./broker.ts";
+import { freshDb, openRedis } from "./broker.ts";
+import { testShards } from "./on-cluster.ts";
 
 export async function openLifecycle(spec: unknown = {}) {
-  const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
+  const redis = openRedis(await freshDb());
   onTestFinished(() => redis.disconnect());
   const clock = { offset_ms: 0 };
-  const shards = new Shards(1);
+  const shards = new Shards(testShards());
   const writer = new Writer(redis, shards, clock, 3_600_000);
   const agents = new AgentStore(redis, shards, clock, 3_600_000);
   await agents.put("scout", agentRequestSchema.parse(spec));

@@ -1,5 +1,5 @@
 /** A delegation's own events as they are stored, and as an older version stored them. */
-import type { Redis } from "ioredis";
+import type { Redis } from "../../src/redis/connect.ts";
 
 const keyOf = (id: string) => `{errand:0}:d:${id}:events`;
 

@@ -1,7 +1,8 @@
 /** Reads and writes the fields of a record in Redis itself, packed ones as well; a value is text. */
-import type { Redis } from "ioredis";
+
 import { z } from "zod";
 import { FIELDS, type NumberField, PACKED, PACKED_NAMES } from "../../src/lifecycle/fields.ts";
+import type { Redis } from "../../src/redis/connect.ts";
 
 const READ = `local flat, fields = redis.call('HGETALL', KEYS[1]), {}
 local function add(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end

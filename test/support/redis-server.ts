@@ -1,6 +1,6 @@
 /**
  * Vitest's global setup: one private Redis for the whole run, found as `errand serve` finds it, which ends with
- * vitest. Limit: all files share it, so each test needs keys of its own.
+ * vitest; with ERRAND_TEST_CLUSTER also a Cluster. Limit: all files share it, so each test needs keys of its own.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
@@ -9,12 +9,15 @@ import type { TestProject } from "vitest/node";
 import { launch, probe, terminate } from "../../src/redis/embedded-server.ts";
 import { findRedisServer, type RedisServerBinary } from "../../src/redis/find-server.ts";
 import type { LockedProcess } from "../../src/redis/locked-process.ts";
+import { type RedisCluster, startRedisCluster } from "./redis-cluster.ts";
 import { until } from "./until.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     /** The path of its unix socket; no password, no TCP port, nothing on disk. */
     redisSocket: string;
+    /** The nodes of the run's Cluster, as for ERRAND_REDIS_URL; empty without one (on-cluster.ts). */
+    redisCluster: string;
   }
 }
 
@@ -29,6 +32,7 @@ export function testRedisBinary(): Promise<RedisServerBinary> {
 
 let directory: string | undefined;
 let server: LockedProcess | undefined;
+let cluster: RedisCluster | undefined;
 
 export async function setup(project: TestProject): Promise<void> {
   const binary = await testRedisBinary();
@@ -50,9 +54,12 @@ export async function setup(project: TestProject): Promise<void> {
   const exit = started.exit();
   if (exit !== undefined) throw new Error(`The test Redis ended at once (${exit.code}): ${exit.stderr}`);
   project.provide("redisSocket", socket);
+  if (process.env.ERRAND_TEST_CLUSTER) cluster = await startRedisCluster({ binary });
+  project.provide("redisCluster", cluster?.url ?? "");
 }
 
 export async function teardown(): Promise<void> {
+  await cluster?.stop();
   if (server !== undefined) await terminate(server);
   if (directory !== undefined) await rm(directory, { recursive: true, force: true });
 }

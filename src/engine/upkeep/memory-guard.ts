@@ -3,6 +3,7 @@
  * replies and releases. Limit: checks once a second, so a flood may pass a threshold; Redis' own limit still applies.
  */
 import type { Redis } from "../../redis/connect.ts";
+import { fieldOf, mastersOf } from "../../redis/servers.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "../access/access.ts";
@@ -39,11 +40,19 @@ export class MemoryGuard {
   }
 
   async check(): Promise<void> {
-    const info = await this.#redis.info("memory");
-    const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1] ?? 0);
-    const max = number("maxmemory");
-    this.#maxBytes = max;
-    this.#share = max > 0 ? number("used_memory") / max : 0;
+    const masters = await mastersOf(this.#redis);
+    const memory = await Promise.all(
+      masters.map(async (master) => {
+        const info = await master.info("memory");
+        return {
+          max: Number(fieldOf(info, "maxmemory") ?? 0),
+          used: Number(fieldOf(info, "used_memory") ?? 0),
+        };
+      }),
+    );
+    // A Cluster is as full as its fullest master, because work cannot go to another one.
+    this.#share = Math.max(0, ...memory.map(({ max, used }) => (max > 0 ? used / max : 0)));
+    this.#maxBytes = memory.some(({ max }) => max === 0) ? 0 : memory.reduce((sum, { max }) => sum + max, 0);
   }
 
   /** Limit of the bytes that this principal's delegations may keep in one shard; undefined: no limit. */

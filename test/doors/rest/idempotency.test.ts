@@ -1,7 +1,8 @@
 /** Idempotency keys: one key makes one delegation, and a refused submit leaves none. */
-import type { Redis } from "ioredis";
+
 import { describe, expect, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../../src/app.ts";
+import type { Redis } from "../../../src/redis/connect.ts";
 import { ErrandError } from "../../../src/schema/errors.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, startBroker } from "../../support/broker.ts";

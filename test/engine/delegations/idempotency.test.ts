@@ -2,11 +2,12 @@
  * Random interleavings of requests with one idempotency key, command by command, while the agent's queue is full at
  * times: at most one delegation, the right answer for each caller, and no key without a delegation.
  */
-import type { Redis } from "ioredis";
+
 import { expect, test } from "vitest";
 import type { Broker } from "../../../src/engine/broker.ts";
 import { delegate } from "../../../src/engine/delegations/delegate.ts";
 import { Writer } from "../../../src/lifecycle/writer.ts";
+import type { Redis } from "../../../src/redis/connect.ts";
 import { delegateRequestSchema } from "../../../src/schema/delegation.ts";
 import { ErrandError } from "../../../src/schema/errors.ts";
 import { client, startBroker } from "../../support/broker.ts";

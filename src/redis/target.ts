@@ -1,0 +1,121 @@
+/**
+ * Where Redis is: what ERRAND_REDIS_URL may say, and how it is named in messages. Limit: a comma separates the nodes of a
+ * Cluster, so a comma in a password is written %2C.
+ */
+
+export interface RedisTarget {
+  /** `redis://`, `rediss://` or `unix:` URL; the nodes of a Cluster, separated by commas. */
+  readonly url?: string;
+  /** The URL's one server belongs to a Cluster. */
+  readonly isClusterNode?: boolean;
+  /** A unix socket, for the embedded server. */
+  readonly socket?: string;
+  readonly password?: string;
+  /** Logical database; a URL may name it too. */
+  readonly db?: number;
+}
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The nodes by which a Cluster is found, and how to sign in at all of its nodes. */
+export interface ClusterTarget {
+  readonly nodes: readonly Address[];
+  readonly tls: boolean;
+  readonly username?: string;
+  readonly password?: string;
+}
+
+const DEFAULT_URL = "redis://127.0.0.1:6379";
+const DEFAULT_PORT = 6379;
+const SCHEME = /^rediss?:\/\//;
+
+/** What is wrong with a value of ERRAND_REDIS_URL; null: nothing. */
+export function problemOf(url: string): string | null {
+  if (!url.includes(",")) {
+    if (!/^(?:rediss?:\/\/|unix:)/.test(url)) return "must begin with redis://, rediss:// or unix:";
+    const isValid = url.startsWith("unix:") || URL.canParse(url);
+    return isValid ? null : "is not a valid URL; a port is 1 to 65535";
+  }
+  const [first = "", ...others] = url.split(",").map((node) => node.trim());
+  if (!SCHEME.test(first)) {
+    return "names several Cluster nodes, so it must begin with redis:// or rediss://: redis://host:7000,host:7001";
+  }
+  const urls = toUrls(url);
+  const invalid = [first, ...others].find((_, at) => urls[at] === null);
+  if (invalid !== undefined) {
+    return "has an invalid address of a Cluster node; separate them by commas, and write a comma of a password as %2C: redis://host:7000,host:7001";
+  }
+  const [one, ...rest] = urls.flatMap((node) => node ?? []);
+  if (rest.some(({ protocol }) => protocol !== one?.protocol)) {
+    return "mixes redis:// and rediss://; a Cluster uses TLS at all of its nodes or at none";
+  }
+  const credentials = ({ username, password }: URL) => `${username}:${password}`;
+  if (rest.some((node) => credentials(node) !== ":" && one && credentials(node) !== credentials(one))) {
+    return "has different users or passwords for the nodes of one Cluster; name them once, at the first node";
+  }
+  if (urls.some((node) => node !== null && !["", "/", "/0"].includes(node.pathname))) {
+    return "names a database; a Cluster has only one";
+  }
+  return null;
+}
+
+/** The nodes as URLs; null for one that is not valid. A node without a scheme has that of the first one. */
+function toUrls(list: string): (URL | null)[] {
+  const nodes = list.split(",").map((node) => node.trim());
+  const scheme = SCHEME.exec(nodes[0] ?? "")?.[0] ?? "redis://";
+  return nodes.map((node) => {
+    const url = SCHEME.test(node) ? node : `${scheme}${node}`;
+    return URL.canParse(url) && new URL(url).hostname !== "" ? new URL(url) : null;
+  });
+}
+
+/** Null for a single server. */
+export function clusterOf({ url, isClusterNode }: RedisTarget): ClusterTarget | null {
+  if (url === undefined || url.startsWith("unix:")) return null;
+  if (isClusterNode !== true && !url.includes(",")) return null;
+  const urls = toUrls(url).flatMap((node) => node ?? []);
+  const [first] = urls;
+  return {
+    nodes: urls.map(({ hostname, port }) => ({
+      host: hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: Number(port || DEFAULT_PORT),
+    })),
+    tls: first?.protocol === "rediss:",
+    ...(first?.username && { username: decodeURIComponent(first.username) }),
+    ...(first?.password && { password: decodeURIComponent(first.password) }),
+  };
+}
+
+/** The servers that the target names, each as a target of its own. */
+export function serverTargets(target: RedisTarget): RedisTarget[] {
+  const cluster = clusterOf(target);
+  if (cluster === null || target.url === undefined) return [target];
+  const credentials = /^[^/]*\/\/(?:[^@/]*@)?/.exec(target.url)?.[0] ?? "redis://";
+  return cluster.nodes.map(({ host, port }) => ({
+    url: `${credentials}${host.includes(":") ? `[${host}]` : host}:${port}`,
+  }));
+}
+
+/** The path of a unix socket; null for a host. */
+export function socketOf({ url, socket }: RedisTarget): string | null {
+  if (socket !== undefined) return socket;
+  return url?.startsWith("unix:") ? url.slice("unix:".length).replace(/^\/\//, "") : null;
+}
+
+export const urlOf = ({ url }: RedisTarget): string => url ?? DEFAULT_URL;
+
+/** Host and port, or the socket, for messages. The URL may contain a password, so it is never shown. */
+export function placeOf(target: RedisTarget): string {
+  const socket = socketOf(target);
+  if (socket !== null) return target.socket ?? socket.replace(/\?.*/s, "");
+  const cluster = clusterOf(target);
+  if (cluster) return cluster.nodes.map(nameOf).join(", ");
+  const parsed = URL.canParse(urlOf(target)) ? new URL(urlOf(target)) : null;
+  return parsed ? `${parsed.hostname}:${parsed.port || DEFAULT_PORT}` : "ERRAND_REDIS_URL";
+}
+
+/** As ioredis and Redis name a node. */
+export const nameOf = ({ host, port }: Address): string => `${host}:${port}`;

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { clusterOf, placeOf, problemOf, serverTargets } from "../../src/redis/target.ts";
+
+const GOOD = {
+  "redis://:p%2Cw@one:7000,two,[::1]:7002": {
+    nodes: [
+      { host: "one", port: 7000 },
+      { host: "two", port: 6379 },
+      { host: "::1", port: 7002 },
+    ],
+    tls: false,
+    password: "p,w",
+  },
+  "rediss://ann:pw@one:7000, rediss://ann:pw@two:7001": {
+    nodes: [
+      { host: "one", port: 7000 },
+      { host: "two", port: 7001 },
+    ],
+    tls: true,
+    username: "ann",
+    password: "pw",
+  },
+};
+
+test.each(Object.entries(GOOD))("%s is a Cluster", (url, expected) => {
+  expect(problemOf(url)).toBeNull();
+  expect(clusterOf({ url })).toEqual(expected);
+  const servers = serverTargets({ url });
+  expect(servers.map((one) => clusterOf(one))).toEqual(servers.map(() => null));
+  expect(servers.map(placeOf).join(", ")).toBe(placeOf({ url }).replace("::1", "[::1]"));
+  // Messages show no password.
+  expect(placeOf({ url })).not.toMatch(/p,w|p%2Cw|pw/);
+});
+
+test.each([
+  ["redis://one", null],
+  ["unix:/run/redis.sock", null],
+  ["one:6379", "must begin with"],
+  ["redis://one:70000", "not a valid URL"],
+  ["one:7000,two:7001", "must begin with redis:// or rediss://"],
+  ["unix:/run/a.sock,unix:/run/b.sock", "must begin with redis:// or rediss://"],
+  ["redis://one:7000,", "invalid address of a Cluster node"],
+  ["redis://one:7000,two:70000", "invalid address of a Cluster node"],
+  ["redis://one:7000,rediss://two:7001", "mixes redis:// and rediss://"],
+  ["redis://:a@one:7000,redis://:b@two:7001", "different users or passwords"],
+  ["redis://one:7000,two:7001/3", "names a database"],
+])("%s: %s", (url, problem) => {
+  if (problem === null) expect(problemOf(url)).toBeNull();
+  else expect(problemOf(url)).toContain(problem);
+  // Never a password.
+  expect(problemOf(url) ?? "").not.toContain(":a@");
+});
+
+test("one node of a Cluster, once it is recognized, is a Cluster of one known node", () => {
+  expect(clusterOf({ url: "redis://one:7000" })).toBeNull();
+  expect(clusterOf({ url: "redis://one:7000", isClusterNode: true })).toEqual({
+    nodes: [{ host: "one", port: 7000 }],
+    tls: false,
+  });
+});

@@ -1,0 +1,37 @@
+/**
+ * `npm run test:cluster` runs tests on a Redis Cluster instead of the run's one Redis. Limit: a Cluster has one
+ * database, so that run has one worker, and each test begins with an empty Cluster.
+ */
+import { Cluster } from "ioredis";
+import { inject, test } from "vitest";
+
+/** Enough that each master has some. */
+const SHARDS = 4;
+
+export const isOnCluster = (): boolean => inject("redisCluster") !== "";
+
+/** The number of shards of a test's broker. */
+export const testShards = (): number => (isOnCluster() ? SHARDS : 1);
+
+/** Runs only on one Redis; says why. */
+export const onOneRedis = (_why: string) => (process.env.ERRAND_TEST_CLUSTER ? test.skip : test);
+
+/** A client of the run's Cluster. */
+export function clusterClient(): Cluster {
+  const nodes = inject("redisCluster").replace("redis://", "").split(",");
+  const startup = nodes.map((node) => {
+    const [host = "", port = ""] = node.split(":");
+    return { host, port: Number(port) };
+  });
+  const client = new Cluster(startup, { slotsRefreshInterval: 1_000 });
+  client.on("error", () => {});
+  return client;
+}
+
+export async function flushCluster(): Promise<void> {
+  const client = clusterClient();
+  // Waits for the nodes.
+  await client.ping();
+  await Promise.all(client.nodes("master").map((node) => node.flushall()));
+  client.disconnect();
+}
