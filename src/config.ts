@@ -87,6 +87,7 @@ const schema = z.strictObject({
   ERRAND_PORT: count(0, 65_535, "; 0 picks a free port").default(4180),
   ERRAND_DATA_DIR: z.string().min(1).optional(),
   ERRAND_REDIS_URL: redisUrl.optional(),
+  ERRAND_REDIS_WAIT_REPLICAS: count(0, 10).default(0),
   ERRAND_REDIS_FSYNC: z.enum(["always", "everysec"]).default("always"),
   ERRAND_REDIS_BIN: z.string().min(1).optional(),
   ERRAND_OPERATOR_TOKEN: z

@@ -17,6 +17,8 @@ export interface GatewayOptions {
   readonly operatorToken: string;
   readonly shards: number;
   readonly retentionMs: number;
+  /** How many replicas must have a submit or a reply before it is acknowledged; default: none. */
+  readonly waitReplicas?: number;
   readonly maxBodyBytes: number;
   /** Percent of maxmemory that the delegations of one delegator may keep; 100: no limit. */
   readonly delegatorPercent?: number;

@@ -43,6 +43,7 @@ export function optionsOf({ config, target, operatorToken, onRedisLost, log }: P
     operatorToken,
     shards: config.ERRAND_SHARDS,
     retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
+    waitReplicas: config.ERRAND_REDIS_WAIT_REPLICAS,
     maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
     delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
     callbackAllow: config.ERRAND_CALLBACK_ALLOW,

@@ -169,6 +169,12 @@ async function openStorage(
     const target = await checkExternal({ url: config.ERRAND_REDIS_URL }, config.ERRAND_SHARDS, log);
     return { target, embedded: null };
   }
+  if (config.ERRAND_REDIS_WAIT_REPLICAS > 0) {
+    throw new StartError(
+      "ERRAND_REDIS_WAIT_REPLICAS needs a Redis with replicas; set ERRAND_REDIS_URL, or unset it: the private Redis has none",
+      EXIT_CONFIG,
+    );
+  }
   try {
     const embedded = await startEmbedded(embeddedOptions(config, env, dataDir, say, log));
     return { target: { socket: embedded.socket, password: embedded.password }, embedded };

@@ -82,7 +82,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     counters.count(command, outcome, record);
     if (record && outcome.kind === "ok") handoff.moved(record);
   };
-  const writer = new Writer(redis, shards, clock, retentionMs, observe, memory);
+  const replicas = connections.openReplicas(options.waitReplicas ?? 0);
+  const writer = new Writer(redis, shards, clock, retentionMs, observe, memory, replicas);
   const revocations = new Revocations(bus);
   const sessions = new Sessions({ redis, clock, revocations, operatorToken, publicUrl });
   const agents = new AgentStore(redis, shards, clock, retentionMs);

@@ -5,6 +5,7 @@
 import type { Redis } from "../redis/connect.ts";
 import { isOutOfMemory } from "../redis/errors.ts";
 import type { ShardKeys } from "../redis/keys.ts";
+import { NO_REPLICAS, type Replicas } from "../redis/replicas.ts";
 import type { Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
 import { Batches } from "./batch.ts";
@@ -45,6 +46,14 @@ function isAllowedAtCeiling(command: Command): boolean {
 const scriptOf = (command: Pick<Command, "move">) =>
   memoryOf(command) === undefined ? inFlightScript : growingScript;
 
+/** Moves that a caller relies on after a fail-over. The others are repeated, or expire. */
+const REPLICATED: ReadonlySet<string> = new Set<Command["move"]>([
+  ...(["submit", "answer", "message", "cancel", "redrive"] as const),
+  ...(["complete", "fail", "reject", "retry"] as const),
+]);
+/** The move is made, now or by an earlier request. */
+const IS_MADE: ReadonlySet<Outcome["kind"]> = new Set(["ok", "exists", "duplicate", "answered", "redriven"]);
+
 const MISSING: Result = { outcome: { kind: "missing", now: 0 }, record: null, unseen: [] };
 
 /** A take learns its delegation's id from the outcome. */
@@ -64,6 +73,7 @@ export class Writer {
   readonly #common: CommonParams;
   readonly #observe: Observe;
   readonly #ceiling: Ceiling;
+  readonly #replicas: Replicas;
   readonly #underWay = new Map<string, Promise<unknown>>();
 
   /** `observe` gets every outcome, with the record if it was read. */
@@ -74,12 +84,14 @@ export class Writer {
     retentionMs: number,
     observe: Observe = () => {},
     ceiling: Ceiling = NO_CEILING,
+    replicas: Replicas = NO_REPLICAS,
   ) {
     this.#batches = new Batches(redis);
     this.#shards = shards;
     this.#common = { clock, retention_ms: retentionMs };
     this.#observe = observe;
     this.#ceiling = ceiling;
+    this.#replicas = replicas;
   }
 
   /**
@@ -176,13 +188,24 @@ export class Writer {
     return this.#run(shard, [shard.agent(taker.agent)], args, TAKE);
   }
 
+  /** Resolves when the delegation, as it is now, is at the replicas that ERRAND_REDIS_WAIT_REPLICAS requires. */
+  async confirm(id: string): Promise<void> {
+    const shard = this.#shards.ofId(id);
+    if (shard) await this.#replicas.confirm(shard.replicated);
+  }
+
   async #run(
-    { base }: Pick<ShardKeys, "base">,
+    { base, replicated }: Pick<ShardKeys, "base" | "replicated">,
     keys: readonly [string, ...string[]],
     args: readonly string[],
     command: CommandOrTake,
   ): Promise<Result> {
     const { first } = await this.#batches.run(scriptOf(command), base, keys, args);
+    // Before anyone learns of the move.
+    if (this.#replicas.isRequired && REPLICATED.has(command.move) && isReply(first)) {
+      const { kind } = outcomeSchema.parse(JSON.parse(first[0]));
+      if (IS_MADE.has(kind)) await this.#replicas.confirm(replicated);
+    }
     return this.#result(first, command);
   }
 

@@ -11,7 +11,9 @@ export type ServerConnection = OneServer;
 /** One server, or a Cluster, whose driver sends each command to the master of its keys. */
 export type Redis = OneServer | Cluster;
 
-export type Role = "commands" | "bulk" | "blocking" | "subscriber";
+/** `confirm`: for WAIT, which blocks the connection (replicas.ts). */
+export type CommandRole = "commands" | "bulk" | "confirm";
+export type Role = CommandRole | "blocking" | "subscriber";
 
 /** How long Redis may leave a command unanswered. */
 const SILENCE_MS = 2_000;
@@ -34,7 +36,7 @@ export function optionsOf(role: Role): Options {
     autoResendUnfulfilledCommands: true,
     connectionName: `errand:${role}`,
   };
-  if (role === "commands" || role === "bulk") {
+  if (role !== "blocking" && role !== "subscriber") {
     // A command whose connection broke may or may not have run: it fails at once, and its caller decides.
     return { ...common, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
   }
@@ -51,7 +53,7 @@ export const silenceOf = (role: Role): number =>
 /** `reconnectOnError`: whether an error reply of Redis calls for a new connection. */
 export function connect(
   target: RedisTarget,
-  role: "commands" | "bulk",
+  role: CommandRole,
   reconnectOnError?: (error: Error) => boolean,
   silenceMs = silenceOf(role),
 ): Redis {
@@ -75,7 +77,7 @@ export function connectServer(
 ): ServerConnection {
   const redis = open(target, role, reconnectOnError && { reconnectOnError });
   limitSilence(redis, silenceMs);
-  if (role === "bulk" || role === "subscriber") pingRegularly(redis, () => [redis]);
+  if (role !== "commands" && role !== "blocking") pingRegularly(redis, () => [redis]);
   return redis;
 }
 

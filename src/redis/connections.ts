@@ -7,6 +7,7 @@ import { Cluster } from "ioredis";
 import type { Log } from "../telemetry/log.ts";
 import { atAnyNode, atMasterOf, connectAgain, follow, keysAtEachMaster, type Place } from "./cluster.ts";
 import {
+  type CommandRole,
   connect,
   connectServer,
   errorText,
@@ -20,6 +21,7 @@ import {
 } from "./connect.ts";
 import { classify } from "./errors.ts";
 import { keys } from "./keys.ts";
+import { NO_REPLICAS, Replicas } from "./replicas.ts";
 import { Script } from "./script.ts";
 
 /** Allowed at full memory: a broker whose Redis is full is ready, because finishing work frees memory. */
@@ -50,6 +52,7 @@ export class Connections {
   readonly #log: Log;
   readonly #open: Redis[] = [];
   #commands: Redis | null = null;
+  #replicas: Replicas = NO_REPLICAS;
   #lastError: Error | null = null;
   #wasReady = false;
   #awaySince: number | null = null;
@@ -68,13 +71,19 @@ export class Connections {
   }
 
   /** The first one is for commands: the others find their nodes through it. */
-  open(role: "commands" | "bulk"): Redis {
+  open(role: CommandRole): Redis {
     const redis = this.#keep(
       connect(this.#target, role, (error) => this.#onRefusal(error)),
       role,
     );
     if (role === "commands") this.#watch(redis);
     return redis;
+  }
+
+  /** What waits for this many replicas; 0: nothing waits. From now on, readiness needs them, too. */
+  openReplicas(count: number): Replicas {
+    if (count > 0) this.#replicas = new Replicas(this.open("confirm"), count);
+    return this.#replicas;
   }
 
   /** For pub/sub. In a Cluster, every node passes on what is published at another one. */
@@ -174,7 +183,12 @@ export class Connections {
       commands instanceof Cluster
         ? keysAtEachMaster(commands, (n) => keys.writableAt(this.#gateway, n))
         : [keys.writable(this.#gateway)];
-    await Promise.all(writes.map((key) => writeScript.run(commands, [key], [MARK_MS])));
+    await Promise.all(
+      writes.map(async (key) => {
+        await writeScript.run(commands, [key], [MARK_MS]);
+        await this.#replicas.confirm(key);
+      }),
+    );
     this.#wroteAt = performance.now();
   }
 

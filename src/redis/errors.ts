@@ -76,6 +76,10 @@ const ERRNOS: ReadonlySet<string> = new Set([
 ]);
 const UNANSWERED: RedisErrorClass = { ...refused(), executed: "unknown" };
 
+/** Written, but not replicated as required: whether it survives a fail-over is not known. */
+export const isNotReplicated = (error: unknown): boolean =>
+  error instanceof Error && error.name === "NotReplicated";
+
 const isPrefix = (word: string): word is Prefix => Object.hasOwn(REDIS_ERRORS, word);
 
 /** Older servers put the script's location before the word. */
@@ -93,6 +97,7 @@ export function classify(error: unknown): RedisErrorClass | null {
   const { message } = error;
   if (error.name !== "ReplyError") {
     if (REDIRECTED.test(message)) return refused();
+    if (isNotReplicated(error)) return UNANSWERED;
     const isOurs = DRIVER.test(message) || ("code" in error && ERRNOS.has(String(error.code)));
     return isOurs ? UNANSWERED : null;
   }

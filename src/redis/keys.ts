@@ -137,6 +137,8 @@ export interface ShardKeys {
   readonly seen: string;
   /** PUB/SUB: wakes of polls; engine/leases/wake-message.ts has the format. */
   readonly wake: string;
+  /** STRING: written to wait until replicas have what was written before (redis/replicas.ts); expires. */
+  readonly replicated: string;
   /** Prefix of BullMQ's keys: `<prefix>:<agent>:…`. */
   readonly queuePrefix: string;
 }
@@ -172,6 +174,7 @@ export function shardKeys(shard: number): ShardKeys {
     unreached: `${base}:unreached`,
     seen: `${base}:seen`,
     wake: `${base}:wake`,
+    replicated: `${base}:replicated`,
     queuePrefix: `${base}:q`,
   };
 }

@@ -2,7 +2,7 @@
  * Errors on the wire: problem+json from the error table. Limit: an unexpected error becomes `internal` with a request id;
  * its cause is only in the log.
  */
-import { classify } from "../../redis/errors.ts";
+import { classify, isNotReplicated } from "../../redis/errors.ts";
 import { ERRORS, ErrandError } from "../../schema/errors.ts";
 import type { Problem } from "../../schema/problem.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -24,7 +24,9 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
     const refused = trouble.executed === "no";
     const message = refused
       ? "The broker's storage refuses requests; nothing was written."
-      : "The broker's storage did not answer in time.";
+      : isNotReplicated(error)
+        ? "The broker's storage has accepted the request, but too few replicas confirmed it in time."
+        : "The broker's storage did not answer in time.";
     return new ErrandError("redis_unavailable", message, {
       ...(reads
         ? { recovery: ERRORS.overloaded.recovery }

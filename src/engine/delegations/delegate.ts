@@ -127,6 +127,7 @@ export async function delegate(
     const { id, earlier } = reservation;
     // Returned even if the check failed: accepted work stays accepted.
     if (earlier) {
+      await broker.writer.confirm(id);
       await waitBriefly(offerAgain(broker, earlier));
       return { record: earlier, replayed: true };
     }

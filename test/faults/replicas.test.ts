@@ -1,0 +1,63 @@
+/** ERRAND_REDIS_WAIT_REPLICAS: what is acknowledged is at the replica, and what is not there is not acknowledged. */
+import { expect, test } from "vitest";
+import { client, request, startBroker } from "../support/broker.ts";
+import { startPair } from "../support/redis-pair.ts";
+import { retryUntilAnswered } from "../support/retry.ts";
+import { until } from "../support/until.ts";
+
+const readyAt = (url: string) => request(url, "GET", "/readyz", { token: null });
+
+test("a submit and a reply are acknowledged once the replica has them; without it they get 503, and a repeat finds them", async () => {
+  const { master, replica } = await startPair();
+  const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1 });
+  const api = client(url);
+  await api.agent("scout");
+  // Many at once share a WAIT.
+  const sent = await Promise.all(Array.from({ length: 40 }, () => api.delegate("scout")));
+  expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([202]));
+  const there = await Promise.all(sent.map(({ body }) => replica.redis.exists(`{errand:0}:d:${body.id}`)));
+  expect(there.every((count) => count === 1)).toBe(true);
+  const { leases } = (await api.lease("scout", { max: 2 })).body;
+  expect((await api.reply(leases[0].lease_id)).status).toBe(200);
+
+  await replica.redis.replicaof("NO", "ONE");
+  await until(async () => (await master.redis.info("replication")).includes("connected_slaves:0"));
+  const key = { "idempotency-key": "one" };
+  const unconfirmed = await api.delegate("scout", { task: "later" }, key);
+  expect(unconfirmed).toMatchObject({
+    status: 503,
+    body: { code: "redis_unavailable", details: { outcome: "unknown" } },
+  });
+  expect(unconfirmed.body.detail).toContain("replicas");
+  expect((await api.reply(leases[1].lease_id)).status).toBe(503);
+  // A repeat is not confirmed either.
+  expect((await api.delegate("scout", { task: "later" }, key)).status).toBe(503);
+  expect((await api.reply(leases[1].lease_id)).status).toBe(503);
+  const { status, body } = await readyAt(url);
+  expect([status, body.reason]).toEqual([503, expect.stringContaining("0 of 1 replicas confirmed")]);
+  // What needs no confirmation goes on.
+  expect((await api.lease("scout", { wait_seconds: 0 })).status).toBe(200);
+
+  await replica.redis.replicaof("127.0.0.1", master.port);
+  const found = await retryUntilAnswered(() => api.delegate("scout", { task: "later" }, key));
+  // 200: an earlier request created it.
+  expect(found.status).toBe(200);
+  expect(await replica.redis.exists(`{errand:0}:d:${found.body.id}`)).toBe(1);
+  expect((await retryUntilAnswered(() => api.reply(leases[1].lease_id))).body).toMatchObject({
+    outcome: "duplicate",
+  });
+  await until(async () => (await readyAt(url)).status === 200);
+  const all = (await api.call("GET", "/v1/delegations?limit=100")).body.delegations;
+  expect(all.length).toBe(41);
+});
+
+test("while memory is full, a reply is still confirmed", async () => {
+  const { master } = await startPair();
+  const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1 });
+  const api = client(url);
+  await api.agent("scout");
+  await api.delegate("scout");
+  const [{ lease_id }] = (await api.lease("scout")).body.leases;
+  await master.redis.config("SET", "maxmemory", "1");
+  expect((await api.reply(lease_id)).status).toBe(200);
+});
