@@ -19,6 +19,8 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   demo    run examples/demo.ts
   bench   run the benchmarks (--help lists them)
   test    run the tests: vitest run [args...]
+  cluster start a Redis Cluster and two gateways on loopback, to try them (--help says more)
+  test:cluster  run the tests of doors, flows, lifecycle and faults on a Redis Cluster: [test/flows ...]
   model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
   mutants put one defect at a time into the sources: a test must fail each time (--help says more)
@@ -69,6 +71,16 @@ const TASKS = {
   async test(args) {
     await build();
     await run(bin("vitest"), ["run", ...args]);
+  },
+  async cluster(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "test/cluster/start.ts", ...args]);
+  },
+  async "test:cluster"(args) {
+    process.env.ERRAND_TEST_CLUSTER = "1";
+    await build();
+    const suites = ["test/cluster", "test/doors", "test/flows", "test/lifecycle", "test/faults"];
+    await run(bin("vitest"), ["run", ...(args.length > 0 ? args : suites)]);
   },
   async model(args) {
     const { values } = parseArgs({

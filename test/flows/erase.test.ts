@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
+import { onOneRedis } from "../support/on-cluster.ts";
 import { until } from "../support/until.ts";
 
 const SECRET = "canary-5d1f";
@@ -85,7 +86,9 @@ test("erasing does not hide that other events were trimmed", async () => {
   expect((await eventsAfter(cursor)).events[0].type).toBe("RESET");
 });
 
-test("no RESET when everything that trimming left is erased, until more is trimmed", async () => {
+const onOneShard = onOneRedis("it uses a cursor as the id of an event, which it is with one shard");
+
+onOneShard("no RESET when everything that trimming left is erased, until more is trimmed", async () => {
   const { alice, finished, eventsAfter, redis } = await setup();
   const feed = "{errand:0}:feed:caller:alice";
   await finished();

@@ -12,6 +12,7 @@ import { delegateRequestSchema } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { type PushConfigInput, pushConfigInputSchema } from "../../src/schema/push-config.ts";
 import { as, client, startBroker } from "../support/broker.ts";
+import { keysIn } from "../support/dump.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { type Received, startReceiver } from "../support/receiver.ts";
 import { fieldOf } from "../support/record.ts";
@@ -264,12 +265,12 @@ test("configs are deleted with their delegation", async () => {
   await push(id, { url });
   await api.reply(await lease());
   await until(() => received.length === 2);
-  expect(await redis.keys(`*${id}:push*`)).toHaveLength(2);
+  expect(await keysIn(redis, `*${id}:push*`)).toHaveLength(2);
   clock.offset_ms = 3_600_000 + 60_000;
   await gateway.sweep.tick();
   await until(async () => {
     await gateway.sweep.tick();
-    return (await redis.keys(`*${id}*`)).length === 0;
+    return (await keysIn(redis, `*${id}*`)).length === 0;
   });
 });
 

@@ -5,6 +5,7 @@ import type { MoveName } from "../../src/lifecycle/states.ts";
 import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
 import { databaseOf } from "../../src/redis/connect.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
+import { onOneRedis } from "../support/on-cluster.ts";
 import { fieldsOf } from "../support/record.ts";
 
 /** A connection to Redis that delivers a few bytes at a time, so that other work runs in between. */
@@ -34,24 +35,27 @@ async function slowRedis(db: number, between: () => Promise<unknown>): Promise<R
   return redis;
 }
 
-test("a record is read as of one moment, whatever moves happen during the read", async () => {
-  const { redis, shards, clock, writer, inState } = await openLifecycle();
-  const id = await inState("working");
-  const before = await readRecord(redis, shards, id);
-  if (!before) throw new Error("no record");
-  const artifact = { artifactId: "a", parts: [{ text: "x" }] };
-  const chunk = async () => {
-    clock.offset_ms += 1_000;
-    const params = { fence: before.fence };
-    await writer.move({ move: "artifact", id, params, artifacts: [{ artifact, append: true }] });
-  };
-  const slow = await slowRedis(databaseOf(redis), chunk);
-  for (let round = 0; round < 5; round += 1) {
-    const record = await readRecord(slow, shards, id);
-    const [kept] = JSON.parse(record?.json ?? "{}").artifacts;
-    expect(record?.version).toBe(before.version + kept.parts.length);
-  }
-});
+onOneRedis("it delays what the run's one Redis says")(
+  "a record is read as of one moment, whatever moves happen during the read",
+  async () => {
+    const { redis, shards, clock, writer, inState } = await openLifecycle();
+    const id = await inState("working");
+    const before = await readRecord(redis, shards, id);
+    if (!before) throw new Error("no record");
+    const artifact = { artifactId: "a", parts: [{ text: "x" }] };
+    const chunk = async () => {
+      clock.offset_ms += 1_000;
+      const params = { fence: before.fence };
+      await writer.move({ move: "artifact", id, params, artifacts: [{ artifact, append: true }] });
+    };
+    const slow = await slowRedis(databaseOf(redis), chunk);
+    for (let round = 0; round < 5; round += 1) {
+      const record = await readRecord(slow, shards, id);
+      const [kept] = JSON.parse(record?.json ?? "{}").artifacts;
+      expect(record?.version).toBe(before.version + kept.parts.length);
+    }
+  },
+);
 
 const OF_A_LEASE = ["nonce", "lease_expires_at", "confirm_by"];
 const OF_A_QUESTION = ["interrupt", "interrupt_id", "interrupt_expires_at"];

@@ -6,11 +6,15 @@ import type { Redis } from "../../src/redis/connect.ts";
 import { mastersOf } from "../../src/redis/servers.ts";
 import { fieldsOf } from "./record.ts";
 
+/** The keys of every server. */
+export async function keysIn(redis: Redis, pattern: string): Promise<string[]> {
+  const servers = await mastersOf(redis);
+  return (await Promise.all(servers.map((server) => server.keys(pattern)))).flat();
+}
+
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {};
-  const nodes = await mastersOf(redis);
-  const keys = await Promise.all(nodes.map((node) => node.keys("*")));
-  for (const key of keys.flat().sort()) {
+  for (const key of (await keysIn(redis, "*")).sort()) {
     if (/:(?:pollers:.*|workers:.*|gateways|seen|stats:.*)$/.test(key)) continue;
     const type = await redis.type(key);
     if (type === "hash") all[key] = await fieldsOf(redis, key);

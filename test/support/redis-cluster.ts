@@ -21,6 +21,7 @@ export interface ClusterNode {
   readonly redis: Redis;
   readonly id: () => Promise<string>;
   readonly signal: (signal: NodeJS.Signals) => void;
+  readonly pid: () => number | undefined;
   readonly isRunning: () => boolean;
   /** Starts it again, with what it has on disk. */
   readonly restart: () => Promise<void>;
@@ -119,6 +120,7 @@ async function startNode(
     redis,
     id: async () => String(await redis.cluster("MYID")),
     signal: (signal) => server?.kill(signal),
+    pid: () => server?.pid,
     isRunning: () => server?.exit() === undefined,
     restart: async () => {
       await server?.exited;
