@@ -25,6 +25,7 @@ export const isInCluster = (redis: Redis | Cluster): boolean =>
 
 class TimedCluster extends Cluster {
   readonly #unsent = new UnsentCommands();
+  #hasEnded = false;
 
   constructor(target: ClusterTarget, options: Options, silenceMs: number) {
     const { nodes, tls, username, password } = target;
@@ -51,10 +52,18 @@ class TimedCluster extends Cluster {
     this.on("node error", (error: Error) => {
       if (this.listenerCount("error") > 0) this.emit("error", error);
     });
+    this.once("end", () => {
+      this.#hasEnded = true;
+    });
     checkRegularly(this, silenceMs, () => this.#unsent.tick());
   }
 
   override sendCommand(...args: Parameters<Cluster["sendCommand"]>): unknown {
+    if (this.#hasEnded) {
+      // The driver takes itself for about to reconnect, because each of its nodes reports its end, and keeps the command.
+      args[0].reject(new Error("Connection is closed."));
+      return args[0].promise;
+    }
     const promise = super.sendCommand(...args);
     // Otherwise it would wait until a node answers.
     if (this.status !== "ready") this.#unsent.add(args[0]);

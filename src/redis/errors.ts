@@ -67,7 +67,7 @@ const PHRASES: readonly (readonly [phrase: string, class_: RedisErrorClass])[] =
 
 /** The driver's own errors: it gave up, and the outcome of the command is unknown. */
 const DRIVER =
-  /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries|None of startup nodes|Cluster is ended|Cluster isn't ready|Failed to refresh slots/i;
+  /Command timed out|Connection is closed|Stream isn't writeable|Socket (?:timeout|closed)|max retries|Command aborted|None of startup nodes|Cluster is (?:ended|disconnect)|Cluster isn't ready|Failed to refresh slots/i;
 /** Every try was answered by a refusal, such as TRYAGAIN. */
 const REDIRECTED = /Too many Cluster redirections/;
 const ERRNOS: ReadonlySet<string> = new Set([

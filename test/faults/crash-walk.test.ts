@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
+import { keysIn } from "../support/dump.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { loseTicket } from "../support/lose-ticket.ts";
@@ -109,7 +110,7 @@ async function madeAgain({ gateway }: Awaited<ReturnType<typeof startBroker>>): 
 }
 
 async function allIds(broker: Awaited<ReturnType<typeof startBroker>>): Promise<string[]> {
-  const keys = await broker.redis.keys("{errand:0}:d:*");
+  const keys = await keysIn(broker.redis, "{errand:0}:d:*");
   return keys.map((key) => key.slice("{errand:0}:d:".length)).filter((id) => !id.includes(":"));
 }
 

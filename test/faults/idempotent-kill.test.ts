@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
+import { keysIn } from "../support/dump.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { retryUntilAnswered } from "../support/retry.ts";
@@ -55,7 +56,7 @@ test("2 000 submits over 200 keys through two gateways, killed and restarted: 20
   const accepted = answers.filter(({ status }) => status === 202).map(({ key }) => key);
   expect(new Set(accepted).size).toBe(accepted.length);
 
-  const records = (await broker.redis.keys("{errand:0}:d:dlg_*")).filter((key) => !/:d:.*:/.test(key));
+  const records = (await keysIn(broker.redis, "{errand:0}:d:dlg_*")).filter((key) => !/:d:.*:/.test(key));
   expect(records.map((key) => key.slice("{errand:0}:d:".length)).sort()).toEqual([...ids.values()].sort());
 
   // Each is leased once, also those whose gateway died before it made a ticket.

@@ -1,6 +1,7 @@
 /** The deletion of an agent, with everything that depends on it. */
 import { expect, test } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
+import { keysIn } from "../support/dump.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { until } from "../support/until.ts";
 
@@ -47,7 +48,7 @@ test.each([1, 5])(
     expect([answer.status, answer.body.code]).toEqual([409, "interrupt_not_open"]);
     expect((await lead.reply(root.lease)).status).toBe(401);
     expect((await alice.delegate("lead")).body.code).toBe("agent_unknown");
-    expect(await redis.keys("*:live:lead:*")).toEqual([]);
+    expect(await keysIn(redis, "*:live:lead:*")).toEqual([]);
   },
 );
 

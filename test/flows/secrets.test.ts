@@ -1,7 +1,7 @@
 /** The answer to an `auth` question is shown only to the lease's holder, and erased when the delegation ends. */
 import { expect, test } from "vitest";
 import { as, client, request, startBroker } from "../support/broker.ts";
-import { dump } from "../support/dump.ts";
+import { dump, keysIn } from "../support/dump.ts";
 import { callModern, requestModern, TASKS_CAPABILITY } from "../support/mcp.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -117,7 +117,7 @@ test.each(Object.entries(ENDS))(
     await end(story, lease_id);
     expect((await alice.get(id)).body.finished_at).not.toBeNull();
     expect(await stored()).not.toContain(SECRET);
-    expect((await redis.keys("*:secrets")).length).toBe(0);
+    expect((await keysIn(redis, "*:secrets")).length).toBe(0);
     // A client that did not receive the answer may repeat its call.
     expect((await alice.answer(id, interrupt_id, secret)).status).toBe(200);
   },

@@ -1,6 +1,7 @@
 /** Deleting an agent: what ends with it, and what a new agent of its name does not see. */
 import { describe, expect, test } from "vitest";
 import { as, client, startBroker } from "../../support/broker.ts";
+import { keysIn } from "../../support/dump.ts";
 
 /** A broker with the agents scout and other, and the operator. */
 async function setup() {
@@ -54,7 +55,7 @@ describe("deleting an agent", () => {
     ]);
     expect(answer.status).toBe(204);
     expect((await admin.call("DELETE", "/v1/agents/scout")).body.code).toBe("agent_unknown");
-    expect((await redis.keys("{errand:0}:live:scout:*")).length).toBe(0);
+    expect((await keysIn(redis, "{errand:0}:live:scout:*")).length).toBe(0);
 
     // Interrupted right after it began: no work is accepted or leased, and a retry completes it.
     const other = await as(url, "agent:other");

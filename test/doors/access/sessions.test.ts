@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { newSessionSchema, sessionCodeSchema, sessionPageSchema } from "../../../src/schema/session.ts";
 import { as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
+import { keysIn } from "../../support/dump.ts";
 import { openStream } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 
@@ -51,7 +52,7 @@ describe("a session", () => {
     expect(await session.call("POST", "/v1/sessions/codes")).toMatchObject({ status: 403 });
     expect((await (await opened(OPERATOR)).call("GET", "/v1/tokens")).status).toBe(200);
 
-    const names = await redis.keys("*session*");
+    const names = await keysIn(redis, "*session*");
     const stored = await Promise.all(
       names.map(async (name) => ((await redis.type(name)) === "string" ? redis.get(name) : "")),
     );
@@ -81,7 +82,7 @@ describe("a session", () => {
     await stream.ended();
     for (const at of [url, second.url])
       expect(await client(at, session.token).call("GET", "/v1/status")).toMatchObject(UNAUTHENTICATED);
-    expect(await redis.keys("*session*")).toEqual([]);
+    expect(await keysIn(redis, "*session*")).toEqual([]);
 
     // Even if its own record remained, at a gateway that has looked up neither.
     const alice = await as(url, "caller:alice");
@@ -139,7 +140,7 @@ describe("a session", () => {
         if (session)
           expect(await client(url, session.token).call("GET", "/v1/status")).toMatchObject(UNAUTHENTICATED);
       }
-      expect(await redis.keys("{errand}:session:*")).toEqual([]);
+      expect(await keysIn(redis, "{errand}:session:*")).toEqual([]);
     }
   });
 });
@@ -214,8 +215,8 @@ describe("a code", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 401, 401, 401]);
     const session = answers.find(({ status }) => status === 201)?.session;
     expect(session).toMatchObject({ principal: "caller:alice", token_id: alice.tokenId });
-    expect(await redis.keys("{errand}:session:*")).toHaveLength(1);
-    expect(await redis.keys("{errand}:session-code*")).toEqual([]);
+    expect(await keysIn(redis, "{errand}:session:*")).toHaveLength(1);
+    expect(await keysIn(redis, "{errand}:session-code*")).toEqual([]);
     expect(log.join("")).not.toContain(code.slice("errand_code_".length));
   });
 
@@ -223,7 +224,7 @@ describe("a code", () => {
     const { url, admin, codeOf, open, redis, clock } = await setup();
     const alice = await as(url, "caller:alice");
     const [first, second] = [await codeOf(alice.token), await codeOf(alice.token)];
-    const names = await redis.keys("{errand}:session-code:*");
+    const names = await keysIn(redis, "{errand}:session-code:*");
     expect(names).toHaveLength(2);
     const stored = JSON.stringify([names, await redis.mget(names)]);
     expect(stored).not.toContain(first.code.slice("errand_code_".length));

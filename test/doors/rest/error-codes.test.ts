@@ -4,6 +4,7 @@ import { ERRORS, type ErrorCode, isErrorCode } from "../../../src/schema/errors.
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
 import { type Answer, as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
+import { keysIn } from "../../support/dump.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 import { setFields } from "../../support/record.ts";
 
@@ -192,7 +193,7 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
   async internal() {
     const { api, redis } = await setup();
     const { id } = (await api.delegate("scout")).body;
-    const [key = ""] = await redis.keys(`*${id}`);
+    const [key = ""] = await keysIn(redis, `*${id}`);
     await setFields(redis, key, { state: "no state of ours" });
     return api.get(id);
   },

@@ -6,7 +6,7 @@ import type { Redis } from "../../../src/redis/connect.ts";
 import { ErrandError } from "../../../src/schema/errors.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
-import { dump } from "../../support/dump.ts";
+import { dump, keysIn } from "../../support/dump.ts";
 
 async function setup(spec: unknown = {}, options: Partial<GatewayOptions> = {}) {
   const broker = await startBroker(options);
@@ -156,7 +156,7 @@ test("a key with characters unsafe in a header is refused", async () => {
 test("a key with a delegation is not free, even after a refused request with that key", async () => {
   const { send, redis } = await setup();
   const { id } = (await send("k")).body;
-  const [name = ""] = await redis.keys("errand:idempotency:*");
+  const [name = ""] = await keysIn(redis, "errand:idempotency:*");
   // Two simultaneous requests, one of which found the queue full, leave this.
   await redis.append(name, " refused");
   expect(await send("k", { task: "other" })).toMatchObject({
@@ -167,7 +167,7 @@ test("a key with a delegation is not free, even after a refused request with tha
 });
 
 const DAY_MS = 86_400_000;
-const keysOf = (redis: Redis) => redis.keys("errand:idempotency:*");
+const keysOf = (redis: Redis) => keysIn(redis, "errand:idempotency:*");
 
 describe("a key is stored as long as its delegation's record, and for a day at least", () => {
   /** A finished delegation with the key `k`, whose record was deleted after the retention time. */
@@ -258,7 +258,7 @@ describe("a key that was refused can be used by another request", () => {
     // Another request with the same body is refused meanwhile.
     await redis.hset("{errand:0}:agent:scout", "max_waiting", 0);
     expect((await send("k")).body.code).toBe("queue_full");
-    const [mark = "", ...others] = await redis.keys("{errand:0}:d:*");
+    const [mark = "", ...others] = await keysIn(redis, "{errand:0}:d:*");
     expect(others).toEqual([]);
     expect(await redis.ttl(mark)).toBeGreaterThan(LIMITS.void_minutes.value * 60 - 60);
     expect(await redis.ttl(mark)).toBeLessThanOrEqual(LIMITS.void_minutes.value * 60);

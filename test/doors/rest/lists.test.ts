@@ -2,6 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Gateway } from "../../../src/app.ts";
 import { as, type client } from "../../support/broker.ts";
+import { keysIn } from "../../support/dump.ts";
 import { setup } from "./two-callers.ts";
 
 const JSON_ONLY = { accept: "application/json" };
@@ -183,7 +184,7 @@ test("a finished delegation is deleted after the retention time, with its entrie
   await gateway.sweep.tick();
   expect((await alice.get(id)).status).toBe(404);
   expect(await all(alice)).toEqual([]);
-  expect((await redis.keys("*")).filter((key) => key.includes(id) || key.includes(":list:"))).toEqual([]);
+  expect((await keysIn(redis, "*")).filter((key) => key.includes(id) || key.includes(":list:"))).toEqual([]);
   expect((await alice.call("GET", "/v1/results", undefined, JSON_ONLY)).body.results).toEqual([]);
 });
 

@@ -4,6 +4,7 @@ import { Admin } from "../../../src/client/admin.ts";
 import { QueueSampler } from "../../../src/engine/stats/sampler.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { keysIn } from "../../support/dump.ts";
 
 /** Ten seconds after the begin of a quarter of an hour, so that what follows is in one bucket. */
 const inOneBucket = (): number => 900_000 - (Date.now() % 900_000) + 10_000;
@@ -109,7 +110,7 @@ test("figures are bounded in subjects and in time", async () => {
   );
   await counters.flush();
   expect(await redis.zcard("{errand}:stats:subjects")).toBe(LIMITS.stats_subjects.value);
-  const buckets = await redis.keys("{errand}:stats:*:*:*");
+  const buckets = await keysIn(redis, "{errand}:stats:*:*:*");
   // Two resolutions, and those of `all`.
   const targets = buckets.filter((name) => name.includes(":target:"));
   expect(targets.length).toBe(2 * LIMITS.stats_subjects.value);
@@ -136,7 +137,7 @@ test("codes beyond the limit are summed up, with an agent's own code of the sum'
   expect(failures.filter(({ code }: { code: string }) => code === "other")).toEqual([
     { code: "other", count: 4 },
   ]);
-  const packed = await redis.keys("{errand}:stats:target:scout:*");
+  const packed = await keysIn(redis, "{errand}:stats:target:scout:*");
   for (const name of packed) {
     expect(Number(await redis.memory("USAGE", name))).toBeLessThan(1_500);
     expect(await redis.call("OBJECT", "ENCODING", name)).toBe("listpack");

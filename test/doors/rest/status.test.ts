@@ -2,6 +2,7 @@ import { expect, test, vi } from "vitest";
 import { API_INFO } from "../../../src/doors/openapi/document.ts";
 import { statusSchema } from "../../../src/schema/status.ts";
 import { as, client, request, startBroker } from "../../support/broker.ts";
+import { isOnCluster } from "../../support/on-cluster.ts";
 
 test("shows version, time and principal; Redis' settings only to the operator and viewers", async () => {
   const { url, redis, clock } = await startBroker();
@@ -13,7 +14,7 @@ test("shows version, time and principal; Redis' settings only to the operator an
   const [, policy] = await redis.config("GET", "maxmemory-policy").then(Array.from);
   const [, fsync] = await redis.config("GET", "appendfsync").then(Array.from);
   expect(shown.redis).toMatchObject({
-    source: "embedded",
+    source: isOnCluster() ? "external" : "embedded",
     maxmemory_policy: policy,
     appendfsync: fsync,
     version: /^(?:redis|valkey)_version:(\S+)/m.exec(await redis.info("server"))?.[1],
