@@ -21,6 +21,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   test    run the tests: vitest run [args...]
   cluster start a Redis Cluster and two gateways on loopback, to try them (--help says more)
   test:cluster  run the tests of doors, flows, lifecycle and faults on a Redis Cluster: [test/flows ...]
+  failover  kill a master of a Cluster under load, again and again, and account for every acknowledgment: [--kills 10] [--wait 1]
   model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
   mutants put one defect at a time into the sources: a test must fail each time (--help says more)
@@ -75,6 +76,10 @@ const TASKS = {
   async cluster(args) {
     await build();
     await run(process.execPath, ["--import", "tsx", "test/cluster/start.ts", ...args]);
+  },
+  async failover(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "test/cluster/kill-masters.ts", ...args]);
   },
   async "test:cluster"(args) {
     process.env.ERRAND_TEST_CLUSTER = "1";

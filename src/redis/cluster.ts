@@ -10,9 +10,9 @@ import { type Address, type ClusterTarget, nameOf } from "./target.ts";
 
 /** Finds a new master that no refused command reported, such as the one of a master that is only silent. */
 const REFRESH_MS = 5_000;
-/** While keys of one slot are on two nodes, a command for several of them is tried again, for 1.5 s. */
+/** While keys of one slot are on two nodes, a command for several of them is tried again, for a second. */
 const TRY_AGAIN_MS = 100;
-const MAX_TRIES = 16;
+const MAX_TRIES = 11;
 
 type Options = Omit<RedisOptions, "replyMapping">;
 

@@ -23,7 +23,7 @@ const WHOLE_SLOT = `do
 end
 `;
 /** A slot with little in it has moved by then. */
-const MOVE_TRIES = 15;
+const MOVE_TRIES = 10;
 const MOVE_PAUSE_MS = 100;
 
 interface Text {

@@ -18,4 +18,8 @@ export const replicasOf = (redis: Redis): readonly ServerConnection[] =>
 
 /** An answer of INFO by field. */
 export const fieldOf = (info: string, name: string): string | undefined =>
-  new RegExp(`^${name}:(.*)$`, "m").exec(info)?.[1]?.trim();
+  info
+    .split("\n")
+    .find((line) => line.startsWith(`${name}:`))
+    ?.slice(name.length + 1)
+    .trim();
