@@ -11,7 +11,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 90_000,
     // Most of it waits, so several files at once hardly disturb each other, even on two cores.
-    maxWorkers: process.env.ERRAND_TEST_CLUSTER ? 1 : 4,
+    maxWorkers: 4,
     // The files share what they import: importing it anew for each took a fifth of the time.
     isolate: false,
     sequence: { sequencer: LongFirst },

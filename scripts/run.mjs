@@ -85,7 +85,11 @@ const TASKS = {
     process.env.ERRAND_TEST_CLUSTER = "1";
     await build();
     const suites = ["test/cluster", "test/doors", "test/flows", "test/lifecycle", "test/faults"];
-    await run(bin("vitest"), ["run", ...(args.length > 0 ? args : suites)]);
+    // These break the link between a gateway and the run's one Redis, on which they put a proxy.
+    const linked = ["redis-away", "redis-away-answers", "redis-away-batch", "feed-gap"];
+    const excludes = linked.flatMap((name) => ["--exclude", `test/faults/${name}.test.ts`]);
+    // One worker, because a Cluster has one database.
+    await run(bin("vitest"), ["run", "--maxWorkers", "1", ...excludes, ...(args.length > 0 ? args : suites)]);
   },
   async model(args) {
     const { values } = parseArgs({
