@@ -253,6 +253,9 @@ async function isHealthy(nodes: readonly ClusterNode[], count: number): Promise<
   const states = await Promise.all(
     nodes.map(async ({ redis, isRunning }) => {
       if (!isRunning() || !(await knows(redis, count))) return false;
+      // Gossip tells the others of a node's role.
+      const known = String(await redis.cluster("NODES")).split("\n");
+      if (known.filter((line) => / (?:myself,)?slave /.test(line)).length !== count - MASTERS) return false;
       const replication = await redis.info("replication");
       return replication.includes("role:master") || replication.includes("master_link_status:up");
     }),
