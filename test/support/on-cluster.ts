@@ -2,8 +2,9 @@
  * `npm run test:cluster` runs tests on a Redis Cluster instead of the run's one Redis. Limit: a Cluster has one
  * database, so that run has one worker, and each test begins with an empty Cluster.
  */
-import { Cluster } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import { inject, test } from "vitest";
+import { clusterOf } from "../../src/redis/target.ts";
 
 /** Enough that each master has some. */
 const SHARDS = 4;
@@ -16,14 +17,14 @@ export const testShards = (): number => (isOnCluster() ? SHARDS : 1);
 /** Runs only on one Redis; says why. */
 export const onOneRedis = (_why: string) => (process.env.ERRAND_TEST_CLUSTER ? test.skip : test);
 
+const nodesOfRun = () => clusterOf({ url: inject("redisCluster") })?.nodes ?? [];
+
+/** A connection to each node of the run's Cluster, also to those that a client does not know of yet. */
+export const clusterServers = (): Redis[] => nodesOfRun().map(({ host, port }) => new Redis({ host, port }));
+
 /** A client of the run's Cluster. */
 export function clusterClient(): Cluster {
-  const nodes = inject("redisCluster").replace("redis://", "").split(",");
-  const startup = nodes.map((node) => {
-    const [host = "", port = ""] = node.split(":");
-    return { host, port: Number(port) };
-  });
-  const client = new Cluster(startup, { slotsRefreshInterval: 1_000 });
+  const client = new Cluster([...nodesOfRun()], { slotsRefreshInterval: 1_000 });
   client.on("error", () => {});
   return client;
 }
