@@ -97,6 +97,24 @@ describe("JSON-RPC", () => {
     }
   });
 
+  test("a member without a name in the params is refused, in both versions", async () => {
+    const { raw } = await startA2aBroker();
+    const cases = [
+      ["1.0", "GetTask", { id: NOBODY, "": {} }],
+      ["1.0", "SendMessage", { message: jsonMessage("x"), "": 1 }],
+      ["1.0", "GetExtendedAgentCard", { "": null }],
+      ["0.3", "tasks/get", { id: " ", "": {} }],
+      ["0.3", "agent/getAuthenticatedExtendedCard", { "": {} }],
+    ] as const;
+    for (const [version, method, params] of cases) {
+      const { status, body } = await raw.rpc(method, params, { "a2a-version": version });
+      expect([method, status, body.error?.code]).toEqual([method, 200, -32602]);
+      expect(body.error.data[1].fieldViolations).toEqual([
+        { field: "params", description: "remove the member with the empty name" },
+      ]);
+    }
+  });
+
   test("null data is preserved in both directions", async () => {
     const { raw, agent } = await startA2aBroker();
     const sent = raw.rpc("SendMessage", {

@@ -57,7 +57,7 @@ function toSchema(one: Definition | Json): Json {
 /** Validators by type, compiled on first use. */
 export function closed(definitions: Definitions): (type: string) => ValidateFunction {
   const schemas = Object.fromEntries(Object.entries(definitions).map(([name, one]) => [name, toSchema(one)]));
-  const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, strictRequired: false });
+  const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, strictRequired: false, strictTuples: false });
   const compiled = new Map<string, ValidateFunction>();
   return (type) => {
     const known = compiled.get(type);

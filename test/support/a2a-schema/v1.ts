@@ -1,6 +1,6 @@
 /**
  * What a server of A2A 1.0 sends, as closed tables: names, types and required members of the specification's protobuf.
- * No package has its JSON Schema; a2a-schema.test.ts compares the names with those that the SDK's codecs read.
+ * No package has its JSON Schema; strict.test.ts compares the names with those that the SDK's codecs read.
  */
 import { A2A_STATES } from "../../../src/schema/a2a-task.ts";
 import type { Definitions } from "./closed.ts";

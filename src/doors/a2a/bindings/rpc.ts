@@ -6,6 +6,7 @@ import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
 import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { z } from "zod";
+import { ErrandError } from "../../../schema/errors.ts";
 import { parseBody } from "../../http/body.ts";
 import type { MountedRequest } from "../../http/mount.ts";
 import type { EventStream } from "../../http/stream.ts";
@@ -110,6 +111,7 @@ export async function rpc(
     });
     const version = requireVersion(incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]);
     const { method, params } = parseEnvelope(body, version);
+    requireNames(params);
     const context = new A2AContext(
       request,
       incoming.params.agent,
@@ -161,6 +163,14 @@ function parseEnvelope(body: unknown, version: Version): { method: string; param
 
 const methodNotFound = (hint: string): EnvelopeError =>
   new EnvelopeError(A2A_ERROR_CODE.METHOD_NOT_FOUND, `There is no such method. ${hint}`.trim());
+
+/** The SDK refuses such params after our checks, with an error that has no details. */
+function requireNames(params: unknown): void {
+  if (typeof params !== "object" || params === null || !Object.hasOwn(params, "")) return;
+  throw new ErrandError("invalid_request", "params has a member without a name.", {
+    details: { issues: [{ path: "params", reason: "remove the member with the empty name" }] },
+  });
+}
 
 function dispatch(context: A2AContext, version: Version, envelope: Json): Promise<object> {
   const handler = new BrokerA2AHandler(context);
