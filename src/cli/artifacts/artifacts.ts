@@ -5,6 +5,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { type CliError, cliError, usageError } from "../failure.ts";
 import { FileNames } from "../file-names.ts";
 import type { CliHost } from "../host.ts";
+import { isText } from "../input/attachment.ts";
 import { wrapped } from "../screen/wrap.ts";
 import { note, oneLine, print, printJson, write } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
@@ -51,10 +52,10 @@ async function saveOne(host: CliHost, found: Artifact, options: ArtifactOptions)
     await report(host, found, output, { name: output, bytes, urls }, options.json);
     return;
   }
-  if (host.isTty.stdout && options.output === undefined && found.parts.some(({ raw }) => raw !== undefined))
+  const isShown = host.isTty.stdout && options.output === undefined;
+  if (isShown && !isText(bytes))
     throw usageError("the artifact has bytes that would garble a terminal", "Pass --output <path>.");
   // On a terminal, nothing in the text controls it.
-  const isShown = host.isTty.stdout && options.output === undefined;
   const shown = () => wrapped(bytes.toString(), Number.POSITIVE_INFINITY).join("\n");
   await write(host.stdout, isShown ? shown() : bytes);
   await noteElsewhere(host, urls);

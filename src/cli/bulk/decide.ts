@@ -103,7 +103,7 @@ export async function decideMany(
         throw usageError("not confirmed", "Nothing was sent.");
       }
       if (skipped > 0 && !json)
-        await note(host, `skipped ${skipped} that ${needs(skipped)} more than a yes or no: 'errand inbox'.`);
+        await note(host, `skipped ${skipped} without '${decision}'; see 'errand inbox'.`);
     } catch (error) {
       if (json && error instanceof ErrandApiError) {
         for (const id of ids) if (!report.reported.has(id)) await report.failed(id, "not_sent", error);
@@ -138,8 +138,6 @@ async function questionsOf(
   }
   return found;
 }
-
-const needs = (count: number): string => (count === 1 ? "needs" : "need");
 
 /** All open questions that name the decision as an answer, oldest first, and how many others are open. */
 async function allQuestions(

@@ -81,7 +81,8 @@ export function mediaTypeOf(filename: string, bytes: Uint8Array): string {
   return isText(bytes) ? TEXT : (named ?? BINARY);
 }
 
-function isText(bytes: Uint8Array): boolean {
+/** Whether the bytes are UTF-8 without a NUL. */
+export function isText(bytes: Uint8Array): boolean {
   if (bytes.includes(0)) return false;
   try {
     new TextDecoder("utf-8", { fatal: true }).decode(bytes);

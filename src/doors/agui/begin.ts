@@ -59,8 +59,9 @@ async function resumeRun(run: Run, resume: readonly ResumeEntry[]): Promise<Begu
     resume.map(({ interruptId }) => interruptId),
   );
   if (!found) {
-    // The entries answer nothing, so this is a run like any other.
-    const record = propsOf(run).attach ? await findShown(run) : await delegateTask(run);
+    // The entries answer nothing, so this is a run like any other; without a message it only shows the thread.
+    const shows = propsOf(run).attach || !taskOf(run.input);
+    const record = shows ? await findShown(run) : await delegateTask(run);
     return { record, notOpen: resume.map(({ interruptId }) => interruptId) };
   }
   const open = openInterrupt(found);

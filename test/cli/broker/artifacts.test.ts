@@ -111,19 +111,23 @@ describe("all artifacts", () => {
   });
 });
 
-test("on a terminal a text controls nothing; elsewhere it is as it was", async () => {
+const TEXT = "one\n  two\u001b[2J \u001b]0;x\u0007\u009b31mred\n\nend\u202e\n";
+
+test.each([
+  ["a text", { text: TEXT }],
+  ["a file that is text", raw(Buffer.from(TEXT))],
+])("on a terminal %s controls nothing; elsewhere it is as it was", async (_name, part) => {
   const { api, url, run } = await setup();
   await api.agent("scout");
   const { id } = (await api.delegate("scout")).body;
   const [{ lease_id }] = (await api.lease("scout")).body.leases;
-  const text = "one\n  two\u001b[2J \u001b]0;x\u0007\u009b31mred\n\nend\u202e\n";
-  await api.reply(lease_id, { artifacts: [{ artifactId: "a", parts: [{ text }] }] });
+  await api.reply(lease_id, { artifacts: [{ artifactId: "a", parts: [part] }] });
   const env = { url, token: "operator-token-for-tests" };
   const show = async (...more: string[]) =>
     (await runHere(["get", id, "--artifact", "a", ...more], { env, tty: { stdout: true } })).stdout;
   expect(await show()).toBe("one\n  two  31mred\n\nend\n");
-  expect(await show("-o", "-")).toBe(text);
-  expect((await run(["get", id, "--artifact", "a"])).stdout).toBe(text);
+  expect(await show("-o", "-")).toBe(TEXT);
+  expect((await run(["get", id, "--artifact", "a"])).stdout).toBe(TEXT);
 });
 
 test("bytes are not printed on a terminal", async () => {

@@ -50,7 +50,7 @@ test("several are shown with agent, delegator, task and question, and sent after
   const done = await run(["approve", "--all"], { tty: TERMINAL, stdin: "y\n" });
   expect([done.code, done.stdout]).toEqual([0, `approved ${first.id}\napproved ${second.id}\n`]);
   expect(await stateOf(first)).toBe("submitted");
-  expect(done.stderr).toContain("errand: skipped 4 that need more than a yes or no: 'errand inbox'.");
+  expect(done.stderr).toContain("errand: skipped 4 without 'approve'; see 'errand inbox'.");
   for (const left of [which, several, plain]) expect(await stateOf(left)).toBe("input_required");
   expect(await stateOf(credential)).toBe("auth_required");
   expect((await run(["deny", "--all"], { tty: TERMINAL })).stderr).toContain("nothing to deny.");

@@ -175,6 +175,16 @@ test("an entry for a question that is not open changes nothing, and the run says
   expect(last.outcome.interrupts[0].id).toBe(second.body.interrupt_id);
 });
 
+test("an entry that is repeated after the answer, without messages, shows the thread", async () => {
+  const { alice, id, client, interrupt } = await asking({ text: "Which branch?" });
+  await alice.answer(id, interrupt.id, { text: "main" });
+  await alice.cancel(id);
+  const resume = [{ interruptId: interrupt.id, status: "resolved" as const, payload: "main" }];
+  const { events, last, error } = await client("t").run({ resume });
+  expect([error, last.outcome]).toEqual([undefined, { type: "cancelled" }]);
+  expect(events.find(({ type }) => type === "CUSTOM")).toMatchObject({ name: "errand.resume_not_open" });
+});
+
 test("the answer to a credential question reaches the lease only", async () => {
   const secret = "hunter2-very-secret";
   const world = await asking({ kind: "auth", text: "The password?" });
