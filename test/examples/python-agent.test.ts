@@ -254,9 +254,11 @@ describe("the agent in Python", () => {
       spec: { backoff: { initial_ms: 0 } },
     });
     const id = await delegate("one line");
-    // As on a sleeping laptop: its heartbeats do not arrive, its lease expires, another worker takes over. They are cut
-    // from the start, because one that is still on its way would extend the lease after the clock has moved.
-    proxy.fault = ({ path }) => (path.endsWith("/heartbeat") ? "cut" : undefined);
+    // As on a sleeping laptop: its heartbeats do not arrive, its lease expires, another worker takes over. Held ones are cut
+    // from the start, because one that is still on its way would extend the lease after the clock has moved. The others
+    // pass: the agent confirms its lease with one, and has the answers of all before it sends the line.
+    proxy.fault = ({ path, body }) =>
+      path.endsWith("/heartbeat") && body.wait_seconds > 0 ? "cut" : undefined;
     const agent = start("--pause", SLOW);
     await until(() => proxy.to("/artifacts")[0]?.answeredAt !== undefined, { what: "the line" });
     clock.offset_ms += 61_000;
