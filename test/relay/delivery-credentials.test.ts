@@ -2,6 +2,7 @@
 import { createServer, type Server } from "node:http";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Admin } from "../../src/client/admin.ts";
+import { AgentStore } from "../../src/engine/agents/store.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { rawCalls } from "../doors/a2a/support.ts";
 import { startA2aServer } from "../support/a2a-server.ts";
@@ -135,6 +136,23 @@ test("credentials for another origin than the URL's, which an older version may 
   expect(body.agents[0].delivery).toEqual({ mode: "push", url: server.url, credentials_set: false });
   await ended(await delegate("enter"));
   expect(server.headers.map(({ authorization }) => authorization)).toEqual([undefined]);
+});
+
+test("those of a new server are not sent to the old one, if the agent changes just before a call", async () => {
+  const { put, server, api, delegate, ended } = await setup();
+  const other = await startA2aServer({ turn: (turn) => turn.message("in") });
+  await put();
+  const original = AgentStore.prototype.credentialsOf;
+  const spy = vi.spyOn(AgentStore.prototype, "credentialsOf");
+  onTestFinished(() => spy.mockRestore());
+  spy.mockImplementationOnce(async function (this: AgentStore, ...args) {
+    await api.agent("remote", { delivery: { mode: "push", url: other.url, credentials: BEARER } });
+    return original.apply(this, args);
+  });
+  await ended(await delegate("enter"));
+  await ended(await delegate("again"));
+  const sent = [server, other].map(({ headers }) => headers.map(({ authorization }) => authorization));
+  expect(sent).toEqual([[undefined], [`Bearer ${CANARY}`]]);
 });
 
 test("only the operator may set, replace or remove them", async () => {

@@ -10,7 +10,7 @@ import { keys as common } from "../../redis/keys.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
 import { TIME_LUA } from "../../redis/time.ts";
-import { type AgentSpec, agentSpecSchema } from "../../schema/agent.ts";
+import { type AgentSpec, agentSpecSchema, type Delivery } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { Cache } from "../access/cache.ts";
@@ -139,9 +139,10 @@ export class AgentStore {
     return (await this.#find(name))?.agent ?? null;
   }
 
-  /** For calls to its A2A server; null when there are none for the server's origin. */
-  async credentialsOf(name: string): Promise<DeliveryCredentials | null> {
-    return (await this.#find(name))?.credentials ?? null;
+  /** For calls to its A2A server as the caller read it: null when they are for another, to which it changed since. */
+  async credentialsOf(name: string, delivery: Delivery): Promise<DeliveryCredentials | null> {
+    const credentials = (await this.#find(name))?.credentials;
+    return credentials?.areFor(delivery) ? credentials : null;
   }
 
   /** Reads it from Redis, not from the cache. */

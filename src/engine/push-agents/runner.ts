@@ -258,7 +258,7 @@ export class PushAgentRunner implements PushAgentService {
     const delivery = (await agents.find(agent))?.spec.delivery;
     if (delivery?.mode !== "push") return undefined;
     const { url } = delivery;
-    const credentials = await agents.credentialsOf(agent);
+    const credentials = await agents.credentialsOf(agent, delivery);
     const known = this.#servers.get(agent);
     if (known?.url === url && sameCredentials(known.credentials, credentials)) return known.remote;
     const remote = new Remote({
