@@ -63,7 +63,14 @@ export async function findShown(run: Run): Promise<StoredDelegation> {
   throw noneFound(task ? "the last user message" : "this thread");
 }
 
-/** For a run that answers: the named delegation; or that which asks one of these questions; or that of the last message. */
+/** Whether one of these questions was answered there. */
+const answered = ({ history }: StoredDelegation, interruptIds: readonly string[]): boolean =>
+  interruptIds.some((id) => history.some((json) => json.includes(`"interrupt_id":${JSON.stringify(id)}`)));
+
+/**
+ * For a run that answers: the named delegation; or that which asks one of these questions; or that of the last message,
+ * whoever delegated it or sent it as a follow-up, so that a repeated answer delegates nothing.
+ */
 export async function findAsking(
   run: Run,
   interruptIds: readonly string[],
@@ -73,7 +80,11 @@ export async function findAsking(
   const asks = (record: StoredDelegation) => interruptIds.includes(openInterrupt(record)?.id ?? "");
   const found = await byMessage(run);
   if (found && asks(found)) return found;
-  return (await inThread(run)).find(asks) ?? found;
+  const records = await inThread(run);
+  const task = taskOf(run.input);
+  const isKnown = (record: StoredDelegation) =>
+    task ? has(record, task.id) : answered(record, interruptIds);
+  return records.find(asks) ?? found ?? records.find(isKnown) ?? null;
 }
 
 /** For a follow-up: the delegation that already has this message, or else the thread's newest in progress. */

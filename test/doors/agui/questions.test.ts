@@ -1,7 +1,8 @@
 /** Questions over AG-UI: a run ends with an interrupt, and a later run answers it, denies it, or raises it again. */
 import type { ResumeEntry } from "@ag-ui/core";
 import { describe, expect, test } from "vitest";
-import { as } from "../../support/broker.ts";
+import { as, client, OPERATOR } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
 import { agUi, type Client, type Json, setup, started } from "./support.ts";
 
 const HOUR_MS = 3_600_000;
@@ -183,6 +184,57 @@ test("an entry that is repeated after the answer, without messages, shows the th
   const { events, last, error } = await client("t").run({ resume });
   expect([error, last.outcome]).toEqual([undefined, { type: "cancelled" }]);
   expect(events.find(({ type }) => type === "CUSTOM")).toMatchObject({ name: "errand.resume_not_open" });
+});
+
+describe("an answer that is sent again after the end delegates nothing", () => {
+  const resumeOf = (interrupt: Json) => [
+    { interruptId: interrupt.id, status: "resolved" as const, payload: "main" },
+  ];
+  const count = async ({ alice }: Pick<Awaited<ReturnType<typeof asking>>, "alice">) =>
+    (await alice.call("GET", "/v1/delegations")).body.delegations.length;
+
+  test("if the last message was a follow-up", async () => {
+    const world = await asking({ text: "Which branch?" });
+    const { ui, interrupt, id, scout, lease } = world;
+    const first = world.client("t");
+    first.say("go", "m");
+    const { lease_id } = await started(ui, lease, { resume: resumeOf(interrupt) });
+    first.say("hurry", "m2");
+    const followed = first.run({ forwardedProps: { errand: { follow_up: true } } });
+    await until(() => first.seen("ACTIVITY_SNAPSHOT"), { what: "the follow-up" });
+    const asked = await scout.interrupt(lease_id, { text: "Which tag?", request_id: "q2" });
+    const { last } = await followed;
+    expect([asked.status, last.outcome.type]).toEqual([200, "interrupt"]);
+    const second = last.outcome.interrupts[0];
+    await resumed({ ...world, interrupt: second }, first, { status: "resolved", payload: "v1" });
+    first.agent.messages = [{ id: "m2", role: "user", content: "hurry" }];
+    const again = await first.run({ resume: resumeOf(second) });
+    expect(again).toMatchObject({ error: undefined, last: { result: { delegation_id: id } } });
+    expect(await count(world)).toBe(1);
+  });
+
+  test.each([["with the task"], ["without a message"]])("if the operator answered, %s", async (what) => {
+    const world = await asking({ text: "Which branch?" });
+    const { url, interrupt, id } = world;
+    const other = agUi(url, OPERATOR, "t");
+    await resumed(world, other, { status: "resolved", payload: "main" });
+    other.agent.messages = what === "with the task" ? [{ id: "m", role: "user", content: "go" }] : [];
+    const again = await other.run({ resume: resumeOf(interrupt) });
+    expect(again).toMatchObject({ error: undefined, last: { result: { delegation_id: id } } });
+    expect(again.events.some(({ type }) => type === "CUSTOM")).toBe(true);
+    expect((await client(url).call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
+  });
+
+  test("but a new message is new work, also with an old entry", async () => {
+    const world = await asking({ text: "Which branch?" });
+    const { ui, interrupt, lease, scout } = world;
+    await resumed(world, ui, { status: "resolved", payload: "main" });
+    ui.say("and now this", "m3");
+    const { run, lease_id } = await started(ui, lease, { resume: resumeOf(interrupt) });
+    await scout.reply(lease_id, { text: "done" });
+    expect(await run).toMatchObject({ error: undefined });
+    expect(await count(world)).toBe(2);
+  });
 });
 
 test("the answer to a credential question reaches the lease only", async () => {
