@@ -15,6 +15,8 @@ interface GatewayRow {
   readonly restarts: number;
 }
 
+/** Longer than any answer takes, on a busy machine too. */
+const PATIENCE_MS = 15_000;
 const JSON_ONLY = { accept: "application/json" };
 
 const serveTwo = (dir: string) => serveIn(dir, { ERRAND_WORKERS: "2" });
@@ -42,7 +44,7 @@ function load(url: string, token: string, { mayBreak }: { mayBreak: boolean }) {
   const names = ["ant", "bee"];
   const send = async (what: string, call: () => Promise<Answer>): Promise<Answer | null> => {
     try {
-      const answer = await call();
+      const answer = await (mayBreak ? inTime(call()) : call());
       // A lease whose grant was lost with a gateway went to another poll.
       if (answer.status < 400 || (mayBreak && answer.body.code === "lease_lost")) return answer;
       failures.push(`${what}: ${answer.status} ${answer.body.code}`);
@@ -215,6 +217,15 @@ test("a killed gateway is replaced while work goes on, and nothing remains of a 
   const again = await serveIn(dir, { ERRAND_WORKERS: "2", ERRAND_PORT: new URL(url).port });
   expect((await request(again.url, "GET", "/readyz", { token: null })).status).toBe(200);
 }, 300_000);
+
+/** As clients do, gives up a call that gets no answer. */
+async function inTime<T>(call: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("no answer")), PATIENCE_MS);
+  });
+  return Promise.race([call, late]).finally(() => clearTimeout(timer));
+}
 
 /** `tools/list` in the session, or another method, on a connection of its own. */
 function onNewConnection(
