@@ -122,5 +122,5 @@ export const agUiCapabilitiesSchema = z.object({
   }),
   custom: z.object({ errand: metadataSchema }),
 });
-/** What an agent can do, in AG-UI's shape. */
+/** An agent's capabilities in AG-UI's form. */
 export type AgUiCapabilities = z.infer<typeof agUiCapabilitiesSchema>;

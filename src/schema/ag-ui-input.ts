@@ -1,6 +1,6 @@
 /**
- * What an AG-UI client sends: `RunAgentInput` of AG-UI 1.0, and the broker's own settings in `forwardedProps.errand`.
- * Members that AG-UI does not define are dropped, as its specification demands. Limit: frontend tools are not called.
+ * The input of a run: `RunAgentInput` of AG-UI 1.0, and the broker's own settings in `forwardedProps.errand`.
+ * Members that AG-UI does not define are dropped, as its specification demands. Limit: the application's tools are not called.
  */
 import * as z from "zod";
 import { delegateRequestSchema } from "./delegation.ts";
@@ -117,7 +117,7 @@ export const agUiPropsSchema = z
     attach: z.boolean().optional(),
     /** The delegation to attach to, or to continue. Default: that of the last user message, or the thread's newest. */
     delegation_id: delegationIdSchema.optional(),
-    /** The last user message is for the delegation in progress, and no new work. */
+    /** The last user message is a follow-up to the delegation in progress, not new work. */
     follow_up: z.boolean().optional(),
     /** Cancel the delegation, and everything delegated under it. */
     cancel: z.union([z.boolean(), z.strictObject({ reason: z.string().max(1024).optional() })]).optional(),
@@ -146,7 +146,7 @@ export const agUiPropsSchema = z
       path: ["delegation_id"],
     },
   );
-/** The broker's settings of a run. Those of new work are ignored by a run that continues work. */
+/** The broker's settings of a run. A run that continues work ignores the settings of new work. */
 export type AgUiProps = z.output<typeof agUiPropsSchema>;
 
 export const runAgentInputSchema = z.object({

@@ -1,6 +1,7 @@
 /**
  * The payload of a resume entry as an answer. A form that is built from `responseSchema` sends a bare value; a client that
- * knows the broker sends the body of an answer. The first reading that fits the question is taken.
+ * knows the broker sends the body of an answer. The first interpretation that fits the question is
+ * used.
  */
 
 import { answerIssues } from "../../schema/answer-rules.ts";
@@ -29,29 +30,31 @@ export function toAnswerRequest({ id, kind, requests }: Open, payload: unknown):
     if (body.success) return body.data;
     throw invalidPayload('send {"answers": {<request_id>: {…}}}, with an answer for each request');
   }
-  const readings = readingsOf(only, payload);
+  const interpretations = interpretationsOf(only, payload);
   if (body.success && body.data.answers) return body.data;
-  const fitting = readings.find((reading) => answerIssues(kind, only, reading).length === 0);
-  const chosen = fitting ?? readings[0];
+  const fitting = interpretations.find((candidate) => answerIssues(kind, only, candidate).length === 0);
+  const chosen = fitting ?? interpretations[0];
   if (chosen) return { interrupt_id: id, ...chosen };
   if (isObject(payload) && !body.success)
     throw invalidRequest(body.error, { whole: "The payload", under: "resume.payload" });
   throw invalidPayload("send the body of an answer: decision, text, message, data or answers");
 }
 
-function readingsOf(
+function interpretationsOf(
   { options = [], schema, action }: Open["requests"][number],
   payload: unknown,
 ): AnswerInput[] {
   if (payload === undefined || payload === null) return [];
-  const readings: AnswerInput[] = [];
+  const interpretations: AnswerInput[] = [];
   const body = answerSchema.safeParse(payload);
-  if (body.success) readings.push(body.data);
+  if (body.success) interpretations.push(body.data);
   if (isDecision(payload) && (action !== undefined || options.includes(payload)))
-    readings.push({ decision: payload });
-  if (typeof payload === "string" && payload !== "" && schema === undefined) readings.push({ text: payload });
-  if (schema !== undefined || (options.length > 0 && !isObject(payload))) readings.push({ data: payload });
-  return readings;
+    interpretations.push({ decision: payload });
+  if (typeof payload === "string" && payload !== "" && schema === undefined)
+    interpretations.push({ text: payload });
+  if (schema !== undefined || (options.length > 0 && !isObject(payload)))
+    interpretations.push({ data: payload });
+  return interpretations;
 }
 
 const invalidPayload = (reason: string): ErrandError =>

@@ -1,6 +1,6 @@
 /**
- * What a run does before its stream begins: it delegates, attaches, answers, follows up or cancels, by one verb of the
- * engine each. Everything that it throws becomes an HTTP status.
+ * The start of a run, before its stream begins: it delegates, attaches, answers, follows up or cancels. Each is one verb
+ * of the engine. An error becomes an HTTP status.
  */
 import { cancel } from "../../engine/delegations/cancel.ts";
 import { delegate } from "../../engine/delegations/delegate.ts";
@@ -22,7 +22,7 @@ import { keyOf, taskOf, type UserMessage } from "./ids.ts";
 
 export interface Begun {
   readonly record: StoredDelegation;
-  /** Resume entries for questions that are not open: they change nothing. */
+  /** Ids of the resume entries whose questions are not open. Such entries change nothing. */
   readonly notOpen: readonly string[];
 }
 
@@ -131,13 +131,13 @@ const toMessage = ({ id, content }: UserMessage): MessageInput => ({
   parts: toParts(content),
 });
 
-/** What the application tells the agent besides the task; undefined if nothing. */
+/** The application's context and state, for the agent; undefined if there are none. */
 function forAgent({ context, state }: RunAgentInput): Record<string, unknown> | undefined {
   const own = Object.entries(typeof state === "object" && state !== null ? state : {});
   const shared = own.filter(([name]) => name !== "errand");
-  const told = {
+  const metadata = {
     ...(context && context.length > 0 && { context }),
     ...(shared.length > 0 && { state: Array.isArray(state) ? state : Object.fromEntries(shared) }),
   };
-  return Object.keys(told).length === 0 ? undefined : told;
+  return Object.keys(metadata).length === 0 ? undefined : metadata;
 }

@@ -1,6 +1,6 @@
 /**
- * AG-UI content as A2A parts, and A2A messages as the text that AG-UI shows. Limit: AG-UI has no place for other content
- * of an agent's message; it is in `RUN_FINISHED.result` and in the state.
+ * AG-UI content as A2A parts, and A2A messages as the text that AG-UI shows. Limit: an agent's message
+ * in AG-UI can only be text. Other content is in `RUN_FINISHED.result` and in the state.
  */
 import type { Message, Part } from "../../schema/a2a.ts";
 import type { AgUiMessage, ContentPart } from "../../schema/ag-ui-input.ts";

@@ -1,4 +1,4 @@
-/** The members of an event that a run shows, and what the event means for it. */
+/** The fields of an event that a run shows, and how the event changes history and artifacts. */
 import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
 import { artifactSchema } from "../../schema/a2a.ts";

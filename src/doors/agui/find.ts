@@ -38,7 +38,7 @@ async function inThread({ request, agent, input }: Run): Promise<readonly Stored
   return (await list(broker, principal, query)).records;
 }
 
-/** Whether the message created the delegation, or was sent to it as a follow-up. */
+/** True if the message created the delegation, or was sent to it as a follow-up. */
 function has({ message, history }: StoredDelegation, messageId: string): boolean {
   const name = `"messageId":${JSON.stringify(messageId)}`;
   return [message, ...history].some((json) => json.includes(name));
@@ -63,13 +63,14 @@ export async function findShown(run: Run): Promise<StoredDelegation> {
   throw noneFound(task ? "the last user message" : "this thread");
 }
 
-/** Whether one of these questions was answered there. */
+/** True if one of these questions was asked by the delegation and has an answer. */
 const answered = ({ history }: StoredDelegation, interruptIds: readonly string[]): boolean =>
   interruptIds.some((id) => history.some((json) => json.includes(`"interrupt_id":${JSON.stringify(id)}`)));
 
 /**
- * For a run that answers: the named delegation; or that which asks one of these questions; or that of the last message,
- * whoever delegated it or sent it as a follow-up, so that a repeated answer delegates nothing.
+ * For a run that answers. In this order: the named delegation, the one that asks one of these questions, the one that
+ * has the last message. The last covers the messages of other principals and follow-ups, so that a repeated answer
+ * delegates nothing; for a run without a message, it is the one that has an answer to one of these questions.
  */
 export async function findAsking(
   run: Run,

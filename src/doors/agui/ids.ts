@@ -1,6 +1,6 @@
 /**
- * The ids of an AG-UI run. Those of the broker's messages begin with their delegation's id, so that every gateway gives
- * the same, and a client's own message is recognized.
+ * The ids of an AG-UI run. The id of a broker's message is derived from the delegation, so every gateway uses the same
+ * one. Its prefix distinguishes it from a client's own message.
  */
 import { createHash } from "node:crypto";
 import type { AgUiMessage, RunAgentInput } from "../../schema/ag-ui-input.ts";

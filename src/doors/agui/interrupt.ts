@@ -1,16 +1,16 @@
-/** An open question as an AG-UI interrupt: one, whatever it asks for, because all its requests are answered at once. */
+/** An open question as one AG-UI interrupt, however many requests it has: they are answered together. */
 import type { AgUiInterrupt } from "../../schema/ag-ui-event.ts";
 import { choicesOf } from "../../schema/answer-rules.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { shownText } from "./content.ts";
 import { metadataOf } from "./messages.ts";
 
-/** The schema of the payload; absent if any text or decision is an answer, or if several things are asked. */
+/** The schema of the payload; absent if the answer can be any text or decision, or if there are several requests. */
 function responseSchemaOf({ requests }: Interrupt): Record<string, unknown> | undefined {
   const [only, second] = requests;
   if (!only || second) return undefined;
   const { schema } = only;
-  // With an action, the schema is that of its arguments.
+  // For an action, the schema describes the arguments.
   const choices = choicesOf(only);
   if (choices.length > 0 && (only.action !== undefined || schema === undefined))
     return { enum: [...choices] };

@@ -1,6 +1,6 @@
 /**
- * A delegation as messages: its task, its history with the texts of its artifacts in between, its reply. Pure, so that
- * every gateway shows the same. Limit: an artifact's other parts are in the state.
+ * A delegation as messages: its task, its history with the texts of its artifacts in between, its reply. A pure
+ * function, so every gateway shows the same. Limit: an artifact's other parts are in the state.
  */
 import type { Artifact, Message } from "../../schema/a2a.ts";
 import { type AgUiMessage, agUiMessageSchema, type RunAgentInput } from "../../schema/ag-ui-input.ts";
@@ -8,10 +8,10 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { shownText } from "./content.ts";
 import { artifactMessageId, messageIdOf, replyId, taskOf } from "./ids.ts";
 
-/** By artifact: how many messages the history had when it began. */
+/** For each artifact id, the length of the history when the artifact began. */
 export type Places = ReadonlyMap<string, number>;
 
-/** The metadata that names what the message is about. */
+/** The metadata that links a message or event to its delegation. */
 export const metadataOf = (delegation_id: string, more: Record<string, unknown> = {}) => ({
   errand: { delegation_id, ...more },
 });
@@ -22,7 +22,7 @@ export const artifactText = ({ parts }: Pick<Artifact, "parts">): string | undef
   return texts.length === 0 ? undefined : texts.join("");
 };
 
-/** What an answer says, or that it is hidden. */
+/** The text of an answer, or a placeholder if it is hidden. */
 function answerText(message: Message): string {
   const { decision, redacted } = message.metadata ?? {};
   if (redacted === true) return typeof decision === "string" ? decision : "(hidden)";
@@ -71,7 +71,8 @@ function ownMessages(
   const reply = replyMessage(delegation);
   return [
     {
-      // A client takes it for its own last message, unless it has another one: then it must not look like new work.
+      // A client without a message of its own takes this one as its last message. A client with another one gets the
+      // broker's id, so that the message does not look like new work.
       id: sent.has(message.messageId) || !hasTask ? message.messageId : messageIdOf(id, message.messageId),
       role: "user",
       content: shownText(message),
@@ -87,8 +88,8 @@ const withoutNulls = (message: AgUiMessage): AgUiMessage =>
   agUiMessageSchema.parse(Object.fromEntries(Object.entries(message).filter(([, value]) => value !== null)));
 
 /**
- * All messages of the thread that this run knows: those of its input, with this delegation's brought up to date, and then
- * those that the client did not have. A client drops every other message.
+ * All messages of the thread that this run knows. First those of its input, of which this delegation's are updated; then
+ * those that the client lacks. A client drops every message that is not listed.
  */
 export function threadMessages(
   input: Pick<RunAgentInput, "messages">,

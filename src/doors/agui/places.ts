@@ -1,6 +1,6 @@
 /**
- * Where artifacts belong between the messages of the history: the record keeps both, but not their order, which is in the
- * events. Limit: an artifact that outlived others which a lease took back stands at the end.
+ * The places of artifacts between the messages of the history. The record has both, but only the events have their order.
+ * Limit: if a lost lease dropped some artifacts, those that remain are placed at the end.
  */
 import type { Broker } from "../../engine/broker.ts";
 import { storedEvents } from "../../engine/events/subscribe.ts";

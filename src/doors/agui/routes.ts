@@ -24,7 +24,7 @@ const params = z.strictObject({ agent: agentNameSchema });
 async function startRun(run: Run): Promise<EventStream> {
   const { request } = run;
   const { broker, requestId } = request;
-  // Reserved before work is accepted, so that accepted work is never refused its stream.
+  // Reserved first, so that a run whose work is accepted always gets its stream.
   const scope = request.openScope("streams");
   const begun = await begin(run).catch((error: unknown) => {
     scope.release();
@@ -35,7 +35,7 @@ async function startRun(run: Run): Promise<EventStream> {
   return new EventStream(toReader(request, scope), framesOf(stream, { id, log: broker.log, requestId }));
 }
 
-/** Does not refer to the input, which may be large. */
+/** A function of its own, so that its closure does not keep the input, which may be large. */
 function framesOf(stream: RunStream, { id, log, requestId }: { id: string; log: Log; requestId: string }) {
   return async function* (signal: StopSignal) {
     try {

@@ -1,7 +1,7 @@
 /**
  * The events of one run: snapshots of the delegation, then what is new, up to its end or its next question. Everything
- * comes from the record and its events, so any gateway can show the rest. Limit: an event that does more than add to what
- * was shown leads to new snapshots.
+ * comes from the record and its events, so any gateway can continue. Limit: an event that does not only add to what was
+ * shown causes new snapshots.
  */
 import { toDelegation } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
@@ -25,11 +25,12 @@ import { artifactMessage, artifactText, metadataOf, replyMessage, threadMessages
 import { placesOf } from "./places.ts";
 import { activityOf, artifactState, otherParts, patchOf, stateOf } from "./state.ts";
 import { Subagents } from "./subagents.ts";
+import { TextMessages } from "./text-messages.ts";
 
 export const PROTOCOL_VERSION = "1.0";
 const ACTIVITY = "errand.progress";
 
-/** Its history grew, or its question changed. */
+/** Events after which the history or the question is different. */
 const CHANGES_HISTORY = ["interrupted", "answered", "message"];
 
 const heldSchema = runAgentInputSchema.pick({ messages: true, state: true });
@@ -38,15 +39,15 @@ export class RunStream {
   readonly #request: Run["request"];
   readonly #agent: string;
   readonly #ids: { readonly threadId: string; readonly runId: string };
-  /** The messages and the state of the input: as text, which takes much less memory while the run is silent. */
+  /** The messages and the state of the input, as text: while the run is silent, text takes much less memory. */
   readonly #input: string;
   readonly #begun: Begun;
   readonly #wakes = new Wakes();
   readonly #subagents: Subagents;
-  /** By artifact: its place in the state. */
+  /** For each artifact id, its index in the state. */
   readonly #artifacts = new Map<string, number>();
   readonly #sent = new SentArtifacts([]);
-  readonly #openMessages = new Set<string>();
+  readonly #texts = new TextMessages();
   #step: string | undefined;
   #activity: Record<string, unknown> = {};
   #progress: Progress | null = null;
@@ -126,7 +127,7 @@ export class RunStream {
     );
   }
 
-  /** Whether the client has the artifacts that it was shown as they are at the end. */
+  /** Whether the artifacts that the client was shown are equal to the final ones. */
   #isComplete({ artifacts }: Delegation): boolean {
     const shown = artifacts.filter(({ artifactId }) => this.#artifacts.has(artifactId));
     return shown.length === this.#artifacts.size && shown.every((artifact) => this.#sent.has(artifact));
@@ -141,7 +142,7 @@ export class RunStream {
       placesOf(broker, record, delegation, signal),
       broker.presence.cached(this.#agent),
     ]);
-    yield* this.#closeMessages();
+    yield* this.#texts.closeAll();
     yield { type: "MESSAGES_SNAPSHOT", messages: threadMessages(input, delegation, places) };
     yield { type: "STATE_SNAPSHOT", snapshot: stateOf(input, delegation, presence) };
     this.#artifacts.clear();
@@ -213,35 +214,11 @@ export class RunStream {
       if (parts.length > 0) yield { type: "STATE_DELTA", delta: parts };
     }
     const message = artifactMessage(id, artifact, text ?? "");
-    if (text !== undefined) yield* this.#say(message, isWhole);
-    else if (isWhole) yield* this.#close(message.id);
+    if (text !== undefined) yield* this.#texts.add(message, isWhole);
+    else if (isWhole) yield* this.#texts.close(message.id);
   }
 
-  /** A message that is closed may be continued. */
-  *#say(
-    {
-      id,
-      content,
-      role,
-      metadata,
-    }: { id: string; content: string; role: "assistant"; metadata: Record<string, unknown> },
-    isWhole: boolean,
-  ): Generator<AgUiEvent> {
-    if (!this.#openMessages.has(id)) yield { type: "TEXT_MESSAGE_START", messageId: id, role, metadata };
-    this.#openMessages.add(id);
-    yield { type: "TEXT_MESSAGE_CONTENT", messageId: id, delta: content };
-    if (isWhole) yield* this.#close(id);
-  }
-
-  *#close(id: string): Generator<AgUiEvent> {
-    if (this.#openMessages.delete(id)) yield { type: "TEXT_MESSAGE_END", messageId: id };
-  }
-
-  *#closeMessages(): Generator<AgUiEvent> {
-    for (const id of [...this.#openMessages]) yield* this.#close(id);
-  }
-
-  /** At most one step is open: that of the progress. */
+  /** Follows the progress: at most one step is open, its current one. */
   *#changeStep(): Generator<AgUiEvent> {
     const step = this.#state === "working" ? this.#progress?.current_step : undefined;
     if (step === this.#step) return;
@@ -256,9 +233,9 @@ export class RunStream {
     for (const artifact of ended.artifacts) {
       if (!this.#artifacts.has(artifact.artifactId)) yield* this.#addArtifact(artifact, true);
     }
-    yield* this.#closeMessages();
+    yield* this.#texts.closeAll();
     const reply = replyMessage(ended);
-    if (reply) yield* this.#say(reply, true);
+    if (reply) yield* this.#texts.add(reply, true);
     const before = { state: this.#state, attempt: this.#attempt };
     this.#note(ended);
     yield* this.#changes(before);
@@ -270,14 +247,14 @@ export class RunStream {
     yield* await this.#subagents.look(now);
   }
 
-  /** Ends the run if the delegation is finished, or asks. */
+  /** Ends the run if the delegation is finished or asks a question. */
   async *#endIfOver(record: StoredDelegation): AsyncGenerator<AgUiEvent, boolean, undefined> {
     const delegation = toDelegation(record);
     const { id, state, interrupt, error, reply } = delegation;
     if (!isTerminal(state) && interrupt === null) return false;
     yield* this.#subagentChanges(true);
     yield* this.#subagents.suspend();
-    yield* this.#closeMessages();
+    yield* this.#texts.closeAll();
     yield* this.#changeStep();
     if (interrupt) {
       const outcome = { type: "interrupt" as const, interrupts: [toInterrupt(id, interrupt)] };

@@ -1,6 +1,6 @@
 /**
- * The shared state: the application's own members, and the delegation under `errand`. Limit: texts of artifacts and
- * progress are not in it; they are messages and the activity.
+ * The shared state: the application's own members, and the delegation under `errand`. Limit: it has neither the
+ * texts of artifacts, which are messages, nor the progress, which is the activity.
  */
 import type { Artifact, Part } from "../../schema/a2a.ts";
 import type { JsonPatch } from "../../schema/ag-ui-event.ts";
@@ -42,7 +42,7 @@ export function stateOf(
   return { ...shared, errand };
 }
 
-/** What the activity shows: the progress, and whether anybody works on it. */
+/** The content of the activity: the progress, the state and the attempt. */
 export const activityOf = ({
   state,
   attempt,
@@ -53,7 +53,7 @@ export const activityOf = ({
   readonly progress: Progress | null;
 }): Record<string, unknown> => ({ state, attempt, ...progress });
 
-/** Turns one object into another, member by member. */
+/** The patch that turns one object into the other, one operation for each member that differs. */
 export function patchOf(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,

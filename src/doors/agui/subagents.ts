@@ -1,6 +1,6 @@
 /**
- * The delegation's children as subagents, as far as the caller may see them. Limit: the newest 20; a child that begins is
- * announced with the next event of its parent, and only its end is noticed by itself.
+ * The delegation's children as subagents, as far as the caller may see them. Limit: only the newest 20. A
+ * new child is announced with its parent's next event; its end does not wait for one.
  */
 
 import type { Principal } from "../../engine/access/access.ts";
@@ -12,7 +12,7 @@ import { type DelegationError, delegationErrorSchema } from "../../schema/delega
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 
 const MOST = 20;
-/** An agent may report progress a hundred times a second. */
+/** Limits the look-ups: an agent may report progress a hundred times a second. */
 const PAUSE_MS = 1_000;
 
 export class Subagents {
@@ -20,7 +20,7 @@ export class Subagents {
   readonly #principal: Principal;
   readonly #parent: string;
   readonly #onChange: () => void;
-  /** The announced children that did not end, with what stops the watch for their end. */
+  /** The announced children that are live. The value ends the subscription for the child's end. */
   readonly #active = new Map<string, () => void>();
   readonly #ended = new Set<string>();
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -33,7 +33,7 @@ export class Subagents {
     this.#onChange = onChange;
   }
 
-  /** Announces what changed since the last call; without `now`, a call soon after another one wakes the run later. */
+  /** The changes since the last call. Without `now`, a call soon after another returns none, and wakes the run later. */
   async look(now: boolean): Promise<AgUiEvent[]> {
     const leftMs = this.#lookedAt + PAUSE_MS - performance.now();
     if (!now && leftMs > 0) {
@@ -69,7 +69,7 @@ export class Subagents {
     return [{ type: "SUBAGENT_ERROR", subagentRunId: id, message, code }];
   }
 
-  /** Closes those that continue without this run. */
+  /** Suspends the children that continue after this run. */
   suspend(): AgUiEvent[] {
     return [...this.#active.keys()].map((subagentRunId) => ({
       type: "SUBAGENT_FINISHED",
