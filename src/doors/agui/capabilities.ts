@@ -1,5 +1,5 @@
-/** What an agent can do, in AG-UI's shape. AG-UI defines no address for it; its clients look below the agent's URL. */
-import type { StoredAgent } from "../../engine/agents/store.ts";
+/** An agent's capabilities in AG-UI's form. AG-UI defines no address for them; its clients look below the agent's URL. */
+import type { StoredAgent } from "../../engine/agents/stored-agent.ts";
 import type { AgUiCapabilities } from "../../schema/ag-ui-event.ts";
 import type { Presence } from "../../schema/agent.ts";
 

@@ -5,7 +5,7 @@ import { agentPage, type ListedAgent } from "../../engine/agents/list.ts";
 import { setPaused } from "../../engine/agents/pause.ts";
 import { type Changed, patchAgent, putAgent } from "../../engine/agents/put.ts";
 import { removeAgent } from "../../engine/agents/remove.ts";
-import { type StoredAgent, tagOf } from "../../engine/agents/store.ts";
+import { type StoredAgent, tagOf } from "../../engine/agents/stored-agent.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { workersOf } from "../../engine/leases/workers.ts";
 import {

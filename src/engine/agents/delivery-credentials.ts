@@ -1,6 +1,6 @@
 /**
- * The credentials of a push agent for its A2A server. They are for one origin, and useless for any other. The fields are
- * private, so that neither a log nor JSON shows them.
+ * The credentials of a push agent for its A2A server. They are sent to one origin only. The fields are
+ * private, so neither a log nor JSON shows them.
  */
 import { isDeepStrictEqual } from "node:util";
 import { credentialHeaders } from "../../relay/credential-headers.ts";
@@ -38,7 +38,7 @@ export class DeliveryCredentials {
     return { credentials: JSON.stringify(this.#credentials), credentials_for: this.#origin };
   }
 
-  /** Whether work that is delivered so goes to the origin that they are for. */
+  /** Whether this delivery goes to the origin of the credentials. */
   areFor(delivery: Delivery): boolean {
     return areFor(this.#origin, delivery);
   }
@@ -61,7 +61,7 @@ export function areFor(origin: string, delivery: Delivery): boolean {
   return delivery.mode === "push" && new URL(delivery.url).origin === origin;
 }
 
-/** Whether both are the same, or both are none. */
+/** True also if both are null. */
 export const sameCredentials = (
   one: DeliveryCredentials | null,
   other: DeliveryCredentials | null,

@@ -5,7 +5,7 @@
 import { readLua, Script } from "../../redis/script.ts";
 import type { Presence } from "../../schema/agent.ts";
 import type { Broker } from "../broker.ts";
-import { type Counts, type StoredAgent, toStored } from "./store.ts";
+import { type Counts, type StoredAgent, toStored } from "./stored-agent.ts";
 
 export interface ListedAgent extends StoredAgent {
   readonly counts: Counts;

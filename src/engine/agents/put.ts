@@ -17,7 +17,7 @@ import type { Broker } from "../broker.ts";
 import { audit } from "../upkeep/audit.ts";
 import { DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
 import { auditDetails, type Difference, differenceOf, withCredentials } from "./difference.ts";
-import { type Settings, type StoredAgent, tagOf } from "./store.ts";
+import { type Settings, type StoredAgent, tagOf } from "./stored-agent.ts";
 
 /** The preconditions of a change, from its headers. */
 export interface Conditions {

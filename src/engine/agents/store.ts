@@ -10,35 +10,12 @@ import { keys as common } from "../../redis/keys.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
 import { TIME_LUA } from "../../redis/time.ts";
-import { type AgentSpec, agentSpecSchema, type Delivery } from "../../schema/agent.ts";
+import type { AgentSpec, Delivery } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { Cache } from "../access/cache.ts";
-import {
-  areFor,
-  type CredentialFields,
-  DeliveryCredentials,
-  sameCredentials,
-} from "./delivery-credentials.ts";
-
-export interface StoredAgent {
-  readonly name: string;
-  readonly spec: AgentSpec;
-  readonly paused: boolean;
-  /** Whether there are credentials for its A2A server. */
-  readonly credentials_set: boolean;
-  /** Counts the changes of its settings. */
-  readonly version: number;
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-export interface Counts {
-  readonly waiting: number;
-  readonly delayed: number;
-  readonly working: number;
-  readonly interrupted: number;
-}
+import { type CredentialFields, DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
+import { type Counts, type Settings, type StoredAgent, tagOf, toStored } from "./stored-agent.ts";
 
 const CACHE_MS = 1_000;
 /** Longer than a delegation of a deleted agent can live. */
@@ -63,36 +40,7 @@ end
 redis.call('HSET', KEYS[1], 'deleting', 1)
 return 1`);
 
-/** What a change writes. */
-export interface Settings {
-  readonly spec: AgentSpec;
-  readonly credentials: DeliveryCredentials | null;
-}
-
-/** Identifies one state of an agent's settings; an agent that is created again has new tags. */
-export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
-  `${agent.created_at}-${agent.version}`;
-
-type Fields = { readonly doc: string } & {
-  readonly [field in "paused" | "version" | "created_at" | "updated_at" | "credentials_for"]?:
-    | string
-    | undefined;
-};
-
-export function toStored(name: string, fields: Fields): StoredAgent {
-  const spec = agentSpecSchema.parse(JSON.parse(fields.doc));
-  return {
-    name,
-    spec,
-    paused: fields.paused === "1",
-    credentials_set: areFor(fields.credentials_for ?? "", spec.delivery),
-    version: Number(fields.version ?? 0),
-    created_at: Number(fields.created_at),
-    updated_at: Number(fields.updated_at),
-  };
-}
-
-/** An agent and its credentials, which no other object holds. */
+/** An agent with its credentials. They are not in StoredAgent, which may be shown. */
 interface Entry {
   readonly agent: StoredAgent;
   readonly credentials: DeliveryCredentials | null;
@@ -115,7 +63,7 @@ const beingDeleted = (name: string): ErrandError =>
     recovery: "Delete the agent again to finish the deletion, then retry.",
   });
 
-/** They overwrite those that were stored. */
+/** Written for an agent without credentials, to overwrite stored ones. */
 const NO_CREDENTIALS: CredentialFields = { credentials: "", credentials_for: "" };
 
 const LIVE = ["submitted", "working", "interrupted"] as const;

@@ -1,7 +1,7 @@
 /** Agent cards from agents' records. The only security scheme is the broker's bearer tokens. */
 import { AgentCard, type AgentSkill } from "@a2a-js/sdk";
 import type { Principal } from "../../../engine/access/access.ts";
-import type { StoredAgent } from "../../../engine/agents/store.ts";
+import type { StoredAgent } from "../../../engine/agents/stored-agent.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import { camelMembers } from "../camel-case.ts";
 import { EXTENSION } from "../extensions.ts";

@@ -1,7 +1,7 @@
 /** Tools to find agents and to check the broker. Limit: agents' settings are not shown. */
 import * as z from "zod";
 import { agentPage, type ListedAgent } from "../../../engine/agents/list.ts";
-import type { StoredAgent } from "../../../engine/agents/store.ts";
+import type { StoredAgent } from "../../../engine/agents/stored-agent.ts";
 import { status } from "../../../engine/upkeep/status.ts";
 import { presenceSchema } from "../../../schema/agent.ts";
 import { statusSchema } from "../../../schema/status.ts";

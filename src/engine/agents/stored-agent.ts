@@ -1,0 +1,51 @@
+/** An agent as the store reads it from its hash, and the settings that a change writes. */
+import { type AgentSpec, agentSpecSchema } from "../../schema/agent.ts";
+import { areFor, type DeliveryCredentials } from "./delivery-credentials.ts";
+
+export interface StoredAgent {
+  readonly name: string;
+  readonly spec: AgentSpec;
+  readonly paused: boolean;
+  /** Whether there are credentials for its A2A server. */
+  readonly credentials_set: boolean;
+  /** Counts the changes of its settings. */
+  readonly version: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+export interface Counts {
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly working: number;
+  readonly interrupted: number;
+}
+
+/** The settings that a change writes. */
+export interface Settings {
+  readonly spec: AgentSpec;
+  readonly credentials: DeliveryCredentials | null;
+}
+
+/** Identifies one state of an agent's settings; an agent that is created again has new tags. */
+export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
+  `${agent.created_at}-${agent.version}`;
+
+type Fields = { readonly doc: string } & {
+  readonly [field in "paused" | "version" | "created_at" | "updated_at" | "credentials_for"]?:
+    | string
+    | undefined;
+};
+
+export function toStored(name: string, fields: Fields): StoredAgent {
+  const spec = agentSpecSchema.parse(JSON.parse(fields.doc));
+  return {
+    name,
+    spec,
+    paused: fields.paused === "1",
+    credentials_set: areFor(fields.credentials_for ?? "", spec.delivery),
+    version: Number(fields.version ?? 0),
+    created_at: Number(fields.created_at),
+    updated_at: Number(fields.updated_at),
+  };
+}
