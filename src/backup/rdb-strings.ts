@@ -33,7 +33,7 @@ function lengthOrForm(cursor: Cursor): { readonly length: number } | { readonly 
 export function readLength(cursor: Cursor): number {
   const read = lengthOrForm(cursor);
   if ("length" in read) return read.length;
-  throw new RdbError("a special string stands in place of a length");
+  throw new RdbError("the snapshot has a special string where a length belongs");
 }
 
 export function skipString(cursor: Cursor): void {

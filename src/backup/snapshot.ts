@@ -48,7 +48,7 @@ export async function* takeSnapshot(
   }
 }
 
-/** What follows the first line that is not empty: that line announces the snapshot, or is an error. */
+/** The bytes after the first line that is not empty. That line announces the snapshot, or is an error. */
 async function* withoutHead(stream: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   let head = "";
   let isFound = false;

@@ -38,7 +38,7 @@ export interface LastLoad {
 
 /** Where the data of a broker is; the default is what its settings say. */
 export interface Place {
-  /** Wins over the settings, also over their Redis. */
+  /** Overrides the settings, including a Redis that they name. */
   readonly dataDir?: string | undefined;
   readonly redisUrl?: string | undefined;
   /** The data directory that a search found; used unless an option or the settings name a Redis. */

@@ -1,5 +1,5 @@
 /**
- * Adds to the error of a command why the broker's Redis does not answer. The broker's errors do not contain the reason;
+ * Adds the reason why the broker's Redis does not answer to a command's error. The broker's errors do not contain the reason;
  * its `/readyz` does, with host and port and without the password.
  */
 import { z } from "zod";

@@ -12,7 +12,7 @@ import { type Leave, type Parked, ParkedPoll, type Poll, type Settle } from "./p
 /** A parked poll that was chosen for the caller's ticket. */
 export interface Match<Terms, Taken> {
   readonly terms: Terms;
-  /** Call it at once. `taken` resolves to the result of taking a ticket, or to null if none was: the poll stays parked. */
+  /** Call it at once. `taken` resolves to the result of taking a ticket. With null, the poll stays parked. */
   readonly settle: (taken: Promise<Taken | null>) => void;
 }
 

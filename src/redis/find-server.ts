@@ -138,7 +138,7 @@ async function verifyUnpacked(root: string, path: string): Promise<RedisServerBi
 }
 
 /**
- * Unpacks into a temporary directory and renames it, so that a killed start or two concurrent ones leave no half cache.
+ * Unpacks into a temporary directory and renames it, so that a killed start, or two at once, leave no incomplete cache.
  */
 async function unpackDebian(options: FindOptions): Promise<RedisServerBinary | string> {
   const [aptGet] = await onPath("apt-get", options.path);

@@ -59,7 +59,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 const EARLY_MS = 250;
 
-/** Pauses if a held request was answered at once, as by a gateway that shuts down, so that the caller does not spin. */
+/** Pauses if a long poll returned at once, as at a gateway that shuts down. Without the pause, the caller would spin. */
 export async function pauseIfEarly(askedAt: number, signal?: AbortSignal): Promise<void> {
   if (performance.now() - askedAt < EARLY_MS) await sleep(EARLY_MS, signal);
 }

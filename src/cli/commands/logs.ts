@@ -20,13 +20,13 @@ interface LogsOptions extends GlobalOptions {
 const PAGE = 100;
 
 const ABOUT = `
-Times are local, and the time since the line before stands beside them. Lines are cut at the width of the terminal. With
+Times are local. Each line also shows the time since the line before. Lines are cut at the width of the terminal. With
 --json, it prints the events as the broker stores them, one per line.`;
 
 export function addLogs(program: Command, { host }: Cli): void {
   program
     .command("logs")
-    .description("tell what happened to a delegation, one line per event")
+    .description("show what happened to a delegation, one line per event")
     .argument("<id>", DELEGATION, delegationId)
     .option("-f, --follow", "continue with new events until it ends")
     .option("--wide", "show everything, however long the lines become")

@@ -40,7 +40,7 @@ function startCommand({ dataDir, redisUrl }: Place): string {
 export function addRestore(program: Command, { host }: Cli): void {
   const restoreCommand = program
     .command("restore")
-    .description("restore a backup into a stopped broker, while the broker is stopped")
+    .description("restore a backup into a stopped broker")
     .argument("<file>", "the file that 'errand backup' created")
     .option("--force", "delete the data that is there")
     .option("--check", "only check that the file is complete and unchanged");

@@ -1,4 +1,4 @@
-/** `errand completion`: prints a shell completion script, and what the script offers for agents and ids. */
+/** `errand completion`: prints a shell completion script, and the agents and ids that the script offers. */
 import { Argument, type Command, Option } from "commander";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";

@@ -10,7 +10,7 @@ function kindOf({ role, metadata }: Message): Kind {
   return metadata?.interrupt_id === undefined ? "follow-up" : "answer";
 }
 
-/** Who sent a message and when, by its messageId. An answer contains both itself. */
+/** For each messageId, the sender and the time. Answers are not in it: their metadata has both. */
 export type Senders = ReadonlyMap<string, { readonly by?: string | undefined; readonly at: string }>;
 
 /** `by approver:ann at 2026-…`, without the parts that are unknown. */

@@ -22,7 +22,7 @@ export interface Column<T> {
   readonly shown?: "default" | "wide" | "named" | undefined;
   /** If the line is too long, this column is cut first. */
   readonly isText?: boolean;
-  /** The cells contain nothing that others wrote, and spaces at their beginning count. */
+  /** Print the cells unchanged, with leading spaces: they contain no text from other people. */
   readonly isClean?: boolean;
 }
 

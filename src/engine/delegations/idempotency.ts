@@ -78,8 +78,8 @@ export interface Reservation {
   /** The delegation of an earlier request with this key. */
   readonly earlier: StoredDelegation | null;
   /**
-   * Deletes the key after a refused submit. False when another request created a delegation with this id; otherwise no
-   * request will.
+   * Deletes the key after a refused submit. Returns false if another request has created a delegation with this id. If
+   * it returns true, no request will create one.
    */
   readonly refuse: () => Promise<boolean>;
 }

@@ -10,7 +10,7 @@ end
 function copy(text, id, seq, at)
   -- A submit sets the expiry `feed_extra_ms` later than it needs, so events within that time need not renew it.
   local renew = cmd.move == 'submit' or not at or at - record.created_at >= LIMITS.feed_extra_ms
-  -- A feed refers to the event, which has the same id, by its delegation and number.
+  -- A feed's entry has the event's id. Its text is the delegation's id and the event's number.
   local ref = cmd.id .. ' ' .. seq
   copy_to_feed(record.delegator, ref, id, renew)
   if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, ref, id, renew) end

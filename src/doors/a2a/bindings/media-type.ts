@@ -6,7 +6,7 @@ import type { MountedRequest } from "../../http/mount.ts";
 const PLAIN = "application/json";
 type Headers = Pick<MountedRequest, "header">;
 
-/** The one of both that the request prefers; undefined if it names neither. */
+/** The media type that the request prefers; undefined if it accepts neither. */
 function accepted({ header }: Headers): string | undefined {
   const ranges = parseAccept(header("accept") ?? "").filter(({ q }) => q > 0);
   return ranges
@@ -15,11 +15,11 @@ function accepted({ header }: Headers): string | undefined {
     .find((type) => type === PLAIN || type === A2A_CONTENT_TYPE);
 }
 
-/** That of a result; without a preference, that of the request's body. */
+/** The media type of a result. Without a preference, it is that of the request's body. */
 export function resultType(incoming: Headers): string {
   const isPlain = (incoming.header("content-type") ?? "").toLowerCase().startsWith(PLAIN);
   return accepted(incoming) ?? (isPlain ? PLAIN : A2A_CONTENT_TYPE);
 }
 
-/** That of an error: many clients and proxies read errors only as plain JSON. */
+/** The media type of an error. The default is plain JSON, because many clients and proxies read no other. */
 export const errorType = (incoming: Headers): string => accepted(incoming) ?? PLAIN;

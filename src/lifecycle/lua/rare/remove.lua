@@ -5,7 +5,7 @@ function remove()
   if idempotency and not cmd.key_retired then return refusal_answer({ kind = 'retire_key', idempotency = idempotency }) end
   if move == 'erase' then
     erase_events()
-    -- The delegation that it redrove stays redriven.
+    -- The failed delegation that it redrove must not be redriven again.
     local failed = base .. ':d:' .. (record.redrive_of or '')
     if read_record(failed).state then redis.call('HSET', failed, 'redrive_erased', 1) end
   end
