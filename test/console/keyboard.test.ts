@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, SKIP, showView, widerThanWindow } from "../support/browser.ts";
+import { holdBack, openTab, SKIP, showView, widerThanWindow } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { setScene } from "./scene.ts";
 
@@ -32,6 +32,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { url } = await startBroker();
     const { ids } = await setScene(url);
     const { page } = await openTab(url);
+    const forms = await holdBack(page, /answer-fields-/);
     await page.getByLabel("Token").waitFor();
     await page.keyboard.type(OPERATOR);
     await page.keyboard.press("Enter");
@@ -43,8 +44,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // The questions come first among the rows, then the delegations.
     for (let n = 0; n < 3; n += 1) await page.keyboard.press("j");
     expect(await focused(page)).toBe("coder asks");
+    // A key that comes before the form decides nothing and gives no advice.
+    await page.keyboard.press("a");
+    expect(await page.locator(".needs .question:focus .answer").textContent()).toBe("Loading …");
+    forms.release();
     // A form is neither approved nor denied, and the page says so.
     const form = page.locator(".needs .question", { hasText: "I need a few details" });
+    await form.getByLabel("Branch").waitFor();
     await page.keyboard.press("a");
     await form.getByText("Fill in the form (Tab)").waitFor();
     await page.keyboard.press("r");

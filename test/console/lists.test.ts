@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { taskText } from "../../src/console/ui/words.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, SKIP, showView } from "../support/browser.ts";
+import { holdBack, openTab, SKIP, showView } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { setCrowd } from "./scene.ts";
 
@@ -60,15 +60,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await setCrowd(url, 160);
     await api.call("POST", "/v1/agents/scout/pause");
     const { page } = await openTab("about:blank");
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    await page.route(/\/v1\/delegations\?.*submitted/, async (route) => {
-      const response = await route.fetch();
-      await released;
-      await route.fulfill({ response });
-    });
+    const lists = await holdBack(page, /\/v1\/delegations\?.*submitted/);
     await page.goto(url);
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -77,7 +69,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // The list that is on its way does not have it.
     await api.delegate("coder", { task: "Meanwhile" });
     await page.locator("h1", { hasText: "3 delegations so far" }).waitFor();
-    release();
+    lists.release();
     await page.locator("h1", { hasText: "163 delegations: 1 working, 1 asking, 161 queued" }).waitFor();
     const groups = page.locator(".group");
     const PATIENT = { timeout: 60_000 };

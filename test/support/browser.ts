@@ -86,6 +86,20 @@ export async function showView(page: Page, hash: string): Promise<void> {
   );
 }
 
+/** Holds back the answers to the page's requests for matching addresses until `release` is called. */
+export async function holdBack(page: Page, address: RegExp): Promise<{ release: () => void }> {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(address, async (route) => {
+    const response = await route.fetch();
+    await released;
+    await route.fulfill({ response });
+  });
+  return { release };
+}
+
 /** What sticks out at the side: the page or one of its columns would scroll sideways. */
 export function widerThanWindow(page: Page): Promise<string[]> {
   return page

@@ -34,9 +34,12 @@ function act(event: KeyboardEvent, control: string): void {
   if (event.repeat) return;
   const card = document.activeElement?.closest<HTMLElement>("[data-question]");
   if (!card) focusFirst();
-  // The form of an answer on its way is inert.
-  else if (!hasJustMovedTo(card) && !card.querySelector("[inert]")) use(card, control);
+  else if (canAnswer(card)) use(card, control);
 }
+
+/** Not while the form is still loading, nor while an answer is on its way: then the form is inert. */
+const canAnswer = (card: HTMLElement): boolean =>
+  !hasJustMovedTo(card) && card.querySelector(".request") !== null && !card.querySelector("[inert]");
 
 function use(card: HTMLElement, control: string): void {
   const found = card.querySelector<HTMLElement>(control);
