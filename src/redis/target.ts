@@ -2,9 +2,10 @@
  * Where Redis is: what ERRAND_REDIS_URL may say, and how it is named in messages. Limit: a comma separates the nodes of a
  * Cluster, so a comma in a password is written %2C.
  */
+import { isSentinelUrl, sentinelOf, sentinelProblemOf } from "./sentinel.ts";
 
 export interface RedisTarget {
-  /** `redis://`, `rediss://` or `unix:` URL; the nodes of a Cluster, separated by commas. */
+  /** `redis://`, `rediss://` or `unix:` URL; the nodes of a Cluster, separated by commas; Sentinels (sentinel.ts). */
   readonly url?: string;
   /** The URL's one server belongs to a Cluster. */
   readonly isClusterNode?: boolean;
@@ -34,8 +35,10 @@ const SCHEME = /^rediss?:\/\//;
 
 /** What is wrong with a value of ERRAND_REDIS_URL; null: nothing. */
 export function problemOf(url: string): string | null {
+  if (isSentinelUrl(url)) return sentinelProblemOf(url);
   if (!url.includes(",")) {
-    if (!/^(?:rediss?:\/\/|unix:)/.test(url)) return "must begin with redis://, rediss:// or unix:";
+    if (!/^(?:rediss?:\/\/|unix:)/.test(url))
+      return "must begin with redis://, rediss://, redis+sentinel:// or unix:";
     const isValid = url.startsWith("unix:") || URL.canParse(url);
     return isValid ? null : "is not a valid URL; a port is 1 to 65535";
   }
@@ -75,7 +78,7 @@ function toUrls(list: string): (URL | null)[] {
 /** Null for a single server. */
 export function clusterOf({ url, isClusterNode }: RedisTarget): ClusterTarget | null {
   if (url === undefined || url.startsWith("unix:")) return null;
-  if (isClusterNode !== true && !url.includes(",")) return null;
+  if (isSentinelUrl(url) || (isClusterNode !== true && !url.includes(","))) return null;
   const urls = toUrls(url).flatMap((node) => node ?? []);
   const [first] = urls;
   return {
@@ -113,6 +116,10 @@ export function placeOf(target: RedisTarget): string {
   if (socket !== null) return target.socket ?? socket.replace(/\?.*/s, "");
   const cluster = clusterOf(target);
   if (cluster) return cluster.nodes.map(nameOf).join(", ");
+  if (isSentinelUrl(urlOf(target))) {
+    const { name, sentinels } = sentinelOf(urlOf(target));
+    return `${name} at ${sentinels.map(nameOf).join(", ")}`;
+  }
   const parsed = URL.canParse(urlOf(target)) ? new URL(urlOf(target)) : null;
   return parsed ? `${parsed.hostname}:${parsed.port || DEFAULT_PORT}` : "ERRAND_REDIS_URL";
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { sentinelOf } from "../../src/redis/sentinel.ts";
 import { clusterOf, placeOf, problemOf, serverTargets } from "../../src/redis/target.ts";
 
 const GOOD = {
@@ -57,4 +58,34 @@ test("one node of a Cluster, once it is recognized, is a Cluster of one known no
     nodes: [{ host: "one", port: 7000 }],
     tls: false,
   });
+});
+
+test("Sentinels name the master of a group", () => {
+  const url = "rediss+sentinel://ann:p%2Cw@one,two:26380,[::1]:26381/group%201/3?sentinel_password=s%26t";
+  expect(problemOf(url)).toBeNull();
+  expect(clusterOf({ url })).toBeNull();
+  expect(sentinelOf(url)).toEqual({
+    sentinels: [
+      { host: "one", port: 26_379 },
+      { host: "two", port: 26_380 },
+      { host: "::1", port: 26_381 },
+    ],
+    name: "group 1",
+    db: 3,
+    tls: true,
+    username: "ann",
+    password: "p,w",
+    sentinelPassword: "s&t",
+  });
+  expect(placeOf({ url })).toBe("group 1 at one:26379, two:26380, ::1:26381");
+});
+
+test.each([
+  ["redis+sentinel://one/main", null],
+  ["redis+sentinel://one:26379", "does not name the master's group"],
+  ["redis+sentinel://one,/main", "invalid address of a Sentinel"],
+  ["redis+sentinel://one/main/x", "only a database after the name"],
+])("%s: %s", (url, problem) => {
+  if (problem === null) expect(problemOf(url)).toBeNull();
+  else expect(problemOf(url)).toContain(problem);
 });

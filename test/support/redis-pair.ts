@@ -40,7 +40,7 @@ export async function startServer(more: readonly string[] = [], directory?: stri
   return { socket, port, redis };
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const address = server.address();

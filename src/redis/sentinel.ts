@@ -1,0 +1,86 @@
+/**
+ * A Redis whose master Sentinels name: `redis+sentinel://[user:password@]host[:port][,host…]/NAME[/DB]`, or
+ * `rediss+sentinel://` for TLS. Limit: user and password are those of Redis; the Sentinels' password is
+ * `?sentinel_password=`.
+ */
+import type { RedisOptions } from "ioredis";
+import type { Address } from "./target.ts";
+
+export interface SentinelTarget {
+  readonly sentinels: readonly Address[];
+  /** As the Sentinels call the group of a master and its replicas. */
+  readonly name: string;
+  readonly db: number;
+  readonly tls: boolean;
+  readonly username?: string;
+  readonly password?: string;
+  readonly sentinelPassword?: string;
+}
+
+const SCHEME = /^(rediss?)\+sentinel:\/\//;
+const FORM = "redis+sentinel://host:26379,host:26379/NAME";
+const DEFAULT_PORT = 26_379;
+
+export const isSentinelUrl = (url: string): boolean => SCHEME.test(url);
+
+/** What is wrong with such a URL; null: nothing. */
+export function sentinelProblemOf(url: string): string | null {
+  const { hosts, path } = partsOf(url);
+  if (hosts.some((host) => host === null)) {
+    return `has an invalid address of a Sentinel; separate them by commas, and write a comma of a password as %2C: ${FORM}`;
+  }
+  if (path[0] === undefined || path[0] === "") return `does not name the master's group: ${FORM}`;
+  if (path.length > 2 || !/^\d*$/.test(path[1] ?? ""))
+    return `may have only a database after the name: ${FORM}/0`;
+  return null;
+}
+
+/** For a valid URL. */
+export function sentinelOf(url: string): SentinelTarget {
+  const { scheme, hosts, path, first } = partsOf(url);
+  const sentinelPassword = first?.searchParams.get("sentinel_password");
+  return {
+    sentinels: hosts.flatMap((host) => host ?? []),
+    name: decodeURIComponent(path[0] ?? ""),
+    db: Number(path[1] ?? 0),
+    tls: scheme === "rediss",
+    ...(first?.username && { username: decodeURIComponent(first.username) }),
+    ...(first?.password && { password: decodeURIComponent(first.password) }),
+    ...(sentinelPassword && { sentinelPassword }),
+  };
+}
+
+export function sentinelOptionsOf(target: SentinelTarget): Omit<RedisOptions, "replyMapping"> {
+  const { sentinels, tls, sentinelPassword, ...ofRedis } = target;
+  return {
+    ...ofRedis,
+    sentinels: [...sentinels],
+    ...(sentinelPassword !== undefined && { sentinelPassword }),
+    ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
+  };
+}
+
+/** The user and password are at the first host, and name and query at the last one. */
+function partsOf(url: string) {
+  const [, scheme = "redis"] = SCHEME.exec(url) ?? [];
+  const rest = url.replace(SCHEME, "");
+  const end = /[/?]/.exec(rest)?.index ?? rest.length;
+  const urls = rest
+    .slice(0, end)
+    .split(",")
+    .map((host) => `redis://${host.trim()}`)
+    .map((host) => (URL.canParse(host) && new URL(host).hostname !== "" ? new URL(host) : null));
+  const tail = `redis://host${rest.slice(end)}`;
+  const last = URL.canParse(tail) ? new URL(tail) : null;
+  const [first] = urls;
+  if (first && last) first.search = last.search;
+  return {
+    scheme,
+    first,
+    hosts: urls.map(
+      (one): Address | null =>
+        one && { host: one.hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(one.port || DEFAULT_PORT) },
+    ),
+    path: last?.pathname.split("/").slice(1) ?? [],
+  };
+}
