@@ -47,6 +47,12 @@ export const SCENARIOS = {
     "workers_redis_us_per_delegation",
     "workers_rss_mib",
   ],
+  shards: [
+    "shards_cycle_per_s",
+    "shards_p50_ms",
+    "shards_gateway_cpu_us_per_delegation",
+    "shards_redis_us_per_delegation",
+  ],
   replay: ["replay_events_per_s", "replay_get_p99_ms", "replay_grown_mib"],
   agents: ["cycle_ratio_10k_agents"],
   kept: ["cycle_ratio_1m_kept"],

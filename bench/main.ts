@@ -12,8 +12,8 @@ import { agents, kept } from "./scenarios/growth.ts";
 import { idle } from "./scenarios/idle.ts";
 import { paced } from "./scenarios/paced.ts";
 import { replay } from "./scenarios/replay.ts";
+import { shards, workers } from "./scenarios/served.ts";
 import { wake } from "./scenarios/wake.ts";
-import { workers } from "./scenarios/workers.ts";
 import { closeStages, Stage } from "./stage.ts";
 
 const RUN: Record<
@@ -27,6 +27,7 @@ const RUN: Record<
   crowd,
   fair,
   workers,
+  shards,
   replay,
   agents,
   kept,

@@ -19,6 +19,7 @@ Figures go to standard output, progress to standard error.
   --streams N         idle event streams                                             (2000)
   --crowd N           polls at the gateway that is killed, and as many streams       (5000)
   --workers A,B       gateways on one port (ERRAND_WORKERS) that share the cycle     (1,2,4)
+  --shards A,B        shards (ERRAND_SHARDS) over which one gateway's work is spread (1,4,16)
   --agents N          agents that the load is spread over                            (10000)
   --replayed N        finished delegations of one principal whose events are replayed (100000)
   --kept N            finished delegations that are stored                           (1000000)
@@ -41,6 +42,7 @@ export interface Options {
   readonly streams: number;
   readonly crowd: number;
   readonly workers: readonly number[];
+  readonly shards: readonly number[];
   readonly agents: number;
   readonly replayed: number;
   readonly kept: number;
@@ -54,6 +56,7 @@ const FULL = {
   streams: "2000",
   crowd: "5000",
   workers: "1,2,4",
+  shards: "1,4,16",
   agents: "10000",
   replayed: "100000",
   kept: "1000000",
@@ -65,6 +68,7 @@ const QUICK = {
   streams: "200",
   crowd: "200",
   workers: "1,2,4",
+  shards: "1,4,16",
   agents: "500",
   replayed: "2000",
   kept: "5000",
@@ -94,6 +98,7 @@ export function readOptions(args: readonly string[]): Options | null {
         streams: text,
         crowd: text,
         workers: text,
+        shards: text,
         agents: text,
         replayed: text,
         kept: text,
@@ -134,6 +139,7 @@ export function readOptions(args: readonly string[]): Options | null {
     streams: number("streams", given.streams),
     crowd: number("crowd", given.crowd),
     workers: given.workers.split(",").map((count) => number("workers", count)),
+    shards: given.shards.split(",").map((count) => number("shards", count)),
     agents: number("agents", given.agents),
     replayed: number("replayed", given.replayed),
     kept: number("kept", given.kept),

@@ -1,5 +1,5 @@
 /**
- * The gateways under test as users start them: `errand serve` with ERRAND_WORKERS, on the stage's Redis. Their use of
+ * The gateways under test as users start them: `errand serve` with ERRAND_WORKERS and ERRAND_SHARDS, on the stage's Redis. Their use of
  * resources is what their metrics say, the supervisor's included. Limit: no memory of the heap, and no profile.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,7 +19,10 @@ export class ServedGateways extends Target {
     this.#child = child;
   }
 
-  static async start(stage: Stage, workers: number): Promise<ServedGateways> {
+  static async start(
+    stage: Stage,
+    { workers, shards }: { readonly workers: number; readonly shards: number },
+  ): Promise<ServedGateways> {
     const operator = `bench_${randomBytes(16).toString("hex")}`;
     const child = spawn(process.execPath, ["--max-semi-space-size=32", MAIN, "serve"], {
       env: {
@@ -28,6 +31,7 @@ export class ServedGateways extends Target {
         ERRAND_PORT: "0",
         ERRAND_DATA_DIR: stage.directory,
         ERRAND_WORKERS: String(workers),
+        ERRAND_SHARDS: String(shards),
         ERRAND_OPERATOR_TOKEN: operator,
         ERRAND_LOG_LEVEL: "warn",
       },

@@ -12,7 +12,7 @@ import { freshDir } from "../support/program.ts";
 const GATEWAY = new URL("./gateway.mjs", import.meta.url);
 const MAIN = fileURLToPath(new URL("../../bench/main.ts", import.meta.url));
 const TINY =
-  "--rounds 1 --seconds 0.1 --lanes 2 --pollers 2 --streams 3 --crowd 4 --workers 2 --agents 3 --replayed 20 --kept 40 --bytes 128".split(
+  "--rounds 1 --seconds 0.1 --lanes 2 --pollers 2 --streams 3 --crowd 4 --workers 2 --shards 2 --agents 3 --replayed 20 --kept 40 --bytes 128".split(
     " ",
   );
 
