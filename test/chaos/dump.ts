@@ -12,29 +12,18 @@ import type { Stage } from "./stage.ts";
 const messageSchema = z.looseObject({ parts: z.array(z.looseObject({ text: z.string().optional() })) });
 const QUEUES = ["wait", "paused", "prioritized", "delayed", "active"] as const;
 
-async function scan(stage: Stage, pattern: string): Promise<string[]> {
-  const names = new Set<string>();
-  let cursor = "0";
-  do {
-    const [next, found] = await stage.redis.client.scan(cursor, "MATCH", pattern, "COUNT", 1_000);
-    for (const name of found) names.add(name);
-    cursor = next;
-  } while (cursor !== "0");
-  return [...names];
-}
-
 export async function dump(stage: Stage): Promise<Dump> {
-  const { client } = stage.redis;
+  const { redis } = stage;
   const records: StoredRecord[] = [];
   const tickets: string[] = [];
   for (const { base, queuePrefix } of new Shards(stage.options.shards).all) {
     const prefix = `${base}:d:`;
-    const keys = (await scan(stage, `${prefix}dlg_*`)).filter(
+    const keys = [...(await redis.scan(`${prefix}dlg_*`))].filter(
       (name) => !name.slice(prefix.length).includes(":"),
     );
     for (let at = 0; at < keys.length; at += 500) {
       const some = keys.slice(at, at + 500);
-      const values = await Promise.all(some.map((name) => fieldsOf(client, name)));
+      const values = await Promise.all(some.map((name) => fieldsOf(redis.client, name)));
       for (const [index, name] of some.entries()) {
         const { state, version, ticket, fence, target, delegator, message } = values[index] ?? {};
         // Deleted since the scan.
@@ -53,13 +42,13 @@ export async function dump(stage: Stage): Promise<Dump> {
       }
     }
     for (const queue of QUEUES) {
-      for (const name of await scan(stage, `${queuePrefix}:*:${queue}`)) {
+      for (const name of await redis.scan(`${queuePrefix}:*:${queue}`)) {
         // Callbacks have a queue, too, with similar jobs.
         if (name.startsWith(`${queuePrefix}:~`)) continue;
         const list =
           queue === "prioritized" || queue === "delayed"
-            ? client.zrange(name, "0", "-1")
-            : client.lrange(name, 0, -1);
+            ? redis.client.zrange(name, "0", "-1")
+            : redis.client.lrange(name, 0, -1);
         for (const ticket of await list) if (ticket.startsWith("dlg_")) tickets.push(ticket);
       }
     }

@@ -2,6 +2,8 @@
  * The faults of the nemesis, as data: their frequency, target, begin and end. Limit: one fault at a time on one
  * target; random numbers are drawn elsewhere.
  */
+import { Shards } from "../../src/redis/shards.ts";
+import type { Fault as BadLinkFault } from "../support/bad-link.ts";
 import type { Child } from "./child.ts";
 import type { Stage } from "./stage.ts";
 
@@ -30,7 +32,21 @@ const child = (stage: Stage, name: string): Child => {
   const found = stage.workers.find((one) => one.child.name === name)?.child ?? gateway(stage, name).child;
   return found;
 };
-const REDIS = () => ["redis"];
+const nodeNames = (stage: Stage): string[] => stage.redis.nodes.map(({ name }) => name);
+const node = (stage: Stage, name: string) => {
+  const found = stage.redis.nodes.find((one) => one.name === name);
+  if (!found) throw new Error(`no ${name}`);
+  return found;
+};
+/** Gateways whose way to Redis can be bad. */
+const linkedNames = (stage: Stage): string[] =>
+  stage.gateways.filter(({ link }) => link !== null).map(({ name }) => name);
+const SHARD = "shard-";
+const shardNames = (stage: Stage): string[] =>
+  stage.cluster ? Array.from({ length: stage.options.shards }, (_, at) => `${SHARD}${at}`) : [];
+/** A key of that shard. */
+const shardKey = (stage: Stage, name: string): string =>
+  new Shards(stage.options.shards).at(Number(name.slice(SHARD.length))).events;
 
 const stopped: Fault["run"] = async (stage, target, last) => {
   child(stage, target).signal("SIGSTOP");
@@ -41,12 +57,12 @@ const killed: Fault["run"] = async (stage, target) => {
   await child(stage, target).kill();
 };
 const linked =
-  (kind: Parameters<Stage["gateways"][number]["link"]["fault"]>[0]): Fault["run"] =>
+  (kind: BadLinkFault): Fault["run"] =>
   async (stage, target, last) => {
     const { link } = gateway(stage, target);
-    await link.fault(kind);
+    await link?.fault(kind);
     await last();
-    await link.heal();
+    await link?.heal();
   };
 const clock =
   (ms: number): Fault["run"] =>
@@ -123,49 +139,61 @@ export const FAULTS = {
   "redis-kill": {
     weight: 6,
     lasts: [0, 2],
-    targets: REDIS,
-    run: async (stage, _, last) => {
-      await stage.redis.end("SIGKILL");
+    targets: nodeNames,
+    run: async (stage, target, last) => {
+      await node(stage, target).end("SIGKILL");
       await last();
-      await stage.redis.start();
+      await node(stage, target).start();
     },
   },
   "redis-stop": {
     weight: 4,
     lasts: [1, 10],
-    targets: REDIS,
-    run: async (stage, _, last) => {
-      stage.redis.signal("SIGSTOP");
+    targets: nodeNames,
+    run: async (stage, target, last) => {
+      node(stage, target).signal("SIGSTOP");
       await last();
-      stage.redis.signal("SIGCONT");
+      node(stage, target).signal("SIGCONT");
     },
   },
   "redis-end": {
     weight: 2,
     lasts: [0, 2],
-    targets: REDIS,
-    run: async (stage, _, last) => {
-      await stage.redis.end("SIGTERM");
+    targets: nodeNames,
+    run: async (stage, target, last) => {
+      await node(stage, target).end("SIGTERM");
       await last();
-      await stage.redis.start();
+      await node(stage, target).start();
     },
   },
-  "link-refuse": { weight: 4, lasts: [1, 8], targets: gatewayNames, run: linked("refuse") },
-  "link-hold": { weight: 4, lasts: [1, 15], targets: gatewayNames, run: linked("hold") },
-  "link-swallow": { weight: 4, lasts: [1, 15], targets: gatewayNames, run: linked("swallow") },
-  "link-swallow-answers": { weight: 4, lasts: [1, 8], targets: gatewayNames, run: linked("swallow-answers") },
-  "link-delay": { weight: 4, lasts: [2, 10], targets: gatewayNames, run: linked("delay") },
+  "slot-move": {
+    weight: 6,
+    lasts: SHORT,
+    targets: shardNames,
+    run: async (stage, target) => stage.cluster?.moveSlot(shardKey(stage, target)),
+  },
+  "master-hand-over": {
+    weight: 6,
+    lasts: SHORT,
+    targets: shardNames,
+    run: async (stage, target) => stage.cluster?.handOver(shardKey(stage, target)),
+  },
+  "link-refuse": { weight: 4, lasts: [1, 8], targets: linkedNames, run: linked("refuse") },
+  "link-hold": { weight: 4, lasts: [1, 15], targets: linkedNames, run: linked("hold") },
+  "link-swallow": { weight: 4, lasts: [1, 15], targets: linkedNames, run: linked("swallow") },
+  "link-swallow-answers": { weight: 4, lasts: [1, 8], targets: linkedNames, run: linked("swallow-answers") },
+  "link-delay": { weight: 4, lasts: [2, 10], targets: linkedNames, run: linked("delay") },
   "link-cut": {
     weight: 4,
     lasts: SHORT,
-    targets: gatewayNames,
-    run: async (stage, target) => gateway(stage, target).link.cut(),
+    targets: linkedNames,
+    run: async (stage, target) => gateway(stage, target).link?.cut(),
   },
   "link-tear": {
     weight: 4,
     lasts: SHORT,
-    targets: gatewayNames,
-    run: async (stage, target) => gateway(stage, target).link.tear(),
+    targets: linkedNames,
+    run: async (stage, target) => gateway(stage, target).link?.tear(),
   },
   "clock-ahead": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(300_000) },
   "clock-behind": { weight: 2, lasts: [5, 20], targets: gatewayNames, run: clock(-300_000) },

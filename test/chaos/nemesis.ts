@@ -55,6 +55,7 @@ export class Nemesis {
   }
 
   #isTaken(target: string): boolean {
+    if (isOfRedis(target) && [...this.#running.keys()].some(isOfRedis)) return true;
     const all = "all gateways";
     if (target === all) return [...this.#running.keys()].some((name) => name.startsWith("gateway"));
     return this.#running.has(target) || (target.startsWith("gateway") && this.#running.has(all));
@@ -81,3 +82,6 @@ export class Nemesis {
     await sleep(seconds * 1000, undefined, { signal: this.#stop.signal }).catch(() => undefined);
   }
 }
+
+/** Only one at a time: a Cluster moves its slots and roles only while all its nodes answer. */
+const isOfRedis = (target: string): boolean => /^(?:redis|shard-)/.test(target);

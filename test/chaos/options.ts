@@ -6,6 +6,8 @@ export interface Options {
   readonly seed: number;
   readonly minutes: number;
   readonly fsync: "always" | "everysec";
+  /** A Redis Cluster of three masters and three replicas instead of one Redis. */
+  readonly cluster: boolean;
   readonly shards: number;
   readonly gateways: number;
   /** The processes of each gateway: more than one run under a supervisor (ERRAND_WORKERS). */
@@ -40,6 +42,7 @@ export const DEFAULTS: Options = {
   seed: 1,
   minutes: 1,
   fsync: "always",
+  cluster: false,
   shards: 1,
   gateways: 3,
   workers: 1,
@@ -63,6 +66,7 @@ export const FLAGS = {
   seed: { value: "N", range: [0, 2 ** 32], help: "seed of the run (default: from the clock, and printed)" },
   minutes: { value: "M", range: [0.05, 600], help: `how long faults are injected (${DEFAULTS.minutes})` },
   fsync: { value: "F", help: `always or everysec (${DEFAULTS.fsync})` },
+  cluster: { help: "a Redis Cluster of three masters and three replicas, whose slots and masters change" },
   shards: { value: "N", range: [1, 256], help: `number of shards (${DEFAULTS.shards})` },
   gateways: { value: "N", range: [1, 8], help: `gateway processes (${DEFAULTS.gateways})` },
   workers: {
@@ -104,7 +108,9 @@ export function readOptions(args: readonly string[]): Options {
     seed: number("seed") ?? Math.floor(Date.now() / 1000) % 1_000_000,
     minutes: number("minutes") ?? DEFAULTS.minutes,
     fsync,
-    shards: number("shards") ?? DEFAULTS.shards,
+    cluster: isSet("cluster"),
+    // With one, all work would be on one master.
+    shards: number("shards") ?? (isSet("cluster") ? 6 : DEFAULTS.shards),
     gateways: number("gateways") ?? DEFAULTS.gateways,
     workers: number("workers") ?? DEFAULTS.workers,
     delegators: number("delegators") ?? DEFAULTS.delegators,

@@ -2,6 +2,7 @@
  * A Redis Cluster of three masters with a replica each, for a run. A node is never away long enough to be replaced: then
  * nothing that was acknowledged may be lost. `npm run failover` loses masters.
  */
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Cluster } from "ioredis";
 import { type ClusterNode, type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
@@ -42,10 +43,12 @@ export class RedisClusterProcesses implements ChaosRedis {
   }
 
   async start(): Promise<void> {
+    const directory = join(this.#directory, "redis");
+    mkdirSync(directory);
     this.#cluster = await startRedisCluster({
       binary: await testRedisBinary(),
       nodeTimeoutMs: NODE_TIMEOUT_MS,
-      directory: join(this.#directory, "redis"),
+      directory,
       more: [
         "appendonly yes",
         `appendfsync ${this.#fsync}`,

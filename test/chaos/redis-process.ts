@@ -7,12 +7,14 @@ import { launch, probe } from "../../src/redis/embedded-server.ts";
 import type { LockedProcess } from "../../src/redis/locked-process.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { until } from "../support/until.ts";
+import { type ChaosRedis, type RedisNode, scanServer } from "./chaos-redis.ts";
 
 const TRIES = 3;
 
-export class RedisProcess {
+export class RedisProcess implements ChaosRedis, RedisNode {
+  readonly name = "redis";
+  readonly nodes = [this];
   readonly socket: string;
-  /** Connected directly, not through a bad link. */
   readonly client: Redis;
   readonly #directory: string;
   readonly #config: string;
@@ -38,8 +40,12 @@ export class RedisProcess {
     this.client.on("error", () => undefined);
   }
 
-  get pid(): number | undefined {
-    return this.#server?.pid;
+  get url(): string {
+    return `unix://${this.socket}`;
+  }
+
+  scan(pattern: string): Promise<Set<string>> {
+    return scanServer(this.client, pattern);
   }
 
   async start(): Promise<void> {
@@ -69,7 +75,6 @@ export class RedisProcess {
     this.#server?.kill(signal);
   }
 
-  /** Sends this signal; resolves when the process is gone. */
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     this.#server?.kill("SIGCONT");
     this.#server?.kill(signal);

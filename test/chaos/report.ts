@@ -13,14 +13,14 @@ const list = (counts: Readonly<Record<string, number>>): string =>
     .join(", ");
 
 export function screen({ options, summary, verdict, found, kept }: Run): string {
-  const { seed, minutes, fsync, shards, rate } = options;
+  const { seed, minutes, fsync, rate } = options;
   const violations = verdict.violations
     .slice(0, SHOWN)
     .map(({ rule, id, what }) => `  ${rule}: ${id} ${what}`);
   const rules = [...found].map(([rule, count]) => `${rule} ${count}`).join(", ");
   const clean = verdict.violations.length === 0;
   return [
-    `chaos: seed ${seed}, ${minutes} min, ${fsync}, ${shards} shard${shards === 1 ? "" : "s"}, ${gatewaysText(options)} gateways, ${rate}/s`,
+    `chaos: seed ${seed}, ${minutes} min, ${fsync}, ${shardsText(options)}, ${gatewaysText(options)} gateways, ${rate}/s`,
     line("delegations", `${summary.delegations} (${list(summary.ends)})`),
     line("events", `${summary.events}, seen ${summary.sightings} times`),
     line("leases", `${summary.leases}; late replies refused ${summary.late_replies}`),
@@ -54,6 +54,9 @@ export function screen({ options, summary, verdict, found, kept }: Run): string 
   ].join("\n");
 }
 
+const shardsText = ({ shards, cluster }: Run["options"]): string =>
+  `${shards} shard${shards === 1 ? "" : "s"}${cluster ? " of a Cluster" : ""}`;
+
 /** `3`, or `3 × 2` for two processes each. */
 const gatewaysText = ({ gateways, workers }: Run["options"]): string =>
   workers === 1 ? String(gateways) : `${gateways} × ${workers}`;
@@ -68,7 +71,8 @@ const HEAD = [
 
 /** The run as a row of the table. */
 function row({ options, summary, verdict }: Run): string {
-  const { seed, minutes, fsync, shards } = options;
+  const { seed, minutes, fsync } = options;
+  const shards = options.cluster ? `${options.shards}, Cluster` : options.shards;
   const gateways = gatewaysText(options);
   const { accepted_ms, unanswered_ms, recovered_ms } = summary;
   const faults = Object.values(summary.faults).reduce((a, b) => a + b, 0);

@@ -87,7 +87,7 @@ async function sample(stage: Stage, minute: number): Promise<Sample> {
   const numbers: Record<string, number> = {
     redis_mb: round(field(memory, "used_memory") / MB),
     redis_clients: field(clients, "connected_clients"),
-    keys: keys - (await idempotencyKeys(stage)),
+    keys: keys - (await stage.redis.scan("errand:idempotency:*")).size,
   };
   let finished = 0;
   let waiting = 0;
@@ -108,23 +108,6 @@ async function sample(stage: Stage, minute: number): Promise<Sample> {
     );
   }
   return { minute: round(minute), finished, ...numbers, waiting };
-}
-
-async function idempotencyKeys(stage: Stage): Promise<number> {
-  let count = 0;
-  let cursor = "0";
-  do {
-    const [next, found] = await stage.redis.client.scan(
-      cursor,
-      "MATCH",
-      "errand:idempotency:*",
-      "COUNT",
-      5_000,
-    );
-    count += found.length;
-    cursor = next;
-  } while (cursor !== "0");
-  return count;
 }
 
 interface Soak {

@@ -13,10 +13,12 @@ import { fileURLToPath } from "node:url";
 import { Admin } from "../../src/client/admin.ts";
 import { type BadLink, openBadLink } from "../support/bad-link.ts";
 import { bundle } from "./bundle.ts";
+import type { ChaosRedis } from "./chaos-redis.ts";
 import { Child } from "./child.ts";
 import { DEFECTS, isDefect, spoiled } from "./defects.ts";
 import type { Options } from "./options.ts";
 import { Recorder } from "./recorder.ts";
+import { RedisClusterProcesses } from "./redis-cluster-processes.ts";
 import { RedisProcess } from "./redis-process.ts";
 import { A2A_AGENT, LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, type Role, type Setup, SHELF } from "./setup.ts";
 
@@ -27,7 +29,8 @@ export interface GatewayPlace {
   readonly name: string;
   readonly url: string;
   readonly child: Child;
-  readonly link: BadLink;
+  /** Null with a Cluster. */
+  readonly link: BadLink | null;
 }
 
 export interface Worker {
@@ -38,7 +41,9 @@ export interface Worker {
 export class Stage {
   readonly options: Options;
   readonly directory: string;
-  readonly redis: RedisProcess;
+  readonly redis: ChaosRedis;
+  /** The same, if it is a Cluster. */
+  readonly cluster: RedisClusterProcesses | null;
   readonly recorder: Recorder;
   readonly operatorToken = `chaos_${randomBytes(16).toString("hex")}`;
   readonly gateways: GatewayPlace[] = [];
@@ -52,7 +57,8 @@ export class Stage {
     this.options = options;
     this.directory = directory;
     for (const name of ["history", "logs", "setups"]) mkdirSync(join(directory, name));
-    this.redis = new RedisProcess(directory, options.fsync);
+    this.cluster = options.cluster ? new RedisClusterProcesses(directory, options.fsync) : null;
+    this.redis = this.cluster ?? new RedisProcess(directory, options.fsync);
     this.recorder = new Recorder(this.historyOf("nemesis"), "nemesis");
   }
 
@@ -105,7 +111,8 @@ export class Stage {
   }
 
   async #gateway(name: string, main: string, preload: string): Promise<void> {
-    const link = await openBadLink(this.redis.socket);
+    const { socket } = this.redis;
+    const link = socket === null ? null : await openBadLink(socket);
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const env = {
@@ -113,7 +120,7 @@ export class Stage {
       HOME: process.env.HOME ?? "",
       ERRAND_PORT: String(port),
       ERRAND_DATA_DIR: join(this.directory, name),
-      ERRAND_REDIS_URL: `redis://127.0.0.1:${link.port}`,
+      ERRAND_REDIS_URL: link === null ? this.redis.url : `redis://127.0.0.1:${link.port}`,
       ERRAND_OPERATOR_TOKEN: this.operatorToken,
       ERRAND_SHARDS: String(this.options.shards),
       ERRAND_WORKERS: String(this.options.workers),
@@ -225,10 +232,12 @@ export class Stage {
 
   /** Removes all faults and waits until everything works again. */
   async heal(): Promise<void> {
-    this.redis.signal("SIGCONT");
-    if (!this.redis.isRunning) await this.redis.start();
+    for (const node of this.redis.nodes) {
+      node.signal("SIGCONT");
+      if (!node.isRunning) await node.start();
+    }
     for (const { link, child } of this.gateways) {
-      await link.heal();
+      await link?.heal();
       child.signal("SIGCONT");
       child.send("clock 0");
     }
@@ -238,9 +247,9 @@ export class Stage {
 
   async close(keep: boolean): Promise<void> {
     await Promise.all(this.workers.map(({ child }) => child.stop("kill")));
-    for (const { link } of this.gateways) await link.heal();
+    for (const { link } of this.gateways) await link?.heal();
     await Promise.all(this.gateways.map(({ child }) => child.stop("kill")));
-    for (const { link } of this.gateways) link.close();
+    for (const { link } of this.gateways) link?.close();
     await this.redis.close();
     this.recorder.close();
     if (!keep) await rm(this.directory, { recursive: true, force: true });

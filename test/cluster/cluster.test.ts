@@ -1,12 +1,11 @@
 /** A broker with 4 shards on a Redis Cluster of three masters and their replicas: whole stories, a slot that moves, a kill. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { checkTarget } from "../../src/redis/check.ts";
-import { slotOf } from "../../src/redis/cluster.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { AGENT_APIS, DELEGATOR_APIS } from "../support/apis.ts";
 import { type Answer, as, client, request, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
-import { type ClusterNode, type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
+import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { retryUntilAnswered } from "../support/retry.ts";
 import { subscribe } from "../support/subscriber.ts";
@@ -157,33 +156,6 @@ function load(url: string, agent: string) {
   return { sent, finished, odd, stop, done };
 }
 
-/** Moves the slot of a key, key by key, as `redis-cli --cluster reshard` does. `halfWay` runs when `first` have moved. */
-async function moveSlot(
-  key: string,
-  to: ClusterNode,
-  first: (name: string) => boolean = () => false,
-  halfWay: () => Promise<void> = async () => {},
-): Promise<void> {
-  const slot = slotOf(key);
-  const from = await cluster.masterOf(key);
-  const [fromId, toId] = [await from.id(), await to.id()];
-  await to.redis.call("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId);
-  await from.redis.call("CLUSTER", "SETSLOT", slot, "MIGRATING", toId);
-  const move = async (isChosen: (name: string) => boolean) => {
-    const found = await from.redis.call("CLUSTER", "GETKEYSINSLOT", slot, 10_000);
-    const names = Array.isArray(found) ? found.map(String).filter(isChosen) : [];
-    for (const name of names)
-      await from.redis.call("MIGRATE", "127.0.0.1", to.port, "", 0, 5_000, "KEYS", name);
-    return names.length;
-  };
-  expect(await move(first)).toBeGreaterThanOrEqual(0);
-  await halfWay();
-  while ((await move(() => true)) > 0);
-  for (const node of [to, from, ...cluster.nodes]) {
-    await node.redis.call("CLUSTER", "SETSLOT", slot, "NODE", toId).catch(() => {});
-  }
-}
-
 const HALF_WAY: Readonly<Record<string, (name: string) => boolean>> = {
   "the records are still at the old master": (name) => !name.includes(":d:"),
   "only the records are at the new master": (name) => name.includes(":d:"),
@@ -206,7 +178,7 @@ test.each(Object.entries(HALF_WAY))(
     const to = (await cluster.masters()).find(({ port }) => port !== from.port);
     if (!to) throw new Error("no other master");
 
-    await moveSlot(keys.events, to, first, async () => {
+    await cluster.moveSlot(keys.events, to, first, async () => {
       const refused = await Promise.all([
         api.delegate(agent, { task: "refused" }),
         api.reply(lease_id),
@@ -247,7 +219,7 @@ test.each(Object.entries(HALF_WAY))(
       [...running.sent].map(async (one) => checkHistory(await eventsOf(api, one), "finished")),
     );
     // The next test expects each shard where it was.
-    await moveSlot(keys.events, from);
+    await cluster.moveSlot(keys.events, from);
   },
 );
 

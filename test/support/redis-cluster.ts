@@ -35,6 +35,16 @@ export interface RedisCluster {
   readonly client: Cluster;
   readonly masters: () => Promise<ClusterNode[]>;
   readonly masterOf: (key: string) => Promise<ClusterNode>;
+  /**
+   * Moves the slot of a key, key by key, as `redis-cli --cluster reshard` does. `halfWay` runs when the keys that `isFirst`
+   * chooses have moved.
+   */
+  readonly moveSlot: (
+    key: string,
+    to: ClusterNode,
+    isFirst?: (name: string) => boolean,
+    halfWay?: () => Promise<void>,
+  ) => Promise<void>;
   /** All slots are served, and every master has its replica. */
   readonly untilHealthy: () => Promise<void>;
   readonly flush: () => Promise<void>;
@@ -163,14 +173,21 @@ export async function startRedisCluster(options: ClusterOptions): Promise<RedisC
   );
   client.on("error", () => {});
   const masters = () => mastersOf(nodes);
+  const slotOf = async (key: string) =>
+    Number(await nodes.find(({ isRunning }) => isRunning())?.redis.cluster("KEYSLOT", key));
+  const masterOf = async (key: string) => {
+    const slot = await slotOf(key);
+    return until(async () => (await masters()).find(({ ranges }) => includes(ranges, slot))?.node);
+  };
   return {
     url,
     nodes,
     client,
     masters: async () => (await masters()).map(({ node }) => node),
-    masterOf: async (key) => {
-      const slot = Number(await nodes.find(({ isRunning }) => isRunning())?.redis.cluster("KEYSLOT", key));
-      return until(async () => (await masters()).find(({ ranges }) => includes(ranges, slot))?.node);
+    masterOf,
+    moveSlot: async (key, to, isFirst = () => false, halfWay = async () => {}) => {
+      const [slot, from] = [await slotOf(key), await masterOf(key)];
+      if (from !== to) await moveSlot(nodes, slot, from, to, isFirst, halfWay);
     },
     untilHealthy: async () => {
       await until(() => isHealthy(nodes, count), { what: "a healthy cluster" });
@@ -183,6 +200,32 @@ export async function startRedisCluster(options: ClusterOptions): Promise<RedisC
       await stopNodes();
     },
   };
+}
+
+async function moveSlot(
+  nodes: readonly ClusterNode[],
+  slot: number,
+  from: ClusterNode,
+  to: ClusterNode,
+  isFirst: (name: string) => boolean,
+  halfWay: () => Promise<void>,
+): Promise<void> {
+  const [fromId, toId] = [await from.id(), await to.id()];
+  await to.redis.call("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId);
+  await from.redis.call("CLUSTER", "SETSLOT", slot, "MIGRATING", toId);
+  const move = async (isChosen: (name: string) => boolean) => {
+    const found = await from.redis.call("CLUSTER", "GETKEYSINSLOT", slot, 10_000);
+    const names = Array.isArray(found) ? found.map(String).filter(isChosen) : [];
+    for (const name of names)
+      await from.redis.call("MIGRATE", "127.0.0.1", to.port, "", 0, 5_000, "KEYS", name);
+    return names.length;
+  };
+  await move(isFirst);
+  await halfWay();
+  while ((await move(() => true)) > 0);
+  for (const node of [to, from, ...nodes]) {
+    await node.redis.call("CLUSTER", "SETSLOT", slot, "NODE", toId).catch(() => {});
+  }
 }
 
 /** Makes one Cluster of the nodes. */
