@@ -20,13 +20,12 @@ import { RedisBinaryError } from "./redis/find-server.ts";
 import { randomId } from "./redis/shards.ts";
 import type { RedisTarget } from "./redis/target.ts";
 import { type Running, RunningEndedError } from "./running.ts";
-import { checkAddress, StartError, startFailure } from "./start-error.ts";
+import { checkAddress, EXIT_TRANSPORT, StartError, startFailure } from "./start-error.ts";
 import { superviseGateways } from "./supervise.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { textLine } from "./telemetry/log-text.ts";
 import { urlOf } from "./url-of.ts";
 
-const EXIT_TRANSPORT = 75;
 /** How long the process that started the embedded Redis has to restart it before another process does. */
 const OWNER_FIRST_MS = 300;
 /** How long the gateway may take to stop. The embedded Redis gets the rest of ten seconds, even if something hangs. */

@@ -2,8 +2,10 @@
 import { createServer } from "node:net";
 import { findRunningGateway } from "./announcement.ts";
 import { type Config, EXIT_CONFIG } from "./config.ts";
+import { isUnavailable } from "./redis/errors.ts";
 import { LayoutError } from "./redis/layout.ts";
 
+export const EXIT_TRANSPORT = 75;
 const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
 
 /** A failed start with a known cause, reported without a stack trace. */
@@ -20,6 +22,12 @@ export class StartError extends Error {
 /** The failed start with its cause, or an error that nobody expected. */
 export async function startFailure(error: unknown, config: Config, dataDir: string): Promise<unknown> {
   if (error instanceof LayoutError) return new StartError(error.message, EXIT_CONFIG);
+  if (error instanceof Error && isUnavailable(error)) {
+    return new StartError(
+      `Redis is not available (${error.message}); start again when it is`,
+      EXIT_TRANSPORT,
+    );
+  }
   return refuseAddress(error, config, dataDir).then(
     () => error,
     (refused: unknown) => refused,

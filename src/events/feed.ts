@@ -4,7 +4,7 @@
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Reader } from "../redis/connections.ts";
-import { isUnavailable } from "../redis/errors.ts";
+import { isMovingSlot, isUnavailable } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import { ownText } from "../util/own-text.ts";
@@ -46,6 +46,8 @@ class ShardReader {
   /** The shards of the streams, in their order. */
   readonly shards: readonly number[];
   batch = BATCH;
+  /** Whether the positions of its shards are known. */
+  hasBegun = false;
   hasLostConnection = false;
   stopWaiting: () => void = () => {};
 
@@ -70,7 +72,6 @@ class ShardReader {
 export class Feed {
   readonly #redis: Redis;
   readonly #readers: readonly ShardReader[];
-  readonly #shards: Shards;
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
   #positions: string[] = [];
@@ -88,16 +89,27 @@ export class Feed {
   constructor(redis: Redis, readers: readonly Reader[], shards: Shards, log: Log) {
     this.#redis = redis;
     this.#readers = readers.map((reader) => new ShardReader(reader, shards));
-    this.#shards = shards;
     this.#log = log;
   }
 
+  /** A shard whose slot is moving joins when it has moved; its subscribers then resume by their cursors. */
   async start(): Promise<void> {
-    const found = await Promise.all(this.#shards.all.map((keys) => edges(this.#redis, keys.events)));
-    this.#positions = found.map(({ last }) => last);
-    this.#forget();
+    await Promise.all(
+      this.#readers.map((reader) =>
+        this.#begin(reader).catch((error: unknown) => {
+          if (!isMovingSlot(error)) throw error;
+        }),
+      ),
+    );
     this.#running = true;
     this.#done = Promise.all(this.#readers.map((reader) => this.#run(reader)));
+  }
+
+  async #begin(reader: ShardReader): Promise<void> {
+    const found = await Promise.all(reader.streams.map((stream) => edges(this.#redis, stream)));
+    for (const [at, shard] of reader.shards.entries()) this.#positions[shard] = found[at]?.last ?? "0-0";
+    reader.hasBegun = true;
+    this.#forget();
   }
 
   /**
@@ -137,6 +149,10 @@ export class Feed {
     const { streams, shards } = reader;
     for (let failures = 0; this.#running; ) {
       try {
+        if (!reader.hasBegun) {
+          await this.#begin(reader);
+          this.#reportGap();
+        }
         const read = reader.redis.xread(
           "COUNT",
           reader.batch,
@@ -189,12 +205,16 @@ export class Feed {
         if (!missed && compareIds(last, position) >= 0) continue;
         this.#positions[shard] = last;
         this.#forget();
-        for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
+        this.#reportGap();
       }
     } catch (error) {
       reader.hasLostConnection ||= hadLost;
       throw error;
     }
+  }
+
+  #reportGap(): void {
+    for (const sinks of this.#sinks.values()) for (const sink of sinks) sink.gap();
   }
 
   #deliver(entry: Entry): void {

@@ -19,7 +19,7 @@ import {
   type ServerConnection,
   silenceOf,
 } from "./connect.ts";
-import { classify } from "./errors.ts";
+import { classify, isMovingSlot } from "./errors.ts";
 import { keys } from "./keys.ts";
 import { NO_REPLICAS, Replicas } from "./replicas.ts";
 import { Script } from "./script.ts";
@@ -31,6 +31,8 @@ return 1`);
 
 const MARK_MS = 10_000;
 const RECHECK_MS = 500;
+/** A move of a slot is logged once in this time. */
+const MOVE_LOG_MS = 60_000;
 /** Readiness needs no token, so one write answers all requests for this long. */
 const WRITTEN_MS = 250;
 
@@ -60,6 +62,7 @@ export class Connections {
   #isAwayLogged = false;
   #writing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #moveLoggedAt = Number.NEGATIVE_INFINITY;
   #reconnectedAt = Number.NEGATIVE_INFINITY;
   #wroteAt = Number.NEGATIVE_INFINITY;
   #closed = false;
@@ -134,7 +137,8 @@ export class Connections {
   /** Records a failed command. Returns false when the cause is not that Redis is unavailable. */
   failed(error: unknown): boolean {
     if (classify(error)?.code !== "redis_unavailable") return false;
-    if (error instanceof Error) this.#away(LOST.test(error.message) ? this.#lastError : error);
+    if (isMovingSlot(error)) this.#logMove();
+    else if (error instanceof Error) this.#away(LOST.test(error.message) ? this.#lastError : error);
     return true;
   }
 
@@ -198,6 +202,14 @@ export class Connections {
     this.#isAwayLogged = false;
     if (error !== null) this.#logAway(error);
     this.#checkLater();
+  }
+
+  /** Other shards go on, so Redis is not away. */
+  #logMove(): void {
+    const now = performance.now();
+    if (now - this.#moveLoggedAt < MOVE_LOG_MS) return;
+    this.#moveLoggedAt = now;
+    this.#log.warn("a slot of the Cluster is moving; requests for its shard are refused until it has moved");
   }
 
   #logAway(error: Error): void {

@@ -106,9 +106,13 @@ export function classify(error: unknown): RedisErrorClass | null {
   return PHRASES.find(([phrase]) => message.includes(phrase))?.[1] ?? null;
 }
 
-/** The slot of the script's keys is moving to another node of the Cluster. */
-export const isMovingSlot = (error: unknown): boolean =>
+/** A script met a slot that is moving to another node of the Cluster. */
+export const isScriptAtMovingSlot = (error: unknown): boolean =>
   error instanceof Error && error.message.includes(SLOT_MOVES);
+
+/** The same for any command. The driver has tried it again and given up. */
+export const isMovingSlot = (error: unknown): boolean =>
+  isScriptAtMovingSlot(error) || (error instanceof Error && /\bTRYAGAIN\b/.test(error.message));
 
 /** Redis does not answer, or refuses all clients. */
 export const isUnavailable = (error: unknown): boolean => classify(error)?.code === "redis_unavailable";

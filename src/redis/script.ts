@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isInCluster } from "./cluster.ts";
 import type { Redis } from "./connect.ts";
-import { isMovingSlot } from "./errors.ts";
+import { isScriptAtMovingSlot } from "./errors.ts";
 
 /** The text of a `.lua` file; its path is relative to `module`, the `import.meta.url` of the caller. */
 export const readLua = (file: string, module: string): string => readFileSync(new URL(file, module), "utf8");
@@ -49,7 +49,7 @@ export class Script {
       try {
         return await run(redis, this.#inCluster, keys, args);
       } catch (error) {
-        if (!isMovingSlot(error) || tries === MOVE_TRIES) throw error;
+        if (!isScriptAtMovingSlot(error) || tries === MOVE_TRIES) throw error;
         await sleep(MOVE_PAUSE_MS);
       }
     }

@@ -164,7 +164,7 @@ const HALF_WAY: Readonly<Record<string, (name: string) => boolean>> = {
 test.each(Object.entries(HALF_WAY))(
   "a slot that moves under load refuses its work meanwhile, and leaves nothing half-done: %s",
   async (_, first) => {
-    const { url, api } = await start();
+    const { url, api, another, log } = await start();
     const [agent = "", elsewhere = ""] = AGENTS;
     for (const name of AGENTS) await api.agent(name);
     const keys = shards.ofAgent(agent);
@@ -178,6 +178,7 @@ test.each(Object.entries(HALF_WAY))(
     const to = (await cluster.masters()).find(({ port }) => port !== from.port);
     if (!to) throw new Error("no other master");
 
+    let lateStream: typeof stream | undefined;
     await cluster.moveSlot(keys.events, to, first, async () => {
       const refused = await Promise.all([
         api.delegate(agent, { task: "refused" }),
@@ -196,7 +197,15 @@ test.each(Object.entries(HALF_WAY))(
         ]);
       }
       expect(refused.at(-1)?.status).toBe(503);
+      // A gateway that starts now serves the other shards at once, and this one later.
+      const late = await another({ redis: { url: cluster.url } });
+      const sent = await client(late.url).delegate(elsewhere, { task: "at a new gateway" });
+      expect(sent.status).toBe(202);
+      lateStream = subscribe([late.url], (await as(url, `agent:${agent}`)).token);
     });
+    const moves = log.filter((line) => line.includes("a slot of the Cluster is moving"));
+    expect(moves).toHaveLength(1);
+    expect(log.join("")).not.toContain("Redis is away");
     expect((await cluster.masterOf(keys.events)).port).toBe(to.port);
 
     const { leases } = (await retryUntilAnswered(() => api.lease(agent))).body;
@@ -211,7 +220,8 @@ test.each(Object.entries(HALF_WAY))(
     expect((await cluster.client.zrange(keys.list("all"), 0, "-1")).sort()).toEqual(
       [id, waiting.id, after].sort(),
     );
-    await until(() => stream.events.some(({ data }) => data.delegation_id === after));
+    for (const one of [stream, lateStream])
+      await until(() => one?.events.some(({ data }) => data.delegation_id === after));
     running.stop();
     await running.done;
     expect(running.odd).toEqual([]);
