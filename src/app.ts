@@ -43,7 +43,10 @@ export interface Gateway {
 
 /** How long requests in progress may take after a stop. */
 const HTTP_GRACE_MS = 5_000;
-/** The same if other gateways go on, because then nobody waits for the end: a request that just began to arrive is served. */
+/**
+ * The same while other gateways keep serving. Nobody waits for this one to end, so it also serves requests that are
+ * still arriving.
+ */
 const HANDOVER_GRACE_MS = 1_000 * (LIMITS.request_seconds.value + 5);
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {

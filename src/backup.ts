@@ -1,6 +1,6 @@
 /**
- * `errand backup` and `errand restore`: find the Redis of a broker, which may run for a backup but not for a restore. They
- * use it directly, because a copy through the HTTP API would not be of one point in time.
+ * `errand backup` and `errand restore`: find the Redis of a broker, which may run for a backup but not for a restore.
+ * They use it directly, because a copy through the HTTP API would not show one instant.
  */
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -22,7 +22,7 @@ import { createLog } from "./telemetry/log.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** An open Redis, and what must be done when it is no longer needed. */
+/** A running Redis, and the function that releases it. */
 interface Opened {
   readonly target: RedisTarget;
   readonly where: string;
@@ -83,7 +83,7 @@ async function openToRead(env: Env, place: Place): Promise<Opened> {
       code: "no_data",
       category: "CONFIG",
       detail: `${dataDir} has no data of a broker`,
-      recovery: "Pass --data-dir, or --redis-url if the broker uses a Redis of its own.",
+      recovery: "Pass --data-dir, or --redis-url if the broker uses an external Redis.",
     });
   }
   // The running Redis is used directly: root may do so, but must not start one in another user's directory.
@@ -115,7 +115,7 @@ async function openExternal(url: string): Promise<Opened & { readonly refused: r
     throw localError({
       code: "redis_cluster",
       category: "CONFIG",
-      detail: `Redis at ${placeOf(target)} is a Cluster, which this command cannot copy as of one point in time`,
+      detail: `Redis at ${placeOf(target)} is a Cluster, whose masters cannot be copied at one instant`,
       recovery: "Use the snapshots of your provider, or 'redis-cli --cluster backup'. Nothing was changed.",
     });
   }
@@ -140,7 +140,7 @@ async function startHere(config: Config, env: Env, dataDir: string, alone?: "alo
 }
 
 function configOf(env: Env, { dataDir, redisUrl, foundDataDir }: Place): Config {
-  // Otherwise a restore into a directory for a trial would replace the data in the Redis of the settings.
+  // Otherwise a trial restore into a directory would replace the data in the Redis that the settings name.
   if (dataDir !== undefined)
     return readConfig({ ...env, ERRAND_DATA_DIR: dataDir, ERRAND_REDIS_URL: undefined });
   return readConfig({

@@ -11,8 +11,8 @@ interface Started {
 }
 
 /**
- * The environment that the CLI needs, as assignments for a shell; a name alone is a secret to fill in. The CLI searches for
- * `.errand`, but for no data directory of another name.
+ * The environment that the CLI needs, as assignments for a shell. A name without a value is a secret to fill in. The
+ * CLI finds a data directory by itself only if its name is `.errand`.
  */
 export function variablesFor({ dataDir, url, hasOwnToken, announced: { isFound } }: Started): string[] {
   const token = hasOwnToken ? ["ERRAND_TOKEN"] : [];
@@ -28,12 +28,12 @@ export function howClientsConnect(started: Started): string {
   const { isFound, other } = started.announced;
   const variables = variablesFor(started).join(" and ");
   if (other !== null && !isFound)
-    return `the CLI here uses the broker at ${other.url}, and this one when that one stops; to use this one now, set ${variables}`;
+    return `the CLI here uses the broker at ${other.url} until that one stops; to use this one now, set ${variables}`;
   if (variables === "") return `the CLI finds this broker and its token in ${resolve(".")} and below`;
   return `to use the CLI in another shell, set ${variables}`;
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Quoted where a shell would read more than a word. */
+/** Quoted unless it is one plain word for every shell. */
 export const shellWord = (text: string): string => (/^[\w./@+:-]+$/.test(text) ? text : quoted(text));

@@ -21,7 +21,7 @@ const exitCode = await runCli(process.argv.slice(2), {
     stdout: process.stdout.isTTY === true,
     stderr: process.stderr.isTTY === true,
   },
-  // Only few commands need the broker's modules, which are slow to load.
+  // Few commands need the broker's modules, which are slow to load.
   serve: async ({ host, port, dataDir, redisUrl, workers, log }) => {
     const { serve } = await import("./serve.ts");
     return serve({
@@ -37,7 +37,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
   backups: async () => (await import("./backup.ts")).backups(childEnv, manifest.version),
   version: manifest.version,
-  // In a clone only npx finds the program, so what it prints to paste begins with npx, too.
+  // In a clone only npx finds the program, so the commands that it prints begin with npx.
   command: childEnv.npm_command === "exec" ? "npx errand" : "errand",
   program: fileURLToPath(new URL("./errand.js", import.meta.url)),
 });

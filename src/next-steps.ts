@@ -1,17 +1,17 @@
-/** What to try once the broker is ready, as `errand serve` prints it on a terminal: three lines to paste. */
+/** The three commands to try that `errand serve` prints on a terminal once the broker is ready. */
 import { constants } from "node:fs";
 import { access, readFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { shellWord } from "./client-access.ts";
 
 export interface Place {
-  /** Where the broker was started, and where the lines work. */
+  /** The folder in which the broker was started, and in which the commands work. */
   readonly folder: string;
   /** The PATH. */
   readonly path: string;
   /** The file of the program that runs. */
   readonly program: string;
-  /** What the CLI needs to find the broker; see client-access.ts. */
+  /** The variables by which the CLI finds the broker; see client-access.ts. */
   readonly variables: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export async function nextSteps(place: Place): Promise<string> {
   ].join("\n");
 }
 
-/** Where no link to sign in is printed. */
+/** Replaces the sign-in link where none is printed. */
 export const howToSignIn = async (place: Place): Promise<string> =>
   `for a link that signs in to the console: ${await commandIn(place)} sessions link`;
 

@@ -1,10 +1,13 @@
-/** What `errand serve` says about a broker that other machines can reach: its addresses, and that it has no TLS. */
+/**
+ * The lines of `errand serve` about a broker that other machines can reach: its addresses, and a warning that it has no
+ * TLS.
+ */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 
 type Interfaces = NodeJS.Dict<Pick<NetworkInterfaceInfo, "address" | "family" | "internal">[]>;
 
 const WARNING =
-  "warning: without TLS, tokens can be read in the network; put a proxy with TLS in front, unless you trust the network (docs/operations.md)";
+  "warning: without TLS, tokens can be read on the network; put a proxy with TLS in front, unless you trust the network (docs/operations.md)";
 
 export function reachableLines(
   {

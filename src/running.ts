@@ -1,4 +1,6 @@
-/** What `serve` runs: one gateway in this process (one-gateway.ts), or several under it (supervise.ts). */
+/**
+ * The gateways that `serve` runs: one in this process (one-gateway.ts), or several in child processes (supervise.ts).
+ */
 import type { Config } from "./config.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
 import type { RedisTarget } from "./redis/connect.ts";
@@ -9,11 +11,11 @@ export interface Running {
   /** Rejects with {@link RunningEndedError} when nothing runs any more and a restart would fail. */
   readonly ended: Promise<never>;
   readonly signIn: () => Promise<string | undefined>;
-  /** Replaces the gateways, without a request that fails. */
+  /** Replaces the gateways without failing a request. */
   readonly roll: () => Promise<void>;
   /** Stops cleanly within this time. `busy`: the number of connections in use. */
   readonly close: (graceMs: number) => { readonly busy: Promise<number>; readonly closed: Promise<void> };
-  /** Ends everything without a stop. */
+  /** Ends everything at once, without a clean stop. */
   readonly kill: () => void;
 }
 

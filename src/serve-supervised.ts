@@ -1,6 +1,6 @@
 /**
- * One of several gateways, in a process that a supervisor started: the supervisor owns Redis, the data directory and the
- * signals. Ends with the supervisor, too, after it has finished its requests.
+ * One of several gateways, in a process that a supervisor started: the supervisor owns Redis, the data directory and
+ * the signals. If the supervisor dies, this process finishes its requests and ends.
  */
 import { resolve } from "node:path";
 import { type Gateway, startGateway } from "./app.ts";
@@ -11,7 +11,7 @@ import { signInLine } from "./sign-in-link.ts";
 import { StartError, startFailure } from "./start-error.ts";
 import { createLog } from "./telemetry/log.ts";
 
-/** How long a stop may take once the supervisor is gone: it would have killed this process by then. */
+/** How long a stop may take once the supervisor is dead; a live supervisor kills a process that stops for longer. */
 const ORPHAN_MS = 9_000;
 
 /** Returns the exit code. */
@@ -60,7 +60,7 @@ export async function serveSupervised(config: Config, channel: Channel): Promise
 }
 
 interface Stop {
-  /** Resolves to whether the other gateways go on. */
+  /** Resolves when a stop is requested: true if the other gateways keep serving. */
   readonly requested: Promise<boolean>;
   readonly now: (handover: boolean) => void;
 }

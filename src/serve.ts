@@ -269,7 +269,7 @@ async function within(work: Promise<void>, ms: number, log: Log): Promise<void> 
 interface StopSignals {
   /** Aborts on the first signal that asks for a stop. */
   readonly signal: AbortSignal;
-  /** What a SIGHUP does, unless it asks for a stop. */
+  /** Sets the action of a SIGHUP that does not ask for a stop. */
   readonly onHangup: (callback: () => unknown) => void;
   /** Called before the second signal ends the process. */
   readonly onSecond: (callback: () => void) => void;
@@ -278,7 +278,7 @@ interface StopSignals {
 
 /**
  * SIGINT, SIGTERM and SIGHUP ask for a stop. A second one, more than a second later, ends the process at once. With
- * several gateways, a SIGHUP replaces them instead, unless it says that the terminal was closed.
+ * several gateways, a SIGHUP replaces them instead, unless the terminal was closed.
  */
 function stopSignals(hasSeveralGateways: boolean): StopSignals {
   const controller = new AbortController();

@@ -1,7 +1,7 @@
 /**
  * The link that `errand serve` prints on a terminal: it signs in to the console once, as the operator. Limit: only with
  * the embedded Redis. A person who starts that broker can read the operator's token anyway, while the terminal of a
- * deployment with a Redis of its own may be recorded.
+ * deployment with an external Redis may be recorded.
  */
 import { OPERATOR_IDENTITY } from "./engine/access/revocations.ts";
 import type { Broker } from "./engine/broker.ts";

@@ -1,4 +1,4 @@
-/** Why a start failed, where the cause is known: an address that is taken, data of another layout. */
+/** Explains failed starts with a known cause: the address is in use, or the data has another layout. */
 import { createServer } from "node:net";
 import { findRunningGateway } from "./announcement.ts";
 import { type Config, EXIT_CONFIG } from "./config.ts";
@@ -19,7 +19,7 @@ export class StartError extends Error {
   }
 }
 
-/** The failed start with its cause, or an error that nobody expected. */
+/** Returns a {@link StartError} if the cause is known, otherwise the error itself. */
 export async function startFailure(error: unknown, config: Config, dataDir: string): Promise<unknown> {
   if (error instanceof LayoutError) return new StartError(error.message, EXIT_CONFIG);
   if (error instanceof Error && isUnavailable(error)) {

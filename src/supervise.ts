@@ -15,7 +15,7 @@ export async function superviseGateways(parts: SuperviseParts): Promise<Running>
   const supervisor = new Supervisor({
     count: config.ERRAND_WORKERS,
     setup: { port: config.ERRAND_PORT, redis: target, operator_token: operatorToken },
-    // What is no line of the log is the reason of a failed start, or Node's last words.
+    // A line that is not JSON is not from the log: it is the reason for a failed start, or Node's last output.
     fork: forkWith((line) => (line.startsWith("{") ? write(`${line}\n`) : say(line))),
     log,
     onRedisLost,

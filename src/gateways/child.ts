@@ -8,7 +8,7 @@ export interface Forked {
   readonly send: (order: Order) => void;
   readonly kill: () => void;
   readonly onMessage: (receive: (message: unknown) => void) => void;
-  /** Called once, after everything that it wrote was read. */
+  /** Called once, when the process has ended and its output has been read. */
   readonly onEnd: (callback: (end: ChildEnd) => void) => void;
 }
 export type Fork = () => Forked;
@@ -26,7 +26,7 @@ interface ChildOptions {
 
 export class GatewayChild {
   readonly number: number;
-  /** Resolves to the port that it listens on; never, if it ends before. */
+  /** Resolves to the port that the gateway listens on; never settles if the gateway ends before. */
   readonly ready: Promise<number>;
   /** Resolves to the number of its connections in use, once it stops. */
   readonly stopping: Promise<number>;

@@ -8,9 +8,9 @@ import { createInterface } from "node:readline";
 import type { Forked } from "./child.ts";
 import type { Channel } from "./siblings.ts";
 
-/** `line`: gets each line that a gateway writes to its stderr. */
+/** `line` is called with each line that a gateway writes to its stderr. */
 export function forkWith(line: (text: string) => void): () => Forked {
-  // Else an environment variable would choose.
+  // Otherwise an environment variable could choose another policy.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({ stdio: ["ignore", "inherit", "pipe", "ipc"] });
   return () => {
@@ -35,7 +35,7 @@ function toForked(worker: Worker): Forked {
   };
 }
 
-/** In a gateway that was started so: the connection to its supervisor. Null in any other process. */
+/** The connection of a gateway to the supervisor that started it; null in any other process. */
 export function channelToSupervisor(): Channel | null {
   const { worker } = cluster;
   if (!cluster.isWorker || !worker) return null;
@@ -46,7 +46,7 @@ export function channelToSupervisor(): Channel | null {
     onMessage: (receive) => process.on("message", receive),
     onClose: (callback) => {
       worker.once("disconnect", () => {
-        // Node would end this process at once; its requests are finished first.
+        // Otherwise Node would end this process before its requests are finished.
         worker.exitedAfterDisconnect = true;
         callback();
       });

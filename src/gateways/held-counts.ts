@@ -6,10 +6,10 @@
 import type { Held } from "./messages.ts";
 
 const FLUSH_MS = 50;
-/** What all gateways together may leave out, as a part of the limit. */
+/** All gateways together leave less than 1/16 of a limit unreported. */
 const PRECISION = 16;
 
-/** Reports are in steps, so that the many principals with a few polls cost no message. */
+/** Counts are reported in steps of this size, so that the many principals with a few polls cost no message. */
 export const stepOf = (limit: number, gateways: number): number =>
   Math.max(1, Math.floor(limit / (PRECISION * gateways)));
 
@@ -49,7 +49,7 @@ export class HeldHere {
     return this.#elsewhere.size === 0 ? 0 : (this.#elsewhere.get(keyOf(quota, owner)) ?? 0);
   }
 
-  /** Call it with what the supervisor sent. */
+  /** Applies the counts that the supervisor sent. */
   update(held: Held): void {
     for (const { quota, owner, count } of held) {
       if (count > 0) this.#elsewhere.set(keyOf(quota, owner), count);
@@ -78,7 +78,7 @@ export class HeldSums<Member> {
     this.#send = send;
   }
 
-  /** A gateway that is new must learn what the others hold. */
+  /** Adds a gateway, and sends it the counts of the others. */
   join(member: Member): void {
     this.#byMember.set(member, new Map());
     const known = [...this.#byMember.values()].flatMap((counts) => [...counts.values()]);

@@ -1,5 +1,5 @@
 /**
- * What a supervisor and its gateways send to each other, as schemas: after an upgrade, a rolling restart starts gateways
+ * The messages between a supervisor and its gateways, as schemas: after an upgrade, a rolling restart starts gateways
  * of a newer version under an older supervisor. A message that does not fit is ignored.
  */
 import { z } from "zod";
@@ -59,7 +59,7 @@ export type Setup = z.infer<typeof setupSchema>;
 export const orderSchema = z.discriminatedUnion("type", [
   setupSchema,
   z.object({ type: z.literal("siblings"), siblings: z.array(siblingSchema) }),
-  /** What the other gateways together hold of quotas; 0 deletes. */
+  /** The counts of the other gateways, summed for each quota; 0 deletes an entry. */
   z.object({ type: z.literal("held_elsewhere"), held: heldSchema }),
   z.object({ type: z.literal("measure"), id: z.number() }),
   z.object({ type: z.literal("metrics_text"), id: z.number(), text: z.string() }),
@@ -82,7 +82,7 @@ export const reportSchema = z.discriminatedUnion("type", [
     inner_port: z.number(),
   }),
   z.object({ type: z.literal("held"), held: heldSchema }),
-  /** A scrape reached it: it wants the sum of all. `of_broker`: what is not summed. */
+  /** Asks for the sum of all metrics, for a scrape. `of_broker`: the metrics that are not summed. */
   z.object({
     type: z.literal("sum"),
     id: z.number(),

@@ -19,7 +19,7 @@ export function ownMetrics(ready: number, restarts: number): MetricValues[] {
   ];
 }
 
-/** A metric as prom-client exports it. The help of one that gateways have, too, is theirs. */
+/** A metric as prom-client exports it. `help` is empty for a metric that the gateways export, too: theirs is used. */
 function value(name: string, type: "counter" | "gauge", of: number, help = ""): MetricValues {
   const values = [{ value: of, labels: {} }];
   const metric = { name, help, type, aggregator: "sum", values };

@@ -1,6 +1,6 @@
 /**
- * The other gateways of one supervisor, as one of them knows them. It talks only to the supervisor, which keeps the list,
- * sums the metrics and the quotas, and passes MCP sessions on.
+ * The other gateways of the same supervisor, as one gateway sees them. It talks only to the supervisor, which keeps the
+ * list, sums the metrics and the quotas, and passes MCP sessions on.
  */
 import type { Metrics } from "../telemetry/metrics.ts";
 import { HeldHere } from "./held-counts.ts";
@@ -21,7 +21,7 @@ export interface Channel {
   readonly onClose: (callback: () => void) => void;
 }
 
-/** What a gateway does when the supervisor asks. Set once the gateway has the part. */
+/** The gateway's handlers for orders of the supervisor. The gateway sets each once it can serve it. */
 interface Duties {
   stop: (handover: boolean) => void;
   signIn: () => Promise<string | undefined>;
@@ -113,12 +113,14 @@ export class Siblings {
     if (sessions.length > 0) this.#channel.send({ type: "pass_on", sessions });
   }
 
-  /** Call it last: nothing counts any more. */
+  /** Sends the last metrics. Call it last, because later counts are lost. */
   async leave(): Promise<void> {
     if (this.#metrics) this.#channel.send({ type: "last", snapshot: await this.#metrics.snapshot() });
   }
 
-  /** The port of the gateway that has the MCP sessions of this one, unless that is the asking gateway, or nobody. */
+  /**
+   * The inner port of the gateway that has the MCP sessions of `gateway`; null if that is `own`, or if there is none.
+   */
   innerPortOf(gateway: string, own: string): number | null {
     const owner =
       this.#all.find(({ took_over, state }) => state === "ready" && took_over.includes(gateway)) ??

@@ -1,8 +1,8 @@
 /**
  * Runs several gateways on one port: starts them, replaces one that ended, replaces all of them one after the other
- * (SIGHUP), and sums what only all of them know together. It takes no requests, but accepts the connections and deals them
- * out in turn (node:cluster), so that parked polls spread evenly. Limit: the gateways die with their supervisor.
- * Starts, replacements and stops change the same places, so it is long.
+ * (SIGHUP), and sums their metrics and quotas. It takes no requests, but accepts the connections and deals them out in
+ * turn (node:cluster), so that parked polls spread evenly. Limit: the gateways die with their supervisor. Starts,
+ * replacements and stops change the same places, so it is long.
  */
 import { randomBytes } from "node:crypto";
 import type { Log } from "../telemetry/log.ts";
@@ -23,7 +23,7 @@ export interface SupervisorOptions {
   readonly onRedisLost: () => void;
 }
 
-/** A gateway that cannot start, and whose next start would fail, too. */
+/** A gateway cannot start, and another start would fail, too. */
 export class GatewayStartError extends Error {
   override readonly name = "GatewayStartError";
   readonly exitCode: number;
@@ -39,7 +39,7 @@ const EXIT_CONFIG = 78;
 const START_MS = 60_000;
 /** How long a gateway that is replaced may take to finish its requests. */
 const RETIRE_MS = 45_000;
-/** How long a scrape waits for each gateway; for one that is late, its last values count. */
+/** How long a scrape waits for each gateway. The last values of a late one are used. */
 const MEASURE_MS = 2_000;
 
 interface Place {
@@ -57,12 +57,12 @@ export class Supervisor {
   readonly #innerSecret = randomBytes(32).toString("hex");
   readonly #sums = new SummedMetrics<GatewayChild>();
   readonly #held = new HeldSums<GatewayChild>((child, held) => child.send({ type: "held_elsewhere", held }));
-  /** Scrapes and other questions that wait for gateways. */
+  /** Requests to gateways that are not answered yet, by id. */
   readonly #waiting = new Map<number, (child: GatewayChild, report: Report) => void>();
   #asked = 0;
   /** Where clients connect. */
   #port = 0;
-  /** What gateways listen on: 0 as long as those live that asked for a free port. */
+  /** The port that new gateways listen on. It stays 0 while a gateway that asked for a free port is alive. */
   #listenPort: number;
   #started = false;
   #isClosing = false;
@@ -98,7 +98,7 @@ export class Supervisor {
     return this.#port;
   }
 
-  /** Replaces all gateways. Resolves when it is done, or given up; then the old ones go on. */
+  /** Replaces all gateways. Resolves when all are replaced, or when it gave up and the old ones stay. */
   roll(numbers?: readonly number[]): Promise<void> {
     // A roll that waits will start gateways from the newest files anyway.
     if (numbers === undefined && this.#rollsWaiting > 0) return this.#rolling;
@@ -125,7 +125,6 @@ export class Supervisor {
     return { busy, stopped };
   }
 
-  /** Ends all gateways without a stop. */
   killAll(): void {
     for (const child of this.#children) child.kill();
   }
@@ -157,7 +156,7 @@ export class Supervisor {
 
   #spawn({ number }: Place): GatewayChild {
     const { fork, setup, count, log } = this.#options;
-    // As long as a gateway listens, the port is open under the number that was asked for, which may be 0.
+    // While a gateway listens, node:cluster knows the port by the number that was asked for, which may be 0.
     const isOpen = [...this.#children].some(({ hasListened }) => hasListened);
     if (!isOpen && this.#port !== 0) this.#listenPort = this.#port;
     const child = new GatewayChild(number, fork(), {
@@ -304,7 +303,7 @@ export class Supervisor {
     }
   }
 
-  /** To its successor, or to another one. */
+  /** Passes MCP sessions to the gateway's successor, or to another gateway. */
   #passOn(from: GatewayChild, sessions: PassedSession[]): void {
     const successor = this.#places.find(({ number }) => number === from.number)?.current;
     const heir = successor?.state === "ready" && successor !== from ? successor : this.#anyReady(from);

@@ -133,7 +133,7 @@ describe("start and stop", () => {
     // The CLI still uses the first, so the second says how to reach it now.
     const toUse = /to use this one now, set ERRAND_URL=(\S+) and ERRAND_TOKEN="\$\(cat '(.+)'\)"\n/;
     const [, url = "", tokenFile = ""] = await until(() => toUse.exec(second.stderr()));
-    expect(second.stderr()).toContain(`the CLI here uses the broker at ${first.url}, `);
+    expect(second.stderr()).toContain(`the CLI here uses the broker at ${first.url} until that one stops; `);
     expect([url, readFileSync(tokenFile, "utf8").trim()]).toEqual([second.url, second.token]);
     await client(first.url, first.token).agent("scout");
     const { id } = (await client(second.url, second.token).delegate("scout")).body;

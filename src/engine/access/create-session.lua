@@ -10,7 +10,7 @@ if token_id ~= '' and redis.call('HEXISTS', KEYS[1], token_id) == 0 then return 
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
 if redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[6]) then
-  -- The sessions of an earlier operator token are no sessions, and no list shows them.
+  -- Sessions of an earlier operator token are not valid, and no list shows them.
   local operator = cjson.decode(json).operator
   if operator == cjson.null then return 'full' end
   for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do

@@ -1,7 +1,7 @@
 /**
- * Gives each principal its turns for large reads: lists, and pages of events and results. A principal runs a few at
- * once, and all together a few more, so that no principal delays the others. Limit: per process; the caller bounds the
- * bytes of a read.
+ * Gives each principal its turns for large reads: lists, and pages of events and results. Each principal runs a few at
+ * once, and all principals together a few more, so that no principal delays the others. Limit: per process; the caller
+ * bounds the bytes of a read.
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";

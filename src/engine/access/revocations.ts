@@ -6,7 +6,7 @@ import type { Bus } from "../../redis/bus.ts";
 import { keys } from "../../redis/keys.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
 
-/** How long a revocation is remembered, for requests that were identified before it. */
+/** How long a revocation is remembered, for requests that were authenticated before it. */
 const REVOKED_KEPT_MS = 120_000;
 const RECHECK_MS = 200;
 
@@ -105,12 +105,12 @@ export class Revocations {
     return this.#bus.nameOf(keys.revoked);
   }
 
-  /** Calls `end` when the token or session is revoked or expires, at once if it was already. */
+  /** Calls `end` when the token or session is revoked or expires, or at once if that has already happened. */
   watch(identity: Identity, end: () => void): TokenWatch {
     const { token_id, session_id } = identity;
     if (token_id === null && session_id === null) return ENDLESS;
     const watch = new Watch(this.#watches, identity, end);
-    // Revoked after it was identified.
+    // Revoked after the request was authenticated.
     if ([token_id, session_id].some((id) => id !== null && this.#revokedAt.has(id))) watch.end();
     return watch;
   }

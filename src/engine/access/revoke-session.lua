@@ -1,4 +1,4 @@
--- Deletes a session, adds the audit entry, and tells all gateways.
+-- Deletes a session, adds the audit entry, and notifies all gateways.
 -- KEYS     the session, sessions, audit
 -- ARGV     id, the principal that the session must have or empty, channel of revocations, prefix of the principals'
 --          sessions, then the audit entry

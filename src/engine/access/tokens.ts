@@ -28,7 +28,7 @@ const PREFIX = "errand_";
 const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
 const CACHE_MS = 1_000;
 const CACHE_MAX = 10_000;
-/** The most expired tokens that one creation deletes. */
+/** The maximum number of expired tokens that one creation deletes. */
 const EXPIRED_BATCH = 100;
 const OPERATOR = toPrincipal("operator");
 
@@ -169,7 +169,7 @@ export class Tokens implements Lookup {
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
 
-  /** Calls `end` when the token or session is revoked or expires, at once if it was already. */
+  /** Calls `end` when the token or session is revoked or expires, or at once if that has already happened. */
   watch(identity: Identity, end: () => void): TokenWatch {
     return this.#revocations.watch(identity, end);
   }
