@@ -2,9 +2,10 @@
  * Prepares the append-only file of a Redis that died while it wrote a transaction.
  *
  * If the file ends within a command, Redis drops that command when it loads the file, but keeps the start of its
- * transaction. At the next load, all that it wrote since belongs to that transaction; Redis runs both or drops both
- * (valkey-io/valkey#4342). If the file ends between two commands, Redis drops the whole transaction. So the partial
- * command is cut off before Redis starts. Limit: a file that was loaded and written again in this state stays as it is.
+ * transaction. At the next load, everything that it wrote since counts as a part of that transaction: Redis runs both
+ * or drops both (valkey-io/valkey#4342). If the file ends between two commands, Redis drops the whole transaction. So
+ * the partial command is cut off before Redis starts. Limit: a file that was loaded and written again in this state
+ * stays as it is.
  */
 import { createReadStream } from "node:fs";
 import { readFile, truncate } from "node:fs/promises";

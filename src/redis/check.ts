@@ -21,7 +21,7 @@ export interface Checked extends Findings {
   readonly status: ServerStatus;
 }
 
-/** Products that speak Redis' protocol, and why each of them does not do. */
+/** Products that speak Redis' protocol but cannot be used, with the reason. */
 const REFUSED_PRODUCTS: readonly { readonly name: string; readonly sign: RegExp; readonly why: string }[] = [
   {
     name: "Dragonfly",
@@ -88,14 +88,14 @@ async function recognize(target: RedisTarget): Promise<RedisTarget> {
   throw failure;
 }
 
-/** Checks every server; a finding that not all of them have names those that do. */
+/** Checks every server. A finding that only some servers have names them. */
 export async function checkServers(redis: Redis): Promise<Findings> {
   const masters = await mastersOf(redis);
   const servers = [...masters, ...replicasOf(redis)];
   const found = await Promise.all(
     servers.map((server, at) => {
       const checking = checkServer(server, !isOneServer(redis));
-      // The work goes on without a replica.
+      // Work continues without a replica, so one that does not answer is only reported.
       return at < masters.length ? checking : checking.catch(unreachable);
     }),
   );
@@ -143,7 +143,10 @@ export function findingsOf(info: string, fsync: string | null, isInCluster = fal
   return { refused, warnings };
 }
 
-/** The settings that the guarantees depend on, for the status. Of a Cluster: sums, and the weakest of its masters. */
+/**
+ * The settings that the guarantees depend on, for the status. For a Cluster: the sums, and the weakest setting of its
+ * masters.
+ */
 export async function serverStatus(redis: Redis): Promise<ServerStatus> {
   const masters = await mastersOf(redis);
   const all = await Promise.all(masters.map(statusOfServer));

@@ -1,14 +1,14 @@
 /**
  * Redis Cluster: a client that sends each command to the master of its keys, and connections that follow a key's master
- * or stay with any node. ioredis finds the nodes and handles MOVED, ASK and TRYAGAIN. What it would send again although
- * the first try may have run fails at once instead, as on one server: the caller decides.
- * Limit: the fields of ioredis that are used here are not all documented, so it is pinned.
+ * or stay with any node. ioredis finds the nodes and handles MOVED, ASK and TRYAGAIN. A command that ioredis would
+ * resend although it may have run fails at once instead, as with one server: the caller decides. Limit: the fields of
+ * ioredis that are used here are not all documented, so it is pinned.
  */
 import { Cluster, Redis, Command as RedisCommand, type RedisOptions } from "ioredis";
 import { checkRegularly, limitSilence, UnsentCommands } from "./silence.ts";
 import { type Address, type ClusterTarget, nameOf } from "./target.ts";
 
-/** Finds a new master that no refused command reported, such as the one of a master that is only silent. */
+/** Finds a new master that no refused command reported, for example because the old one is only silent. */
 const REFRESH_MS = 5_000;
 /** While keys of one slot are on two nodes, a command for several of them is tried again, for a second. */
 const TRY_AGAIN_MS = 100;
@@ -19,7 +19,7 @@ type Options = Omit<RedisOptions, "replyMapping">;
 /** Connections to nodes of a Cluster that were opened by {@link follow}. */
 const followers = new WeakSet<Redis>();
 
-/** Whether a script may meet a slot that moves. */
+/** Whether the connection leads to a Cluster, where a slot may move while a script runs. */
 export const isInCluster = (redis: Redis | Cluster): boolean =>
   redis instanceof Cluster || followers.has(redis);
 
@@ -38,9 +38,9 @@ class TimedCluster extends Cluster {
         ...(tls && { tls: {} }),
       },
       clusterRetryStrategy: (round) => retryStrategy?.(round) ?? null,
-      // The command may have run.
+      // Fail at once, because the command may have run.
       retryDelayOnFailover: 0,
-      // A fail-over takes longer than a caller waits.
+      // Fail at once, because a fail-over takes longer than a caller waits.
       retryDelayOnClusterDown: 0,
       retryDelayOnTryAgain: TRY_AGAIN_MS,
       maxRedirections: MAX_TRIES,
@@ -60,7 +60,7 @@ class TimedCluster extends Cluster {
 
   override sendCommand(...args: Parameters<Cluster["sendCommand"]>): unknown {
     if (this.#hasEnded) {
-      // The driver takes itself for about to reconnect, because each of its nodes reports its end, and keeps the command.
+      // The driver would keep the command: the ends of its nodes make it believe that it is about to reconnect.
       args[0].reject(new Error("Connection is closed."));
       return args[0].promise;
     }
@@ -99,10 +99,10 @@ export function namesOfNodes(cluster: Cluster, role: "all" | "master" = "all"): 
   return names;
 }
 
-/** The most names that are tried to find a key at every master. A master with few slots may be missed. */
+/** The maximum number of names that are tried to find a key at every master. A master with few slots may be missed. */
 const MAX_NAMES = 1_000;
 
-/** One of the keys `keyOf(0)`, `keyOf(1)`… at each master. */
+/** For each master, one of the keys `keyOf(0)`, `keyOf(1)`… that it serves. */
 export function keysAtEachMaster(cluster: Cluster, keyOf: (n: number) => string): string[] {
   const missing = new Set(namesOfNodes(cluster, "master"));
   const found: string[] = [];
@@ -114,10 +114,10 @@ export function keysAtEachMaster(cluster: Cluster, keyOf: (n: number) => string)
   return found;
 }
 
-/** Where a connection belongs. */
+/** The node, or nodes, to which a connection belongs. */
 export interface Place {
   readonly isRight: (now: Address) => boolean;
-  /** Undefined while it is not known. `now` has failed, or is wrong. */
+  /** The node to connect to; undefined while it is not known. `now`: the previous one, which failed or is wrong. */
   readonly next: (now: Address | undefined) => Address | undefined;
 }
 
@@ -146,7 +146,7 @@ export const atAnyNode = (cluster: Cluster): Place => ({
   },
 });
 
-/** How often it is checked whether a connection is where it belongs. */
+/** How often a connection's node is checked. */
 const CHECK_MS = 1_000;
 
 /** A connection to one node, which moves when that node is lost or is no longer the right one. */

@@ -108,7 +108,7 @@ export function reasonOf(redis: Redis, target: RedisTarget): (error: unknown) =>
   return (error) => errorText(last ?? error, placeOf(target));
 }
 
-/** Of a host with several addresses, the error for all of them has a code, but no text. */
+/** For a host with several addresses, the combined error has a code, but no text. */
 export function errorText(error: unknown, place: string): string {
   if (!(error instanceof Error)) return "unknown";
   return error.message || `connect ${"code" in error ? String(error.code) : "failed"} ${place}`;

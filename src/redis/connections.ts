@@ -1,5 +1,5 @@
 /**
- * A gateway's connections to Redis, and their health: logs the begin and the end of each outage, reconnects when the
+ * A gateway's connections to Redis, and their health: logs the start and the end of each outage, reconnects when the
  * server is no longer the master, and checks readiness by a write to every master. Limit: health is only a hint, so
  * commands are always sent.
  */
@@ -36,10 +36,10 @@ const MOVE_LOG_MS = 60_000;
 /** Readiness needs no token, so one write answers all requests for this long. */
 const WRITTEN_MS = 250;
 
-/** The driver sends the command again, to the node that these name. */
+/** Redirects: the driver resends the command to the node that they name. */
 const REDIRECT = /^(?:MOVED|ASK) /;
 
-/** A command that the driver gave up: why, says the error of the connection. */
+/** The driver gave up the command; the error of the connection has the reason. */
 const LOST = /Connection is closed|Stream isn't writeable|max retries/i;
 
 /** A connection for blocking reads, and the keys that it may read. */
@@ -73,7 +73,7 @@ export class Connections {
     this.#log = log;
   }
 
-  /** The first one is for commands: the others find their nodes through it. */
+  /** Open the one for commands first: the others find their nodes through it. */
   open(role: CommandRole): Redis {
     const redis = this.#keep(
       connect(this.#target, role, (error) => this.#onRefusal(error)),
@@ -83,7 +83,7 @@ export class Connections {
     return redis;
   }
 
-  /** What waits for this many replicas; 0: nothing waits. From now on, readiness needs them, too. */
+  /** For writes that wait until this many replicas confirm; 0: none wait. From now on, readiness requires them, too. */
   openReplicas(count: number): Replicas {
     if (count > 0) this.#replicas = new Replicas(this.open("confirm"), count);
     return this.#replicas;
@@ -134,7 +134,7 @@ export class Connections {
     return redis;
   }
 
-  /** Records a failed command. Returns false when the cause is not that Redis is unavailable. */
+  /** Records a failed command. Returns whether the cause is that Redis is unavailable. */
   failed(error: unknown): boolean {
     if (classify(error)?.code !== "redis_unavailable") return false;
     if (isMovingSlot(error)) this.#logMove();
@@ -262,6 +262,6 @@ export class Connections {
   }
 }
 
-/** A closed node of a Cluster is connected to again by the next command. */
+/** The next command reconnects a closed node of a Cluster. */
 const serversOf = (redis: Redis): readonly ServerConnection[] =>
   redis instanceof Cluster ? redis.nodes() : [redis];

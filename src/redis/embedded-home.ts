@@ -60,7 +60,10 @@ export async function secureDataDir(dataDir: string): Promise<string> {
   }
 }
 
-/** What is wrong with the path, for an error of the file system. Undefined for a full disk, say, and for our own errors. */
+/**
+ * The problem with the path that caused an error of the file system. Undefined for other causes, such as a full disk,
+ * and for our own errors.
+ */
 async function explained(error: unknown, dataDir: string): Promise<DataDirError | undefined> {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!BAD_PATH.includes(code)) return undefined;

@@ -60,7 +60,7 @@ const SLOT_MOVES = "access a non local key in a cluster node";
 const PHRASES: readonly (readonly [phrase: string, class_: RedisErrorClass])[] = [
   ["max number of clients reached", refused(1_000)],
   ["Script killed by user", refused()],
-  // What a script says for CLUSTERDOWN, and for ASK and TRYAGAIN. Ours meet both before they write (script.ts).
+  // A script's errors for CLUSTERDOWN, and for ASK and TRYAGAIN. Our scripts get both before they write (script.ts).
   ["while the cluster is down", refused()],
   [SLOT_MOVES, refused()],
 ];

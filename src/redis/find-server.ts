@@ -160,7 +160,7 @@ async function unpackDebian(options: FindOptions): Promise<RedisServerBinary | s
       const unpacked = await run(dpkg, ["-x", join(archives, file), fresh], 60_000);
       if (unpacked.problem !== undefined) return `${file}: ${unpacked.problem}`;
     }
-    // Debian's redis-check-rdb is the server too; it behaves according to the name that it is started by.
+    // Debian's redis-check-rdb is the server, too: the name under which it is started decides what it does.
     await symlink("usr/bin/redis-check-rdb", join(fresh, "redis-server"));
     const verdict = await verifyUnpacked(fresh, options.path);
     if (typeof verdict === "string") return verdict;
@@ -205,7 +205,7 @@ async function download(aptGet: string, work: string): Promise<string | undefine
   return fetched.problem === undefined ? undefined : `apt-get install: ${fetched.problem}`;
 }
 
-/** Deletes the directories of killed starts: those older than an hour, which no running start reaches. */
+/** Deletes the directories of killed starts: those older than an hour, because no start takes that long. */
 async function removeLeftovers(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     const path = join(cacheDir, name);

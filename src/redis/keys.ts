@@ -52,7 +52,7 @@ export const keys = {
 } as const;
 
 /**
- * Whether a key in a database that others may use, too, is one of the keys below. A backup copies these keys, and a
+ * Whether the key is one of those below; other programs may use the same database. A backup copies these keys, and a
  * restore deletes them.
  */
 export const isOwnKey = (key: string): boolean =>
@@ -95,7 +95,7 @@ export interface ShardKeys {
   readonly unpublished: (id: string) => string;
   /** STRING: this child must not be created, because its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
-  /** LIST: ids and texts of the delegation's events in turn, oldest first, kept as long as the record. Once a STREAM. */
+  /** LIST: ids and texts of the delegation's events in turn, oldest first, kept as long as the record; in older data a STREAM. */
   readonly delegationEvents: (id: string) => string;
   /** STREAM: the newest events of the shard; the live feed of the gateways. */
   readonly events: string;

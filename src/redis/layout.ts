@@ -1,7 +1,7 @@
 /**
- * The layout of the data: the number of shards, and who can read it. A gateway of an older version would treat
- * this version's records as deleted and drop their tickets, so the two must not share data. Limit: an older gateway
- * that starts at the moment of the upgrade is not noticed.
+ * The layout of the data: the number of shards, and the versions that can read it. A gateway of an older version would
+ * treat this version's records as deleted and drop their tickets, so the two must not share data. Limit: an older
+ * gateway that starts at the moment of the upgrade is not noticed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "./connect.ts";
@@ -47,7 +47,7 @@ export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS
   await writeEvenIfFull(redis, "HSET", keys.layout, "shards", marked);
 }
 
-/** From now on no gateway starts on this data, until the key of the layout is restored or deleted. */
+/** Keeps gateways from starting on this data until the key of the layout is restored or deleted. */
 export async function markRestoring(redis: Redis): Promise<void> {
   await writeEvenIfFull(redis, "HSET", keys.layout, "shards", RESTORING);
 }
@@ -60,8 +60,8 @@ export async function storedData(redis: Redis): Promise<"none" | "complete" | "r
 }
 
 /**
- * How many gateways are alive. One that was killed counts for {@link DEAD_MS}. No clock is trusted alone: a gateway whose
- * sign of life is not recent by Redis' clock is watched for as long as a dead one counts, in case its own clock is wrong.
+ * How many gateways are alive. One that was killed counts for {@link DEAD_MS}. No clock is trusted alone: a gateway
+ * whose sign of life is not recent by Redis' clock is watched for {@link DEAD_MS}, in case its own clock is wrong.
  */
 export async function countAlive(redis: Redis, deadMs = DEAD_MS): Promise<number> {
   const now = Number((await redis.time())[0]) * 1_000;

@@ -10,12 +10,12 @@ import { isOneServer } from "./servers.ts";
 export const CONFIRM_MS = 1_000;
 const MARK_MS = 10_000;
 
-/** Something to wait for, which also works at full memory. What was written before it is before it at the replicas, too. */
+/** A small write to wait for, allowed at full memory. A replica that has it has every earlier write, too. */
 const MARK = `#!lua flags=allow-oom
 redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])
 return 1`;
 
-/** It is written, but not at as many replicas as required. */
+/** The master has the write, but too few replicas have confirmed it. */
 export class NotReplicated extends Error {
   override readonly name = "NotReplicated";
 }
@@ -28,10 +28,10 @@ interface Waiting {
 export class Replicas {
   readonly #redis: Redis | null;
   readonly #count: number;
-  /** What waits for its next turn, by master: all that waits is confirmed by one WAIT. */
+  /** The writes that wait for confirmation, by master. One WAIT confirms all of them. */
   readonly #waiting = new Map<string, Waiting[]>();
 
-  /** `redis` is a connection of its own, because WAIT blocks it; null: nothing waits. */
+  /** `redis` is a separate connection, because WAIT blocks it; null: no write waits. */
   constructor(redis: Redis | null, count: number) {
     this.#redis = redis;
     this.#count = count;
@@ -42,8 +42,8 @@ export class Replicas {
   }
 
   /**
-   * Resolves when everything that was written so far at the master of `mark`, a key that is free for this, has arrived at
-   * the replicas. Throws {@link NotReplicated} if too few say so in time.
+   * Resolves when the replicas have confirmed everything that was written so far at the master of `mark`, a key
+   * reserved for this. Throws {@link NotReplicated} if too few confirm in time.
    */
   confirm(mark: string): Promise<void> {
     const redis = this.#redis;

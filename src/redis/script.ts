@@ -13,9 +13,9 @@ import { isScriptAtMovingSlot } from "./errors.ts";
 export const readLua = (file: string, module: string): string => readFileSync(new URL(file, module), "utf8");
 
 /**
- * Runs first in a Cluster. While a slot moves key by key, its keys are on two nodes. A script that uses keys which it did
- * not declare, as ours do, would fail half-way, or take the keys on the other node for missing. Both nodes refuse a
- * command for two keys that neither has, so the script ends before it does anything, until the slot has moved.
+ * Runs first in a Cluster. While a slot moves key by key, its keys are on two nodes. A script that uses keys which it
+ * did not declare, as ours do, would fail half-way, or take the keys on the other node for missing. Until the slot has
+ * moved, both nodes refuse a command for two keys that neither has, so the script ends before it does anything.
  */
 const WHOLE_SLOT = `do
   local tag = KEYS[1] and string.match(KEYS[1], '^{[^}]*}')

@@ -4,7 +4,7 @@ import type { Redis, ServerConnection } from "./connect.ts";
 
 export const isOneServer = (redis: Redis): redis is ServerConnection => redis instanceof OneServer;
 
-/** Those that a write may go to. A master that is away is left out. */
+/** The servers that accept writes. A master that does not answer is left out. */
 export async function mastersOf(redis: Redis): Promise<readonly ServerConnection[]> {
   if (isOneServer(redis)) return [redis];
   // Before the first answer, no node is known.

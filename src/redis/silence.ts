@@ -7,7 +7,10 @@ import type { Redis } from "ioredis";
 
 export type Command = Parameters<Redis["sendCommand"]>[0];
 
-/** Checks within the limit. The first one may come right after the command, so the limit passes with one more. */
+/**
+ * The number of checks within the limit. The first may come right after the command, so only one more check completes
+ * the limit.
+ */
 const CHECKS = 8;
 
 /** Calls `check` eight times within `ms`, until the connection ends. */

@@ -1,6 +1,6 @@
 /**
- * Where Redis is: what ERRAND_REDIS_URL may say, and how it is named in messages. Limit: a comma separates the nodes of a
- * Cluster, so a comma in a password is written %2C.
+ * The address of Redis: the forms of ERRAND_REDIS_URL, and the name in messages. Limit: a comma separates the nodes of
+ * a Cluster, so a comma in a password is written %2C.
  */
 import { isSentinelUrl, sentinelOf, sentinelProblemOf } from "./sentinel.ts";
 
@@ -33,7 +33,7 @@ const DEFAULT_URL = "redis://127.0.0.1:6379";
 const DEFAULT_PORT = 6379;
 const SCHEME = /^rediss?:\/\//;
 
-/** What is wrong with a value of ERRAND_REDIS_URL; null: nothing. */
+/** The problem with a value of ERRAND_REDIS_URL; null if there is none. */
 export function problemOf(url: string): string | null {
   if (isSentinelUrl(url)) return sentinelProblemOf(url);
   if (!url.includes(",")) {
