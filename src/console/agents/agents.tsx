@@ -44,7 +44,7 @@ export function Agents() {
   );
 }
 
-/** As many rows are drawn at once. */
+/** How many rows are drawn first, and with each click. */
 const STEP = 100;
 /** With more agents than this, a field finds one by its name. */
 const MANY = 20;

@@ -12,7 +12,7 @@ import { useAction } from "../ui/use-action.ts";
 import { useFirst } from "../ui/use-first.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 
-/** As many tokens are drawn at once. */
+/** How many tokens are drawn first, and with each click. */
 const STEP = 100;
 
 /** The tokens of all principals. A secret is shown once, when it is made. */

@@ -11,7 +11,7 @@ const THEME_WORDS: Readonly<Record<Theme, string>> = {
   dark: "Dark",
 };
 
-/** Who is signed in, and the settings of this browser. */
+/** The signed-in principal, and the settings of this browser. */
 export function Account() {
   const menu = useRef<HTMLDetailsElement>(null);
   const principal = session.value?.principal ?? "";

@@ -65,13 +65,13 @@ async function iconWith(icon: string, text: string): Promise<string> {
 }
 
 /** Questions that need no notification: they were open at the start, or had one. */
-const told = new Set<string>();
+const notified = new Set<string>();
 
 function notify(questions: readonly Flight[]): void {
   for (const flight of questions) {
     const { interrupt, target } = flight;
-    if (!interrupt || told.has(interrupt.id)) continue;
-    told.add(interrupt.id);
+    if (!interrupt || notified.has(interrupt.id)) continue;
+    notified.add(interrupt.id);
     if (!wantsNotices.value || !document.hidden) continue;
     // The same tag in several tabs shows one notification.
     const notice = new Notification(`${target} asks`, { body: taskText(flight), tag: interrupt.id });

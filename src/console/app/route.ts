@@ -1,6 +1,6 @@
 /**
- * What the page shows, kept in the URL's fragment: `#/find?state=failed&open=dlg_…`. A fragment never reaches a server, so
- * a search leaves no trace in anybody's logs, and the page works under any path.
+ * The state of the page, kept in the URL's fragment: `#/find?state=failed&open=dlg_…`. A fragment never reaches a
+ * server, so a search leaves no trace in anybody's logs, and the page works under any path.
  */
 import { computed, signal } from "@preact/signals";
 

@@ -24,7 +24,7 @@ interface Props {
   readonly show?: (value: number) => string;
   /** Round values at which the scale may end; otherwise 1, 2, 5, 10, 20 … */
   readonly tops?: readonly number[];
-  /** The result of all buckets, for the head and for screen readers. */
+  /** The total of all buckets, for the head and for screen readers. */
   readonly sum: string;
 }
 

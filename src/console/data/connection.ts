@@ -13,10 +13,10 @@ export interface Connection {
 /** When the broker stopped answering, in milliseconds since 1970; null while it answers. */
 export const lostSince = signal<number | null>(null);
 
-/** Browsers let requests of at most 64 KiB in all outlive their page; a character has at most three bytes. */
+/** Browsers let requests outlive their page up to 64 KiB in total; a character has at most three bytes. */
 const MAX_KEPT_CHARACTERS = 20_000;
 
-/** True while the page closes: a change that it sends must arrive all the same. */
+/** True while the page closes: a change that it sends then must still arrive. */
 let isClosing = false;
 for (const type of ["pagehide", "pageshow"])
   addEventListener(

@@ -1,4 +1,4 @@
-/** What the lists show of a delegation: a few fields of it, kept current by its events. */
+/** A delegation as the lists show it: a few fields, kept current by its events. */
 import * as z from "zod";
 import {
   type Delegation,

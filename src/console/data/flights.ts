@@ -15,18 +15,18 @@ const LINGER_MS = 20_000;
 const PAGE = 100;
 /** At most this many pages are read: a bound for brokers with very many delegations. */
 const MAX_PAGES = 100;
-/** Lists are newest first, so among many, what is in progress and what asks would come last. */
+/** Read first: lists are newest first, so among many, work in progress and questions would come last. */
 const URGENT = LIVE_STATES.filter((state) => state !== "submitted");
 
 const flights = signal<ReadonlyMap<string, Signal<Flight>>>(new Map());
-/** What the first reading has read: nothing, what is in progress and what asks, or everything. */
+/** The progress of the first reading: nothing, work in progress and questions, or everything. */
 const readSoFar = signal<0 | 1 | 2>(0);
 export const hasQuestions = computed(() => readSoFar.value > 0);
 export const isLoaded = computed(() => readSoFar.value === 2);
 
 /** Newest first. */
 export const inView = computed(() => [...flights.value.values()]);
-/** Those that ask a question, the soonest to expire first. */
+/** The delegations that ask a question, the soonest to expire first. */
 export const asking = computed(() =>
   inView.value
     .filter((flight) => asks(flight.value.state) && flight.value.interrupt !== null)
@@ -45,7 +45,7 @@ export function clearFlights(): void {
 export async function readFlights({ pages }: Connection, abort: AbortSignal): Promise<void> {
   await readAll(pages, URGENT, abort);
   if (!isLoaded.value) readSoFar.value = 1;
-  // What arrives by an event meanwhile may be too new for the list.
+  // A delegation that arrives by an event meanwhile may be too new for the list.
   const before = [...flights.value.values()];
   // Those in progress again: some may have been queued at the first look.
   const found = await readAll(pages, LIVE_STATES, abort);

@@ -39,7 +39,7 @@ document.addEventListener("visibilitychange", () => {
     }, HIDDEN_MS);
 });
 
-/** What the leading page passes on. Each turn has a number, because a page that was frozen passes on old events. */
+/** A message of the leading page. Each turn has a number, because a page that was frozen passes on old events. */
 interface Passed {
   readonly turn: number;
   /** Null: the turn begins. */
@@ -81,7 +81,7 @@ export function startStream(): () => void {
       if (event) receive(event);
     };
     others?.addEventListener("message", ({ data }: MessageEvent<Passed>) => take(data));
-    // Resumes by the cursor of what the page that led before has passed on.
+    // Resumes by the cursor of the last event that the previous leader passed on.
     const lead = async (signal: AbortSignal) => {
       const turn = Math.random();
       const pass = (event: StreamEvent | null) => {

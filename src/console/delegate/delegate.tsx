@@ -11,7 +11,7 @@ import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { partOf } from "./file-to-part.ts";
 
-/** Hands work to an agent, and opens it live. */
+/** Delegates work to an agent, and opens the delegation. */
 export function Delegate() {
   const target = useSignal(route.value.params.get("target") ?? "");
   const { isRunning, error, run } = useAction();

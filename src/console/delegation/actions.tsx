@@ -8,7 +8,7 @@ import { Confirm } from "../ui/confirm.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 
-/** What the reader may do with the delegation in its state. */
+/** The actions that the reader may take on the delegation in its state. */
 export function Actions({ delegation }: { readonly delegation: Delegation }) {
   const isOver = isTerminal(delegation.state);
   const isFailed = delegation.state === "failed";
@@ -36,7 +36,8 @@ function Cancel({ delegation }: { readonly delegation: Delegation }) {
   return (
     <Confirm verb="Cancel" question="Cancel this delegation?" danger onConfirm={cancel}>
       <p>
-        Its agent is told at once, and everything delegated under it is canceled, too. This cannot be undone.
+        Its agent is notified at once, and everything delegated under it is canceled, too. This cannot be
+        undone.
       </p>
       <label>
         <span>

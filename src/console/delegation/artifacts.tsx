@@ -3,7 +3,7 @@ import { Empty } from "../ui/empty.tsx";
 import { Said } from "../ui/said.tsx";
 import { Output } from "./output.tsx";
 
-/** What the agent produced beside its reply. */
+/** The artifacts of the delegation. */
 export function Artifacts({ artifacts }: { readonly artifacts: readonly Artifact[] }) {
   if (artifacts.length === 0) {
     return (

@@ -52,14 +52,14 @@ export function Conversation({ delegation }: { readonly delegation: Delegation }
 const hasContent = ({ parts }: Message): boolean => parts.some(({ text }) => text !== "");
 
 interface Head {
-  /** Null: unknown, of a follow-up that an older version stored. */
+  /** Null: unknown, for a follow-up that an older version stored. */
   readonly author: string | null;
   readonly what: string;
   readonly at: string | null;
 }
 
 interface BlockProps extends Head, Pick<Message, "parts"> {
-  /** Of a question that is no longer open: what the answer was chosen from. */
+  /** For a question that is no longer open: the choices of its answer. */
   readonly asked?: Asked | undefined;
 }
 

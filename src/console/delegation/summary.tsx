@@ -59,12 +59,12 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
   );
 }
 
-/** Of a delegation with more events, they are not read. */
+/** With more events than this, none are read. */
 const MAX_EVENTS = 300;
 
 function Why({ delegation }: { readonly delegation: Delegation }) {
   const { id, state, target, version } = delegation;
-  // The time of the next attempt is in the events only; the first one is that it was sent.
+  // Only the events have the time of the next attempt. A delegation of version 1 has only the event of its submit.
   const hasRetry = state === "submitted" && version > 1 && version <= MAX_EVENTS;
   const { value: retry_at } = useLoaded(`${id} ${version}`, async ({ pages }, signal) =>
     hasRetry ? retryAtOf(await pages.events(id, MAX_EVENTS, signal)) : null,

@@ -7,12 +7,12 @@ import { Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { etaOf } from "../ui/words.ts";
 
-/** Of a lease that seems to end within this time, the broker is asked whether a heartbeat extended it. */
+/** If a lease seems to end within this time, the page asks the broker whether a heartbeat extended it. */
 const SOON_MS = 10_000;
 /** The shortest time between two such calls. */
 const PAUSE_MS = 2_000;
 
-/** What else is known of work in progress: the tools that were used, how long it may take, and how long its lease lasts. */
+/** Details of work in progress: the tools used, the estimated time left, and the time left of its lease. */
 export function FlightMore({ flight }: { readonly flight: Flight }) {
   const { id, attempt, lease, progress } = flight;
   const ends = Date.parse(lease?.expires_at ?? "");

@@ -14,7 +14,7 @@ import { type Group, groups, tally, tallyText } from "./tally.ts";
 /** With more than this, the delegations are grouped by agent. */
 const MANY = 30;
 
-/** Who works on what, now. */
+/** The live delegations. */
 export function Live() {
   const total = inView.value.length;
   return (

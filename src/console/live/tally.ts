@@ -59,7 +59,7 @@ function oldestOf(flights: readonly Signal<Flight>[]): Pick<Group, "oldestAt"> {
   return { oldestAt: readyAt.sort((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null };
 }
 
-/** What is in progress or has just ended comes first; the newest of what is queued follows. */
+/** Delegations in progress or just ended come first, then the newest queued ones. */
 function rowsOf(flights: readonly Signal<Flight>[]): Pick<Group, "rows" | "more"> {
   const isQueued = ({ value }: Signal<Flight>) => value.state === "submitted";
   const queued = flights.filter(isQueued);

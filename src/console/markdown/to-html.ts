@@ -7,7 +7,7 @@ import { Marked } from "marked";
 /** For all texts of one message or artifact together. */
 export const MAX = { characters: 100_000, elements: 5_000, depth: 50 } as const;
 
-/** What a text costs besides its elements. */
+/** The cost of a text besides its elements. */
 const PER_TEXT = 20;
 
 /** The HTML, or why there is none. */

@@ -1,6 +1,6 @@
 /**
  * Answers on their way: each waits a few seconds, in which it can be taken back, and is then sent. When the page closes
- * meanwhile, it is sent at once. What became of a question is shown in its place for a while.
+ * meanwhile, it is sent at once. The outcome is shown in the place of the question for a while.
  */
 import type { Answer, Answers } from "../../client/answer.ts";
 import { ErrandApiError } from "../../client/errors.ts";
@@ -25,7 +25,7 @@ export interface Pending {
   readonly answer: Answer | Answers;
 }
 
-/** What happened to a question that is no longer open. */
+/** The outcome of a question that is no longer open. */
 export interface Note {
   readonly flight: Flight;
   readonly text: string;
@@ -111,7 +111,7 @@ export function watchAnswers(): () => void {
     removeEventListener("pagehide", leave);
     document.removeEventListener("freeze", leave);
     beforeSignOut.delete(leave);
-    // The session has ended, and whoever signs in next must not send the answers of somebody else.
+    // The session has ended, and the next one must not send these answers.
     for (const id of pending.keys()) undo(id);
     for (const map of [failures, notes]) map.clear();
   };

@@ -1,6 +1,6 @@
 /**
- * The last move of the focus to a question that the reader did not make. A key that was meant for the question before
- * must not decide this one.
+ * The last time that the page, and not the reader, moved the focus to a question. A key that was meant for the previous
+ * question must not decide this one.
  */
 const GRACE_MS = 1_000;
 

@@ -4,7 +4,7 @@ import { Said } from "../ui/said.tsx";
 import { taskText } from "../ui/words.ts";
 import type { Note } from "./answers.ts";
 
-/** What became of a question that was here a moment ago. */
+/** The outcome of a question that was here a moment ago. */
 export function NoteCard({ note }: { readonly note: Note }) {
   const { flight, text, at } = note;
   return (

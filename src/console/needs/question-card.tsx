@@ -71,7 +71,7 @@ export function AnswerForm({
           </button>
         </p>
       )}
-      {/* What was typed is still there when the answer is taken back or refused. */}
+      {/* The typed text stays, for an answer that is taken back or refused. */}
       <div class="answer" inert={waiting !== undefined}>
         <RequestForms flight={flight} interrupt={interrupt} />
       </div>

@@ -12,7 +12,7 @@ import { choicesOf, type Decision } from "./proposal.ts";
 /** The ids of questions. Some may have been answered meanwhile. */
 const selected = signal<ReadonlySet<string>>(new Set());
 
-/** One decision answers it: the others are answered one by one. */
+/** Whether one decision answers the question. Others are answered one by one. */
 function isDecidable({ kind, requests }: Interrupt): boolean {
   const [only] = requests;
   return (
@@ -47,7 +47,7 @@ export function SelectQuestion({ interrupt }: { readonly interrupt: Interrupt })
   );
 }
 
-/** What can be done with the selected questions, among those that are drawn. */
+/** The buttons for the selected questions, among those that are drawn. */
 export function Several({ questions }: { readonly questions: readonly Flight[] }) {
   const drawn = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const open = decidable.value.filter((id) => drawn.has(id));
@@ -56,7 +56,7 @@ export function Several({ questions }: { readonly questions: readonly Flight[] }
   if (chosen.length === 0 && waiting.length < 2) return null;
   const decide = (decision: Decision) => {
     for (const id of chosen) buttonOf(id, decision)?.click();
-    // What could not be sent, such as an edit that does not fit, stays selected.
+    // An answer that could not be sent, such as an edit that does not fit, leaves its question selected.
     selected.value = new Set(chosen.filter((id) => pending.get(id) === undefined));
   };
   return (

@@ -1,4 +1,4 @@
-/** What the signed-in principal may do, so that no button is shown that the broker would refuse. */
+/** The rights of the signed-in principal, so that the page shows no button that the broker would refuse. */
 import { computed } from "@preact/signals";
 import { session } from "./session.ts";
 

@@ -1,4 +1,4 @@
-/** Who is signed in, and the connection to the broker with that session. */
+/** The session of the reader, and the connection to the broker with it. */
 import { signal } from "@preact/signals";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { Principal } from "../../schema/values.ts";
@@ -58,7 +58,7 @@ export function checkSession(error: unknown): void {
   if (isRefused(error) && session.value) endSession(REVOKED);
 }
 
-/** What has to be done with the session before the reader signs out. */
+/** Work that needs the session and must end before a sign-out. */
 export const beforeSignOut = new Set<() => Promise<unknown>>();
 
 export async function signOut(): Promise<void> {
