@@ -21,11 +21,11 @@ interface Question {
   readonly closed: AbortSignal;
   /** The error for an empty answer, which leaves the question open. */
   readonly leftOpen: () => Error;
-  /** The question before was closed under the user, who may still be typing its answer. */
+  /** The previous question was closed while the user may have been typing its answer. */
   readonly isAfterClosed: boolean;
 }
 
-/** Resolves when the question is not open any more, with whether it was answered here or closed otherwise. */
+/** Resolves when the question is no longer open: `answered` if it was answered here, else `closed`. */
 export async function answerInPlace(question: Question): Promise<"answered" | "closed"> {
   const { host, delegator, delegation, interrupt, closed, leftOpen, isAfterClosed } = question;
   const { id, target } = delegation;

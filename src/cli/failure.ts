@@ -33,7 +33,7 @@ export function exitCodeOf(category: Category): number {
   return CATEGORIES[category].exit;
 }
 
-/** What does not exist: every 404, whatever its category. */
+/** For every 404, whatever its category. */
 const NOT_FOUND_EXIT = 66;
 /** The wait ended because the agent asks a question. */
 const ASKS_EXIT = 79;

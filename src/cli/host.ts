@@ -14,7 +14,7 @@ export interface ServeOptions {
   readonly log?: string;
 }
 
-/** Checks for a broker on this machine that work without one. */
+/** Checks of this machine that need no running broker. */
 export interface Preflight {
   /** Problems with the ERRAND_* variables. */
   readonly settings: () => readonly string[];
@@ -36,7 +36,7 @@ export interface LastLoad {
   readonly damaged: string | null;
 }
 
-/** Where the data of a broker is; the default is what its settings say. */
+/** Where the data of a broker is; by default, where its settings say. */
 export interface Place {
   /** Overrides the settings, including a Redis that they name. */
   readonly dataDir?: string | undefined;

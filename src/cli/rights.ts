@@ -1,4 +1,4 @@
-/** What a principal may see and answer, so that nothing is offered that the broker would refuse; the broker decides. */
+/** The rights of a principal to see and answer, so that the CLI offers nothing that the broker would refuse. */
 import type { Delegation } from "../schema/delegation.ts";
 
 /** The states of a delegation with an open question. */

@@ -56,10 +56,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   }
 }
 
-/**
- * The error of a command that failed because of the broker's Redis says what is wrong with that, and an unknown agent
- * which may be meant.
- */
+/** Adds the reason to an error of the broker's Redis, and a similar name to that of an unknown agent. */
 async function completed(
   error: ErrandApiError,
   host: CliHost,

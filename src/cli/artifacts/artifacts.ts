@@ -55,7 +55,7 @@ async function saveOne(host: CliHost, found: Artifact, options: ArtifactOptions)
   const isShown = host.isTty.stdout && options.output === undefined;
   if (isShown && !isText(bytes))
     throw usageError("the artifact has bytes that would garble a terminal", "Pass --output <path>.");
-  // On a terminal, nothing in the text controls it.
+  // Without characters that control the terminal.
   const shown = () => wrapped(bytes.toString(), Number.POSITIVE_INFINITY).join("\n");
   await write(host.stdout, isShown ? shown() : bytes);
   await noteElsewhere(host, urls);
@@ -77,7 +77,7 @@ async function saveAll(
       path: join(folder, names.next(content.name, "artifact")),
     })),
   );
-  // All or none, as far as that can be known before.
+  // Checked before the first write, so that one existing file does not leave half of the artifacts saved.
   if (!force) for (const { path } of files) if (await isTaken(path)) throw fileExists(path);
   for (const { artifact, content, path } of files) {
     await saveFile(path, content.bytes, force);

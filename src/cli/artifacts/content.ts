@@ -5,11 +5,11 @@ import type { Artifact, Part } from "../../schema/a2a.ts";
 export interface Content {
   readonly name: string;
   readonly bytes: Buffer;
-  /** Parts that are not here: where they are. */
+  /** The addresses of parts whose content is elsewhere. */
   readonly urls: readonly string[];
 }
 
-/** One file of all parts, because they may be chunks; unless parts have file names of their own. */
+/** All parts in one file, because they may be chunks, unless parts have file names of their own. */
 export function contentsOf({ artifactId, name, parts }: Artifact): Content[] {
   const filenames = new Set(parts.map(({ filename }) => filename));
   if (filenames.size > 1) {

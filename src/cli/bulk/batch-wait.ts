@@ -43,7 +43,7 @@ export class BatchWait {
     return new BatchWait(host, delegator, filter, await delegator.cursor(filter, { signal }));
   }
 
-  /** Returns false if the time ran out before. */
+  /** Returns false if the time runs out first. */
   async end(
     sent: readonly Delegation[],
     { timeoutSeconds = Number.POSITIVE_INFINITY, json }: BatchWaitOptions,
@@ -89,7 +89,7 @@ export class BatchWait {
     return found;
   }
 
-  /** Some events are no longer stored. */
+  /** Reads all states again, because some events are no longer stored. */
   async #readStates(signal: AbortSignal): Promise<void> {
     for (const [id, { state }] of await this.read(signal)) this.#set(id, state);
   }
@@ -99,13 +99,13 @@ export class BatchWait {
     this.#asking.delete(id);
   }
 
-  /** Reads what asks before it counts, because a question may be approved in advance. */
+  /** A delegation that asks is read before it counts as over, because its question may be approved in advance. */
   async #isOver(signal: AbortSignal): Promise<boolean> {
     const states = [...this.#states];
     if (!states.every(([, state]) => isTerminal(state) || isAsking(state))) return false;
     const unread = states.flatMap(([id, state]) => (isAsking(state) && !this.#asking.has(id) ? [id] : []));
     for (const [id, { state, interrupt }] of await this.#readSome(unread, signal)) {
-      // Without an open question, an event follows.
+      // Without an open question, another event follows.
       this.#set(id, isAsking(state) && interrupt === null ? "submitted" : state);
       if (interrupt !== null) this.#asking.add(id);
     }

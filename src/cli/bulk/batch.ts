@@ -32,7 +32,7 @@ interface Line {
   readonly input: BatchInput | ErrandApiError;
 }
 
-/** What became of a line. */
+/** The outcome of a line. */
 type Outcome = { readonly number: number } & (
   | { readonly delegation: Delegated }
   | { readonly error: ErrandApiError }

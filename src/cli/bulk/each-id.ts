@@ -9,7 +9,7 @@ import { interruptible } from "../signals.ts";
 export const concernsOne = (error: unknown): error is ErrandApiError =>
   error instanceof ErrandApiError && ["PROTOCOL", "UPSTREAM"].includes(error.category);
 
-/** Throws the error of a short id that stands for no delegation. */
+/** Throws the error of a short id that matches no delegation. */
 export function throwIfUnknown(unknownIds: Cli["unknownIds"], id: string): void {
   const error = unknownIds.get(id);
   if (error) throw error;

@@ -55,7 +55,7 @@ export function addPut(agent: Command, { host }: Cli): void {
       "who may delegate to it, for example caller:* (default: everyone)",
     )
     .addOption(
-      new Option("--approvals <who>", "any (default), or person: it takes no approval in advance").choices(
+      new Option("--approvals <who>", "any (default), or person: refuse approval in advance").choices(
         approvalsSchema.options,
       ),
     )

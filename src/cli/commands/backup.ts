@@ -29,7 +29,7 @@ export function addBackup(program: Command, { host }: Cli): void {
   addPlaceOptions(
     backup,
     "the broker's data directory (default: ERRAND_DATA_DIR, then .errand, also in a parent directory)",
-    "the broker's Redis, if it has one of its own (default: ERRAND_REDIS_URL)",
+    "the broker's external Redis, if it uses one (default: ERRAND_REDIS_URL)",
   )
     .addHelpText("after", ABOUT)
     .addHelpText(

@@ -68,7 +68,7 @@ With --batch, each line of the file is the body of POST /v1/delegations as JSON,
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
 errors with their line number to stderr (with --json, one object per line on stdout: {"line", "delegation"} or
 {"line", "error"}). With --wait, it waits until each has ended or asks a question, and prints one line for each. The most
-serious error or end sets the exit code.`;
+serious outcome sets the exit code.`;
 
 export function addDelegate(program: Command, { host, end }: Cli): void {
   program
@@ -237,7 +237,7 @@ function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Pro
     json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint, width)}\n`);
 }
 
-/** Adds what was sent, and what a broker takes, to the refusal of a request that is too large. */
+/** Adds the size of the request and the broker's limit to the error of a request that is too large. */
 function withSizes(error: unknown, work: object): unknown {
   if (!(error instanceof ErrandApiError) || error.code !== "payload_too_large") return error;
   const sent = sizeText(Buffer.byteLength(JSON.stringify(work)));

@@ -15,7 +15,7 @@ type InviteOptions = GlobalOptions & { readonly expires?: number; readonly publi
   readonly [R in Role]?: boolean;
 };
 
-/** What the role does first. */
+/** The first command for each role. */
 const FIRST_COMMAND: Readonly<Record<Role, (name: string) => string>> = {
   agent: (name) => `errand work --agent ${name} -- COMMAND`,
   caller: () => "errand delegate AGENT TASK --wait",
@@ -28,10 +28,10 @@ export function addInvite(program: Command, { host }: Cli): void {
     .description("create a token for someone else, and print the lines that they paste (operator only)")
     .argument("<name>", "the name of the person, the program or the agent", agentName)
     .option("--agent", "for a worker of the agent with this name")
-    .option("--caller", "to delegate and answer the questions of own delegations (the default)")
+    .option("--caller", "to delegate, and to answer the questions of these delegations (the default)")
     .option("--approver", "to answer the questions of all delegations")
     .option("--expires <duration>", "how long the token is valid: 12h, 90d (default: forever)", duration)
-    .option("--public-url <url>", "the broker's URL for them, in the printed lines", httpUrl)
+    .option("--public-url <url>", "the broker's URL as they reach it, for the printed lines", httpUrl)
     .addHelpText(
       "after",
       examples(
@@ -82,7 +82,7 @@ function roleOf(options: InviteOptions): Role {
   throw new InvalidArgumentError("Choose one of --agent, --caller and --approver.");
 }
 
-/** The broker knows its address behind a proxy. One that works only on its own machine is no use to others. */
+/** The broker's own address, because it knows its proxy; the caller's, if the broker's works only on its machine. */
 async function urlForOthers(admin: Admin, own: string | undefined): Promise<string> {
   const { url } = await admin.status();
   return own !== undefined && isLocal(url) ? own : url;

@@ -180,7 +180,7 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
   else await note(host, "no delegations yet.");
 }
 
-/** For an empty list: that the agent does not exist, and which may be meant. */
+/** For an empty list: a note that the agent does not exist, with a similar name. */
 async function meantAgent(
   target: string | undefined,
   connection: ConnectionOptions,

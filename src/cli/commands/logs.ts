@@ -66,7 +66,7 @@ async function* stored(
     const events = await pages.events(id, PAGE, signal, after);
     yield* events;
     const last = events.at(-1);
-    // Behind the last event the broker has no page.
+    // After the final event there is no further page.
     if (last === undefined || TERMINAL_EVENT_TYPES.includes(last.type)) return;
     after = last.id;
   }

@@ -15,9 +15,9 @@ interface RestoreOptions extends GlobalOptions, Place {
 }
 
 const ABOUT = `
-The broker must be stopped. The whole file is checked before anything is changed. Existing data of a broker is refused;
---force deletes it (in a Redis that is shared, only Errand's keys). No broker starts on data whose restore has not
-finished.
+The broker must be stopped. The whole file is checked before anything is changed. A restore over existing data is
+refused; --force deletes that data (in a shared Redis, only Errand's keys). No broker starts on data whose restore has
+not finished.
 
 Everything later than the backup is lost: work that ended since then is done again, and tokens that were revoked since
 then are valid again. docs/operations.md says what to do about it.`;
@@ -76,7 +76,7 @@ export function addRestore(program: Command, { host }: Cli): void {
       const { created_at, errand_version: version, redis } = done;
       if (redis === null) return print(host, `${path}: complete and unchanged; ${contentText(done)}`);
       await print(host, `restored ${contentText(done)} into ${redis}`);
-      // An altered file may have the checksum of its altered text.
+      // Cleaned, because an altered file may have a matching checksum.
       const origin = oneLine(`the backup is of ${localTime(created_at)}, made by errand ${version}`);
       await note(host, `${origin}. Start the broker now: ${startCommand(options)}`);
     });

@@ -72,7 +72,7 @@ export function addResults(program: Command, { host }: Cli): void {
     });
 }
 
-/** The cursor behind what this principal has seen of this broker. */
+/** The cursor up to which this principal has seen its results. */
 async function seenBy(host: CliHost, connection: ConnectionOptions): Promise<KeptText> {
   const { principal } = await new Admin(connection).status();
   return keptText(host.childEnv.XDG_STATE_HOME, "results", [connection.url ?? "", principal], CURSOR);

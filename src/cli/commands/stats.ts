@@ -14,13 +14,13 @@ interface StatsOptions extends GlobalOptions {
 
 const ABOUT = `
 Times are estimates. The queue figures are the highest of the samples that the broker
-takes twice a minute, and of one that it takes now.`;
+takes twice a minute, and of one taken now.`;
 
 export function addStats(program: Command, { host }: Cli): void {
   program
     .command("stats")
     .description(
-      "show throughput, queue length, times to a worker and to completion, and failures of the last hour or day",
+      "show the last hour or day: throughput, queue length, times to a worker and to completion, and failures",
     )
     .argument("[agent]", "only work for this agent", agentName)
     .addOption(

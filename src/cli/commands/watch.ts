@@ -63,7 +63,7 @@ export function addWatch(program: Command, { host }: Cli): void {
         isNoted = true;
         void note(host, "the broker is unavailable; watching resumes when it is back.");
       };
-      /** The stream opens again before it has an event. */
+      /** Reports that the broker is back when the stream opens, which may be long before its first event. */
       const watching: typeof fetch = async (input, init) => {
         const response = await fetch(input, init);
         if (isNoted && response.ok) {

@@ -6,7 +6,7 @@ import type { Command, Option } from "commander";
 import { agentName, delegationId, delegationIds } from "../input/arguments.ts";
 import type { Listing } from "./listings.ts";
 
-/** What can follow an option: no value, a file, what the broker lists, any value, or one of these words. */
+/** The value of an option: none, a file, a listing by the broker, any value, or one of these words. */
 export type OptionValue = "nothing" | "file" | "anything" | Listing | readonly string[];
 
 export interface OptionSpec {
@@ -22,11 +22,11 @@ export interface CommandSpec {
   readonly options: readonly OptionSpec[];
   /** The choices of the first argument. */
   readonly words: readonly string[];
-  /** What the first argument is, if a shell can list it; with `isRepeated`, so are all others. */
+  /** The kind of the first argument, if a shell can list it; with `isRepeated`, of all others, too. */
   readonly argument: { readonly value: "file" | Listing; readonly isRepeated: boolean } | undefined;
 }
 
-/** Of these only delegations with an open question are offered. */
+/** For these commands, only delegations with an open question are offered. */
 const ANSWERING: readonly string[] = ["answer", "approve", "deny"];
 const FILE = /[<[](?:path|folder|file)[>\]]/;
 
@@ -56,7 +56,7 @@ function argumentOf(command: Command): CommandSpec["argument"] {
   return value && { value, isRepeated: first.variadic };
 }
 
-/** The parser of a value tells what it stands for. */
+/** Derives the listing from the parser of the value. */
 function listingOf(parser: unknown): Listing | undefined {
   if (parser === agentName) return "agents";
   return parser === delegationId || parser === delegationIds ? "delegations" : undefined;

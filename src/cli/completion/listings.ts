@@ -1,6 +1,7 @@
 /**
- * What a completion script asks the broker for: names and short ids, each with a description. A script calls it at each
- * Tab, so it gives up soon. Every word is safe to insert into a command line, whatever the broker sent.
+ * The words that a completion script offers from the broker: names and short ids, each with a description. They are
+ * read at each Tab, so a slow broker is given up soon. Every word is safe to insert into a command line, whatever the
+ * broker sent.
  */
 import { Admin } from "../../client/admin.ts";
 import type { ConnectionOptions } from "../../client/http.ts";

@@ -49,7 +49,7 @@ const places = (specs: readonly CommandSpec[], value: "file" | Listing): string[
   specs.flatMap(({ path, argument }) =>
     argument?.value === value ? [`${quoted(`${path} `)}${argument.isRepeated ? "*" : "0"}`] : [],
   );
-/** What the broker lists, and files, with their places. */
+/** The broker's listings, and files, with the places where they are offered. */
 const argumentsOf = (specs: readonly CommandSpec[]): ["file" | Listing, string[]][] =>
   (["file", ...LISTINGS] as const).flatMap((value): ["file" | Listing, string[]][] => {
     const found = places(specs, value);

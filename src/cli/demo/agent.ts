@@ -4,7 +4,7 @@ import { sleep } from "../../util/timing.ts";
 
 export const TASK = "write the release notes";
 const STEPS = ["reading the changes", "writing", "checking the links"];
-/** An agent does not hang because nobody watches it. */
+/** How long the agent waits until a step is shown; nobody may be watching. */
 const UNSEEN_MS = 5_000;
 
 /** How much of the progress the tour has shown. The agent waits for it, so that no step is skipped. */

@@ -100,7 +100,7 @@ export function gatewaysCheck(gateways: readonly GatewayStatus[]): Check {
   const restarts = gateways.reduce((sum, one) => sum + one.restarts, 0);
   const ended = restarts === 0 ? "" : `; ended unexpectedly: ${restarts}`;
   const detail = `${ready} of ${gateways.length} on this port are ready${ended}`;
-  // Those that stop are being replaced.
+  // A gateway that is stopping is being replaced, so it needs no warning.
   const isComplete = gateways.every(({ state }) => state !== "starting") && restarts === 0;
   if (isComplete) return { check, status: "ok", detail };
   const remedy = "Read the broker's log: it has the exit code or signal of each gateway that ended.";
@@ -156,7 +156,7 @@ function memoryCheck({ used_memory_bytes: used, maxmemory_bytes: max }: RedisSta
   return { check, status: "fail", detail, remedy, category: "TRANSPORT" };
 }
 
-/** What doctor itself must not answer with "run doctor", or with an HTTP header. */
+/** Remedies that replace a recovery which says to run doctor, or names an HTTP header. */
 const REMEDIES: Readonly<Record<string, string>> = {
   unreachable:
     "Start a broker with 'npm start' in Errand's folder or 'errand serve', or correct --url or ERRAND_URL.",

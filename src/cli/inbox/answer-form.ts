@@ -31,7 +31,7 @@ export class AnswerForm {
   /** The requests that still need an answer, or another one. */
   #open: readonly Request[];
   #at = 0;
-  /** What was typed once and has to be confirmed. */
+  /** The text that another Enter confirms. */
   #doubtful: string | undefined;
   problems: readonly string[] = [];
   isSending = false;
@@ -61,7 +61,7 @@ export class AnswerForm {
     return this.interrupt.kind === "auth";
   }
 
-  /** What the field is for, as its prompt. */
+  /** The prompt of the field. */
   get label(): string {
     const { request, mode, interrupt } = this;
     if (request === undefined) return "";

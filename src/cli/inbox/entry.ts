@@ -52,7 +52,7 @@ function questionSummary(interrupt: Interrupt): string {
   return (questionText(interrupt) + proposed + choices).trim();
 }
 
-/** What belongs into the inbox: questions to answer, and the principal's own results since an instant. */
+/** Whether the entry belongs in the inbox: questions to answer, and the principal's own results since an instant. */
 export function belongs(principal: string, since: string, entry: Entry): boolean {
   if (isQuestion(entry)) return mayAnswer(principal, entry);
   if (!isTerminal(entry.state) || entry.delegator !== principal) return false;

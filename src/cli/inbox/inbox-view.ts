@@ -45,7 +45,7 @@ export class InboxView implements View {
   readonly #scope: Scope;
   /** In milliseconds since 1970, by the broker's clock. */
   readonly #now: () => number;
-  /** What was typed, by question and mode. */
+  /** Forms with their text, by question and mode. */
   readonly #forms = new Map<string, AnswerForm>();
   readonly #selection = new Selection();
   #page: QuestionPage | undefined;
@@ -203,7 +203,7 @@ export class InboxView implements View {
   #sent(page: QuestionPage, form: AnswerForm, delegation: Delegation): void {
     this.#selection.among(this.#live.entries);
     this.#live.apply(delegation);
-    // The next one is in its place.
+    // Selects the entry that has moved into its place.
     if (this.#page === page) this.#selection.select(this.#live.entries, this.#selection.row);
     this.#forms.delete(`${form.mode} ${form.interrupt.id}`);
     this.#status = `${PAST[form.mode]} ${shortIds([delegation.id]).get(delegation.id)}`;

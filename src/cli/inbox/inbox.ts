@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000;
 
 const ABOUT = `
 It shows the open questions that you may answer, the soonest to expire first, and then the results of what you
-delegated. On a terminal it stays open: new questions appear, and those that others answer go away.
+delegated. On a terminal it stays open: new questions appear, and those that others answer disappear.
 
   ↑ ↓, j k   move, or scroll           Enter  open a question or a result
   a          approve, with a comment   d      deny, with a comment

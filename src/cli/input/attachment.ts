@@ -10,7 +10,7 @@ import { cliError, usageError } from "../failure.ts";
 import { oneLine } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
 
-/** What a message may take, as JSON. */
+/** The limit of a message, as JSON. */
 const MAX_BYTES = LIMITS.delegation_bytes.value;
 const BINARY = "application/octet-stream";
 const TEXT = "text/plain; charset=utf-8";
@@ -74,7 +74,7 @@ async function partOf(path: string, left: number): Promise<Part> {
   }
 }
 
-/** By the name; text that the name does not tell, or that it takes for a video (`.ts`), is plain text. */
+/** The media type by the file name. Text with an unknown extension, or with that of a video (`.ts`), is plain text. */
 export function mediaTypeOf(filename: string, bytes: Uint8Array): string {
   const named = getMimeType(filename);
   if (named !== undefined && !named.startsWith("video/")) return named;

@@ -10,7 +10,7 @@ import { Interrupted, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { write } from "../show/output.ts";
 
-/** What the terminal has received is read within the second turn of the event loop. */
+/** How many turns of the event loop to wait. Input that the terminal already has is read within two. */
 const TURNS = 3;
 const CTRL_C = 3;
 
@@ -50,7 +50,7 @@ export class LineReader {
     this.#paste = isHidden && input instanceof ReadStream ? new PasteWatch(input, stderr) : undefined;
   }
 
-  /** What was typed before, for something else, is not read. */
+  /** Drops what was typed before, because it was meant for something else. */
   static async open(host: CliHost, { isHidden = false } = {}): Promise<LineReader> {
     await dropTyped(host.stdin);
     return new LineReader(host, isHidden);
@@ -123,7 +123,7 @@ class PasteWatch {
   };
 }
 
-/** Reads away what the terminal holds. In raw mode, that includes a line without its end. */
+/** Reads and drops the input that the terminal already has. In raw mode, that includes an incomplete line. */
 async function dropTyped(input: Readable): Promise<void> {
   if (!(input instanceof ReadStream)) return;
   let isInterrupted = false;

@@ -101,7 +101,7 @@ async function answerTo(
     if (line === "" && emptyEnds) return undefined;
     if (line === "") continue;
     if (!isDoubtful(line, kind, request) || line === doubtful) return toBody(line, request);
-    // Neither sent as text by mistake, nor taken for a decision that was not meant.
+    // Asked again, so that it is neither sent as text nor taken for a decision by mistake.
     doubtful = line;
     await write(host.stderr, `${decisionHint(line, request)}\n`);
   }

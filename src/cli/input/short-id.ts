@@ -123,7 +123,7 @@ function unknown(prefix: string): CliError {
     code: "delegation_not_found",
     status: 404,
     category: "UPSTREAM",
-    detail: `no id of the newest ${NEWEST} delegations that you may see begins with '${prefix}'`,
+    detail: `none of the newest ${NEWEST} delegations that you may see has an id that begins with '${prefix}'`,
     recovery: "Pass the full id of an older one; 'errand list' shows ids.",
   });
 }

@@ -1,4 +1,4 @@
-/** What a person types as the answer to one request of a question, and what it means. */
+/** The line that a person types as the answer to one request of a question, and its meaning. */
 import type { Answer } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
 import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
@@ -11,7 +11,7 @@ import { issuesOf, oneLine } from "../show/output.ts";
 export type Request = Interrupt["requests"][number];
 export type Body = Exclude<Answer, string>;
 
-/** What may be typed, as part of the prompt. */
+/** The possible answers, as a part of the prompt. */
 export function inputsOf(kind: Interrupt["kind"], request: Request): string {
   const { options = [], schema, action, edit } = request;
   const hidden = kind === "auth" ? "hidden " : "";
@@ -29,11 +29,11 @@ const YES_OR_NO = /^(?:y|yes|yep|ok|okay|approved|n|no|nope|denied)[.!]?$/i;
 const YES = /^y(?:es)?[.!]?$/i;
 const NO = /^no?[.!]?$/i;
 
-/** Whether no text of a person's own can answer the request. */
+/** Whether the request takes only one of its choices, and no free text. */
 const isChoiceOnly = ({ options = [], schema, action }: Request): boolean =>
   action !== undefined || (options.length > 0 && schema === undefined);
 
-/** The decision that yes or no stands for, where nothing else can be meant. */
+/** The decision that `yes` or `no` stands for, if the request takes nothing but its choices. */
 function decisionOf(line: string, request: Request): Decision | undefined {
   const { options = [] } = request;
   if (!isChoiceOnly(request) || options.includes(line)) return undefined;
@@ -42,7 +42,7 @@ function decisionOf(line: string, request: Request): Decision | undefined {
   return isOffered ? decision : undefined;
 }
 
-/** What to type instead of a line that {@link isDoubtful}. */
+/** The hint for a line that {@link isDoubtful}. */
 export function decisionHint(line: string, request: Request): string {
   const again = isChoiceOnly(request) ? "." : `; or '${line}' again, to send it as text.`;
   return `'${line}' is not a decision. Type approve or deny${again}`;

@@ -4,7 +4,7 @@ import type { Key as ReadlineKey } from "node:readline";
 export interface Key {
   /** `up`, `enter`, `escape`, `ctrl+u`, `shift+tab`, `paste`; for a character the character itself. */
   readonly name: string;
-  /** What the key types; empty for keys that control. */
+  /** The text that the key types; empty for control keys. */
   readonly text: string;
 }
 

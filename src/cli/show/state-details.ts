@@ -53,7 +53,7 @@ export async function stateRows(
   return rows;
 }
 
-/** Who asked each question and sent each follow-up, and when. Empty if the events are not read. */
+/** The author and the time of each question and follow-up. Empty if the events are not read. */
 export async function sendersOf(connection: ConnectionOptions, delegation: Delegation): Promise<Senders> {
   const senders = new Map<string, { by?: string | undefined; at: string }>();
   for (const { at, by, message, interrupt } of await eventsOf(connection, delegation)) {
@@ -83,7 +83,7 @@ export async function whyQueued(
   if (what.state !== "submitted") return null;
   const isEvent = "delegation_id" in what;
   const [events, agent] = await Promise.all([
-    // The first event is that it was sent.
+    // A delegation of version 1 has only the event of its submit.
     isEvent ? [what] : what.version > 1 ? eventsOf(connection, what, signal) : [],
     agentOf(connection, what.target, signal),
   ]);

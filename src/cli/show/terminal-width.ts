@@ -3,7 +3,7 @@ import type { CliHost } from "../host.ts";
 
 const WITHOUT_TERMINAL = 80;
 
-/** 80 columns without a terminal, or if it does not tell. */
+/** 80 columns without a terminal, or if its width is unknown. */
 export function terminalWidth(host: CliHost, stream: "stdout" | "stderr"): number {
   const { [stream]: out } = host;
   const columns = host.isTty[stream] && "columns" in out ? Number(out.columns) : 0;

@@ -1,4 +1,4 @@
-/** Notes about the progress of a long copy, and what it has. */
+/** Notes about the progress of a backup or restore, and about its content. */
 import type { BackupSummary, CliHost } from "../host.ts";
 import { note } from "./output.ts";
 import { sizeText } from "./size.ts";

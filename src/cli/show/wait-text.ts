@@ -1,4 +1,4 @@
-/** What a wait for a delegation shows on its one line: state, progress bar, step, time left. */
+/** The status line of a wait for a delegation: state, progress bar, step, time left. */
 import { timeLeft } from "../../client/words.ts";
 import type { Progress } from "../../schema/delegation.ts";
 import { cutTo, displayWidth } from "./display-width.ts";

@@ -1,6 +1,6 @@
 /**
- * What `errand status` shows, as far as the token may see it. Limit: the parts are read one after the other, so they are not
- * of the same instant.
+ * The data of `errand status`, as far as the token may see it. Limit: the parts are read one after the other, so they
+ * are not of the same instant.
  */
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
@@ -41,7 +41,7 @@ export interface Overview extends Status {
   readonly last_day: Stats["totals"];
   /** How many open questions the token may answer, at least. */
   readonly open_questions: number;
-  /** Those that expire first, and whether there are more. */
+  /** The questions that expire first. */
   readonly questions: readonly Delegation[];
   readonly has_more_questions: boolean;
   readonly alarms: readonly string[];

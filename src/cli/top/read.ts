@@ -1,6 +1,6 @@
 /**
- * What `errand top` shows at one instant, as far as the token may see it. Limit: workers and ages are read for the
- * busiest agents only, one agent after the other, to spare the broker.
+ * One snapshot for `errand top`, as far as the token may see it. Limit: workers and ages are read for the busiest
+ * agents only, one agent after the other, to spare the broker.
  */
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
@@ -10,7 +10,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import type { Stats } from "../../schema/stats.ts";
 import { QUESTION_STATES, seesFigures } from "../rights.ts";
 
-/** Of how many agents the workers and the age of the oldest are read. */
+/** The number of agents whose workers and oldest delegation are read. */
 const DETAILED = 25;
 const QUESTIONS = 50;
 

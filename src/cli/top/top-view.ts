@@ -1,4 +1,7 @@
-/** The live screen of `errand top`. Events refresh it at once, and a timer refreshes what is in no event, as presence. */
+/**
+ * The live screen of `errand top`. Events refresh it at once, and a timer refreshes what no event reports, such as
+ * presence.
+ */
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";

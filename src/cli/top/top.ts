@@ -19,7 +19,7 @@ const ABOUT = `
 Busy agents come first. OLDEST is the age of the agent's oldest queued delegation: the highest sample of the last
 minute. Workers and ages are shown for the first 25 agents, as far as your token may see them.
 
-Events refresh the screen at once, and it is read again every 2 s. Arrow keys, j and k scroll, q quits.
+The screen is refreshed at each event, and every 2 s. Arrow keys, j and k scroll, q quits.
 
 Without a terminal, with --once or with --json, it prints one snapshot and ends.`;
 

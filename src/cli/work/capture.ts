@@ -5,7 +5,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { truncate } from "../../schema/text.ts";
 
-/** What a decoder puts in the place of bytes that are not UTF-8. */
+/** The decoder's replacement for bytes that are not UTF-8. */
 const UNDECODABLE = "\uFFFD";
 
 /** Keeps the first bytes, and counts all. */

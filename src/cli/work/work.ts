@@ -173,7 +173,7 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   );
 }
 
-/** What is the same for all delegations. */
+/** The parts that all delegations share. */
 interface Job {
   readonly start: (task: Work, session: string | undefined) => Start;
   readonly preset: Preset | undefined;

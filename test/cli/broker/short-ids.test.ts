@@ -52,7 +52,7 @@ test("an unknown beginning, and a head alone, are errors that say what to do", a
 
   const none = await run(["cancel", "zzzzzzzzz"]);
   expect(none.stderr).toContain(
-    "no id of the newest 1000 delegations that you may see begins with 'zzzzzzzzz'",
+    "none of the newest 1000 delegations that you may see has an id that begins with 'zzzzzzzzz'",
   );
   expect(none.stderr).toContain("Pass the full id of an older one");
   // Only what the caller may see is searched.

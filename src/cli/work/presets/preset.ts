@@ -1,4 +1,4 @@
-/** What `errand work --preset` knows about a program: how to start it, and how to read what it prints. */
+/** A program for `errand work --preset`: how to start it, and how to read its output. */
 
 export interface Preset {
   readonly program: string;

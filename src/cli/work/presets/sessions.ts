@@ -13,7 +13,7 @@ export interface Session {
   readonly keep: (id: string | undefined) => Promise<void>;
 }
 
-/** The part of {@link Work} that decides which conversation it has. */
+/** The part of {@link Work} that decides which conversation it continues. */
 export interface Turn {
   readonly signal: AbortSignal;
   readonly delegation: Pick<Work["delegation"], "target" | "delegator" | "context_id">;
@@ -54,7 +54,7 @@ export class Sessions {
   /** Programs keep conversations by folder, so the folder is a part of the key. */
   #keptFor(program: string, { delegation: { target, delegator, context_id } }: Turn): KeptText {
     const key = [program, cwd(), target, delegator, context_id];
-    // It becomes an argument.
+    // Restricted, because it becomes an argument of the program.
     return keptText(this.#stateHome, "sessions", key, /^[\w][\w.-]{0,127}$/);
   }
 }
