@@ -61,7 +61,7 @@ const moduleValue: Skip = (cursor) => {
     const code = readLength(cursor);
     if (code === 0) return;
     const skip = MODULE_PARTS[code];
-    if (skip === undefined) throw new RdbError(`a module's value has the unknown part ${code}`);
+    if (skip === undefined) throw new RdbError(`a module's value has an unknown part, ${code}`);
     skip(cursor);
   }
 };
@@ -91,7 +91,7 @@ const TYPES: ReadonlyMap<number, Skip> = new Map([
   [11, skipString],
   [12, skipString],
   [13, skipString],
-  // Lists of ziplists; and of nodes, each with its kind.
+  // 14: a list of ziplists. 18: a list of nodes, each after its kind.
   [14, many(skipString)],
   [15, stream({ stream: nothing, group: nothing, consumer: nothing })],
   [16, skipString],
@@ -100,7 +100,7 @@ const TYPES: ReadonlyMap<number, Skip> = new Map([
   [19, stream({ stream: streamCounts, group: length, consumer: nothing })],
   [20, skipString],
   [21, stream({ stream: streamCounts, group: length, consumer: bytes(TIME_BYTES) })],
-  // Hashes whose fields expire.
+  // 24 and 25: hashes whose fields expire.
   [24, all(bytes(TIME_BYTES), many(length, skipString, skipString))],
   [25, all(bytes(TIME_BYTES), skipString)],
 ]);

@@ -31,7 +31,7 @@ export class RestoreError extends Error {
 export interface RestoreOptions {
   /** Delete what is there. */
   readonly force: boolean;
-  /** This process started the Redis for itself, so no gateway uses it, and none is looked for. */
+  /** This process started Redis for the restore, so no gateway can use it, and the check for gateways is skipped. */
   readonly isExclusive: boolean;
   readonly onProgress: (keys: number) => void;
   readonly signal: AbortSignal;
@@ -154,7 +154,7 @@ async function writeBatch(redis: Redis, batch: readonly BackupEntry[], rdbVersio
   for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
 }
 
-/** What RESTORE takes: the value, the version of its form, and a checksum, which Redis checks. */
+/** The argument of RESTORE: the value, the version of its form, and a checksum, which Redis verifies. */
 function payload(value: Buffer, rdbVersion: number): Buffer {
   const version = Buffer.alloc(2);
   version.writeUInt16LE(rdbVersion);

@@ -26,7 +26,7 @@ export interface Question {
    * or such data. With an `action`, it is the schema of edited arguments.
    */
   readonly schema?: unknown;
-  /** What the handler will do if the decision is `approve`. Without `options`, an answer has a decision. */
+  /** The action that the handler takes if the decision is `approve`. Without `options`, an answer has a decision. */
   readonly action?: ProposedAction | undefined;
   /** With `action`: an answer that approves may have `data`, which replaces the arguments. */
   readonly edit?: boolean | undefined;

@@ -17,7 +17,7 @@ export interface LeaseTransport {
     request: HeartbeatInput,
     limits: { readonly signal: AbortSignal; readonly timeoutMs: number },
   ) => Promise<{ readonly messages: readonly Message[] }>;
-  /** Tells from the error of a call whether the lease is lost. */
+  /** Whether the error of a call says that the lease is lost. */
   readonly judge: (error: unknown) => Verdict;
   /** The longest pause between two tries, ms. Default: that of `backoffMs`. */
   readonly longestRetryMs?: number;
@@ -189,7 +189,7 @@ export class LeaseHolder {
     }
   }
 
-  /** Tells from the error of a call whether the lease is lost, and ends it if it is. */
+  /** Whether the error of a call says that the lease is lost. Ends the lease if it does. */
   judge(error: unknown): Verdict {
     const verdict = this.#transport.judge(error);
     if (verdict.kind === "lost") this.#lose(verdict.reason);

@@ -33,7 +33,7 @@ function withNumbers(text: string): string {
 const definedIn = (text: string): string[] =>
   [...text.matchAll(/^function (\w+)/gm)].map(([, name = ""]) => name);
 
-/** Makes definitions and calls of these functions, and uses as argument of `pcall`, go through the table `rare`. */
+/** Puts `rare.` before each use of these functions: a definition, a call, or an argument of `pcall`. */
 function throughTable(text: string, names: ReadonlySet<string>): string {
   // The words are at the odd places.
   const pieces = text.split(/(\w+)/);

@@ -10,7 +10,7 @@ import type { Script } from "../redis/script.ts";
 const MAX_COMMANDS = 16;
 const MAX_CHARS = 256 * 1024;
 
-/** What the script returned for a command. `second`: null if the second command did not run; an `Error` if it failed. */
+/** The script's results for a command. `second`: null if the second command did not run; an `Error` if it failed. */
 export interface ScriptResults {
   readonly first: unknown;
   readonly second: unknown;
@@ -19,7 +19,7 @@ export interface ScriptResults {
 interface Waiting {
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** The arguments of a second command for the first key. */
+  /** The arguments of a second command, on the first key, that runs in the same step. */
   readonly secondArgs: readonly string[] | undefined;
   readonly resolve: (results: ScriptResults) => void;
   readonly reject: (error: unknown) => void;

@@ -49,7 +49,7 @@ export interface Move {
   /** The next state; empty: the state stays; two: the command says which. */
   readonly to: readonly State[];
   readonly by: readonly Actor[];
-  /** What happens to the lease. */
+  /** The effect on the lease. */
   readonly lease: "none" | "grant" | "extend" | "drop";
   /** With `drop`: the reason that the former holder gets. */
   readonly lease_lost_reason?: LeaseLostReason;
@@ -57,7 +57,7 @@ export interface Move {
   /** The event that it writes; null: none, and the version stays. */
   readonly event: EventType | null;
   readonly status?: string;
-  /** What happens in the agent's queue: it gets a new ticket, or the lease consumes one. */
+  /** The effect on the agent's queue: it gets a new ticket, or the lease consumes one. */
   readonly queue?: "ticket" | "consume_ticket";
   /** Removes the old ticket, which may still be in the queue, or was taken by a process that died before the lease. */
   readonly removes_old_ticket?: true;

@@ -145,7 +145,7 @@ export class Tickets {
     }
     const args = [id, popped.token, Math.ceil(delayMs)];
     const code = await delayTicketScript.run(this.#redis, [this.#key(popped.agent)], args);
-    if (code !== 0) throw new Error(`the ticket ${id} was not put back: BullMQ's code is ${code}`);
+    if (code !== 0) throw new Error(`the ticket ${id} was not put back: BullMQ returned the code ${code}`);
   }
 
   /** Where a ticket is: ready to be popped, delayed, popped but not consumed, or missing. */

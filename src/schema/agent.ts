@@ -62,7 +62,7 @@ const deliveryPatchSchema = z.strictObject({
   credentials: credentialsSchema.nullish(),
 });
 
-/** `person`: the agent takes no approval in advance; a delegation with `auto_approve` is refused. */
+/** `person`: the agent refuses approval in advance, that is, every delegation with `auto_approve`. */
 export const approvalsSchema = z.enum(["any", "person"]);
 export type Approvals = z.infer<typeof approvalsSchema>;
 

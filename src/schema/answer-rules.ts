@@ -1,5 +1,5 @@
 /**
- * Which answers fit which question.
+ * The rules by which an answer fits a question.
  *
  * A question's choices are its `options`; an `action` without options has approve and deny. The choices `approve` and
  * `deny` are chosen by `decision` only, another string by `text` or `data`, any other value by `data`. Beside a decision
@@ -30,7 +30,7 @@ type Request = Pick<Interrupt["requests"][number], "options" | "schema" | "actio
 
 const DECISIONS = decisionSchema.options;
 
-/** What the request lets the answer choose from; empty: nothing. */
+/** The choices of the request; empty if there are none. */
 export function choicesOf({ options = [], action }: Request): readonly unknown[] {
   if (options.length > 0) return options;
   return action === undefined ? [] : DECISIONS;
@@ -60,7 +60,7 @@ export function answerIssues(kind: Kind, asked: Request, answer: AnswerInput): r
   return issues.length > 0 ? issues : choiceIssues(kind, request, answer);
 }
 
-/** What to do about an answer that does not fit. */
+/** The recovery for an answer that does not fit. */
 export function howToFit({ options = [], schema, action, edit }: Request): string {
   if (action !== undefined) {
     const others = options.length > DECISIONS.length ? ", or another option as text" : "";

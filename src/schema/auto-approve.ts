@@ -18,5 +18,5 @@ export const autoApproveSchema = z
     (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.auto_approve_bytes.value,
     `auto_approve exceeds ${LIMITS.auto_approve_bytes.value} bytes`,
   );
-/** Which questions are approved in advance; never an `auth` question. */
+/** The questions that are approved in advance; never an `auth` question. */
 export type AutoApprove = z.infer<typeof autoApproveSchema>;

@@ -47,7 +47,7 @@ export const actionSchema = z.strictObject({
   name: z.string().min(1).max(256),
   arguments: z.record(z.string(), z.unknown()).default({}),
 });
-/** What an agent will do if the answer to its question is `approve`. */
+/** The action that an agent takes if the answer to its question is `approve`. */
 export type Action = z.infer<typeof actionSchema>;
 
 export const interruptSchema = z.object({
@@ -59,7 +59,7 @@ export const interruptSchema = z.object({
       message: messageSchema,
       options: z.array(z.unknown()).optional(),
       schema: z.unknown().optional(),
-      /** What the agent will do if the answer is `approve`. */
+      /** The action that the agent takes if the answer is `approve`. */
       action: actionSchema.optional(),
       /** The answer's `data` may replace the action's arguments. */
       edit: z.boolean().optional(),
@@ -102,7 +102,7 @@ export const delegationSchema = z.strictObject({
   priority: z.int().min(0).max(9),
   /** Set by the delegator; the broker does not read it. */
   metadata: z.record(z.string(), z.unknown()),
-  /** Which questions the broker approves in the delegator's name; absent: none. */
+  /** The questions that the broker approves in the delegator's name; absent: none. */
   auto_approve: autoApproveSchema.optional(),
   /** The first 100 bytes of the text. */
   task_preview: z.string(),

@@ -197,7 +197,7 @@ export const ERRORS = {
   approval_required: row(
     "PROTOCOL",
     422,
-    "The agent takes no approval in advance",
+    "The agent refuses approval in advance",
     "Delegate without auto_approve, and answer the agent's questions when it asks.",
     false,
     "Delegate without --auto-approve; 'errand approve' answers the agent's questions.",

@@ -14,7 +14,7 @@ export const statsFilterSchema = z.strictObject({
   /** Only what this principal delegated; not together with `target`. */
   delegator: principalSchema.optional(),
 });
-/** Which figures to read; without `target` and `delegator`: all that concern the caller. */
+/** The figures to read; without `target` and `delegator`: all that concern the caller. */
 export type StatsFilter = z.infer<typeof statsFilterSchema>;
 
 const countSchema = z.int().min(0);
@@ -51,7 +51,7 @@ export const statsBucketSchema = z.strictObject({
   /** The age of the oldest waiting delegation: the highest of the samples. */
   oldest_seconds: secondsSchema.nullable(),
 });
-/** What happened in one minute, or in one quarter of an hour. */
+/** The figures of one minute, or of one quarter of an hour. */
 export type StatsBucket = z.infer<typeof statsBucketSchema>;
 
 export const statsSchema = z.strictObject({

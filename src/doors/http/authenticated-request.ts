@@ -76,7 +76,7 @@ export class AuthenticatedRequest {
     return this.#principal;
   }
 
-  /** Whose limits the request counts against: the principal's, or those of an anonymous caller's address. */
+  /** The owner of the limits that the request counts against: the principal, or the address of an anonymous caller. */
   get owner(): string {
     return this.#identity?.principal ?? addressOf(this.#request);
   }

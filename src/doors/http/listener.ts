@@ -6,10 +6,16 @@ import { LIMITS } from "../../schema/limits.ts";
 import type { HttpApp } from "./app.ts";
 import { Connection } from "./connection.ts";
 
-/** How long an idle keep-alive connection stays open once the gateway stops: 300 ms without a stall. */
+/**
+ * How long an idle keep-alive connection stays open once the gateway stops: 300 ms, in ticks, so that a stall of the
+ * process does not count.
+ */
 const TICK_MS = 20;
 const IDLE_GRACE_TICKS = 15;
-/** The same if other gateways go on: nobody waits for this one, and few clients pause for so long between two requests. */
+/**
+ * The same while other gateways keep serving: nobody waits for this one, and few clients pause for so long between two
+ * requests.
+ */
 const HANDOVER_TICKS = 100;
 
 /** Methods whose bodies are read. */

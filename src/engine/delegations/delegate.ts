@@ -181,7 +181,7 @@ async function requireAccepted(
   if (isApproved && spec.approvals === "person") {
     throw new ErrandError(
       "approval_required",
-      `Agent '${target}' takes no approval in advance (its setting approvals is person).`,
+      `Agent '${target}' refuses approval in advance (its setting approvals is person).`,
     );
   }
 }

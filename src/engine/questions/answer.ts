@@ -48,7 +48,7 @@ export async function answer(
   throw refusal(outcome, id);
 }
 
-/** Who answers; `auto`: the broker does, because this principal approved it in advance. */
+/** The author of an answer; `auto`: the broker answers, because this principal approved it in advance. */
 interface Author {
   readonly by: string;
   readonly auto?: true;

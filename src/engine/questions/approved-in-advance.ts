@@ -1,6 +1,6 @@
 /**
- * Which questions the broker approves in the delegator's name, because the delegator said so with the task. Limit: it
- * never approves an `auth` question, nor a part of a question.
+ * Selects the questions that the broker approves in the delegator's name, because the delegator approved them with the
+ * task. Limit: it never approves an `auth` question, nor a part of a question.
  */
 import { answerIssues } from "../../schema/answer-rules.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";

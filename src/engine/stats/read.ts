@@ -37,7 +37,7 @@ export async function readStats(broker: Broker, principal: Principal, query: Que
   const resolution = RESOLUTIONS[query.period];
   const subject: Subject =
     target !== null ? `target:${target}` : delegator !== null ? `delegator:${delegator}` : "all";
-  // What waits now belongs to the last bucket, although the next sample may be half a minute away.
+  // The last bucket shows the queues as they are now, although the next sample may be half a minute away.
   if (delegator === null) await broker.counters.sampleOnce(() => queueDepths(broker));
   // A caller sees its own moves at once. Other gateways write theirs within a second.
   await broker.counters.flush();
@@ -67,7 +67,7 @@ export async function readStats(broker: Broker, principal: Principal, query: Que
   };
 }
 
-/** What the caller asks for, or all that concerns it. Throws `forbidden` for the figures of others. */
+/** The scope that the caller asks for, or everything that concerns it. Throws `forbidden` for the figures of others. */
 async function scopeOf(broker: Broker, principal: Principal, query: Query): Promise<Scope> {
   const { target = null, delegator = null } = query;
   if (target !== null && delegator !== null) {

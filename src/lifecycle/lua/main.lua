@@ -133,7 +133,7 @@ function take_for_poll(taker, json, is_first)
   local ticketed = true
   if not is_taken then
     cmd, key, record, known = moved_cmd, moved_key, moved_record, moved.known
-    -- If the queue refuses the ticket, the gateway adds it, as after a move without a taker.
+    -- If the script cannot add the ticket, the gateway does, as after a move without a `take`.
     if is_first and not offer_ticket() then ticketed, taken = false, nil end
   end
   local reply = { json .. json_tail(ticketed), '', {}, taken }

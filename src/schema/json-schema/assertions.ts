@@ -1,4 +1,6 @@
-/** What each keyword of JSON Schema 2020-12 asserts. Limit: no reason contains the value, which may be a secret. */
+/**
+ * The assertions of each keyword of JSON Schema 2020-12. Limit: no reason contains the value, which may be a secret.
+ */
 import { shownName, truncate } from "../text.ts";
 import { isObject, isType, type Members, type Type } from "./keywords.ts";
 import type { Assertion, Place, Run } from "./run.ts";

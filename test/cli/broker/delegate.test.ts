@@ -206,7 +206,7 @@ test("agent put --approvals person: work that is approved in advance is refused"
   const put = await run(["agent", "put", "scout", "--approvals", "person"]);
   expect(put.stdout).toContain("by a person only");
   const { code, stderr } = await run(["delegate", "scout", "x", "--auto-approve", "all"]);
-  expect([code, stderr]).toEqual([64, expect.stringContaining("takes no approval in advance")]);
+  expect([code, stderr]).toEqual([64, expect.stringContaining("refuses approval in advance")]);
   expect(stderr).toContain("Delegate without --auto-approve");
 });
 

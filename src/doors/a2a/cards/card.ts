@@ -80,8 +80,8 @@ function toCard(agent: StoredAgent, url: string, params?: Params): AgentCard {
 export const publicCard = (agent: StoredAgent, url: string): AgentCard => toCard(agent, url);
 
 /**
- * The card for authenticated callers, with presence and counts; the agent itself and the operator also see its settings.
- * The public card has none of this: presence tells strangers when somebody works, and that card is cached.
+ * The card for authenticated callers, with presence and counts; the agent itself and the operator also see its
+ * settings. The public card has none of this: presence shows strangers when somebody works, and that card is cached.
  */
 export async function extendedCard(
   broker: Broker,

@@ -10,7 +10,7 @@ import { protoObject } from "../protojson.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What a request of HTTP+JSON may spell in snake_case; params.ts checks the values. */
+/** Fields that a request of HTTP+JSON may spell in snake_case; params.ts checks the values. */
 const any = z.unknown().optional();
 const wireFile = protoObject({ fileWithBytes: any, fileWithUri: any, mimeType: any });
 const wirePart = z.looseObject({ file: wireFile.nullish() });

@@ -26,7 +26,7 @@ export function passToOwner(
 ): Promise<Response> | undefined {
   const owner = ownerOf(incoming.header("mcp-session-id") ?? "");
   if (!siblings || owner === undefined) return undefined;
-  // What a sibling passed on must not go round.
+  // A request that a sibling passed on is not passed on again.
   if (incoming.header(INNER_SECRET_HEADER) !== undefined) return undefined;
   const port = siblings.innerPortOf(owner, gateway);
   if (port === null) return undefined;

@@ -37,7 +37,7 @@ const questionSchema = z.object({
       truncated: z.boolean().optional(),
       options: z.array(z.unknown()).optional(),
       schema: z.unknown().optional(),
-      /** What the agent will do if the answer is approve. */
+      /** The action that the agent takes if the answer is `approve`. */
       action: actionSchema.optional(),
       /** The answer's data may replace the arguments of the action. */
       edit: z.boolean().optional(),
