@@ -11,7 +11,7 @@ import type { RdbEntry } from "./rdb.ts";
 
 const FORMAT = 1;
 const HEADER_BYTES = 1024;
-/** Of each key: the lengths of key and value, and when it expires (-1: never). */
+/** For each key: the lengths of key and value, and when it expires (-1: never). */
 const ENTRY_HEAD_BYTES = 16;
 
 const headerSchema = z.strictObject({

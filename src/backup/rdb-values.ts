@@ -27,7 +27,10 @@ const all =
 
 const length: Skip = (cursor) => void readLength(cursor);
 
-/** A score as text: a byte for its length, of which the last three mean not a number and the infinities. */
+/**
+ * A score as text, after a byte for its length. The three highest values of that byte mean not a number and the
+ * infinities.
+ */
 const textScore: Skip = (cursor) => {
   const size = cursor.byte();
   if (size < 253) cursor.skip(size);

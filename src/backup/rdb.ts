@@ -34,7 +34,7 @@ const CODES = {
   database: 0xfe,
   end: 0xff,
 } as const;
-/** Codes from this one on are none of a type. */
+/** Codes from this one on do not name a type. */
 const LOWEST_CODE = 0xf0;
 
 type Item =

@@ -4,8 +4,8 @@ import type { Delegation } from "../schema/delegation.ts";
 import { duration, nameOf, timeLeft } from "./words.ts";
 
 /**
- * Why nobody works on the delegation now, in one sentence; null if somebody does, or if it is finished. Without the
- * `agent`, or without the `retry_at` of its newest event that has one, less is known. `now` is in milliseconds since
+ * Why nobody works on the delegation now, in one sentence; null if somebody does, or if it is finished. Pass the
+ * `agent`, and the `retry_at` of the newest event that has one, for a more exact reason. `now` is in milliseconds since
  * 1970.
  *
  * @example

@@ -133,7 +133,7 @@ export interface PushAgentService {
   wake(agent: string): void;
   /** Call it when wakes may have been missed. */
   recheckAll(): void;
-  /** Notifies all gateways that an agent became a push agent, is none any more, or that its server changed. */
+  /** Notifies all gateways that an agent became or stopped being a push agent, or that its server changed. */
   publishChange(agent: string): Promise<void>;
   /** Call it when another gateway published such a change. */
   reload(): void;

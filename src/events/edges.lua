@@ -1,13 +1,12 @@
--- edges(key, position, kept, expires): the begin and the end of a stream, and whether entries after a position are gone.
--- kept     how long entries are shown, ms; nil: forever
--- expires  whether the whole stream expires after that time
+-- edges(key, position, kept, expires): the start and the end of a stream, and whether entries after a position are
+-- gone. kept how long entries are shown, ms; nil: forever expires whether the whole stream expires after that time
 -- Returns  {oldest entry's id or '', newest id ever, id before which entries are too old, 1 when entries are missed}
 local function edges(key, position, kept, expires)
   local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   first = first and first[1] or ''
   local missed, oldest = false, '0-0'
   local last = info(key)['last-generated-id'] or '0-0'
-  -- A position after every event of the shard was given by a Redis that had more: before a fail-over, or a restore.
+  -- A position past every event of the shard comes from a Redis that had more events, before a fail-over or a restore.
   local is_ahead = is_before(last, position)
   if is_ahead then
     local newest = info(string.match(key, '^{[^}]*}') .. ':events')['last-generated-id'] or '0-0'

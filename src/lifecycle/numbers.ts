@@ -31,7 +31,10 @@ export const NUMBERS = {
   /** Bytes of an idempotency key that outlives its delegation, and how long after the submit it is kept, at least. */
   key_bytes: 320,
   idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,
-  /** Copies of a message: in the history and in the delegation's own events; of another event's text fewer. */
+  /**
+   * How often a message is stored: in the history and in the delegation's own events. The text of other events is
+   * stored less often.
+   */
   event_copies: 2,
   /** A feed is kept for the retention time of its newest event, and up to this much longer. */
   feed_extra_ms: 60_000,

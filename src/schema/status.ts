@@ -7,7 +7,10 @@ export const redisStatusSchema = z.strictObject({
   source: z.enum(["embedded", "external"]),
   product: z.enum(["redis", "valkey"]),
   version: z.string(),
-  /** Of a Redis Cluster: the number of its masters. The sizes below are sums, and the settings those of the weakest. */
+  /**
+   * For a Redis Cluster: the number of its masters. The sizes below are sums, and each setting is the weakest of any
+   * master.
+   */
   masters: z.int().min(1).optional(),
   maxmemory_policy: z.string().nullable(),
   /** 0: no limit. */

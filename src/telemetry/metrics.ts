@@ -27,8 +27,8 @@ export interface QueueDepth {
 }
 
 /**
- * How the metrics of Node and of the process are combined, where prom-client would choose a sum, a mean of percentiles, or
- * nothing: of delays of the event loop the worst counts, of limits the lowest, of starts the first.
+ * How the metrics of Node and of the process are combined, where prom-client would choose a sum, a mean of percentiles,
+ * or nothing: the worst delay of the event loop counts, the lowest limit, the first start.
  */
 const DEFAULTS: readonly (readonly [name: string, how: Aggregator])[] = [
   ["process_start_time_seconds", "min"],
@@ -90,7 +90,7 @@ export class Metrics {
   );
   readonly wake = this.#histogram("errand_wake_seconds", "From a parked poll's wake to its ticket");
 
-  // Of the whole broker: only the gateway that is asked reads them.
+  // Metrics of the whole broker: only the gateway that is scraped reads them.
   readonly #redisUp = this.#gauge(
     "errand_redis_up",
     "1 if this scrape could read the queues from Redis",

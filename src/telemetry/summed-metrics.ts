@@ -1,6 +1,6 @@
 /**
- * The metrics of several gateways as one text. A counter never falls: what a gateway that ended had counted remains in
- * the sum, because Prometheus would take a fall for a restart and count everything again.
+ * The metrics of several gateways as one text. A counter never falls: the counts of a gateway that ended stay in the
+ * sum, because Prometheus would take a fall for a restart and count everything again.
  */
 import { AggregatorRegistry, type PrometheusContentType } from "prom-client";
 

@@ -35,7 +35,7 @@ export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly M
   ];
 }
 
-/** The addresses of the agent whose A2A server was called by a path that does not exist; undefined for other paths. */
+/** For a path below an agent's A2A server that does not exist: the addresses that do. Undefined for any other path. */
 export function a2aAddresses(path: string): string | undefined {
   const [, agent] = /^\/a2a\/([^/]+)(?:\/|$)/.exec(path) ?? [];
   if (agent === undefined) return undefined;

@@ -13,7 +13,7 @@ export function toCapabilities({ name, spec, paused }: StoredAgent, presence: Pr
     },
     transport: {
       ...{ streaming: true, websocket: false, httpBinary: false, pushNotifications: false },
-      // By a new run; a broken stream itself cannot be continued.
+      // A broken stream cannot be continued; a new run can show the same delegation.
       resumable: false,
     },
     tools: { supported: false, clientProvided: false },

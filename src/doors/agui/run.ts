@@ -218,7 +218,7 @@ export class RunStream {
     else if (isWhole) yield* this.#texts.close(message.id);
   }
 
-  /** Follows the progress: at most one step is open, its current one. */
+  /** Opens and closes steps as the progress changes: at most one is open, the current one. */
   *#changeStep(): Generator<AgUiEvent> {
     const step = this.#state === "working" ? this.#progress?.current_step : undefined;
     if (step === this.#step) return;

@@ -14,7 +14,7 @@ const MAX_WAIT_MS = 5_000;
 /** A request counts as one more for each of these bytes in its body. */
 const BYTES_EACH = 16 * 1024;
 
-/** As how many requests one with a body of this size counts. */
+/** The number of requests that one with a body of this size counts as. */
 export const weightOf = (bytes: number): number => 1 + Math.floor(bytes / BYTES_EACH);
 
 interface Waiter {

@@ -26,7 +26,7 @@ export function listenForSiblings(
   });
   return new Promise((resolve, reject) => {
     server.on("error", reject);
-    // Exclusive: else the supervisor would deal its connections out, too.
+    // Exclusive: otherwise the supervisor would deal its connections out, too.
     server.listen({ port: 0, host: "127.0.0.1", exclusive: true }, () => {
       const address = server.address();
       const port = typeof address === "object" && address !== null ? address.port : 0;

@@ -4,7 +4,7 @@
  */
 export const HANDOVER = "handover";
 
-/** How long a request may wait that arrives after a hand-over began, in ms: enough for its first look. */
+/** How long a request that arrives after the start of a hand-over may wait, ms: enough for its first fetch or read. */
 const LATE_MS = 250;
 
 /**

@@ -87,7 +87,10 @@ export class AgentStore {
     return (await this.#find(name))?.agent ?? null;
   }
 
-  /** For calls to its A2A server as the caller read it: null when they are for another, to which it changed since. */
+  /**
+   * The credentials for the A2A server of `delivery`, which the caller has read; null if the agent has another server
+   * by now.
+   */
   async credentialsOf(name: string, delivery: Delivery): Promise<DeliveryCredentials | null> {
     const credentials = (await this.#find(name))?.credentials;
     return credentials?.areFor(delivery) ? credentials : null;
@@ -122,7 +125,7 @@ export class AgentStore {
     return agent;
   }
 
-  /** Creates it or replaces its settings. */
+  /** Creates the agent, or replaces its settings. */
   async put(name: string, spec: AgentSpec): Promise<void> {
     await this.change(name, () => ({ spec, credentials: null }));
   }

@@ -51,7 +51,7 @@ interface Server {
   readonly url: string;
   readonly credentials: DeliveryCredentials | null;
   readonly remote: Remote;
-  /** Since when its agent is no push agent any more, by `performance.now()`. */
+  /** When its agent stopped being a push agent, by `performance.now()`. */
   goneAt: number | null;
 }
 
@@ -100,7 +100,7 @@ export class PushAgentRunner implements PushAgentService {
     late.abort();
   }
 
-  /** Notifies all gateways that an agent became a push agent, is none any more, or that its server changed. */
+  /** Notifies all gateways that an agent became or stopped being a push agent, or that its server changed. */
   async publishChange(agent: string): Promise<void> {
     const { bus, shards, gateway } = this.#broker();
     await this.#load();

@@ -23,7 +23,7 @@ export const keptMs = ({ seconds, buckets }: Resolution): number => (buckets + 2
 
 export const slotOf = (ms: number, { seconds }: Resolution): number => Math.floor(ms / 1000 / seconds);
 
-/** Upper bounds of the durations that are counted together, s; one more counts everything above. */
+/** Upper bounds of the classes in which durations are counted, s; one more class has everything above. */
 const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
 export const CLASSES = BOUNDS.length + 1;
 

@@ -1,6 +1,6 @@
 /**
- * Samples the queues twice a minute, at one gateway of all, for the charts. Limit: what comes and goes between two samples
- * is not seen.
+ * Samples the queues twice a minute, at one gateway of all, for the charts. Limit: work that comes and goes between two
+ * samples is not counted.
  */
 import { keys } from "../../redis/keys.ts";
 import type { Broker } from "../broker.ts";

@@ -132,7 +132,7 @@ function refuseMissing(run: Run, names: unknown, value: Members, place: Place, r
   );
 }
 
-/** Whether the members of `by` whose names the value has, too, are good. */
+/** Whether every member of `by` that has the name of a member of the value is good. */
 function presentIn(
   run: Run,
   by: unknown,
