@@ -22,10 +22,10 @@ export async function serveSupervised(config: Config, channel: Channel): Promise
   process.stderr.on("error", () => {});
   const stop = stopOf(channel);
   const siblings = await Siblings.join(channel);
-  const { setup, duties } = siblings;
+  const { setup, handlers } = siblings;
   const write = (line: string) => void process.stderr.write(line);
   const log = createLog(config.ERRAND_LOG_LEVEL, write, { gateway: setup.number });
-  duties.stop = (handover) => stop.now(handover);
+  handlers.stop = (handover) => stop.now(handover);
   process.on("SIGTERM", () => siblings.askToBeReplaced());
   let gateway: Gateway;
   try {
@@ -46,8 +46,8 @@ export async function serveSupervised(config: Config, channel: Channel): Promise
     return failure.exitCode;
   }
   const { broker } = gateway;
-  duties.signIn = () => signInLine(broker);
-  duties.forget = (dead) => {
+  handlers.signIn = () => signInLine(broker);
+  handlers.forget = (dead) => {
     const failed = (error: unknown) => log.debug({ err: String(error) }, "presence not withdrawn");
     broker.presence.withdraw(dead).catch(failed);
   };

@@ -22,7 +22,7 @@ export interface Channel {
 }
 
 /** The gateway's handlers for orders of the supervisor. The gateway sets each once it can serve it. */
-interface Duties {
+interface OrderHandlers {
   stop: (handover: boolean) => void;
   signIn: () => Promise<string | undefined>;
   forget: (gateway: string) => void;
@@ -35,7 +35,7 @@ export class Siblings {
   readonly setup: Setup;
   /** Counts of quotas, shared with the other gateways. */
   readonly held: HeldHere;
-  readonly duties: Duties = {
+  readonly handlers: OrderHandlers = {
     stop: () => {},
     signIn: async () => undefined,
     forget: () => {},
@@ -146,12 +146,12 @@ export class Siblings {
         this.#texts.delete(order.id);
         break;
       case "sign_in":
-        void this.duties
+        void this.handlers
           .signIn()
           .then((line) => this.#channel.send({ type: "signed_in", id: order.id, line: line ?? null }));
         break;
       case "take_over":
-        void this.duties.takeOver(order.sessions).then(() =>
+        void this.handlers.takeOver(order.sessions).then(() =>
           this.#channel.send({
             type: "took_over",
             gateways: [...new Set(order.sessions.flatMap(({ id }) => ownerOf(id) ?? []))],
@@ -159,10 +159,10 @@ export class Siblings {
         );
         break;
       case "died":
-        this.duties.forget(order.gateway);
+        this.handlers.forget(order.gateway);
         break;
       case "stop":
-        this.duties.stop(order.handover);
+        this.handlers.stop(order.handover);
         break;
       case "setup":
         break;

@@ -42,6 +42,7 @@ const RETIRE_MS = 45_000;
 /** How long a scrape waits for each gateway. The last values of a late one are used. */
 const MEASURE_MS = 2_000;
 
+/** The number of a gateway, which its successors keep, and the process that has it now. */
 interface Place {
   readonly number: number;
   current: GatewayChild | undefined;
@@ -306,8 +307,8 @@ export class Supervisor {
   /** Passes MCP sessions to the gateway's successor, or to another gateway. */
   #passOn(from: GatewayChild, sessions: PassedSession[]): void {
     const successor = this.#places.find(({ number }) => number === from.number)?.current;
-    const heir = successor?.state === "ready" && successor !== from ? successor : this.#anyReady(from);
-    heir?.send({ type: "take_over", sessions });
+    const receiver = successor?.state === "ready" && successor !== from ? successor : this.#anyReady(from);
+    receiver?.send({ type: "take_over", sessions });
   }
 
   async #sum(asking: GatewayChild, id: number, ofBroker: readonly MetricValues[]): Promise<void> {

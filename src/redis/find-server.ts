@@ -222,14 +222,14 @@ async function moved(from: string, to: string): Promise<boolean> {
   );
 }
 
-type Ran = { readonly output: string; readonly problem?: string };
+type ProcessResult = { readonly output: string; readonly problem?: string };
 
 function run(
   command: string,
   args: readonly string[],
   timeout: number,
   env?: Record<string, string>,
-): Promise<Ran> {
+): Promise<ProcessResult> {
   return new Promise((done) => {
     execFile(command, args, { timeout, ...(env && { env }) }, (error, stdout, stderr) => {
       done(error === null ? { output: stdout } : { output: stdout, problem: explain(error, stderr) });

@@ -229,9 +229,9 @@ test("an MCP session goes to the successor, and siblings learn where it is", asy
   child(3).ready();
   child(1).report({ type: "pass_on", sessions: [session] });
   await roll;
-  const heir = [2, 3].map(child).find(({ orders }) => orders.some(({ type }) => type === "take_over"));
-  heir?.report({ type: "took_over", gateways: ["name1"] });
+  const receiver = [2, 3].map(child).find(({ orders }) => orders.some(({ type }) => type === "take_over"));
+  receiver?.report({ type: "took_over", gateways: ["name1"] });
   expect(child(2).orders.at(-1)).toMatchObject({
-    siblings: expect.arrayContaining([expect.objectContaining({ pid: heir?.pid, took_over: ["name1"] })]),
+    siblings: expect.arrayContaining([expect.objectContaining({ pid: receiver?.pid, took_over: ["name1"] })]),
   });
 });

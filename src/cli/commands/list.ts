@@ -173,15 +173,15 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
   const { errorCode, json } = options;
   if (count > 0 || cursor !== null || json) return;
   const { error_code: _none, ...filter } = filterOf(options);
-  const meant = await meantAgent(options.target, connection);
-  if (meant !== undefined) await note(host, meant);
+  const unknown = await unknownAgentNote(options.target, connection);
+  if (unknown !== undefined) await note(host, unknown);
   else if (errorCode !== undefined) await noteKnownCodes(host, connection, errorCode, filter);
   else if (FILTERS.some((name) => options[name] !== undefined)) await note(host, "no delegations match.");
   else await note(host, "no delegations yet.");
 }
 
-/** For an empty list: a note that the agent does not exist, with a similar name. */
-async function meantAgent(
+/** For an empty list: says that the agent does not exist, and suggests a similar name. */
+async function unknownAgentNote(
   target: string | undefined,
   connection: ConnectionOptions,
 ): Promise<string | undefined> {

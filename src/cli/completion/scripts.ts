@@ -15,7 +15,8 @@ export function scriptFor(shell: Shell, specs: readonly CommandSpec[], program =
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-const deeper = (specs: readonly CommandSpec[]): string[] => specs.slice(1).map(({ path }) => quoted(path));
+const subcommands = (specs: readonly CommandSpec[]): string[] =>
+  specs.slice(1).map(({ path }) => quoted(path));
 /** Keys such as `errand get --timeout`, for the options whose value is of a certain kind. */
 const valued = (specs: readonly CommandSpec[], fits: (value: OptionValue) => boolean): string[] =>
   specs.flatMap(({ path, options }) =>
@@ -78,7 +79,7 @@ _errand() {
     esac
     previous=$word
     case "$at $word" in
-      ${deeper(specs).join("|")}) at="$at $word" ;;
+      ${subcommands(specs).join("|")}) at="$at $word" ;;
       *" "-*) ;;
       *) count=$((count + 1)) ;;
     esac
@@ -158,7 +159,7 @@ _errand() {
     esac
     previous=$word
     case "$at $word" in
-      (${deeper(specs).join("|")}) at="$at $word" ;;
+      (${subcommands(specs).join("|")}) at="$at $word" ;;
       (*" "-*) ;;
       (*) (( count++ )) ;;
     esac
@@ -242,7 +243,7 @@ function __errand_at
       continue
     end
     set previous $word
-    if contains -- "$at $word" ${deeper(specs).join(" ")}
+    if contains -- "$at $word" ${subcommands(specs).join(" ")}
       set at "$at $word"
     else if not string match -q -- '-*' $word
       set count (math $count + 1)

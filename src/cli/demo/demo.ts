@@ -72,7 +72,7 @@ async function demo(
   }
 }
 
-interface Made {
+interface Created {
   readonly admin: Admin;
   readonly worker: Agent;
   readonly delegator: Delegator;
@@ -80,7 +80,7 @@ interface Made {
   readonly id: string | undefined;
 }
 
-async function cleanUp({ admin, worker, delegator, name, id }: Made): Promise<void> {
+async function cleanUp({ admin, worker, delegator, name, id }: Created): Promise<void> {
   await worker.stop();
   // Cancels the delegation if it is still live.
   await admin.deleteAgent(name, { force: true });

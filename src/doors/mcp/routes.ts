@@ -109,7 +109,7 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
   });
 
   if (siblings) {
-    siblings.duties.takeOver = (passed) => sessions.takeOver(passed);
+    siblings.handlers.takeOver = (passed) => sessions.takeOver(passed);
     const passOn = () => stopping.reason === HANDOVER && siblings.passOn(sessions.passOn());
     stopping.addEventListener("abort", passOn, { once: true });
   }
