@@ -1,14 +1,14 @@
 /**
- * A Redis whose master Sentinels name: `redis+sentinel://[user:password@]host[:port][,host…]/NAME[/DB]`, or
- * `rediss+sentinel://` for TLS. Limit: user and password are those of Redis; the Sentinels' password is
- * `?sentinel_password=`.
+ * The URL of a Redis whose master is named by Sentinels:
+ * `redis+sentinel://[user:password@]host[:port][,host…]/NAME[/DB]`, or `rediss+sentinel://` for TLS. Limit: user and
+ * password are those of Redis; the Sentinels' password is `?sentinel_password=`.
  */
 import type { RedisOptions } from "ioredis";
 import type { Address } from "./target.ts";
 
 export interface SentinelTarget {
   readonly sentinels: readonly Address[];
-  /** As the Sentinels call the group of a master and its replicas. */
+  /** The Sentinels' name for the group of a master and its replicas. */
   readonly name: string;
   readonly db: number;
   readonly tls: boolean;
@@ -23,7 +23,7 @@ const DEFAULT_PORT = 26_379;
 
 export const isSentinelUrl = (url: string): boolean => SCHEME.test(url);
 
-/** What is wrong with such a URL; null: nothing. */
+/** The problem with such a URL; null if there is none. */
 export function sentinelProblemOf(url: string): string | null {
   const { hosts, path } = partsOf(url);
   if (hosts.some((host) => host === null)) {
