@@ -22,14 +22,14 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   cluster start a Redis Cluster and two gateways on loopback, to try them (--help says more)
   test:cluster  run the tests of doors, flows, lifecycle and faults on a Redis Cluster: [test/flows ...]
   failover  kill a master of a Cluster under load, again and again, and account for every acknowledgment: [--kills 10] [--wait 1]
-  model   walk further than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
+  model   run more random walks through the lifecycle than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
   mutants put one defect at a time into the sources: a test must fail each time (--help says more)
   chaos   break Redis, its network and every process under load, then check every observation (--help says more)
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
   limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/reliability.md
-  golden  write what commands print again, which test/cli/golden compares: read the difference before you commit it
+  golden  update the outputs that test/cli/golden compares: read the difference before you commit it
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   build the program, the console and the library into dist, and check types

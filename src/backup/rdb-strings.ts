@@ -46,7 +46,7 @@ export function skipString(cursor: Cursor): void {
     const compressed = readLength(cursor);
     readLength(cursor);
     cursor.skip(compressed);
-  } else throw new RdbError(`a string has the unknown form ${read.form}`);
+  } else throw new RdbError(`a string has an unknown form, ${read.form}`);
 }
 
 export function readString(cursor: Cursor): Buffer {
@@ -56,7 +56,7 @@ export function readString(cursor: Cursor): Buffer {
   if (read.form === INT8) return Buffer.from(String(cursor.take(1).readInt8()));
   if (read.form === INT16) return Buffer.from(String(cursor.take(2).readInt16LE()));
   if (read.form === INT32) return Buffer.from(String(cursor.take(4).readInt32LE()));
-  if (read.form !== LZF) throw new RdbError(`a string has the unknown form ${read.form}`);
+  if (read.form !== LZF) throw new RdbError(`a string has an unknown form, ${read.form}`);
   const compressed = readLength(cursor);
   const length = readLength(cursor);
   return decompress(cursor.take(compressed), length);

@@ -1,6 +1,6 @@
 /**
- * The other gateways of the same supervisor, as one gateway sees them. It talks only to the supervisor, which keeps the
- * list, sums the metrics and the quotas, and passes MCP sessions on.
+ * The other gateways of the same supervisor, as one gateway sees them. The gateway talks only to the supervisor, which
+ * keeps the list, sums the metrics and the quotas, and passes MCP sessions on.
  */
 import type { Metrics } from "../telemetry/metrics.ts";
 import { HeldHere } from "./held-counts.ts";

@@ -95,7 +95,10 @@ export interface ShardKeys {
   readonly unpublished: (id: string) => string;
   /** STRING: this child must not be created, because its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
-  /** LIST: ids and texts of the delegation's events in turn, oldest first, kept as long as the record; in older data a STREAM. */
+  /**
+   * LIST: ids and texts of the delegation's events in turn, oldest first. Kept as long as the record. In older data a
+   * STREAM.
+   */
   readonly delegationEvents: (id: string) => string;
   /** STREAM: the newest events of the shard; the live feed of the gateways. */
   readonly events: string;

@@ -1,7 +1,7 @@
 /**
  * The words that a completion script offers from the broker: names and short ids, each with a description. They are
- * read at each Tab, so a slow broker is given up soon. Every word is safe to insert into a command line, whatever the
- * broker sent.
+ * read at each Tab, so the script gives up soon on a slow broker. Every word is safe to insert into a command line,
+ * whatever the broker sent.
  */
 import { Admin } from "../../client/admin.ts";
 import type { ConnectionOptions } from "../../client/http.ts";

@@ -156,7 +156,7 @@ function memoryCheck({ used_memory_bytes: used, maxmemory_bytes: max }: RedisSta
   return { check, status: "fail", detail, remedy, category: "TRANSPORT" };
 }
 
-/** Remedies that replace a recovery which says to run doctor, or names an HTTP header. */
+/** Remedies in place of recoveries that say to run doctor, or that name an HTTP header. */
 const REMEDIES: Readonly<Record<string, string>> = {
   unreachable:
     "Start a broker with 'npm start' in Errand's folder or 'errand serve', or correct --url or ERRAND_URL.",

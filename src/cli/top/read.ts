@@ -29,7 +29,7 @@ export interface Snapshot {
   /** By the broker's clock. */
   readonly at: string;
   readonly principal: string;
-  /** Busy agents first, by name. */
+  /** Busy agents first, then the others; each by name. */
   readonly agents: readonly AgentRow[];
   readonly totals: Agent["counts"] & { readonly online: number; readonly oldest_seconds: number | null };
   readonly last_hour: Stats["totals"];

@@ -1,6 +1,6 @@
 /**
- * What people see most, on a terminal of 80 columns, compared with the files beside this one. `npm run golden` writes
- * them again: read the difference before you commit it.
+ * Compares the most common outputs, on a terminal of 80 columns, with the files beside this one. `npm run golden` updates
+ * them: read the difference before you commit it.
  */
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
