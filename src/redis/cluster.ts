@@ -5,8 +5,9 @@
  * ioredis that are used here are not all documented, so it is pinned.
  */
 import { Cluster, Redis, Command as RedisCommand, type RedisOptions } from "ioredis";
+import type { Address } from "./address.ts";
 import { checkRegularly, limitSilence, UnsentCommands } from "./silence.ts";
-import { type Address, type ClusterTarget, nameOf } from "./target.ts";
+import { type ClusterTarget, nameOf } from "./target.ts";
 
 /** Finds a new master that no refused command reported, for example because the old one is only silent. */
 const REFRESH_MS = 5_000;

@@ -4,7 +4,7 @@
  * password are those of Redis; the Sentinels' password is `?sentinel_password=`.
  */
 import type { RedisOptions } from "ioredis";
-import type { Address } from "./target.ts";
+import type { Address } from "./address.ts";
 
 export interface SentinelTarget {
   readonly sentinels: readonly Address[];

@@ -2,6 +2,7 @@
  * The address of Redis: the forms of ERRAND_REDIS_URL, and the name in messages. Limit: a comma separates the nodes of
  * a Cluster, so a comma in a password is written %2C.
  */
+import type { Address } from "./address.ts";
 import { isSentinelUrl, sentinelOf, sentinelProblemOf } from "./sentinel.ts";
 
 export interface RedisTarget {
@@ -14,11 +15,6 @@ export interface RedisTarget {
   readonly password?: string;
   /** Logical database; a URL may name it too. */
   readonly db?: number;
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 /** The nodes by which a Cluster is found, and how to sign in at all of its nodes. */
