@@ -61,7 +61,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const proposed = talk.locator("li", { has: page.locator(".proposal", { hasText: "deploy" }) });
     await proposed.locator("pre", { hasText: '"hosts"' }).waitFor();
     await proposed.locator(".author", { hasText: /talker asked .*ago/ }).waitFor();
-    await talk.locator("li", { hasText: /operator approved .*ago/ }).waitFor();
+    const approved = talk.locator("li", { hasText: /operator approved .*ago/ });
+    await approved.waitFor();
+    // What the agent reported since is one line, which opens.
+    const reports = approved.locator("+ .reports");
+    await reports.locator("summary", { hasText: /^29\/30 commit 29 · .*ago.*29 earlier reports$/ }).waitFor();
+    expect(await reports.locator("ol").count()).toBe(0);
+    await reports.locator("summary").click();
+    await reports.locator("ol li", { hasText: "0/30 commit 0" }).first().waitFor();
+    expect(await talk.locator(".reports").count()).toBe(1);
 
     await showView(page, `#/live?tab=artifacts&open=${id}`);
     const artifact = (name: string) =>
@@ -83,6 +91,18 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".lanes .lease").first().waitFor();
     await page.locator(".break-label", { hasText: "5 min" }).waitFor();
     await page.locator(".event-gap", { hasText: "⋯ 5 min" }).waitFor();
+    const lanes = page.getByRole("slider", { name: "Events over time, 1 attempt" });
+    const shown = page.locator(".lane-text");
+    await lanes.focus();
+    await shown.getByText("+5 min · after a pause of 5 min · follow-up · by operator").waitFor();
+    expect(await lanes.getAttribute("aria-valuetext")).toBe(await shown.textContent());
+    await page.keyboard.press("ArrowLeft");
+    await shown.getByText("29/30 commit 29").waitFor();
+    await page.keyboard.press("Home");
+    await shown.getByText("+0.0 s · accepted").waitFor();
+    expect(await lanes.getAttribute("aria-valuenow")).toBe("1");
+    await page.locator(".lanes .tick").last().hover({ force: true });
+    await shown.getByText("follow-up").waitFor();
     const reads: (string | null)[] = [];
     page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());

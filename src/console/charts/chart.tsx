@@ -2,8 +2,8 @@
  * One chart, drawn as SVG: stacked bars or lines over the buckets of a period. Its text is HTML, because the
  * drawing is stretched to any width, which would distort it.
  */
+import { useMark } from "../ui/use-mark.ts";
 import { duration } from "../ui/words.ts";
-import { useMark } from "./use-mark.ts";
 
 export interface Series {
   readonly name: string;
@@ -41,7 +41,9 @@ export function Chart({ title, note, kind, times, series, show = plain, tops = [
   const top = tops.find((value) => value >= most) ?? niceTop(most);
   const step = WIDTH / Math.max(1, times.length);
   const y = (value: number) => HEIGHT - (value / top) * HEIGHT;
-  const { at, ...handlers } = useMark(times.length);
+  const { at, ...handlers } = useMark(times.length, ({ clientX }, { left, width }) =>
+    Math.floor(((clientX - left) / width) * times.length),
+  );
   const text = titleOf(
     times[at ?? times.length - 1] ?? "",
     columns[at ?? times.length - 1] ?? [],

@@ -1,8 +1,8 @@
-/** An event in a line of words. */
+/** An event in a line of words, and its time. */
 import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
-import { nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
+import { duration, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 const detailsSchema = z.object({
@@ -61,3 +61,10 @@ export function toneOf(event: DelegationEvent): string {
   if (event.status === "retrying" || event.status === "lease_expired") return "failed";
   return event.status === "leased" ? "working" : "";
 }
+
+const MINUTE_MS = 60_000;
+/** The time since the start. */
+export const offsetText = (ms: number): string =>
+  ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${duration(ms)}`;
+/** How long a pause was; empty for a short one. */
+export const pauseText = (ms: number): string => (ms >= MINUTE_MS ? duration(ms) : "");

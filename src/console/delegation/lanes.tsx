@@ -1,7 +1,10 @@
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { now } from "../data/clock.ts";
-import { eventText, toneOf } from "./event-text.ts";
+import { Said } from "../ui/said.tsx";
+import { useMark } from "../ui/use-mark.ts";
+import { count } from "../ui/words.ts";
+import { eventText, offsetText, pauseText, toneOf } from "./event-text.ts";
 import { type Break, compress, type Lane, lanesOf } from "./lane-data.ts";
 
 /** Ticks beyond this number add nothing that the eye can tell apart. */
@@ -12,29 +15,70 @@ interface Props {
   readonly delegation: Delegation;
 }
 
-/** One lane for each attempt: its leases as bars, its events as ticks. Long pauses are drawn short, and broken. */
+/**
+ * One lane for each attempt: its leases as bars, its events as ticks. Long pauses are drawn short, and broken. The arrow
+ * keys and the pointer go from tick to tick, and the text of one is shown beneath.
+ */
 export function Lanes({ events, delegation }: Props) {
   const end = isTerminal(delegation.state) ? Date.parse(delegation.updated_at) : now.value;
   const scale = compress([...events.map(({ at }) => Date.parse(at)), end]);
+  const lanes = lanesOf(events, end).map((lane) => ({ ...lane, ticks: lane.events.slice(-MAX_TICKS) }));
+  const ticks = lanes.flatMap((lane) => lane.ticks);
+  const { at, ...handlers } = useMark(ticks.length, ({ clientX, target }, { left, width }) => {
+    const row = target instanceof Element ? target.closest("[data-attempt]") : null;
+    const lane = lanes.find(({ attempt }) => String(attempt) === row?.getAttribute("data-attempt"));
+    const distance = (event: DelegationEvent) =>
+      Math.abs(scale.place(Date.parse(event.at)) - (clientX - left) / width);
+    const nearest = (lane?.ticks ?? ticks).toSorted((a, b) => distance(a) - distance(b))[0];
+    return nearest ? ticks.indexOf(nearest) : 0;
+  });
+  const marked = ticks[at ?? ticks.length - 1];
+  const text = marked ? lineOf(marked, events) : "";
   return (
-    <div
-      class={scale.breaks.length > 0 ? "lanes broken" : "lanes"}
-      role="img"
-      aria-label={`The attempts over time: ${delegation.attempt}`}
-    >
-      {lanesOf(events, end).map((lane) => (
-        <OneLane key={lane.attempt} lane={lane} place={scale.place} />
-      ))}
-      {scale.breaks.map(({ at, label }) => (
-        <span class="break" key={at} style={{ insetInlineStart: percent(at) }} title={label} />
-      ))}
-      {labelsOf(scale.breaks).map(({ at, label }) => (
-        <small class="break-label" key={at} style={{ insetInlineStart: percent(at) }}>
-          {label}
-        </small>
-      ))}
-    </div>
+    <>
+      <div
+        class={scale.breaks.length > 0 ? "lanes broken" : "lanes"}
+        role="slider"
+        tabIndex={0}
+        aria-label={`Events over time, ${count(lanes.length, "attempt")}`}
+        aria-valuemin={1}
+        aria-valuemax={ticks.length}
+        aria-valuenow={(at ?? ticks.length - 1) + 1}
+        aria-valuetext={text}
+        {...handlers}
+      >
+        {lanes.map((lane) => (
+          <OneLane key={lane.attempt} lane={lane} place={scale.place} marked={at === null ? null : marked} />
+        ))}
+        {scale.breaks.map((one) => (
+          <span class="break" key={one.at} style={{ insetInlineStart: percent(one.at) }} title={one.label} />
+        ))}
+        {labelsOf(scale.breaks).map((one) => (
+          <small class="break-label" key={one.at} style={{ insetInlineStart: percent(one.at) }}>
+            {one.label}
+          </small>
+        ))}
+      </div>
+      <p class="lane-text" aria-hidden="true">
+        {at === null ? "Point at a mark, or use the arrow keys." : <Said>{text}</Said>}
+      </p>
+    </>
   );
+}
+
+/** An event with its time and the pause before it. */
+function lineOf(event: DelegationEvent, events: readonly DelegationEvent[]): string {
+  const ms = Date.parse(event.at);
+  // Events are numbered without gaps; the oldest may be gone.
+  const before = events[event.seq - (events[0]?.seq ?? 1) - 1];
+  const pause = before ? pauseText(ms - Date.parse(before.at)) : "";
+  return [
+    offsetText(ms - Date.parse(events[0]?.at ?? "")),
+    pause && `after a pause of ${pause}`,
+    eventText(event),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** Closer to each other, two labels would overlap. */
@@ -49,9 +93,15 @@ function labelsOf(breaks: readonly Break[]): readonly Break[] {
 
 const percent = (share: number): string => `${(share * 100).toFixed(2)}%`;
 
-function OneLane({ lane, place }: { readonly lane: Lane; readonly place: (ms: number) => number }) {
+interface LaneProps {
+  readonly lane: Lane & { readonly ticks: readonly DelegationEvent[] };
+  readonly place: (ms: number) => number;
+  readonly marked: DelegationEvent | null | undefined;
+}
+
+function OneLane({ lane, place, marked }: LaneProps) {
   return (
-    <div class="lane">
+    <div class="lane" data-attempt={lane.attempt}>
       {lane.leases.map(([from, to]) => (
         <span
           class="lease"
@@ -59,12 +109,11 @@ function OneLane({ lane, place }: { readonly lane: Lane; readonly place: (ms: nu
           style={{ insetInlineStart: percent(place(from)), width: percent(place(to) - place(from)) }}
         />
       ))}
-      {lane.events.slice(-MAX_TICKS).map((event) => (
+      {lane.ticks.map((event) => (
         <span
-          class={`tick ${toneOf(event)}`}
+          class={`tick ${toneOf(event)} ${event === marked ? "marked" : ""}`}
           key={event.seq}
           style={{ insetInlineStart: percent(place(Date.parse(event.at))) }}
-          title={eventText(event)}
         />
       ))}
     </div>
