@@ -1,7 +1,7 @@
 /** Names and times as people say them. */
 
-/** `caller:alice` as `alice`. */
-export const nameOf = (principal: string): string => principal.slice(principal.indexOf(":") + 1);
+/** `caller:alice` as `alice`. Others keep their kind, as in `approver alice`: names of two kinds may be alike. */
+export const nameOf = (principal: string): string => principal.replace(/^caller:/, "").replace(":", " ");
 
 const UNITS = [
   ["d", 86_400],

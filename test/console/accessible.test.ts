@@ -32,17 +32,38 @@ async function faultsNow(page: Page, colors: keyof typeof RULES): Promise<string
   return Array.isArray(result) ? result.map(String) : ["axe did not run"];
 }
 
+/** The views that have something to say when there is nothing to show. */
+const EMPTY = {
+  live: "#/live",
+  needs: "#/needs",
+  find: "#/find",
+  agents: "#/agents",
+  charts: "#/charts",
+  delegate: "#/delegate",
+  log: "#/agents?part=log",
+};
+
 describe.skipIf(SKIP)("in Chromium", () => {
-  test("every view, light and dark", async () => {
+  test("every view, light and dark, with and without content", async () => {
     const { url } = await startBroker();
     // The policy of the page would not let axe in; the other tests run under it.
-    const { page } = await openTab("about:blank", { bypassCSP: true });
+    const { page } = await openTab("about:blank", { bypassCSP: true, expected: /Failed to load resource/ });
     await page.goto(url);
     await page.evaluate(AXE);
     const found: Record<string, string[]> = { "sign-in": await faults(page) };
-    const { ids } = await setScene(url);
+    await page.getByLabel("Token").fill("errand_wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+    found["sign-in refused"] = await faults(page);
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
+    for (const [name, hash] of Object.entries(EMPTY)) {
+      await showView(page, hash);
+      found[`empty ${name}`] = await faults(page);
+    }
+    const { ids } = await setScene(url);
+    await showView(page, "#/live");
     await page.locator(".flight").first().waitFor();
     await page.locator(".agent-row").first().waitFor();
     const views = {

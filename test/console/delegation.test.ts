@@ -123,6 +123,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".tree a", { hasText: "One more part" }).waitFor();
     await child.click();
     await page.locator(".summary", { hasText: "A part of" }).waitFor();
+    // Without children, the tree says how to get one.
+    const hash = new URL(page.url()).hash.replace("#/live?", "#/live?tab=tree&");
+    await showView(page, hash);
+    await page.getByRole("link", { name: "Delegate a part" }).click();
+    const part = page.getByLabel("A part of");
+    expect(hash).toContain(await part.inputValue());
+    expect(await part.inputValue()).toMatch(/^dlg_/);
   });
 
   test("work in progress shows tools, time to go and its lease, which a heartbeat without an event extends", async () => {
@@ -151,5 +158,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await pass(page, 110);
     await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
     await more.locator("text=lease 2 min left").waitFor();
+    const error = { code: "disk_full", message: "No space left", retryable: true };
+    await api.reply(lease, { state: "failed", text: "", error });
+    // Why it waits: when it is tried again, and how the last attempt ended.
+    await page.locator(".why", { hasText: "The last attempt: failed: No space left." }).waitFor();
   });
 });

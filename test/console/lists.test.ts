@@ -1,6 +1,6 @@
 /** The console's lists: rows that arrive while one is focused, many rows, and two gateways. Needs a build. */
 import { describe, expect, test } from "vitest";
-import { taskText } from "../../src/console/ui/words.ts";
+import { nameOf, taskText } from "../../src/console/ui/words.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { holdBack, openTab, SKIP, showView } from "../support/browser.ts";
 import { until } from "../support/until.ts";
@@ -12,6 +12,18 @@ test("a task that was cut ends with an ellipsis", () => {
   );
   expect(shown).toEqual(["xt)", "xxx", "xx…", "ééé", "éx…"]);
 });
+
+test("principals of two kinds with the same name are told apart", () => {
+  expect(["caller:ann", "approver:ann", "agent:ann", "operator"].map(nameOf)).toEqual([
+    "ann",
+    "approver ann",
+    "agent ann",
+    "operator",
+  ]);
+});
+
+/** A row's task, without its age and state. */
+const taskOf = (row: string | null): string => /^.*?\(\d+\)|^Meanwhile/.exec(row ?? "")?.[0] ?? "no task";
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("new rows wait while one is focused, those of another gateway too; a long list draws only what is in view", async () => {
@@ -86,6 +98,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
       rows.map((row) => /working(?=lease \d+ \w+ left$)|asks a question$|queued: paused$/.exec(row)?.[0]),
     ).toEqual(["working", "asks a question", ...Array.from({ length: 3 }, () => "queued: paused")]);
     await groups.first().locator(".flight", { hasText: "queued: no worker" }).first().waitFor();
+    // A row that is used keeps its place, although what is in progress comes first otherwise.
+    const coder = groups.first().locator(".flight");
+    const first = await coder.first().textContent();
+    await coder.first().focus();
+    await api.lease("coder");
+    await groups.first().locator("h2", { hasText: "1 working, 40 queued" }).waitFor();
+    expect(await coder.first().textContent()).toContain(taskOf(first));
+    expect(await coder.first().evaluate((row) => row === document.activeElement)).toBe(true);
     await page.locator(".agent-row", { hasText: /scout.*1 working1 asking40 queuedoldest \d+ s$/ }).waitFor();
   });
 });

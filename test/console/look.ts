@@ -42,6 +42,11 @@ async function shoot(scene: string, views: Record<string, string>): Promise<void
       await page.goto(`${url}/${hash}`);
       await page.reload();
       await page.locator("h1:visible").first().waitFor();
+      await page.waitForFunction(
+        () =>
+          document.querySelector(".loading") === null &&
+          !document.querySelector("#live-title small")?.textContent?.includes("so far"),
+      );
       await page.waitForTimeout(1200);
       await page.screenshot({ path: join(OUT, `${scene}-${name}-${look.name}.png`) });
     }
@@ -78,7 +83,7 @@ await setQuestions(url, 120, token);
 for (let n = 0; n < 1_000; n += 1) await api.agent(`agent-${String(n).padStart(4, "0")}`);
 for (let n = 0; n < 300; n += 1) await api.call("POST", "/v1/tokens", { principal: `caller:person-${n}` });
 for (const agent of ["coder", "scout"]) {
-  const { body } = await api.lease(agent, { max: 8, worker_id: `${agent}-worker-2` });
+  const { body } = await api.lease(agent, { max: 8, lease_seconds: 900, worker_id: `${agent}-worker-2` });
   for (const [index, { lease_id }] of body.leases.entries())
     await api.heartbeat(lease_id, { progress: { done: index, total: 8, current_step: "reading" } });
 }

@@ -153,7 +153,10 @@ export async function setLongTalk(url: string, token = OPERATOR): Promise<string
   const api = client(url, token);
   await api.agent("talker");
   const { id } = (await api.delegate("talker", { task: `${TASKS[4]}. ${"Say why. ".repeat(40)}` })).body;
-  const lease = async () => String((await api.lease("talker", { wait_seconds: 5 })).body.leases[0]?.lease_id);
+  const lease = async () => {
+    const { body } = await api.lease("talker", { wait_seconds: 5, lease_seconds: 900 });
+    return String(body.leases[0]?.lease_id);
+  };
   for (const [index, question] of [
     {
       text: "Which branch?",

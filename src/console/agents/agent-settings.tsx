@@ -51,7 +51,7 @@ export function AgentSettings({ agent, onChanged }: Props) {
         </span>
         <textarea name="accepts_from" rows={2} defaultValue={accepts_from.join("\n")} />
       </label>
-      <label>
+      <label class="wide">
         <span>Who answers its questions</span>
         <select name="approvals">
           <option value="any" selected={agent.approvals === "any"}>

@@ -64,6 +64,7 @@ function AgentList() {
       {found?.length === 0 && (
         <Empty title="No agent yet" line="npx errand agent put scout">
           An agent is a name with a queue, under which workers ask for work.
+          {isOperator.value && " Create one above, or from a terminal:"}
         </Empty>
       )}
       {found !== null && found.length > MANY && (

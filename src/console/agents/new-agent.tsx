@@ -26,7 +26,7 @@ export function NewAgent() {
           required
           pattern="[a-z0-9][a-z0-9_\-]{0,62}"
           title="Small letters, digits, - and _; at most 63"
-          placeholder="scout"
+          placeholder="for example scout"
           value={name.value}
           onInput={(event) => {
             name.value = event.currentTarget.value;

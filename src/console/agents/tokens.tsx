@@ -114,7 +114,7 @@ function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }
           pattern="[a-z0-9][a-z0-9_\-]{0,62}"
           title="Small letters, digits, - and _; at most 63"
           list={kind.value === "agent" ? "agent-names" : undefined}
-          placeholder={kind.value === "agent" ? "scout" : "alice"}
+          placeholder={`for example ${kind.value === "agent" ? "scout" : "alice"}`}
           value={name.value}
           onInput={(event) => {
             name.value = event.currentTarget.value;

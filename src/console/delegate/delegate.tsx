@@ -38,7 +38,7 @@ export function Delegate() {
             required
             list="targets"
             autocomplete="off"
-            placeholder={agents.value?.[0]?.name ?? "scout"}
+            placeholder={`for example ${agents.value?.[0]?.name ?? "scout"}`}
             value={target.value}
             onInput={(event) => {
               target.value = event.currentTarget.value;
@@ -52,6 +52,11 @@ export function Delegate() {
             ))}
           </datalist>
           {agent && <PresenceOf agent={agent} />}
+          {agents.value?.length === 0 && (
+            <small>
+              There is no agent yet. <a href={href("agents")}>Agents</a> says how to get one.
+            </small>
+          )}
         </label>
         <label class="wide">
           <span>Task</span>
@@ -98,9 +103,10 @@ export function Delegate() {
         </label>
         <label class="wide">
           <span>
-            Approve in advance <small>optional: all, or names of actions, such as deploy, fs.*</small>
+            Approve in advance{" "}
+            <small>optional: all, or names of actions; of others the agent asks first</small>
           </span>
-          <input name="approve" autocomplete="off" placeholder="the agent asks first" />
+          <input name="approve" autocomplete="off" placeholder="for example deploy, fs.*" />
         </label>
         <Problem error={error} />
         <div class="buttons wide">

@@ -1,7 +1,7 @@
 /** An event in a line of words, and its time. */
 import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
-import type { DelegationEvent } from "../../schema/event.ts";
+import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { duration, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
@@ -51,6 +51,22 @@ export function eventText(event: DelegationEvent): string {
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+/** How an attempt ended that another follows. */
+const ENDINGS: Readonly<Record<string, string>> = {
+  released: "the worker gave it back",
+  lease_expired: "the worker stopped responding",
+  retrying: "failed",
+};
+
+/** How the attempt ended after which the delegation waits; empty if it waits for another reason. */
+export function lastAttemptText(events: readonly StreamEvent[]): string {
+  const event = events.findLast(({ status }) => status !== "message");
+  const ending = ENDINGS[String(event?.status)];
+  if (ending === undefined) return "";
+  const { error, reason } = detailsSchema.parse(event);
+  return [ending, error?.message || error?.code, reason].filter(Boolean).join(": ");
 }
 
 /** The CSS class that colours the event. */

@@ -47,7 +47,7 @@ export function Progress({ reports }: { readonly reports: readonly DelegationEve
       >
         <summary>
           <Report event={latest} />
-          <small>{count(earlier.length, "earlier report")}</small>
+          <small>· {count(earlier.length, "earlier report")}</small>
         </summary>
         {isOpen.value && (
           <ol>

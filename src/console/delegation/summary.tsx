@@ -7,7 +7,18 @@ import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { count, etaOf, nameOf, PHASES, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
+import {
+  count,
+  etaOf,
+  nameOf,
+  PHASES,
+  STATE_WORDS,
+  sentence,
+  shareOf,
+  stepOf,
+  taskText,
+} from "../ui/words.ts";
+import { lastAttemptText } from "./event-text.ts";
 
 /** The head of a delegation: its state in words, whose it is, and why it waits. */
 export function Summary({ delegation }: { readonly delegation: Delegation }) {
@@ -64,13 +75,26 @@ const MAX_EVENTS = 300;
 
 function Why({ delegation }: { readonly delegation: Delegation }) {
   const { id, state, target, version } = delegation;
-  // Only the events have the time of the next attempt. A delegation of version 1 has only the event of its submit.
-  const hasRetry = state === "submitted" && version > 1 && version <= MAX_EVENTS;
-  const { value: retry_at } = useLoaded(`${id} ${version}`, async ({ pages }, signal) =>
-    hasRetry ? retryAtOf(await pages.events(id, MAX_EVENTS, signal)) : null,
+  // Only the events have the end of the last attempt and the time of the next one. Version 1 has only the event of its
+  // submit.
+  const hasMore = state === "submitted" && version > 1 && version <= MAX_EVENTS;
+  const { value: events } = useLoaded(`${id} ${version}`, async ({ pages }, signal) =>
+    hasMore ? await pages.events(id, MAX_EVENTS, signal) : [],
   );
-  const why = explainWait({ ...delegation, retry_at }, agentOf(target), now.value);
-  return why === null ? null : <p class="why">{why}</p>;
+  const why = explainWait({ ...delegation, retry_at: retryAtOf(events ?? []) }, agentOf(target), now.value);
+  const ended = lastAttemptText(events ?? []);
+  if (why === null) return null;
+  return (
+    <p class="why">
+      {why}
+      {ended !== "" && (
+        <>
+          {" "}
+          The last attempt: <Said>{sentence(ended)}</Said>
+        </>
+      )}
+    </p>
+  );
 }
 
 /** The progress of the agent, and its lease. */

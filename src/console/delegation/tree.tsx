@@ -1,9 +1,11 @@
 import type { Branch } from "../../client/tree.ts";
-import type { Delegation } from "../../schema/delegation.ts";
+import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
-import { hrefOf } from "../app/route.ts";
+import { href, hrefOf } from "../app/route.ts";
 import type { Connection } from "../data/connection.ts";
 import { useSoonAfter } from "../data/use-soon-after.ts";
+import { mayDelegate } from "../session/rights.ts";
+import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -29,7 +31,6 @@ export function Tree({ delegation }: { readonly delegation: Delegation }) {
   if (value === null) return <p class="loading">Reading the tree …</p>;
   return (
     <>
-      {value.length === 1 && <p class="dim">Nothing is delegated under it.</p>}
       <ul class="tree">
         {value.map(({ delegation: one, depth }) => (
           <li key={one.id} style={{ paddingInlineStart: `${depth * 20}px` }}>
@@ -42,7 +43,23 @@ export function Tree({ delegation }: { readonly delegation: Delegation }) {
           </li>
         ))}
       </ul>
+      {value.length === 1 && <NothingUnder delegation={delegation} />}
     </>
+  );
+}
+
+function NothingUnder({ delegation: { id, state } }: { readonly delegation: Delegation }) {
+  if (isTerminal(state)) return <p class="dim">Nothing was delegated under it.</p>;
+  return (
+    <Empty title="Nothing is delegated under it" line={`npx errand delegate AGENT "TASK" --parent ${id}`}>
+      What its agent, or somebody else, delegates as a part of it appears here.
+      {mayDelegate.value && (
+        <>
+          {" "}
+          <a href={href("delegate", { parent: id })}>Delegate a part</a>, or from a terminal:
+        </>
+      )}
+    </Empty>
   );
 }
 

@@ -101,8 +101,8 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
         </button>
         {showMore.value && (
           <div class="filter-more">
-            {field("delegator", "Delegator", TEXT, "caller:alice")}
-            {field("error_code", "Error", TEXT, "attempts_exhausted")}
+            {field("delegator", "Delegator", TEXT, "for example caller:alice")}
+            {field("error_code", "Error", TEXT, "for example disk_full")}
             {field("since", "From", TIME)}
             {field("until", "Before", TIME)}
           </div>

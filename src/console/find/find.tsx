@@ -77,7 +77,7 @@ function NothingFound({ hasFilter }: { readonly hasFilter: boolean }) {
   if (!hasFilter) {
     return (
       <Empty title="No delegation yet" line={'npx errand delegate scout "how many words is this"'}>
-        Everything that was ever delegated, and is still kept, can be found here.
+        Everything that was ever delegated, and is still kept, can be found here. This delegates something:
       </Empty>
     );
   }

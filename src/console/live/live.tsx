@@ -1,3 +1,4 @@
+import { useRef } from "preact/hooks";
 import type { Agent } from "../../schema/agent.ts";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
@@ -67,14 +68,16 @@ function Groups() {
 }
 
 function OneGroup({ group }: { readonly group: Group }) {
-  const { target, rows, more } = group;
+  const { target, more } = group;
   const agent = agentOf(target);
+  const list = useRef<HTMLUListElement>(null);
+  const rows = useKept(group.rows, list);
   return (
     <section class="group" aria-label={target}>
       <h2>
         {target} {agent && <PresenceOf agent={agent} />} <small>{tallyText(group)}</small>
       </h2>
-      <ul class="rows">
+      <ul class="rows" ref={list}>
         {rows.map((flight) => (
           <li key={flight.peek().id}>
             <FlightRow flight={flight} />
@@ -88,6 +91,16 @@ function OneGroup({ group }: { readonly group: Group }) {
       )}
     </section>
   );
+}
+
+/** The rows to show; while the reader uses the list, those of before keep their places as long as they live. */
+function useKept(rows: Group["rows"], list: { readonly current: Element | null }): Group["rows"] {
+  const kept = useRef(rows);
+  if (list.current?.matches(":focus-within, :hover")) {
+    const alive = kept.current.filter((flight) => inView.value.includes(flight));
+    kept.current = [...new Set([...alive, ...rows])].slice(0, rows.length);
+  } else kept.current = rows;
+  return kept.current;
 }
 
 /** By name; among many, those with work or with workers first, because not all are shown. */

@@ -14,7 +14,7 @@ import { beforeSignOut, checkSession, session } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
 import { SignalMap } from "./signal-map.ts";
 
-export const UNDO_MS = 4_000;
+const UNDO_MS = 4_000;
 const NOTE_MS = 8_000;
 
 export interface Pending {
@@ -23,6 +23,8 @@ export interface Pending {
   /** "Approved", for the reader. */
   readonly done: string;
   readonly answer: Answer | Answers;
+  /** When it is sent, by the clock of `performance`. */
+  readonly sentAt: number;
 }
 
 /** The outcome of a question that is no longer open. */
@@ -38,10 +40,10 @@ export const notes = new SignalMap<Note>();
 export const failures = new SignalMap<unknown>();
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 
-export function answerLater(one: Pending): void {
+export function answerLater(one: Omit<Pending, "sentAt">): void {
   const { id } = one.interrupt;
   failures.delete(id);
-  pending.set(id, one);
+  pending.set(id, { ...one, sentAt: performance.now() + UNDO_MS });
   timers.set(
     id,
     setTimeout(() => void send(id), UNDO_MS),

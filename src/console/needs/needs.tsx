@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { hasQuestions } from "../data/flights.ts";
+import { isOperator } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { useFirst } from "../ui/use-first.tsx";
 import { notes, rememberAsked } from "./answers.ts";
@@ -70,9 +71,9 @@ function useKeptFocus() {
 
 function NothingNeeded() {
   return (
-    <Empty title="Nothing waits for you">
+    <Empty title="Nothing waits for you" line={isOperator.value ? "npx errand demo" : undefined}>
       When an agent asks something that you may answer, it appears here, with what it proposes and how long it
-      waits.
+      waits.{isOperator.value && " This runs an example that asks:"}
     </Empty>
   );
 }

@@ -31,9 +31,11 @@ export function QuestionCard({ flight }: { readonly flight: Flight }) {
       <header>
         <SelectQuestion interrupt={interrupt} />
         <StateMark phase="asks" />
-        <b title={target}>{target}</b>
-        <span>
-          asks · task of <span title={delegator}>{nameOf(delegator)}</span>
+        <span class="question-who">
+          <b>{target}</b> asks ·{" "}
+          <span>
+            task of <span title={delegator}>{nameOf(delegator)}</span>
+          </span>
         </span>
         <Age at={interrupt.raised_at} ago />
       </header>
@@ -69,6 +71,7 @@ export function AnswerForm({
           <button type="button" ref={taker} onClick={() => undo(interrupt.id)}>
             Undo
           </button>
+          <SecondsLeft until={waiting.sentAt} />
         </p>
       )}
       {/* The typed text stays, for an answer that is taken back or refused. */}
@@ -77,6 +80,19 @@ export function AnswerForm({
       </div>
     </>
   );
+}
+
+/** How long an answer can still be taken back. Not announced every second. */
+function SecondsLeft({ until }: { readonly until: number }) {
+  const left = () => Math.max(1, Math.round((until - performance.now()) / 1000));
+  const seconds = useSignal(left());
+  useEffect(() => {
+    const timer = setInterval(() => {
+      seconds.value = left();
+    }, 1000);
+    return () => clearInterval(timer);
+  }, [until]);
+  return <small aria-hidden="true">{seconds} s left</small>;
 }
 
 function RequestForms({ flight, interrupt }: { readonly flight: Flight; readonly interrupt: Interrupt }) {

@@ -11,7 +11,8 @@ interface Props {
 /** A form for simple schemas: strings, numbers, booleans, enums and lists of enums. For others, a JSON editor. */
 export function SchemaForm({ schema, onSubmit }: Props) {
   const fields = fieldsOf(schema);
-  const data = useSignal<unknown>(undefined);
+  /** Undefined while it is not JSON. */
+  const data = useSignal<unknown>({});
   if (fields === null) {
     const submit = (event: Event) => {
       event.preventDefault();

@@ -18,9 +18,22 @@ export const session = signal<Session | null | undefined>(undefined);
 /** Why the last session ended; null if the reader signed out. */
 export const endedBecause = signal<string | null>(null);
 
-/** Exchanges a token for a session, so that the token itself is stored nowhere. Throws the broker's refusal. */
-export async function signIn(token: string): Promise<void> {
-  await enter(await connect(token).admin.createSession());
+/** A header takes no other characters; the broker would not even get the request. */
+const TOKEN = /^[!-~]+$/;
+
+/**
+ * Exchanges a token for a session, so that the token itself is stored nowhere. Returns whether the broker knows the token;
+ * throws its other refusals.
+ */
+export async function signIn(token: string): Promise<boolean> {
+  if (!TOKEN.test(token)) return false;
+  try {
+    await enter(await connect(token).admin.createSession());
+    return true;
+  } catch (error) {
+    if (isRefused(error)) return false;
+    throw error;
+  }
 }
 
 /** At the start: by the code in the URL (`#code=…`, which works once), or with the stored session. */

@@ -6,10 +6,14 @@ import { endedBecause, signIn } from "./session.ts";
 
 export function SignIn() {
   const token = useSignal("");
+  const isUnknown = useSignal(false);
   const { isRunning, error, run } = useAction();
   const submit = (event: Event) => {
     event.preventDefault();
-    void run(() => signIn(token.value.trim()));
+    void run(async () => {
+      isUnknown.value = false;
+      isUnknown.value = !(await signIn(token.value.trim()));
+    });
   };
   return (
     <main class="sign-in">
@@ -40,15 +44,27 @@ export function SignIn() {
             }}
           />
         </label>
+        {isUnknown.value && (
+          <p class="problem" role="alert">
+            <strong>The broker does not know this token.</strong> It is not complete, has expired, or was
+            revoked. Copy all of it, or use one of the ways below.
+          </p>
+        )}
         <Problem error={error} />
         <button type="submit" class="primary" disabled={isRunning}>
           Sign in
         </button>
-        <p class="hint">
-          <code>npx errand sessions link</code> prints a link that signs in. The operator's token is in the
-          broker's data directory: <code>cat .errand/operator-token</code>. The operator makes tokens for
-          others: <code>npx errand token create caller:alice</code>.
-        </p>
+        <div class="hint">
+          <p>
+            <b>At the broker's machine:</b> open the link that <code>npm start</code> prints, or another by{" "}
+            <code>npx errand sessions link</code>. Each signs in once.
+          </p>
+          <p>
+            <b>Elsewhere:</b> ask the operator for a token. <code>npx errand invite NAME --approver</code>{" "}
+            makes one for somebody who answers questions, <code>npx errand invite NAME</code> for somebody who
+            delegates.
+          </p>
+        </div>
       </form>
     </main>
   );

@@ -5,7 +5,7 @@ interface Props {
   readonly title: string;
   readonly children: ComponentChildren;
   /** A command that fills the view. */
-  readonly line?: string;
+  readonly line?: string | undefined;
 }
 
 /** A view without rows: what it will show, and how to fill it. */

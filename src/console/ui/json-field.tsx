@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { jsonFault } from "./json-fault.ts";
 
 interface Props {
   readonly label: string;
@@ -7,34 +8,37 @@ interface Props {
   readonly onValue: (value: unknown) => void;
 }
 
-/** An editor for JSON, with its error beneath. */
+/** An editor for JSON. An error is named beneath, and its line is marked. */
 export function JsonField({ label, value, onValue }: Props) {
   const text = useSignal(JSON.stringify(value, null, 2) ?? "");
-  const error = useSignal("");
+  const scrolled = useSignal(0);
+  const fault = jsonFault(text.value);
   const change = (changed: string) => {
     text.value = changed;
-    try {
-      onValue(JSON.parse(changed));
-      error.value = "";
-    } catch (problem) {
-      onValue(undefined);
-      error.value = problem instanceof Error ? problem.message : "not JSON";
-    }
+    onValue(jsonFault(changed) === null ? JSON.parse(changed) : undefined);
   };
   return (
     <label class="json-field">
       <span>{label}</span>
-      <textarea
-        class="code"
-        spellcheck={false}
-        rows={Math.min(16, text.value.split("\n").length + 1)}
-        aria-invalid={error.value !== ""}
-        value={text.value}
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-      {error.value !== "" && (
+      <span class="json-lines">
+        <textarea
+          class="code"
+          spellcheck={false}
+          rows={Math.min(16, text.value.split("\n").length + 1)}
+          aria-invalid={fault !== null}
+          value={text.value}
+          onInput={(event) => change(event.currentTarget.value)}
+          onScroll={({ currentTarget }) => {
+            scrolled.value = currentTarget.scrollTop;
+          }}
+        />
+        {fault && (
+          <span class="json-line" style={{ "--line": fault.line - 1, "--scrolled": `${scrolled.value}px` }} />
+        )}
+      </span>
+      {fault && (
         <small class="problem" role="alert">
-          {error.value}
+          Line {fault.line}, column {fault.column}: {fault.why}.
         </small>
       )}
     </label>

@@ -1,4 +1,5 @@
 import { ErrandApiError } from "../../client/errors.ts";
+import { sentence } from "./words.ts";
 
 const AWAY = [
   "The broker does not answer",
@@ -11,6 +12,10 @@ const IN_WORDS: Readonly<Record<string, readonly [string, string]>> = {
     "It may have been deleted: Agents lists those that exist.",
   ],
   connection_lost: AWAY,
+  invalid_response: [
+    "The page does not understand the broker's answer",
+    "Reload the page: the broker may have been updated.",
+  ],
   no_answer: AWAY,
   unreachable: AWAY,
 };
@@ -21,7 +26,7 @@ export function Problem({ error }: { readonly error: unknown }) {
   const [message, recovery] = wordsOf(error);
   return (
     <p class="problem" role="alert">
-      <strong>{/[.!?…]$/.test(message) ? message : `${message}.`}</strong> {recovery}
+      <strong>{sentence(message)}</strong> {recovery}
     </p>
   );
 }

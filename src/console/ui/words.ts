@@ -65,5 +65,8 @@ export function elapsed(ms: number): string {
   return duration(ms);
 }
 
+/** With a full stop, unless it has an end of its own. */
+export const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
 export const count = (number: number, one: string, many = `${one}s`): string =>
   `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
