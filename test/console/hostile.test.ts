@@ -109,15 +109,24 @@ async function fill(url: string) {
   const answered = await api.answer(canceled, body.interrupt_id, { text: ALL });
   const over = await api.cancel(canceled, { reason: ALL.slice(0, 1000) });
   expect([asked.status, answered.status, over.status]).toEqual([200, 200, 200]);
-  return { asking, failed, canceled };
+  const waiting = (await api.delegate("scout", { task: CORPUS[2] })).body.id;
+  const [{ lease_id: fourth }] = (await api.lease("scout")).body.leases;
+  await api.reply(fourth, { state: "failed", text: "", error: { ...error, retryable: true } });
+  return { asking, failed, canceled, waiting };
 }
 
 const DANGEROUS = "iframe, object, embed, body script, [onerror], [onload], a[href^=javascript]";
 /** No address of a text is loaded, and no link but to the web and to mail. */
 const NOT_FORMATTED = "img, svg, style, form, input, [id], [name], [style], a[href]:not([rel~=noopener])";
 
-/** Formats every text that can be, as far as the view has any. */
-async function showFormatted(page: Page): Promise<void> {
+/** Opens what the agent reported, shows an event of the timeline, and formats every text that can be. */
+async function showAll(page: Page): Promise<void> {
+  await page.locator(".reports summary, .lanes").evaluateAll((all) => {
+    for (const one of all) {
+      if (one instanceof HTMLElement && one.classList.contains("lanes")) one.focus();
+      else if (one instanceof HTMLElement) one.click();
+    }
+  });
   const buttons = page.getByRole("button", { name: "Show formatted" });
   await buttons.evaluateAll((all) => {
     for (const one of all) if (one instanceof HTMLElement) one.click();
@@ -132,7 +141,7 @@ async function showFormatted(page: Page): Promise<void> {
 describe.skipIf(SKIP)("in Chromium", () => {
   test("hostile text in every field is text, in every view", async () => {
     const { url } = await startBroker();
-    const { asking, failed, canceled } = await fill(url);
+    const { asking, failed, canceled, waiting } = await fill(url);
     const { page, context } = await openTab("about:blank");
     await context.addInitScript(() => {
       addEventListener("securitypolicyviolation", (event) =>
@@ -154,6 +163,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       ...["conversation", "timeline", "artifacts", "tree", "raw"].flatMap((tab) =>
         [asking, failed, canceled].map((id) => `#/live?open=${id}&tab=${tab}`),
       ),
+      `#/live?open=${waiting}`,
       `#/live?open=${encodeURIComponent(CORPUS[1] ?? "")}`,
     ];
     for (const viewport of [
@@ -163,7 +173,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await page.setViewportSize(viewport);
       for (const view of viewport.width > 1000 ? views : views.slice(0, 9)) {
         await showView(page, view);
-        await showFormatted(page);
+        await showAll(page);
         expect(await page.locator(`:is(${DANGEROUS}), .formatted :is(${NOT_FORMATTED})`).count()).toBe(0);
         expect.soft(await widerThanWindow(page), `${view} at ${viewport.width}`).toEqual([]);
       }
@@ -173,7 +183,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await page.locator(DANGEROUS).count()).toBe(0);
     await page.goto(`${url}/#/live?open=${asking}`);
     await page.locator(".conversation", { hasText: CORPUS[0] ?? "" }).waitFor();
-    await showFormatted(page);
+    await showAll(page);
     // Markup of the text is shown, and only addresses of the web and of mail are links.
     await page
       .locator(".formatted", { hasText: CORPUS[1] ?? "" })
