@@ -1,6 +1,6 @@
 /**
- * What an agent proposed and offered with each question, and when. Only the events of the questions have it: the history
- * has their words.
+ * The proposed action and the options of each question, and its time. Only the events have them: the history has the
+ * texts.
  */
 import * as z from "zod";
 import type { DelegationEvent } from "../../schema/event.ts";

@@ -53,14 +53,14 @@ export function eventText(event: DelegationEvent): string {
     .join(" · ");
 }
 
-/** How an attempt ended that another follows. */
+/** The statuses that end an attempt but not the delegation, in words. */
 const ENDINGS: Readonly<Record<string, string>> = {
   released: "the worker gave it back",
   lease_expired: "the worker stopped responding",
   retrying: "failed",
 };
 
-/** How the attempt ended after which the delegation waits; empty if it waits for another reason. */
+/** The end of the attempt after which the delegation waits; empty if it waits for another reason. */
 export function lastAttemptText(events: readonly StreamEvent[]): string {
   const event = events.findLast(({ status }) => status !== "message");
   const ending = ENDINGS[String(event?.status)];

@@ -1,4 +1,4 @@
-/** What an agent reported between two messages: one line, the latest report, that opens to those before it. */
+/** The progress reports between two messages: one line with the latest, which opens to those before it. */
 import { useSignal } from "@preact/signals";
 import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
@@ -7,7 +7,7 @@ import { Age } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { count, stepOf } from "../ui/words.ts";
 
-/** The timeline has all of them. */
+/** The most reports that are drawn before the latest; the timeline has all. */
 const SHOWN = 100;
 
 /** The reports before each of the instants, and after the last one. A null instant takes none. */

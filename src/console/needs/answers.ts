@@ -23,7 +23,7 @@ export interface Pending {
   /** "Approved", for the reader. */
   readonly done: string;
   readonly answer: Answer | Answers;
-  /** When it is sent, by the clock of `performance`. */
+  /** The time at which it is sent, by the clock of `performance`. */
   readonly sentAt: number;
 }
 

@@ -82,7 +82,7 @@ export function AnswerForm({
   );
 }
 
-/** How long an answer can still be taken back. Not announced every second. */
+/** The seconds in which an answer can still be taken back. Screen readers do not announce them. */
 function SecondsLeft({ until }: { readonly until: number }) {
   const left = () => Math.max(1, Math.round((until - performance.now()) / 1000));
   const seconds = useSignal(left());

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON, and why, in words. Those of browsers differ, and some name no place. */
+/** The place where a text stops being JSON, and the reason in words. The words of browsers differ, and some name no place. */
 
 export interface JsonFault {
   /** Counted from 1. */
