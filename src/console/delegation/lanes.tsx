@@ -1,3 +1,4 @@
+import { useMemo } from "preact/hooks";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { now } from "../data/clock.ts";
@@ -21,9 +22,8 @@ interface Props {
  */
 export function Lanes({ events, delegation }: Props) {
   const end = isTerminal(delegation.state) ? Date.parse(delegation.updated_at) : now.value;
-  const scale = compress([...events.map(({ at }) => Date.parse(at)), end]);
-  const lanes = lanesOf(events, end).map((lane) => ({ ...lane, ticks: lane.events.slice(-MAX_TICKS) }));
-  const ticks = lanes.flatMap((lane) => lane.ticks);
+  // A delegation may have 10 000 events, and the mark moves with the pointer.
+  const { scale, lanes, ticks } = useMemo(() => drawingOf(events, end), [events, end]);
   const { at, ...handlers } = useMark(ticks.length, ({ clientX, target }, { left, width }) => {
     const row = target instanceof Element ? target.closest("[data-attempt]") : null;
     const lane = lanes.find(({ attempt }) => String(attempt) === row?.getAttribute("data-attempt"));
@@ -64,6 +64,12 @@ export function Lanes({ events, delegation }: Props) {
       </p>
     </>
   );
+}
+
+function drawingOf(events: readonly DelegationEvent[], end: number) {
+  const scale = compress([...events.map(({ at }) => Date.parse(at)), end]);
+  const lanes = lanesOf(events, end).map((lane) => ({ ...lane, ticks: lane.events.slice(-MAX_TICKS) }));
+  return { scale, lanes, ticks: lanes.flatMap((lane) => lane.ticks) };
 }
 
 /** An event with its time and the pause before it. */
