@@ -5,10 +5,11 @@ import { agUiMessageSchema } from "./ag-ui-input.ts";
 const metadataSchema = z.record(z.string(), z.unknown());
 const runShape = { threadId: z.string(), runId: z.string() };
 
-/** RFC 6902; the broker needs only these two operations. */
+/** RFC 6902; the broker needs only these operations. */
 const patchSchema = z.array(
   z.discriminatedUnion("op", [
     z.object({ op: z.literal("add"), path: z.string(), value: z.unknown() }),
+    z.object({ op: z.literal("replace"), path: z.string(), value: z.unknown() }),
     z.object({ op: z.literal("remove"), path: z.string() }),
   ]),
 );

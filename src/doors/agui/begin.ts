@@ -17,31 +17,51 @@ import { check } from "../http/route.ts";
 import { traceparentOf } from "../http/trace.ts";
 import { toAnswerRequest } from "./answer.ts";
 import { toParts } from "./content.ts";
-import { findAsking, findFollowed, findShown, propsOf, type Run } from "./find.ts";
+import {
+  findAsking,
+  findCanceled,
+  findFollowed,
+  findKnown,
+  findShown,
+  isFoundByTask,
+  propsOf,
+  type Run,
+} from "./find.ts";
 import { keyOf, taskOf, type UserMessage } from "./ids.ts";
 
-export interface Begun {
+interface Started {
   readonly record: StoredDelegation;
   /** Ids of the resume entries whose questions are not open. Such entries change nothing. */
   readonly notOpen: readonly string[];
+}
+
+export interface Begun extends Started {
+  /** The client has no message of its own, and the delegation's task may become its last one; see messages.ts. */
+  readonly lendsTask: boolean;
 }
 
 export async function begin(run: Run): Promise<Begun> {
   const { broker } = run.request;
   // Throws for an agent that does not exist.
   await broker.agents.get(run.agent);
+  const started = await start(run);
+  const lendsTask = taskOf(run.input) === undefined && (await isFoundByTask(run, started.record));
+  return { ...started, lendsTask };
+}
+
+async function start(run: Run): Promise<Started> {
   const { attach, follow_up, cancel: stop = false } = propsOf(run);
   const { resume } = run.input;
   if (stop !== false) return { record: await cancelRun(run, stop), notOpen: [] };
   if (follow_up) return { record: await sendFollowUp(run), notOpen: [] };
   if (resume && resume.length > 0) return resumeRun(run, resume);
   if (attach) return { record: await findShown(run), notOpen: [] };
-  return { record: await delegateTask(run), notOpen: [] };
+  return { record: (await findKnown(run)) ?? (await delegateTask(run)), notOpen: [] };
 }
 
 async function cancelRun(run: Run, stop: Exclude<AgUiProps["cancel"], undefined>): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
-  const { id } = await findShown(run);
+  const { id } = await findCanceled(run);
   const reason = typeof stop === "object" ? stop.reason : undefined;
   return cancel(broker, principal, id, { reason, cascade: true });
 }
@@ -53,7 +73,7 @@ async function sendFollowUp(run: Run): Promise<StoredDelegation> {
   return followUp(broker, principal, id, { message: toMessage(task) });
 }
 
-async function resumeRun(run: Run, resume: readonly ResumeEntry[]): Promise<Begun> {
+async function resumeRun(run: Run, resume: readonly ResumeEntry[]): Promise<Started> {
   const found = await findAsking(
     run,
     resume.map(({ interruptId }) => interruptId),

@@ -1,7 +1,7 @@
 /** The fields of an event that a run shows, and how the event changes history and artifacts. */
 import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
-import { artifactSchema } from "../../schema/a2a.ts";
+import { type Artifact, artifactSchema } from "../../schema/a2a.ts";
 import { progressSchema } from "../../schema/delegation.ts";
 
 /** An artifact, or a placeholder after its body was replaced or dropped. */
@@ -25,6 +25,13 @@ export type EntryFields = z.infer<typeof entryFieldsSchema>;
 
 export const fieldsOf = ({ more }: Pick<Entry, "more">): EntryFields =>
   entryFieldsSchema.parse(JSON.parse(`{${more}}`));
+
+/** The artifacts that the event adds. Those whose bodies are gone are left out: what replaced or dropped them follows. */
+export function artifactsOf(entry: Pick<Entry, "status">, fields: EntryFields): readonly Artifact[] {
+  if (dropsArtifacts(entry, fields)) return [];
+  const { artifact, artifacts = [] } = fields;
+  return [...(artifact ? [artifact] : []), ...artifacts].flatMap((one) => ("superseded" in one ? [] : [one]));
+}
 
 /** Whether the event removed artifacts; a retry also drops what came with the failure. */
 export const dropsArtifacts = (

@@ -1,17 +1,27 @@
-/** Finds the delegation that a run is about, among those that the caller may see. */
+/**
+ * Finds the delegation that a run is about, among those that the caller may see. Limit: a message that neither its key nor
+ * its id leads to is searched in the newest delegations of the thread only.
+ */
+import { z } from "zod";
 import { findDelegated } from "../../engine/delegations/delegate.ts";
-import { list } from "../../engine/delegations/list.ts";
+import { type ListQuery, list } from "../../engine/delegations/list.ts";
 import { openInterrupt } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { notFound } from "../../engine/errors.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { type Message, messageSchema } from "../../schema/a2a.ts";
 import type { RunAgentInput } from "../../schema/ag-ui-input.ts";
+import { LIVE_STATES } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
-import { keyOf, taskOf } from "./ids.ts";
+import { shownText, toParts } from "./content.ts";
+import { keyOf, shownIn, taskOf, type UserMessage } from "./ids.ts";
 
-/** The thread's newest delegations; older ones are found by their id or their message. */
+/** How many of the thread's delegations are read to find a message: every new message costs this search. */
 const SEARCHED = 20;
+/** How many pages of open questions are read. A page covers a thousand delegations, unless very many of them ask. */
+const PAGES = 10;
 
 export interface Run {
   readonly request: AuthenticatedRequest;
@@ -32,45 +42,126 @@ async function named({ request, agent, input }: Run, id: string): Promise<Stored
   });
 }
 
-async function inThread({ request, agent, input }: Run): Promise<readonly StoredDelegation[]> {
-  const { broker, principal } = request;
-  const query = { target: agent, context_id: input.threadId, limit: SEARCHED };
-  return (await list(broker, principal, query)).records;
+type Filter = Pick<ListQuery, "delegator" | "state" | "cursor"> & { readonly limit?: number };
+
+/** A page of the thread, newest first. */
+const page = ({ request, agent, input }: Run, filter: Filter) =>
+  list(request.broker, request.principal, {
+    ...{ target: agent, context_id: input.threadId, limit: SEARCHED },
+    ...filter,
+  });
+
+const newest = async (run: Run, filter: Filter = {}): Promise<readonly StoredDelegation[]> =>
+  (await page(run, filter)).records;
+
+/** The caller's own delegations in the thread. */
+const newestOwn = (run: Run, filter: Filter = {}) =>
+  newest(run, { delegator: run.request.principal.text, ...filter });
+
+const messagesSchema = z.array(messageSchema);
+
+/** The task, and everything said since, of which the JSON contains this text. */
+function messagesWith({ message, history }: StoredDelegation, text: string): readonly Message[] {
+  const json = JSON.stringify(text);
+  const some = [message, ...history].filter((one) => one.includes(json));
+  return some.length === 0 ? [] : messagesSchema.parse(JSON.parse(`[${some.join(",")}]`));
 }
 
-/** True if the message created the delegation, or was sent to it as a follow-up. */
-function has({ message, history }: StoredDelegation, messageId: string): boolean {
-  const name = `"messageId":${JSON.stringify(messageId)}`;
-  return [message, ...history].some((json) => json.includes(name));
+/** The user's message with this id, which created the delegation or was sent to it later. */
+const userMessage = (record: StoredDelegation, id: string): Message | undefined =>
+  messagesWith(record, id).find(({ messageId, role }) => messageId === id && role === "ROLE_USER");
+
+/** Whether the delegation has this message. Two principals may use the same id, so the text is compared, too. */
+function has(record: StoredDelegation, { id, content }: UserMessage): boolean {
+  const found = userMessage(record, id);
+  return found !== undefined && shownText(found) === shownText({ parts: toParts(content) });
 }
 
-async function byMessage({ request, agent, input }: Run): Promise<StoredDelegation | null> {
-  const task = taskOf(input);
-  if (!task) return null;
-  return findDelegated(request.broker, request.principal, keyOf(agent, input.threadId, task.id));
+/** Whether the delegation has an answer to one of these questions. */
+const answers = (record: StoredDelegation, interruptIds: readonly string[]): boolean =>
+  interruptIds.some((id) =>
+    messagesWith(record, id).some(
+      ({ role, metadata }) => role === "ROLE_USER" && metadata?.interrupt_id === id,
+    ),
+  );
+
+/** The delegation of the last user message, if the client has that message from the broker. */
+async function byShown({ request, agent, input }: Run): Promise<StoredDelegation | null> {
+  const id = shownIn(input);
+  if (id === undefined) return null;
+  const shown = await read(request.broker, request.principal, id).catch((error: unknown) => {
+    if (error instanceof ErrandError && error.code === "delegation_not_found") return null;
+    throw error;
+  });
+  // A client may send one conversation to several agents.
+  return shown?.target === agent && shown.context_id === input.threadId ? shown : null;
+}
+
+/** The delegation of the last user message: the client has it from the broker, or the caller delegated it over AG-UI. */
+async function byLastMessage(run: Run): Promise<StoredDelegation | null> {
+  const shown = await byShown(run);
+  const task = taskOf(run.input);
+  return shown ?? (task ? byKey(run, task.id) : null);
+}
+
+const byKey = ({ request, agent, input }: Run, messageId: string): Promise<StoredDelegation | null> =>
+  findDelegated(request.broker, request.principal, keyOf(agent, input.threadId, messageId));
+
+/** Whether a run of this caller with the delegation's task as its last message finds the delegation. */
+export async function isFoundByTask(run: Run, record: StoredDelegation): Promise<boolean> {
+  if (record.delegator !== run.request.principal.text) return false;
+  const { messageId } = messageSchema.parse(JSON.parse(record.message));
+  return (await byKey(run, messageId))?.id === record.id;
+}
+
+/**
+ * For a run that may delegate: the delegation that has its last user message already, as a follow-up, as another
+ * principal's task, or as one of a client that uses another API. Null for new work, and for a task that the caller
+ * delegated over AG-UI: there its key decides whether it is delegated again.
+ */
+export async function findKnown(run: Run): Promise<StoredDelegation | null> {
+  const shown = await byShown(run);
+  if (shown) return shown;
+  const task = taskOf(run.input);
+  if (!task || (await byKey(run, task.id))) return null;
+  return (await newest(run)).find((record) => has(record, task)) ?? null;
 }
 
 /** For a run that only attaches: the delegation of the last user message; without one, the newest of the thread. */
 export async function findShown(run: Run): Promise<StoredDelegation> {
   const { delegation_id } = propsOf(run);
   if (delegation_id !== undefined) return named(run, delegation_id);
-  const found = await byMessage(run);
+  const found = await byLastMessage(run);
   if (found) return found;
   const task = taskOf(run.input);
-  const records = await inThread(run);
-  const shown = task ? records.find((record) => has(record, task.id)) : records[0];
+  const records = await newest(run);
+  const shown = task ? records.find((record) => userMessage(record, task.id)) : records[0];
   if (shown) return shown;
-  throw noneFound(task ? "the last user message" : "this thread");
+  throw noneFound(`for ${task ? "the last user message" : "this thread"}`);
 }
 
-/** True if one of these questions was asked by the delegation and has an answer. */
-const answered = ({ history }: StoredDelegation, interruptIds: readonly string[]): boolean =>
-  interruptIds.some((id) => history.some((json) => json.includes(`"interrupt_id":${JSON.stringify(id)}`)));
+/** The delegation of the thread that asks one of these questions. */
+async function findOpen(run: Run, interruptIds: readonly string[]): Promise<StoredDelegation | null> {
+  let cursor: string | undefined;
+  for (let pages = 0; pages < PAGES; pages += 1) {
+    const { records, next_cursor } = await page(run, {
+      ...{ state: ["input_required", "auth_required"] as const, limit: LIMITS.list_page.value },
+      cursor,
+    });
+    const found = records.find((record) => asks(record, interruptIds));
+    if (found || next_cursor === null) return found ?? null;
+    cursor = next_cursor;
+  }
+  return null;
+}
+
+const asks = (record: StoredDelegation, interruptIds: readonly string[]): boolean =>
+  interruptIds.includes(openInterrupt(record)?.id ?? "");
 
 /**
  * For a run that answers. In this order: the named delegation, the one that asks one of these questions, the one that
- * has the last message. The last covers the messages of other principals and follow-ups, so that a repeated answer
- * delegates nothing; for a run without a message, it is the one that has an answer to one of these questions.
+ * has the last message, so that a repeated answer delegates nothing; for a run without a message, the one that has an
+ * answer to one of these questions.
  */
 export async function findAsking(
   run: Run,
@@ -78,28 +169,40 @@ export async function findAsking(
 ): Promise<StoredDelegation | null> {
   const { delegation_id } = propsOf(run);
   if (delegation_id !== undefined) return named(run, delegation_id);
-  const asks = (record: StoredDelegation) => interruptIds.includes(openInterrupt(record)?.id ?? "");
-  const found = await byMessage(run);
-  if (found && asks(found)) return found;
-  const records = await inThread(run);
+  const found = await byLastMessage(run);
+  if (found && asks(found, interruptIds)) return found;
+  const open = await findOpen(run, interruptIds);
+  if (open ?? found) return open ?? found;
   const task = taskOf(run.input);
-  const isKnown = (record: StoredDelegation) =>
-    task ? has(record, task.id) : answered(record, interruptIds);
-  return records.find(asks) ?? found ?? records.find(isKnown) ?? null;
+  const isKnown = (record: StoredDelegation) => (task ? has(record, task) : answers(record, interruptIds));
+  return (await newest(run)).find(isKnown) ?? null;
 }
 
-/** For a follow-up: the delegation that already has this message, or else the thread's newest in progress. */
+/** For a cancel: the named delegation; else the caller's own, for the last user message, or the newest. */
+export async function findCanceled(run: Run): Promise<StoredDelegation> {
+  const { delegation_id } = propsOf(run);
+  if (delegation_id !== undefined) return named(run, delegation_id);
+  const found = await byLastMessage(run);
+  if (found?.delegator === run.request.principal.text) return found;
+  const task = taskOf(run.input);
+  const own = found ? [] : await newestOwn(run);
+  const canceled = task ? own.find((record) => userMessage(record, task.id)) : own[0];
+  if (canceled) return canceled;
+  throw noneFound(`of yours for ${found || task ? "the last user message" : "this thread"}`);
+}
+
+/** For a follow-up: the named delegation; else the caller's own that has it already, or the newest in progress. */
 export async function findFollowed(run: Run, messageId: string): Promise<StoredDelegation> {
   const { delegation_id } = propsOf(run);
   if (delegation_id !== undefined) return named(run, delegation_id);
-  const records = await inThread(run);
-  const found = records.find((record) => has(record, messageId)) ?? records.find(({ finished }) => !finished);
-  if (found) return found;
-  throw noneFound("this thread");
+  const sent = (await newestOwn(run)).find((record) => userMessage(record, messageId));
+  const [live] = sent ? [sent] : await newestOwn(run, { state: LIVE_STATES, limit: 1 });
+  if (live) return live;
+  throw noneFound("of yours in progress in this thread");
 }
 
 const noneFound = (what: string): ErrandError =>
-  new ErrandError("delegation_not_found", `There is no delegation for ${what}.`, {
+  new ErrandError("delegation_not_found", `There is no delegation ${what}.`, {
     recovery:
-      "Run without attach, follow_up and cancel to delegate, or name the delegation with delegation_id.",
+      "Name the delegation with delegation_id, as another principal's must be to cancel it or to follow up; or run without attach, follow_up and cancel to delegate.",
   });

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { AgUiMessage, RunAgentInput } from "../../schema/ag-ui-input.ts";
 
-const OWN = /^dlg_[0-9a-z]{1,3}_[0-9a-z]{26}\//;
+const OWN = /^(dlg_[0-9a-z]{1,3}_[0-9a-z]{26})\//;
 
 export const messageIdOf = (delegation: string, messageId: string): string =>
   `${delegation}/message/${messageId}`;
@@ -15,6 +15,10 @@ export const replyId = (delegation: string): string => `${delegation}/reply`;
 export const activityId = (delegation: string): string => `${delegation}/progress`;
 
 export type UserMessage = Extract<AgUiMessage, { role: "user" }>;
+
+/** The delegation of the last user message, if the client has that message from the broker. */
+export const shownIn = ({ messages }: Pick<RunAgentInput, "messages">): string | undefined =>
+  OWN.exec(messages.findLast(({ role }) => role === "user")?.id ?? "")?.[1];
 
 /** The user's newest message that did not come from the broker. */
 export function taskOf({ messages }: Pick<RunAgentInput, "messages">): UserMessage | undefined {

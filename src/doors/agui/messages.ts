@@ -6,7 +6,7 @@ import type { Artifact, Message } from "../../schema/a2a.ts";
 import { type AgUiMessage, agUiMessageSchema, type RunAgentInput } from "../../schema/ag-ui-input.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { shownText } from "./content.ts";
-import { artifactMessageId, messageIdOf, replyId, taskOf } from "./ids.ts";
+import { artifactMessageId, messageIdOf, replyId } from "./ids.ts";
 
 /** For each artifact id, the length of the history when the artifact began. */
 export type Places = ReadonlyMap<string, number>;
@@ -59,7 +59,7 @@ function ownMessages(
   delegation: Delegation,
   places: Places,
   sent: ReadonlySet<string>,
-  hasTask: boolean,
+  lendsTask: boolean,
 ): AgUiMessage[] {
   const { id, message, history, artifacts } = delegation;
   const shown = artifacts.flatMap((artifact) => {
@@ -71,9 +71,9 @@ function ownMessages(
   const reply = replyMessage(delegation);
   return [
     {
-      // A client without a message of its own takes this one as its last message. A client with another one gets the
-      // broker's id, so that the message does not look like new work.
-      id: sent.has(message.messageId) || !hasTask ? message.messageId : messageIdOf(id, message.messageId),
+      // A client without a message of its own takes the caller's task as its own. All others get the broker's id, so that
+      // the message does not look like new work.
+      id: sent.has(message.messageId) || lendsTask ? message.messageId : messageIdOf(id, message.messageId),
       role: "user",
       content: shownText(message),
     },
@@ -94,11 +94,11 @@ const withoutNulls = (message: AgUiMessage): AgUiMessage =>
 export function threadMessages(
   input: Pick<RunAgentInput, "messages">,
   delegation: Delegation,
-  places: Places,
+  { places, lendsTask }: { readonly places: Places; readonly lendsTask: boolean },
 ): AgUiMessage[] {
   const held = input.messages.filter(({ role }) => role !== "activity").map(withoutNulls);
   const sent = new Set(held.map(({ id }) => id));
-  const own = ownMessages(delegation, places, sent, taskOf(input) !== undefined);
+  const own = ownMessages(delegation, places, sent, lendsTask);
   const byId = new Map(own.map((message) => [message.id, message]));
   const isGone = ({ id }: AgUiMessage) => id.startsWith(`${delegation.id}/`) && !byId.has(id);
   const kept = held.filter((message) => !isGone(message));

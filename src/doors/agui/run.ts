@@ -15,15 +15,15 @@ import { type Delegation, isTerminal, type Progress, stateSchema } from "../../s
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { Wakes } from "../../util/with-wakes.ts";
-import { SentArtifacts } from "../sent-artifacts.ts";
 import type { Begun } from "./begin.ts";
-import { dropsArtifacts, type EntryFields, fieldsOf } from "./entry-fields.ts";
+import { artifactsOf, dropsArtifacts, type EntryFields, fieldsOf } from "./entry-fields.ts";
 import type { Run } from "./find.ts";
 import { activityId } from "./ids.ts";
 import { toInterrupt } from "./interrupt.ts";
-import { artifactMessage, artifactText, metadataOf, replyMessage, threadMessages } from "./messages.ts";
+import { artifactMessage, metadataOf, replyMessage, threadMessages } from "./messages.ts";
 import { placesOf } from "./places.ts";
-import { activityOf, artifactState, otherParts, patchOf, stateOf } from "./state.ts";
+import { ShownArtifacts } from "./shown-artifacts.ts";
+import { activityOf, artifactPatch, artifactState, patchOf, stateOf } from "./state.ts";
 import { Subagents } from "./subagents.ts";
 import { TextMessages } from "./text-messages.ts";
 
@@ -32,6 +32,9 @@ const ACTIVITY = "errand.progress";
 
 /** Events after which the history or the question is different. */
 const CHANGES_HISTORY = ["interrupted", "answered", "message"];
+
+/** The rate of snapshots for artifacts that replace others: a snapshot repeats the input, which may have a megabyte. */
+const SNAPSHOT_BYTES_PER_SECOND = 256 * 1024;
 
 const heldSchema = runAgentInputSchema.pick({ messages: true, state: true });
 
@@ -44,9 +47,7 @@ export class RunStream {
   readonly #begun: Begun;
   readonly #wakes = new Wakes();
   readonly #subagents: Subagents;
-  /** For each artifact id, its index in the state. */
-  readonly #artifacts = new Map<string, number>();
-  readonly #sent = new SentArtifacts([]);
+  readonly #artifacts = new ShownArtifacts();
   readonly #texts = new TextMessages();
   #step: string | undefined;
   #activity: Record<string, unknown> = {};
@@ -55,6 +56,10 @@ export class RunStream {
   #attempt = 1;
   /** The events up to this one are shown. */
   #version = 0;
+  /** When the next snapshot for a replaced artifact may be sent, by `performance.now()`. */
+  #nextSnapshotAt = 0;
+  /** The snapshot for a replaced artifact that has to wait. It will show everything, so events are skipped until then. */
+  #later: { readonly timer: NodeJS.Timeout; isDue: boolean } | undefined;
 
   constructor({ request, agent, input }: Run, begun: Begun) {
     this.#request = request;
@@ -83,6 +88,7 @@ export class RunStream {
     } finally {
       stop.abort();
       signal.removeEventListener("abort", end);
+      clearTimeout(this.#later?.timer);
       this.#subagents.stop();
     }
   }
@@ -92,6 +98,7 @@ export class RunStream {
     const entries = delegationEvents(broker, record, record.event_id, signal);
     for await (const event of this.#wakes.over(entries)) {
       if (event === null) {
+        if (this.#later?.isDue && (yield* this.#showNow(signal))) return;
         yield* this.#subagentChanges(true);
         continue;
       }
@@ -101,41 +108,49 @@ export class RunStream {
       if (TERMINAL_EVENT_TYPES.includes(entry.type)) {
         const ended = await read(broker, principal, record.id);
         const delegation = toDelegation(ended);
-        if (this.#isComplete(delegation)) yield* this.#addEnd(delegation, entry);
+        const isAddition = !this.#later && this.#artifacts.areAmong(delegation.artifacts);
+        if (isAddition) yield* this.#addEnd(delegation, entry);
         else yield* this.#show(ended, signal);
         yield* this.#endIfOver(ended);
         return;
       }
-      if (this.#isAddition(entry, fields)) yield* this.#add(entry, fields);
-      else {
-        const now = await read(broker, principal, record.id);
-        yield* this.#show(now, signal);
-        if (yield* this.#endIfOver(now)) return;
-      }
+      if (this.#needsSnapshot(entry, fields)) {
+        if (yield* this.#showNow(signal)) return;
+      } else if (!this.#later) yield* this.#add(entry, fields);
       yield* this.#subagentChanges(false);
     }
   }
 
-  /** Whether the event only adds to what was shown. */
-  #isAddition(entry: Entry, fields: EntryFields): boolean {
-    if (CHANGES_HISTORY.includes(entry.status)) return false;
-    if (dropsArtifacts(entry, fields) && this.#artifacts.size > 0) return false;
-    const { artifact, append = false } = fields;
-    return (
-      artifact === undefined ||
-      (!("superseded" in artifact) && (append || !this.#artifacts.has(artifact.artifactId)))
-    );
+  /** Whether the event does more than add to what was shown. A snapshot for a replaced artifact may have to wait. */
+  #needsSnapshot(entry: Entry, fields: EntryFields): boolean {
+    if (CHANGES_HISTORY.includes(entry.status)) return true;
+    if (dropsArtifacts(entry, fields) && this.#artifacts.size > 0) return true;
+    const { append = false } = fields;
+    if (this.#later || artifactsOf(entry, fields).every((one) => this.#artifacts.continues(one, append)))
+      return false;
+    const waitMs = this.#nextSnapshotAt - performance.now();
+    if (waitMs <= 0) return true;
+    const timer = setTimeout(() => {
+      later.isDue = true;
+      this.#wakes.wake();
+    }, waitMs).unref();
+    const later = { timer, isDue: false };
+    this.#later = later;
+    return false;
   }
 
-  /** Whether the artifacts that the client was shown are equal to the final ones. */
-  #isComplete({ artifacts }: Delegation): boolean {
-    const shown = artifacts.filter(({ artifactId }) => this.#artifacts.has(artifactId));
-    return shown.length === this.#artifacts.size && shown.every((artifact) => this.#sent.has(artifact));
+  /** Shows the delegation as it is now; true if that ends the run. */
+  async *#showNow(signal: StopSignal): AsyncGenerator<AgUiEvent, boolean, undefined> {
+    const { broker, principal } = this.#request;
+    const now = await read(broker, principal, this.#begun.record.id);
+    yield* this.#show(now, signal);
+    return yield* this.#endIfOver(now);
   }
 
   /** The snapshots, and the state of this stream that belongs to them. */
   async *#show(record: StoredDelegation, signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
     const { broker } = this.#request;
+    const { lendsTask } = this.#begun;
     const input = heldSchema.parse(JSON.parse(this.#input));
     const delegation = toDelegation(record);
     const [places, presence] = await Promise.all([
@@ -143,15 +158,14 @@ export class RunStream {
       broker.presence.cached(this.#agent),
     ]);
     yield* this.#texts.closeAll();
-    yield { type: "MESSAGES_SNAPSHOT", messages: threadMessages(input, delegation, places) };
+    yield { type: "MESSAGES_SNAPSHOT", messages: threadMessages(input, delegation, { places, lendsTask }) };
     yield { type: "STATE_SNAPSHOT", snapshot: stateOf(input, delegation, presence) };
-    this.#artifacts.clear();
-    this.#sent.clear();
-    for (const artifact of delegation.artifacts) {
-      this.#artifacts.set(artifact.artifactId, this.#artifacts.size);
-      this.#sent.add(artifact, false);
-    }
+    this.#artifacts.reset(delegation.artifacts);
     this.#version = record.version;
+    clearTimeout(this.#later?.timer);
+    this.#later = undefined;
+    const bytes = this.#input.length + record.bytes;
+    this.#nextSnapshotAt = performance.now() + (1_000 * bytes) / SNAPSHOT_BYTES_PER_SECOND;
     this.#note(delegation);
     this.#activity = activityOf(delegation);
     const messageId = activityId(delegation.id);
@@ -167,11 +181,9 @@ export class RunStream {
 
   *#add(entry: Entry, fields: EntryFields): Generator<AgUiEvent> {
     this.#version = entry.seq;
-    const { progress, attempt, artifact } = fields;
-    if (artifact && !("superseded" in artifact)) {
-      const { append = false, last_chunk } = fields;
-      yield* this.#addArtifact(artifact, last_chunk ?? !append);
-    }
+    const { progress, attempt, append = false, last_chunk } = fields;
+    for (const artifact of artifactsOf(entry, fields))
+      yield* this.#addArtifact(artifact, { append, isWhole: last_chunk ?? !append });
     const before = { state: this.#state, attempt: this.#attempt };
     this.#note({
       state: stateSchema.parse(entry.state),
@@ -195,25 +207,17 @@ export class RunStream {
     yield* this.#changeStep();
   }
 
-  *#addArtifact(artifact: Artifact, isWhole: boolean): Generator<AgUiEvent> {
+  *#addArtifact(
+    artifact: Artifact,
+    { append, isWhole }: { readonly append: boolean; readonly isWhole: boolean },
+  ): Generator<AgUiEvent> {
     const { id } = this.#begun.record;
-    const known = this.#artifacts.get(artifact.artifactId);
-    this.#sent.add(artifact, known !== undefined);
-    const text = artifactText(artifact);
-    if (known === undefined) {
-      this.#artifacts.set(artifact.artifactId, this.#artifacts.size);
-      const value = artifactState(id, artifact);
-      yield { type: "STATE_DELTA", delta: [{ op: "add", path: "/errand/artifacts/-", value }] };
-    } else {
-      const at = `/errand/artifacts/${known}`;
-      const parts = otherParts(artifact).map((value) => ({
-        op: "add" as const,
-        path: `${at}/parts/-`,
-        value,
-      }));
-      if (parts.length > 0) yield { type: "STATE_DELTA", delta: parts };
-    }
+    const { index, text, before } = this.#artifacts.add(artifact, append);
     const message = artifactMessage(id, artifact, text ?? "");
+    const delta = before
+      ? artifactPatch(id, artifact, { path: `/errand/artifacts/${index}`, append, hadText: !!before.text })
+      : [{ op: "add" as const, path: "/errand/artifacts/-", value: artifactState(id, artifact) }];
+    if (delta.length > 0) yield { type: "STATE_DELTA", delta };
     if (text !== undefined) yield* this.#texts.add(message, isWhole);
     else if (isWhole) yield* this.#texts.close(message.id);
   }
@@ -231,7 +235,8 @@ export class RunStream {
   *#addEnd(ended: Delegation, entry: Entry): Generator<AgUiEvent> {
     this.#version = entry.seq;
     for (const artifact of ended.artifacts) {
-      if (!this.#artifacts.has(artifact.artifactId)) yield* this.#addArtifact(artifact, true);
+      if (!this.#artifacts.has(artifact.artifactId))
+        yield* this.#addArtifact(artifact, { append: false, isWhole: true });
     }
     yield* this.#texts.closeAll();
     const reply = replyMessage(ended);

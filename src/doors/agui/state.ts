@@ -24,6 +24,23 @@ export function artifactState(id: string, artifact: Artifact) {
   };
 }
 
+/** The patch for a chunk of an artifact that the state has at `path`, or for an artifact that replaces it. */
+export function artifactPatch(
+  id: string,
+  artifact: Artifact,
+  { path, append, hadText }: { readonly path: string; readonly append: boolean; readonly hadText: boolean },
+): JsonPatch {
+  const value = artifactState(id, artifact);
+  if (!append) return [{ op: "replace", path, value }];
+  const { message_id, parts } = value;
+  return [
+    ...(message_id !== undefined && !hadText
+      ? [{ op: "add" as const, path: `${path}/message_id`, value: message_id }]
+      : []),
+    ...parts.map((part) => ({ op: "add" as const, path: `${path}/parts/-`, value: part })),
+  ];
+}
+
 export function stateOf(
   { state }: Pick<RunAgentInput, "state">,
   delegation: Delegation,

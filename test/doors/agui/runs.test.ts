@@ -160,6 +160,73 @@ test("a reply that replaces an artifact: the message has the new text only", asy
   expect(ui.messages().map(({ content }) => content)).toEqual(["go", "final", "done"]);
 });
 
+describe("artifacts that replace others", () => {
+  const work = async (state?: object) => {
+    const { scout, lease, client } = await setup();
+    const ui = client("t");
+    if (state) ui.agent.setState(state);
+    ui.say("go");
+    const { run, lease_id } = await started(ui, lease);
+    const put = (parts: object[], flags: object = {}) =>
+      scout.call("POST", `/v1/leases/${lease_id}/artifacts`, {
+        artifact: { artifactId: "a", parts },
+        ...flags,
+      });
+    const artifacts = () => ui.errand().artifacts.map(({ parts }: Json) => parts);
+    const texts = () => ui.messages().map(({ content }) => content);
+    return { scout, ui, run, lease_id, put, artifacts, texts };
+  };
+  const snapshots = (types: readonly string[]) => types.filter((type) => type === "MESSAGES_SNAPSHOT").length;
+
+  test("are additions if their text only grows: the input is not sent again", async () => {
+    const { scout, ui, run, lease_id, put, artifacts, texts } = await work();
+    for (const n of [1, 2, 3]) await put([{ text: "ab\n".repeat(n) }, { data: { n } }]);
+    await until(() => artifacts()[0]?.[0]?.data.n === 3, { what: "the third" });
+    expect(texts()).toEqual(["go", "ab\nab\nab\n"]);
+    await put([{ data: { n: 4 } }, { text: "end" }], { append: true, last_chunk: true });
+    await scout.reply(lease_id, { text: "done" });
+    const { types, error } = await run;
+    expect([error, snapshots(types)]).toEqual([undefined, 1]);
+    expect(artifacts()).toEqual([[{ data: { n: 3 } }, { data: { n: 4 } }]]);
+    expect(texts()).toEqual(["go", "ab\nab\nab\nend", "done"]);
+    expect(ui.errand().artifacts[0].message_id).toBe(ui.messages()[1]?.id);
+  });
+
+  test("with another text share a snapshot, if the input is large", async () => {
+    const { scout, run, lease_id, put, texts } = await work({ page: "x".repeat(900_000) });
+    for (const n of [1, 2, 3, 4, 5, 6]) await put([{ text: `draft ${n}` }]);
+    await scout.reply(lease_id, { text: "done" });
+    const { types, error } = await run;
+    expect([error, snapshots(types)]).toEqual([undefined, 2]);
+    expect(texts()).toEqual(["go", "draft 6", "done"]);
+  });
+
+  test("are shown while the work goes on", async () => {
+    const { scout, run, lease_id, put, texts } = await work();
+    await put([{ text: "draft" }]);
+    await put([{ text: "other" }]);
+    await put([{ text: "third" }]);
+    await until(() => texts()[1] === "third", { what: "the third" });
+    await scout.reply(lease_id, { text: "done" });
+    expect((await run).error).toBeUndefined();
+    expect(texts()).toEqual(["go", "third", "done"]);
+  });
+});
+
+test("several artifacts of one update of an A2A agent are shown at once", async () => {
+  const { scout, lease, client } = await setup();
+  const ui = client("t");
+  ui.say("go");
+  const { run, lease_id } = await started(ui, lease);
+  const artifacts = ["a", "b"].map((id) => ({ artifactId: id, parts: [{ text: `text ${id}` }] }));
+  const task = { id: "t", status: { state: "TASK_STATE_WORKING" }, artifacts };
+  await scout.call("POST", "/v1/agents/scout/replies", { jsonrpc: "2.0", id: lease_id, result: { task } });
+  await until(() => ui.messages().length === 3, { what: "both" });
+  await scout.reply(lease_id, { text: "done" });
+  await run;
+  expect(ui.messages().map(({ content }) => content)).toEqual(["go", "text a", "text b", "done"]);
+});
+
 test("the application's state stays, and reaches the agent with its context and content parts", async () => {
   const { scout, lease, client } = await setup();
   const ui = client("t");
