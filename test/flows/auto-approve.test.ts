@@ -1,8 +1,8 @@
 /** Approval in advance: which questions the broker approves in the delegator's name, and which it never does. */
 import { expect, test } from "vitest";
 import { LIMITS } from "../../src/schema/limits.ts";
-import { collect, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
-import { as, client, startBroker } from "../support/broker.ts";
+import { collect, rawCalls, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory } from "../support/history.ts";
 import { mcpClient } from "../support/mcp.ts";
 import { startReceiver } from "../support/receiver.ts";
@@ -134,6 +134,23 @@ test("the approval of one action is not the answer for another with the same req
   });
 });
 
+test.each([
+  ["options", DECIDE],
+  ["an action", DEPLOY],
+])(
+  "an approval of %s is not the answer to a credential with the same request_id",
+  async (_name, question) => {
+    const { scout, alice, leased } = await setup();
+    const { id, lease } = await leased(true);
+    await scout.interrupt(lease.lease_id, { ...question, request_id: "go" });
+    const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+    const asked = await scout.interrupt(back.lease_id, { ...question, kind: "auth", request_id: "go" });
+    expect(asked.body.answers).toBeUndefined();
+    const { state, interrupt } = (await alice.get(id)).body;
+    expect([state, interrupt.id]).toEqual(["auth_required", asked.body.interrupt_id]);
+  },
+);
+
 test("a list approves the actions that it names, exactly or by their beginning", async () => {
   const { scout, askedWith } = await setup();
   const named = (name: string) => ({ text: "?", action: { name } });
@@ -197,14 +214,79 @@ test("an agent whose questions need a person refuses such work, and its open que
   expect((await alice.delegate("scout")).status).toBe(202);
 });
 
-test("a child does not inherit it; a redriven delegation keeps it", async () => {
-  const { scout, alice, leased } = await setup();
+test("a change to approvals by a person holds at once, also at another gateway", async () => {
+  const { api, scout, alice, leased, another } = await setup();
+  const { id, lease } = await leased(true);
+  const elsewhere = client((await another()).url, scout.token);
+  // That gateway has read the agent's settings before.
+  expect((await elsewhere.heartbeat(lease.lease_id)).status).toBe(200);
+  expect((await elsewhere.call("GET", "/v1/agents/scout")).body.approvals).toBe("any");
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+  await elsewhere.interrupt(lease.lease_id, DEPLOY);
+  expect((await alice.get(id)).body.state).toBe("input_required");
+});
+
+test("a child does not inherit it; a redriven delegation keeps it, unless a person must be asked by then", async () => {
+  const { api, url, scout, alice, leased } = await setup();
+  await api.agent("helper");
+  const helper = await as(url, "agent:helper");
   const parent = await leased(true);
-  const child = await scout.delegate("scout", { parent_id: parent.id });
-  expect(child.body.code ?? child.body.auto_approve).not.toBe(true);
+  const child = await scout.delegate("helper", { parent_id: parent.id });
+  expect([child.status, child.body.auto_approve]).toEqual([202, undefined]);
+  const [work] = (await helper.lease("helper", { wait_seconds: 5 })).body.leases;
+  await helper.interrupt(work.lease_id, DEPLOY);
+  expect((await scout.get(child.body.id)).body.state).toBe("input_required");
   await scout.reply(parent.lease.lease_id, { state: "failed", error: { code: "broken", message: "no" } });
-  const again = (await alice.call("POST", `/v1/delegations/${parent.id}/redrive`)).body;
-  expect(again).toMatchObject({ redrive_of: parent.id, auto_approve: true });
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+  const redrive = () => alice.call("POST", `/v1/delegations/${parent.id}/redrive`);
+  expect((await redrive()).body.code).toBe("approval_required");
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "any" });
+  expect((await redrive()).body).toMatchObject({ redrive_of: parent.id, auto_approve: true });
+});
+
+test("nobody adds an approval in advance to work that exists: its own delegator, or others", async () => {
+  const { url, api, scout, alice, leased } = await setup();
+  const { id, lease } = await leased();
+  const key = { "idempotency-key": "once" };
+  const first = await alice.delegate("scout", {}, key);
+  expect((await alice.delegate("scout", { auto_approve: true }, key)).body.code).toBe("idempotency_conflict");
+  const said = { messageId: "m2", role: "ROLE_USER", parts: [{ text: "hurry" }], taskId: id };
+  for (const [caller, token] of [
+    [alice, alice.token],
+    [api, OPERATOR],
+  ] as const) {
+    const { result } = (
+      await rawCalls(url, token).rpc("SendMessage", {
+        message: { ...said, messageId: crypto.randomUUID(), metadata: { auto_approve: true } },
+        configuration: { returnImmediately: true },
+        metadata: { auto_approve: true },
+      })
+    ).body;
+    expect(result.task.id).toBe(id);
+    for (const [path, body] of [
+      ["messages", { text: "more", auto_approve: true }],
+      ["cancel", { auto_approve: true }],
+      ["redrive", { auto_approve: true }],
+    ] as const) {
+      const refused = await caller.call("POST", `/v1/delegations/${id}/${path}`, body);
+      expect([path, refused.status, refused.body.code]).toEqual([path, 400, "invalid_request"]);
+    }
+  }
+  await scout.interrupt(lease.lease_id, DEPLOY);
+  expect((await alice.get(id)).body).toMatchObject({ state: "input_required" });
+  for (const each of [id, first.body.id]) expect((await alice.get(each)).body.auto_approve).toBeUndefined();
+});
+
+test("each of a batch has its own", async () => {
+  const { scout, alice } = await setup();
+  const one = { target: "scout", task: "go" };
+  const delegations = [{ ...one, auto_approve: true }, one, { ...one, auto_approve: { actions: [] } }];
+  const { results } = (await alice.call("POST", "/v1/delegations/batch", { delegations })).body;
+  expect(results.map(({ status }: { status: number }) => status)).toEqual([202, 202, 400]);
+  const leases = (await scout.lease("scout", { wait_seconds: 5, max: 2 })).body.leases;
+  for (const { lease_id } of leases) await scout.interrupt(lease_id, DEPLOY);
+  const states = [0, 1].map(async (n) => (await alice.get(results[n].delegation.id)).body.state);
+  expect(await Promise.all(states)).toEqual(["submitted", "input_required"]);
 });
 
 /** A list of names that has so many bytes as JSON. */

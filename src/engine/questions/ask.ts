@@ -51,16 +51,16 @@ interface Asked {
 }
 
 /**
- * Derived from the requests, so that asking the same question again is idempotent. It includes the proposed actions: the
- * approval of one is never the answer for another, even if the agent gives both the same request_id.
+ * Derived from the requests, so that asking the same question again is idempotent. It includes the proposed actions, and
+ * whether it asks for a credential: an approval, which may have been given in advance, is never the answer to another
+ * question, even if the agent gives both the same request_id.
  */
-const interruptIdOf = (delegationId: string, requests: readonly Asked[]): string =>
-  `int_${hash(
-    delegationId,
-    JSON.stringify(
-      requests.map(({ request_id, action }) => (action ? [request_id, bodyHash(action)] : request_id)),
-    ),
-  )}`;
+function interruptIdOf(delegationId: string, kind: Kind, requests: readonly Asked[]): string {
+  const asked = requests.map(({ request_id, action }) =>
+    action ? [request_id, bodyHash(action)] : request_id,
+  );
+  return `int_${hash(delegationId, ...(kind === "auth" ? [kind] : []), JSON.stringify(asked))}`;
+}
 
 /**
  * A request with its id: the agent's request_id, or its message's id, or a hash. The hash includes the number of
@@ -118,7 +118,7 @@ export async function askMove(
     toRequest(kind, one, [id, kind, answered, index].join("\n")),
   );
   requireDistinct(requests.map(({ request_id }) => request_id));
-  const interrupt_id = interruptIdOf(id, requests);
+  const interrupt_id = interruptIdOf(id, kind, requests);
   const json = JSON.stringify({ id: interrupt_id, kind, requests });
   const command: Command = {
     move: "interrupt",
@@ -164,9 +164,11 @@ async function isApproved(
   question: Pick<Interrupt, "kind" | "requests">,
 ): Promise<boolean> {
   if (auto_approve === null) return false;
-  const { spec } = await broker.agents.get(target);
   const setting = autoApproveSchema.parse(JSON.parse(auto_approve));
-  return spec.approvals !== "person" && isApprovedInAdvance(setting, question);
+  if (!isApprovedInAdvance(setting, question)) return false;
+  // Not from the cache: a person must be asked as soon as the agent's owner says so.
+  const agent = await broker.agents.read(target);
+  return agent !== null && agent.spec.approvals !== "person";
 }
 
 /** Asks a question and ends the lease. If it was answered before, returns its answers, and the lease stays. */
