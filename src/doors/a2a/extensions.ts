@@ -2,7 +2,9 @@
  * The A2A-Extensions header: every response repeats the requested extensions that are active, and unknown ones are
  * ignored. The broker has one extension, in one version, and requires none, so a request without the header is complete.
  */
-export const EXTENSION = "urn:errand:a2a:v1";
+
+/** A new version for every change that a client must know of. `v1` had snake_case names. */
+export const EXTENSION = "urn:errand:a2a:v2";
 /** The second is that of 0.3. Either is read in both versions, and answered under the same name. */
 const EXTENSION_HEADERS = ["A2A-Extensions", "X-A2A-Extensions"] as const;
 

@@ -21,9 +21,8 @@ const HI_03 = { kind: "message", messageId: "hi-1", role: "agent", parts: [{ kin
 
 async function setup() {
   const broker = await startA2aBroker({ callbackAllow: ["127.0.0.1"] });
+  await broker.agent.agent("scout", { backoff: { initial_ms: 0, max_ms: 0 } });
   const { agent, raw } = broker;
-  const replies = (lease: string, result: object) =>
-    agent.call("POST", "/v1/agents/scout/replies", { jsonrpc: "2.0", id: lease, result });
   /** The result of a blocking send, which the agent answers by `work`. */
   const send = async (
     work: (lease: string, id: string) => Promise<unknown>,
@@ -36,7 +35,7 @@ async function setup() {
     const { body } = await sent;
     return { id, result: body.result };
   };
-  return { ...broker, replies, send };
+  return { ...broker, send };
 }
 
 test("over each binding a blocking send gets the Message, and GetTask the task", async () => {
@@ -77,12 +76,12 @@ test("the whole Message is passed on, without the lease; a repeated send gets it
 });
 
 type Setup = Awaited<ReturnType<typeof setup>>;
-const webhook = { taskPushNotificationConfig: { url: "http://127.0.0.1:9/" } };
+const webhook = { configuration: { taskPushNotificationConfig: { url: "http://127.0.0.1:9/" } } };
 
-/** What the agent does, and the configuration of the send, for which the answer is a Task. */
+/** What the agent does, and the params of the send, for which the answer is a Task. */
 const TASKS: Record<
   string,
-  [work: (broker: Setup, lease: string, id: string) => Promise<unknown>, configuration?: object]
+  [work: (broker: Setup, lease: string, id: string) => Promise<unknown>, more?: object]
 > = {
   "a lease reply with a text": [({ agent }, lease) => agent.reply(lease, { text: "hi" })],
   "a lease reply with a Message": [
@@ -119,18 +118,40 @@ const TASKS: Record<
       return replies(next, { message: HI });
     },
   ],
+  "an approval in advance before it": [
+    async ({ agent, replies }, lease) => {
+      await agent.interrupt(lease, { text: "Deploy?", action: { name: "deploy" } });
+      return replies((await leaseOf(agent)).lease, { message: HI });
+    },
+    { metadata: { auto_approve: true } },
+  ],
+  "progress in an attempt before": [
+    async ({ agent, replies }, lease) => {
+      await agent.heartbeat(lease, { progress: { message: "half" } });
+      await agent.release(lease);
+      return replies((await leaseOf(agent)).lease, { message: HI });
+    },
+  ],
+  "a failure before it": [
+    async ({ agent, replies }, lease) => {
+      const error = { code: "flaky", message: "again", retryable: true };
+      const artifacts = [{ artifactId: "a", parts: [{ text: "out" }] }];
+      await agent.reply(lease, { state: "failed", text: undefined, error, artifacts });
+      return replies((await leaseOf(agent)).lease, { message: HI });
+    },
+  ],
   "no part": [({ replies }, lease) => replies(lease, { message: { ...HI, parts: [] } })],
   "a push notification config": [({ replies }, lease) => replies(lease, { message: HI }), webhook],
   "a send that does not wait": [
     ({ replies }, lease) => replies(lease, { message: HI }),
-    { returnImmediately: true },
+    { configuration: { returnImmediately: true } },
   ],
 };
 
 test("everything else is answered with a Task, also when the send is repeated", async () => {
   const broker = await setup();
-  for (const [what, [work, configuration]] of Object.entries(TASKS)) {
-    const params = { message: jsonMessage("hello"), configuration };
+  for (const [what, [work, more]] of Object.entries(TASKS)) {
+    const params = { message: jsonMessage("hello"), ...more };
     const headers = { "idempotency-key": what };
     const { id, result } = await broker.send((lease, id) => work(broker, lease, id), params, headers);
     expect(result.task?.id, what).toBe(id);
@@ -139,14 +160,36 @@ test("everything else is answered with a Task, also when the send is repeated", 
   }
 });
 
-test("a follow-up is answered with its Task", async () => {
-  const { agent, raw, replies } = await setup();
-  const { body } = await raw.rpc("SendMessage", {
-    message: jsonMessage("hello"),
-    configuration: { returnImmediately: true },
+test("an attempt that showed nothing does not matter; the first answer holds", async () => {
+  const { send, agent, replies } = await setup();
+  const { id, result } = await send(async (lease) => {
+    await agent.heartbeat(lease);
+    await agent.release(lease);
+    const { lease: next } = await leaseOf(agent);
+    expect((await replies(lease, { message: { ...HI, messageId: "late" } })).body.code).toBe("lease_lost");
+    expect((await replies(next, { message: HI })).body.outcome).toBe("matched");
+    expect((await replies(next, { message: HI })).body.outcome).toBe("duplicate");
+    expect((await replies(next, { message: { ...HI, messageId: "other" } })).body.code).toBe("lease_lost");
   });
-  const { lease, id } = await leaseOf(agent);
-  expect(body.result.task.id).toBe(id);
+  expect(result.message).toMatchObject({ messageId: "hi-1", taskId: id });
+});
+
+test("a send that got its unfinished Task gets the Message when it is repeated", async () => {
+  const { raw, agent, replies } = await setup();
+  const message = jsonMessage("hello");
+  const send = async (returnImmediately: boolean) => {
+    const params = { message, configuration: { returnImmediately } };
+    return (await raw.rpc("SendMessage", params, { "idempotency-key": "k" })).body.result;
+  };
+  const { task } = await send(true);
+  await replies((await leaseOf(agent)).lease, { message: HI });
+  expect((await send(false)).message).toMatchObject({ messageId: "hi-1", taskId: task.id });
+});
+
+test("a follow-up is answered with its Task", async () => {
+  const { agent, raw, begin, replies } = await setup();
+  const { id } = await begin();
+  const { lease } = await leaseOf(agent);
   const sent = raw.rpc("SendMessage", { message: jsonMessage("and this", { taskId: id }) });
   const { body: heard } = await agent.heartbeat(lease, { wait_seconds: 5 });
   expect(heard.messages).toHaveLength(1);

@@ -10,7 +10,6 @@ import {
   collect,
   jsonMessage,
   leaseOf,
-  rawCalls,
   sdkClient,
   sdkMessage,
   sendParams,
@@ -172,13 +171,9 @@ describe.each(BINDINGS)("%s", (binding) => {
 });
 
 test("the parts of one message answer several requests by their requestId", async () => {
-  const { url, agent, caller } = await startA2aBroker();
-  const { rpc } = rawCalls(url, caller.token);
-  const begun = await rpc("SendMessage", {
-    message: jsonMessage("work"),
-    configuration: { returnImmediately: true },
-  });
-  const { id } = begun.body.result.task;
+  const { agent, begin, raw } = await startA2aBroker();
+  const { rpc } = raw;
+  const { id } = await begin();
   const { lease } = await leaseOf(agent);
   await agent.interrupt(lease, {
     requests: [
@@ -222,13 +217,9 @@ test("the parts of one message answer several requests by their requestId", asyn
 });
 
 test("a repeated answer that names its question does not answer the next one", async () => {
-  const { url, agent, caller } = await startA2aBroker();
-  const { rpc } = rawCalls(url, caller.token);
-  const begun = await rpc("SendMessage", {
-    message: jsonMessage("work"),
-    configuration: { returnImmediately: true },
-  });
-  const { id } = begun.body.result.task;
+  const { agent, begin, raw } = await startA2aBroker();
+  const { rpc } = raw;
+  const { id } = await begin();
   await agent.interrupt((await leaseOf(agent)).lease, { text: "first?", request_id: "1" });
   const { interrupt } = (await rpc("GetTask", { id })).body.result.metadata.errand;
   const message = jsonMessage("yes", {

@@ -237,12 +237,8 @@ describe("HTTP+JSON", () => {
   });
 
   test("§5.4 each error has its status and its ErrorInfo", async () => {
-    const { url, raw, agent } = await startA2aBroker();
-    const sent = await raw.rest("POST", "/message:send", {
-      message: jsonMessage("x"),
-      configuration: { returnImmediately: true },
-    });
-    const { id } = sent.body.task;
+    const { url, raw, agent, begin } = await startA2aBroker();
+    const { id } = await begin();
     await agent.reply((await leaseOf(agent)).lease);
     const hook = { url: "http://127.0.0.1/hook" };
     const cases: [string, string, unknown, number, string, string][] = [

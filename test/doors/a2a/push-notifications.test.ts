@@ -247,7 +247,7 @@ const partsOf = (received: readonly Received[]): string[] =>
   received.map(({ headers }) => String(headers["webhook-id"]).replace(/^evt_dlg_\w_\w{26}_/, ""));
 
 test("a push of several updates resumes at the one that failed", async () => {
-  const { agent, raw } = await setup();
+  const { agent, raw, replies } = await setup();
   const receiver = await startPushReceiver((count) => (count === 4 || count === 5 ? 503 : 204));
   const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
   await raw.rpc("SendMessage", { message: jsonMessage("hi"), configuration });
@@ -258,7 +258,7 @@ test("a push of several updates resumes at the one that failed", async () => {
     message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "at it" }] },
   };
   const result = { task: { id: "t", contextId: "c", status, artifacts } };
-  await agent.call("POST", "/v1/agents/scout/replies", { jsonrpc: "2.0", id: lease, result });
+  await replies(lease, result);
   await agent.reply(lease);
   await until(() => receiver.received.length === 8);
   expect(partsOf(receiver.received)).toEqual(["1", "2", "3", "3_1", "3_1", "3_1", "3_2", "4"]);

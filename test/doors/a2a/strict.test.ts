@@ -123,7 +123,7 @@ function* closedObjectsIn(value: Json, name = ""): Generator<readonly [Json, str
 }
 
 test("the broker's metadata is camelCase; what agents name themselves is not changed", async () => {
-  const { raw, agent, begin } = await setup();
+  const { raw, agent, begin } = await startA2aBroker();
   const { id } = await begin();
   const first = await leaseOf(agent);
   await agent.heartbeat(first.lease, {
@@ -207,7 +207,7 @@ test("the broker's metadata is camelCase; what agents name themselves is not cha
 });
 
 test("delegation_id is not added to the caller's messages, in no form; the agent finds it", async () => {
-  const { raw, agent, caller } = await setup();
+  const { raw, agent, caller } = await startA2aBroker();
   const own = jsonMessage("work", { metadata: { mine_too: 1 } });
   const plain = jsonMessage("work");
   const old = { kind: "message", messageId: "o", role: "user", parts: [{ kind: "text", text: "x" }] };
@@ -249,7 +249,7 @@ test("delegation_id is not added to the caller's messages, in no form; the agent
 });
 
 test("an agent's message or artifact without parts has one without text, because A2A requires a part", async () => {
-  const { raw, agent, begin } = await setup();
+  const { raw, agent, begin } = await startA2aBroker();
   const { id } = await begin();
   const empty = { messageId: "e", role: "ROLE_AGENT", parts: [] };
   await agent.reply((await leaseOf(agent)).lease, {
@@ -270,15 +270,6 @@ test("an agent's message or artifact without parts has one without text, because
   const old = await raw.rpc("tasks/get", { id }, { "a2a-version": "0.3" });
   expect(old.body.result.status.message.parts).toEqual([{ kind: "text", text: "" }]);
 });
-
-async function setup() {
-  const broker = await startA2aBroker();
-  const begin = async () => {
-    const params = { message: jsonMessage("work"), configuration: { returnImmediately: true } };
-    return (await broker.raw.rpc("SendMessage", params)).body.result.task;
-  };
-  return { ...broker, begin };
-}
 
 describe("the cards", () => {
   const WELL_KNOWN = "/a2a/scout/.well-known/agent-card.json";
@@ -365,9 +356,9 @@ describe("media types of HTTP+JSON", () => {
 });
 
 test("§4.6 every response repeats the active extensions: results, errors, empty ones and streams, in both versions", async () => {
-  const { raw, url, agent, begin } = await setup();
+  const { raw, url, agent, begin } = await startA2aBroker();
   const { id } = await begin();
-  const uri = "urn:errand:a2a:v1";
+  const uri = "urn:errand:a2a:v2";
   const asked = [{ "a2a-extensions": `urn:other,${uri}` }, { "x-a2a-extensions": `${uri} , urn:other` }];
   for (const headers of asked) {
     const [name = ""] = Object.keys(headers);

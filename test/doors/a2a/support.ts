@@ -49,14 +49,24 @@ export async function sdkClient(
   return factory.createFromUrl(`${url}/a2a/${agent}/`);
 }
 
-/** A broker with an agent `scout`, that agent's calls, and a caller `alice` with a token. */
+/**
+ * A broker with an agent `scout`, that agent's calls, and a caller `alice` with a token. `begin` sends a task without
+ * waiting, `replies` the agent's answer in A2A's form.
+ */
 export async function startA2aBroker(options: Parameters<typeof startBroker>[0] = {}) {
   const broker = await startBroker(options);
   onTestFinished(requireValidStreams);
   const agent = await as(broker.url, "agent:scout");
   await agent.agent("scout");
   const caller = await as(broker.url, "caller:alice");
-  return { ...broker, agent, caller, raw: rawCalls(broker.url, caller.token) };
+  const raw = rawCalls(broker.url, caller.token);
+  const begin = async (message: Record<string, unknown> = {}) => {
+    const params = { message: jsonMessage("work", message), configuration: { returnImmediately: true } };
+    return (await raw.rpc("SendMessage", params)).body.result.task;
+  };
+  const replies = (lease: string, result: object) =>
+    agent.call("POST", "/v1/agents/scout/replies", { jsonrpc: "2.0", id: lease, result });
+  return { ...broker, agent, caller, raw, begin, replies };
 }
 
 /** JSON-RPC and HTTP+JSON by hand. */
