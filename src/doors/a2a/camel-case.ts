@@ -1,7 +1,8 @@
 /**
- * The broker's own data as A2A spells its members: camelCase. Limit: for objects whose members all have the broker's
- * names; what agents and callers name themselves (a question's schema, an action's arguments) must not get here.
+ * The broker's own data as A2A spells its members: camelCase. Limit: it renames all members of all objects, so it is not for
+ * names that agents and callers choose (in a question's schema, or an action's arguments).
  */
+
 const toCamel = (name: string): string =>
   name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 

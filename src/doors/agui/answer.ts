@@ -1,9 +1,7 @@
 /**
  * The payload of a resume entry as an answer. A form that is built from `responseSchema` sends a bare value; a client that
- * knows the broker sends the body of an answer. The first interpretation that fits the question is
- * used.
+ * knows the broker sends the body of an answer. The first interpretation that fits the question is used.
  */
-
 import { answerIssues } from "../../schema/answer-rules.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";

@@ -11,9 +11,9 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageInput } from "../../schema/a2a.ts";
 import type { AgUiProps, ResumeEntry, RunAgentInput } from "../../schema/ag-ui-input.ts";
 import { offersDenial } from "../../schema/answer-rules.ts";
-import { delegateRequestSchema } from "../../schema/delegation.ts";
+import { type DelegateRequest, delegateRequestSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { check } from "../http/route.ts";
+import { invalidRequest } from "../../schema/issues.ts";
 import { traceparentOf } from "../http/trace.ts";
 import { toAnswerRequest } from "./answer.ts";
 import { toParts } from "./content.ts";
@@ -36,8 +36,11 @@ interface Started {
 }
 
 export interface Begun extends Started {
-  /** The client has no message of its own, and the delegation's task may become its last one; see messages.ts. */
-  readonly lendsTask: boolean;
+  /**
+   * Whether the task is shown under its own message id, so that a client without messages has it as if it had sent it, and
+   * a run with it finds this delegation.
+   */
+  readonly keepsTaskId: boolean;
 }
 
 export async function begin(run: Run): Promise<Begun> {
@@ -45,16 +48,18 @@ export async function begin(run: Run): Promise<Begun> {
   // Throws for an agent that does not exist.
   await broker.agents.get(run.agent);
   const started = await start(run);
-  const lendsTask = taskOf(run.input) === undefined && (await isFoundByTask(run, started.record));
-  return { ...started, lendsTask };
+  const keepsTaskId = taskOf(run.input) === undefined && (await isFoundByTask(run, started.record));
+  return { ...started, keepsTaskId };
 }
 
 async function start(run: Run): Promise<Started> {
   const { attach, follow_up, cancel: stop = false } = propsOf(run);
-  const { resume } = run.input;
-  if (stop !== false) return { record: await cancelRun(run, stop), notOpen: [] };
-  if (follow_up) return { record: await sendFollowUp(run), notOpen: [] };
-  if (resume && resume.length > 0) return resumeRun(run, resume);
+  const resume = run.input.resume ?? [];
+  // A client library may demand an entry for every question that it knows, also in a run that answers none.
+  const notOpen = resume.map(({ interruptId }) => interruptId);
+  if (stop !== false) return { record: await cancelRun(run, stop), notOpen };
+  if (follow_up) return { record: await sendFollowUp(run), notOpen };
+  if (resume.length > 0) return resumeRun(run, resume);
   if (attach) return { record: await findShown(run), notOpen: [] };
   return { record: (await findKnown(run)) ?? (await delegateTask(run)), notOpen: [] };
 }
@@ -115,19 +120,20 @@ async function delegateTask({ request, agent, input }: Run): Promise<StoredDeleg
     context_id: input.threadId,
     message: { ...message, ...(metadata && { metadata: { "ag-ui": metadata } }) },
   };
-  const { record } = await delegate(
-    request.broker,
-    request.principal,
-    check(delegateRequestSchema, body, "forwardedProps.errand"),
-    {
-      traceparent: traceparentOf(request.header("traceparent")),
-      idempotencyKey: keyOf(agent, input.threadId, task.id),
-      // Settings and context may differ between two runs for one message.
-      body: { target: agent, context_id: input.threadId, message },
-      renews: true,
-    },
-  );
+  const { record } = await delegate(request.broker, request.principal, checked(body), {
+    traceparent: traceparentOf(request.header("traceparent")),
+    idempotencyKey: keyOf(agent, input.threadId, task.id),
+    // Settings and context may differ between two runs for one message.
+    body: { target: agent, context_id: input.threadId, message },
+    renews: true,
+  });
   return record;
+}
+
+function checked(body: unknown): DelegateRequest {
+  const { data, error } = delegateRequestSchema.safeParse(body);
+  if (error) throw invalidRequest(error, { whole: "The input", under: "forwardedProps.errand" });
+  return data;
 }
 
 function requireTask(input: RunAgentInput): UserMessage {

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { AgUiMessage, RunAgentInput } from "../../schema/ag-ui-input.ts";
 
-const OWN = /^(dlg_[0-9a-z]{1,3}_[0-9a-z]{26})\//;
+const FROM_BROKER = /^(dlg_[0-9a-z]{1,3}_[0-9a-z]{26})\//;
 
 export const messageIdOf = (delegation: string, messageId: string): string =>
   `${delegation}/message/${messageId}`;
@@ -18,12 +18,12 @@ export type UserMessage = Extract<AgUiMessage, { role: "user" }>;
 
 /** The delegation of the last user message, if the client has that message from the broker. */
 export const shownIn = ({ messages }: Pick<RunAgentInput, "messages">): string | undefined =>
-  OWN.exec(messages.findLast(({ role }) => role === "user")?.id ?? "")?.[1];
+  FROM_BROKER.exec(messages.findLast(({ role }) => role === "user")?.id ?? "")?.[1];
 
 /** The user's newest message that did not come from the broker. */
 export function taskOf({ messages }: Pick<RunAgentInput, "messages">): UserMessage | undefined {
   return messages.findLast(
-    (message): message is UserMessage => message.role === "user" && !OWN.test(message.id),
+    (message): message is UserMessage => message.role === "user" && !FROM_BROKER.test(message.id),
   );
 }
 

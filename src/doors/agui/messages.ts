@@ -59,7 +59,7 @@ function ownMessages(
   delegation: Delegation,
   places: Places,
   sent: ReadonlySet<string>,
-  lendsTask: boolean,
+  keepsTaskId: boolean,
 ): AgUiMessage[] {
   const { id, message, history, artifacts } = delegation;
   const shown = artifacts.flatMap((artifact) => {
@@ -71,9 +71,8 @@ function ownMessages(
   const reply = replyMessage(delegation);
   return [
     {
-      // A client without a message of its own takes the caller's task as its own. All others get the broker's id, so that
-      // the message does not look like new work.
-      id: sent.has(message.messageId) || lendsTask ? message.messageId : messageIdOf(id, message.messageId),
+      // Otherwise the message gets an id of the broker, so that it does not look like new work.
+      id: sent.has(message.messageId) || keepsTaskId ? message.messageId : messageIdOf(id, message.messageId),
       role: "user",
       content: shownText(message),
     },
@@ -94,14 +93,14 @@ const withoutNulls = (message: AgUiMessage): AgUiMessage =>
 export function threadMessages(
   input: Pick<RunAgentInput, "messages">,
   delegation: Delegation,
-  { places, lendsTask }: { readonly places: Places; readonly lendsTask: boolean },
+  { places, keepsTaskId }: { readonly places: Places; readonly keepsTaskId: boolean },
 ): AgUiMessage[] {
-  const held = input.messages.filter(({ role }) => role !== "activity").map(withoutNulls);
-  const sent = new Set(held.map(({ id }) => id));
-  const own = ownMessages(delegation, places, sent, lendsTask);
+  const given = input.messages.filter(({ role }) => role !== "activity").map(withoutNulls);
+  const sent = new Set(given.map(({ id }) => id));
+  const own = ownMessages(delegation, places, sent, keepsTaskId);
   const byId = new Map(own.map((message) => [message.id, message]));
   const isGone = ({ id }: AgUiMessage) => id.startsWith(`${delegation.id}/`) && !byId.has(id);
-  const kept = held.filter((message) => !isGone(message));
+  const kept = given.filter((message) => !isGone(message));
   const seen = new Set(kept.map(({ id }) => id));
   return [
     // A message of the user stays as the client has it.

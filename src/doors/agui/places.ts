@@ -1,5 +1,5 @@
 /**
- * The places of artifacts between the messages of the history. The record has both, but only the events have their order.
+ * The places of artifacts among the messages of the history. The record has both, but only the events have their order.
  * Limit: if a lost lease dropped some artifacts, those that remain are placed at the end.
  */
 import type { Broker } from "../../engine/broker.ts";

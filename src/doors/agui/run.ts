@@ -36,7 +36,7 @@ const CHANGES_HISTORY = ["interrupted", "answered", "message"];
 /** The rate of snapshots for artifacts that replace others: a snapshot repeats the input, which may have a megabyte. */
 const SNAPSHOT_BYTES_PER_SECOND = 256 * 1024;
 
-const heldSchema = runAgentInputSchema.pick({ messages: true, state: true });
+const keptSchema = runAgentInputSchema.pick({ messages: true, state: true });
 
 export class RunStream {
   readonly #request: Run["request"];
@@ -150,15 +150,15 @@ export class RunStream {
   /** The snapshots, and the state of this stream that belongs to them. */
   async *#show(record: StoredDelegation, signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
     const { broker } = this.#request;
-    const { lendsTask } = this.#begun;
-    const input = heldSchema.parse(JSON.parse(this.#input));
+    const { keepsTaskId } = this.#begun;
+    const input = keptSchema.parse(JSON.parse(this.#input));
     const delegation = toDelegation(record);
     const [places, presence] = await Promise.all([
       placesOf(broker, record, delegation, signal),
       broker.presence.cached(this.#agent),
     ]);
     yield* this.#texts.closeAll();
-    yield { type: "MESSAGES_SNAPSHOT", messages: threadMessages(input, delegation, { places, lendsTask }) };
+    yield { type: "MESSAGES_SNAPSHOT", messages: threadMessages(input, delegation, { places, keepsTaskId }) };
     yield { type: "STATE_SNAPSHOT", snapshot: stateOf(input, delegation, presence) };
     this.#artifacts.reset(delegation.artifacts);
     this.#version = record.version;

@@ -1,8 +1,7 @@
 /**
- * The delegation's children as subagents, as far as the caller may see them. Limit: only the newest 20. A
- * new child is announced with its parent's next event; its end does not wait for one.
+ * The delegation's children as subagents, as far as the caller may see them. Limit: only the newest 20. A new child is
+ * announced with its parent's next event; its end is sent at once.
  */
-
 import type { Principal } from "../../engine/access/access.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { childrenOf } from "../../engine/delegations/tree.ts";

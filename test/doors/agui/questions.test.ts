@@ -176,6 +176,15 @@ test("an entry for a question that is not open changes nothing, and the run says
   expect(last.outcome.interrupts[0].id).toBe(second.body.interrupt_id);
 });
 
+test("an entry of a run that cancels answers nothing, and the run says so", async () => {
+  const { alice, id, interrupt, ui } = await asking({ text: "Which branch?" });
+  const resume = [{ interruptId: interrupt.id, status: "resolved" as const, payload: "main" }];
+  const { events, last } = await ui.run({ resume, forwardedProps: { errand: { cancel: true } } });
+  expect(last.outcome).toEqual({ type: "cancelled" });
+  expect(events.find(({ type }) => type === "CUSTOM").value.interrupt_ids).toEqual([interrupt.id]);
+  expect((await alice.get(id)).body.history).toHaveLength(1);
+});
+
 test("an entry that is repeated after the answer, without messages, shows the thread", async () => {
   const { alice, id, client, interrupt } = await asking({ text: "Which branch?" });
   await alice.answer(id, interrupt.id, { text: "main" });

@@ -74,6 +74,12 @@ test("a run that is refused has an HTTP status and a problem, and no event", asy
     [400, "invalid_request", post(props({ autoApprove: true }))],
     [400, "invalid_request", post(props({ attach: true, cancel: true }))],
     [400, "invalid_request", post(props({ delegation_id: "dlg_0_00000000000000000000000000" }))],
+    [400, "invalid_request", post(props({ ttl_seconds: 5, deadline: "2100-01-01T00:00:00Z" }))],
+    [
+      400,
+      "invalid_json",
+      post('{"threadId": "t", "runId": "r", "messages": [], "state": {"__proto__": {}}}'),
+    ],
     [401, "unauthenticated", post(input(), null)],
     [403, "not_accepted", post(input())],
     [404, "agent_unknown", post(input(), alice.token, "nobody")],
@@ -84,6 +90,8 @@ test("a run that is refused has an HTTP status and a problem, and no event", asy
     const { status: got, body } = await sent;
     expect([got, body.code, body.recovery]).toEqual([status, code, expect.stringMatching(/.{10}/)]);
   }
+  const { body } = await post(props({ ttl_seconds: 5, deadline: "2100-01-01T00:00:00Z" }));
+  expect(body.details.issues[0].path).toMatch(/^forwardedProps\.errand\.(ttl_seconds|deadline)$/);
   const ui = client("t");
   ui.say("go");
   expect(await ui.run()).toMatchObject({ events: [], error: expect.stringContaining("not_accepted") });

@@ -74,7 +74,8 @@ async function* withFinalMark(responses: AsyncGenerator<object>): AsyncGenerator
 }
 
 const isStream = (response: object): response is AsyncGenerator<object> => Symbol.asyncIterator in response;
-/** The HTTP status: an error's own where proxies and clients act on it; else 200, because the envelope has the error. */
+
+/** The error's own status if proxies and clients act on it; else 200, because the envelope has the error. */
 const httpStatusFor = (http: number): number =>
   [401, 403, 413, 415, 429].includes(http) || http >= 500 ? http : 200;
 

@@ -1,6 +1,7 @@
 /**
  * An A2A message as the answer to an open question. The metadata of a part, or of the message, names the `requestId`
- * (or `request_id`) that it answers, and a `decision`; a question with one request needs neither. Limit: one message answers all requests.
+ * (or `request_id`) that it answers, and a `decision`; a question with one request needs no `requestId`. Limit: one
+ * message answers all requests.
  */
 import type { MessageInput, Part } from "../../../schema/a2a.ts";
 import { ErrandError } from "../../../schema/errors.ts";
@@ -21,7 +22,7 @@ function textIn(metadata: Metadata, name: string, path: string): string | undefi
   throw malformed(`${path}.metadata.${name}`, "must be a string");
 }
 
-/** Reads `snake` in A2A's spelling or in that of the agent protocol. */
+/** Reads an id in A2A's spelling or in that of the agent protocol. */
 function idIn(
   metadata: Metadata,
   [camel, snake]: readonly [string, string],

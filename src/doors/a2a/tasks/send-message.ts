@@ -15,7 +15,6 @@ import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { PushConfigInput, PushVersion } from "../../../schema/push-config.ts";
 import { contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
-
 import { check } from "../../http/route.ts";
 import { traceparentOf } from "../../http/trace.ts";
 import type { A2AContext } from "../context.ts";
