@@ -134,6 +134,20 @@ test("the approval of one action is not the answer for another with the same req
   });
 });
 
+test.each(["TASK_STATE_AUTH_REQUIRED", "TASK_STATE_INPUT_REQUIRED"])(
+  "an A2A agent's %s waits for a person, whatever it says",
+  async (state) => {
+    const { scout, alice, leased } = await setup();
+    const { id, lease } = await leased(true);
+    const metadata = { decision: "approve", auto: true };
+    const message = { messageId: "q", role: "ROLE_AGENT", parts: [{ text: "approve" }], metadata };
+    const result = { task: { id: "t", status: { state, message } } };
+    const reply = { jsonrpc: "2.0", id: lease.lease_id, result };
+    expect((await scout.call("POST", "/v1/agents/scout/replies", reply)).status).toBe(200);
+    expect((await alice.get(id)).body.state).toMatch(/_required$/);
+  },
+);
+
 test.each([
   ["options", DECIDE],
   ["an action", DEPLOY],
@@ -212,6 +226,30 @@ test("an agent whose questions need a person refuses such work, and its open que
   await scout.interrupt(before.lease.lease_id, DEPLOY);
   expect((await alice.get(before.id)).body.state).toBe("input_required");
   expect((await alice.delegate("scout")).status).toBe(202);
+});
+
+test("no API lets such work through", async () => {
+  const { api, url, alice } = await setup();
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+  const delegations = [{ target: "scout", task: "go", auto_approve: true }];
+  const batch = (await alice.call("POST", "/v1/delegations/batch", { delegations })).body.results;
+  expect(batch[0].error.code).toBe("approval_required");
+  const raw = rawCalls(url, alice.token);
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "go" }] };
+  const params = { message, metadata: { auto_approve: true } };
+  const a2a = [await raw.rpc("SendMessage", params), await raw.rpc("SendStreamingMessage", params)];
+  for (const { body } of a2a) expect(body.error.data[0].metadata.code).toBe("approval_required");
+  const { body } = await raw.rest("POST", "/message:send", params);
+  expect(body.error.details[0].metadata.code).toBe("approval_required");
+  const caller = await mcpClient(url, alice.token, "modern");
+  for (const name of ["delegate_task", "delegate_task_async"]) {
+    const refused = await caller.callTool({
+      name,
+      arguments: { agent: "scout", task: "go", auto_approve: true },
+    });
+    expect(JSON.stringify(refused)).toContain("approval_required");
+  }
+  expect((await alice.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
 });
 
 test("a change to approvals by a person holds at once, also at another gateway", async () => {
