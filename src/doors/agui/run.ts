@@ -218,7 +218,8 @@ export class RunStream {
       ? artifactPatch(id, artifact, { path: `/errand/artifacts/${index}`, append, hadText: !!before.text })
       : [{ op: "add" as const, path: "/errand/artifacts/-", value: artifactState(id, artifact) }];
     if (delta.length > 0) yield { type: "STATE_DELTA", delta };
-    if (text !== undefined) yield* this.#texts.add(message, isWhole);
+    const isUnchanged = text === "" && before?.text !== undefined;
+    if (text !== undefined && !isUnchanged) yield* this.#texts.add(message, isWhole);
     else if (isWhole) yield* this.#texts.close(message.id);
   }
 
