@@ -24,7 +24,6 @@ async function glance(ui: Client, options: object = {}): Promise<Json> {
 describe("without a delegation_id", () => {
   test.each([
     ["operator", "cancel"],
-    ["approver", "cancel"],
     ["approver", "follow_up"],
   ])("an %s's %s is for its own delegations only", async (kind, what) => {
     const world = await setup();
