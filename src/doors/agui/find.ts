@@ -77,13 +77,11 @@ function has(record: StoredDelegation, { id, content }: UserMessage): boolean {
   return found !== undefined && shownText(found) === shownText({ parts: toParts(content) });
 }
 
-/** Whether the delegation has an answer to one of these questions. */
-const answers = (record: StoredDelegation, interruptIds: readonly string[]): boolean =>
-  interruptIds.some((id) =>
-    messagesWith(record, id).some(
-      ({ role, metadata }) => role === "ROLE_USER" && metadata?.interrupt_id === id,
-    ),
-  );
+/** Whether the delegation has an answer to one of these questions. Parses once, because a run may name many. */
+const answers = ({ history }: StoredDelegation, interruptIds: readonly unknown[]): boolean =>
+  messagesSchema
+    .parse(JSON.parse(`[${history.join(",")}]`))
+    .some(({ role, metadata }) => role === "ROLE_USER" && interruptIds.includes(metadata?.interrupt_id));
 
 /** The delegation of the last user message, if the client has that message from the broker. */
 async function byShown({ request, agent, input }: Run): Promise<StoredDelegation | null> {
