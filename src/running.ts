@@ -8,7 +8,7 @@ import type { Log } from "./telemetry/log.ts";
 
 export interface Running {
   readonly port: number;
-  /** Rejects with {@link RunningEndedError} when nothing runs any more and a restart would fail. */
+  /** Rejects with a {@link ServeError} when nothing runs any more and a restart would fail. */
   readonly ended: Promise<never>;
   readonly signIn: () => Promise<string | undefined>;
   /** Replaces the gateways without failing a request. */
@@ -17,16 +17,6 @@ export interface Running {
   readonly close: (graceMs: number) => { readonly busy: Promise<number>; readonly closed: Promise<void> };
   /** Ends everything at once, without a clean stop. */
   readonly kill: () => void;
-}
-
-export class RunningEndedError extends Error {
-  override readonly name = "RunningEndedError";
-  readonly exitCode: number;
-
-  constructor(message: string, exitCode: number) {
-    super(message);
-    this.exitCode = exitCode;
-  }
 }
 
 export interface Parts {

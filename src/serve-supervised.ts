@@ -7,8 +7,9 @@ import { type Gateway, startGateway } from "./app.ts";
 import type { Config } from "./config.ts";
 import { type Channel, Siblings } from "./gateways/siblings.ts";
 import { optionsOf } from "./running.ts";
+import { ServeError } from "./serve-error.ts";
 import { signInLine } from "./sign-in-link.ts";
-import { StartError, startFailure } from "./start-error.ts";
+import { startFailure } from "./start-error.ts";
 import { createLog } from "./telemetry/log.ts";
 
 /** How long a stop may take once the supervisor is dead; a live supervisor kills a process that stops for longer. */
@@ -41,7 +42,7 @@ export async function serveSupervised(config: Config, channel: Channel): Promise
     });
   } catch (error) {
     const failure = await startFailure(error, config, resolve(config.ERRAND_DATA_DIR ?? ".errand"));
-    if (!(failure instanceof StartError)) throw failure;
+    if (!(failure instanceof ServeError)) throw failure;
     process.stderr.write(`errand: ${failure.message}\n`);
     return failure.exitCode;
   }

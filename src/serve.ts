@@ -19,8 +19,9 @@ import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
 import { RedisBinaryError } from "./redis/find-server.ts";
 import { randomId } from "./redis/shards.ts";
 import type { RedisTarget } from "./redis/target.ts";
-import { type Running, RunningEndedError } from "./running.ts";
-import { checkAddress, EXIT_TRANSPORT, StartError, startFailure } from "./start-error.ts";
+import type { Running } from "./running.ts";
+import { ServeError } from "./serve-error.ts";
+import { checkAddress, EXIT_TRANSPORT, startFailure } from "./start-error.ts";
 import { superviseGateways } from "./supervise.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { textLine } from "./telemetry/log-text.ts";
@@ -60,7 +61,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     await run(config, env, { log, write }, stop);
     return 0;
   } catch (error) {
-    if (!(error instanceof StartError)) throw error;
+    if (!(error instanceof ServeError)) throw error;
     say(`errand: ${error.message}`);
     return error.exitCode;
   } finally {
@@ -123,9 +124,8 @@ async function run(
     try {
       if (!stop.aborted) await Promise.race([stopped, gateways.ended]);
     } catch (error) {
-      if (!(error instanceof RunningEndedError)) throw error;
-      await announced.withdraw();
-      throw new StartError(error.message, error.exitCode);
+      if (error instanceof ServeError) await announced.withdraw();
+      throw error;
     }
     stoppedAt = Date.now();
     // First, so that the CLI finds another gateway, if there is one, while this one stops.
@@ -152,9 +152,9 @@ async function checkDataDir(dataDir: string): Promise<void> {
   try {
     await secureDataDir(dataDir);
   } catch (error) {
-    if (error instanceof DataDirError) throw new StartError(error.message, EXIT_CONFIG);
+    if (error instanceof DataDirError) throw new ServeError(error.message, EXIT_CONFIG);
     const why = error instanceof Error ? error.message : String(error);
-    throw new StartError(`the data directory ${dataDir} cannot be prepared: ${why}`, EXIT_TRANSPORT);
+    throw new ServeError(`the data directory ${dataDir} cannot be prepared: ${why}`, EXIT_TRANSPORT);
   }
 }
 
@@ -169,7 +169,7 @@ async function openStorage(
     return { target, embedded: null };
   }
   if (config.ERRAND_REDIS_WAIT_REPLICAS > 0) {
-    throw new StartError(
+    throw new ServeError(
       "ERRAND_REDIS_WAIT_REPLICAS needs a Redis with replicas; set ERRAND_REDIS_URL, or unset it: the private Redis has none",
       EXIT_CONFIG,
     );
@@ -179,22 +179,22 @@ async function openStorage(
     return { target: { socket: embedded.socket, password: embedded.password }, embedded };
   } catch (error) {
     const exitCode = error instanceof RedisBinaryError ? EXIT_CONFIG : EXIT_TRANSPORT;
-    throw new StartError(error instanceof Error ? error.message : String(error), exitCode);
+    throw new ServeError(error instanceof Error ? error.message : String(error), exitCode);
   }
 }
 
 /** Returns the target, marked if it is a Cluster. */
 async function checkExternal(given: RedisTarget, shards: number, log: Log): Promise<RedisTarget> {
   const { target, refused, warnings, status } = await checkTarget(given).catch((error: unknown) => {
-    if (error instanceof NotACluster) throw new StartError(error.message, EXIT_CONFIG);
+    if (error instanceof NotACluster) throw new ServeError(error.message, EXIT_CONFIG);
     const reason = error instanceof Error ? error.message : "unknown";
-    throw new StartError(
+    throw new ServeError(
       `Redis at ERRAND_REDIS_URL does not respond (${reason}); check that it is running and the URL is correct`,
       EXIT_TRANSPORT,
     );
   });
   for (const warning of warnings) log.warn(`Redis: ${warning}`);
-  if (refused.length > 0) throw new StartError(`Redis: ${refused.join("; ")}`, EXIT_CONFIG);
+  if (refused.length > 0) throw new ServeError(`Redis: ${refused.join("; ")}`, EXIT_CONFIG);
   const { masters = 1 } = status;
   if (shards < masters) {
     log.warn(
@@ -227,7 +227,7 @@ async function start(
     return await startOne(parts);
   } catch (error) {
     // The gateway that could not start has said why.
-    if (error instanceof RunningEndedError) throw new StartError(error.message, error.exitCode);
+    if (error instanceof ServeError) throw error;
     throw await startFailure(error, config, dataDir);
   }
 }
@@ -247,7 +247,7 @@ async function operatorTokenIn(dataDir: string): Promise<string> {
   if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
   const token = (await readFile(path, "utf8")).trim();
   if (token.length < 16)
-    throw new StartError(
+    throw new ServeError(
       `${path} contains no valid token; delete it, and the next start creates one`,
       EXIT_CONFIG,
     );

@@ -4,26 +4,16 @@ import { findRunningGateway } from "./announcement.ts";
 import { type Config, EXIT_CONFIG } from "./config.ts";
 import { isUnavailable } from "./redis/errors.ts";
 import { LayoutError } from "./redis/layout.ts";
+import { ServeError } from "./serve-error.ts";
 
 export const EXIT_TRANSPORT = 75;
 const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
 
-/** A failed start with a known cause, reported without a stack trace. */
-export class StartError extends Error {
-  override readonly name = "StartError";
-  readonly exitCode: number;
-
-  constructor(message: string, exitCode: number) {
-    super(message);
-    this.exitCode = exitCode;
-  }
-}
-
-/** Returns a {@link StartError} if the cause is known, otherwise the error itself. */
+/** Returns a {@link ServeError} if the cause is known, otherwise the error itself. */
 export async function startFailure(error: unknown, config: Config, dataDir: string): Promise<unknown> {
-  if (error instanceof LayoutError) return new StartError(error.message, EXIT_CONFIG);
+  if (error instanceof LayoutError) return new ServeError(error.message, EXIT_CONFIG);
   if (error instanceof Error && isUnavailable(error)) {
-    return new StartError(
+    return new ServeError(
       `Redis is not available (${error.message}); start again when it is`,
       EXIT_TRANSPORT,
     );
@@ -49,19 +39,19 @@ export async function checkAddress(config: Config, dataDir: string): Promise<voi
   }
 }
 
-/** Throws a {@link StartError} if the error says that the gateway cannot listen on the address. */
+/** Throws a {@link ServeError} if the error says that the gateway cannot listen on the address. */
 async function refuseAddress(error: unknown, config: Config, dataDir: string): Promise<void> {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!CANNOT_LISTEN.includes(code)) return;
   const other = code === "EADDRINUSE" ? await findRunningGateway(dataDir) : null;
   if (other?.port === config.ERRAND_PORT) {
-    throw new StartError(
+    throw new ServeError(
       `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ERRAND_PORT to start another one (0 picks a free port)`,
       EXIT_CONFIG,
     );
   }
   const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
-  throw new StartError(
+  throw new ServeError(
     `cannot listen on ${address} (${code}); free that address, or set ERRAND_HOST and ERRAND_PORT (0 picks a free port)`,
     EXIT_CONFIG,
   );

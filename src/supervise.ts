@@ -1,7 +1,8 @@
 /** Runs several gateways on one port (ERRAND_WORKERS), each in a process of its own (serve-supervised.ts). */
 import { forkWith } from "./gateways/fork.ts";
 import { GatewayStartError, Supervisor } from "./gateways/supervisor.ts";
-import { type Parts, type Running, RunningEndedError } from "./running.ts";
+import type { Parts, Running } from "./running.ts";
+import { ServeError } from "./serve-error.ts";
 
 interface SuperviseParts extends Parts {
   /** Writes a line of the log. */
@@ -44,4 +45,4 @@ export async function superviseGateways(parts: SuperviseParts): Promise<Running>
 }
 
 const toEnded = (error: unknown): unknown =>
-  error instanceof GatewayStartError ? new RunningEndedError(error.message, error.exitCode) : error;
+  error instanceof GatewayStartError ? new ServeError(error.message, error.exitCode) : error;
