@@ -15,6 +15,8 @@ export interface CommandRun {
   readonly input: string;
   /** Stops the group: SIGTERM, then SIGKILL after 5 s. */
   readonly signal: AbortSignal;
+  /** The group's number. */
+  readonly onStart?: ((group: number) => void) | undefined;
   /** The latest line of a piece of output. */
   readonly onLine: (line: string, from: Source) => void;
   /** All of stdout, as it comes. */
@@ -60,6 +62,7 @@ export class ChildProcesses {
     return new Promise((resolve, reject) => {
       const child = start(given);
       this.#running.add(child);
+      if (child.pid !== undefined) given.onStart?.(child.pid);
       let killTimer: ReturnType<typeof setTimeout> | undefined;
       let stoppedBy: CommandResult["stoppedBy"];
 

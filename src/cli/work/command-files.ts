@@ -1,15 +1,15 @@
 /**
  * The files from which a command of `errand work` reads the answers so far, the follow-up messages as they arrive, and
- * the files that came with the task; and the folder in which it returns files. They exist for one attempt. Limit: a
- * second Ctrl-C leaves them behind.
+ * the files that came with the task; and the folder in which it returns files. They exist for one attempt. A worker that
+ * is killed leaves them behind, until the next one starts.
  */
 import { appendFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Work } from "../../client/work.ts";
 import type { Message } from "../../schema/a2a.ts";
 import { FileNames } from "../file-names.ts";
+import { makeFolder, noteGroup, removeFolder } from "./temp-folder.ts";
 
 export interface CommandFiles {
   /** One JSON object: `{request_id: {text?, decision?, data?, by?, at?, message}}`. */
@@ -20,14 +20,25 @@ export interface CommandFiles {
   readonly folder: string | undefined;
   /** An empty folder for the files that the command returns. */
   readonly artifacts: string;
+  /** The command runs in this process group. */
+  readonly runsAs: (group: number) => void;
   readonly remove: () => Promise<void>;
 }
 
-/** Creates the files in a private directory. */
-export async function createCommandFiles(
-  task: Pick<Work, "answers" | "delegation" | "onMessage">,
-): Promise<CommandFiles> {
-  const folder = await mkdtemp(join(tmpdir(), "errand-work-"));
+type Task = Pick<Work, "answers" | "delegation" | "onMessage">;
+
+/** Creates the files in a private directory: all or none. */
+export async function createCommandFiles(task: Task): Promise<CommandFiles> {
+  const folder = await makeFolder();
+  try {
+    return await filesIn(folder, task);
+  } catch (error) {
+    await removeFolder(folder).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function filesIn(folder: string, task: Task): Promise<CommandFiles> {
   const answers = join(folder, "answers.json");
   const messages = join(folder, "messages.jsonl");
   const entries = [...task.answers].map(([id, { text, decision, data, by, at, message }]) => {
@@ -45,9 +56,10 @@ export async function createCommandFiles(
     messages,
     folder: attached,
     artifacts,
+    runsAs: (group) => noteGroup(folder, group),
     remove: async () => {
       stop();
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder(folder);
     },
   };
 }

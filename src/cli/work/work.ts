@@ -23,6 +23,7 @@ import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
 import { type Session, Sessions } from "./presets/sessions.ts";
 import { sendFiles, withUnsent } from "./returned-files.ts";
+import { removeLeftBehind } from "./temp-folder.ts";
 import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 type WorkOptions = GlobalOptions &
@@ -163,6 +164,7 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) => handle(task, job));
   await interruptible(
     async (signal) => {
+      await removeLeftBehind();
       const isOurs = await ensureAgent(new Admin(connection), options.agent, signal);
       if (isOurs && !options.quiet && !options.json)
         await note(host, `working for ${options.agent} as ${agent.workerId}; press Ctrl-C to stop.`);
@@ -232,7 +234,7 @@ const notKept = (error: unknown): string =>
 /** Returns a reply if the command cannot be started. */
 async function runCommand(
   task: Work,
-  { children, environment, limits }: Job,
+  { children, environment, limits, warn }: Job,
   { command, input }: Start,
   preset?: PresetRun,
 ): Promise<CommandResult | Reply> {
@@ -243,6 +245,7 @@ async function runCommand(
     input,
     signal: task.signal,
     limits,
+    onStart: files.runsAs,
     onStdout: preset && ((chunk) => preset.add(chunk)),
     onLine: (line, from) => {
       const progress = preset ? undefined : progressOf(line, from, limits.progressFd);
@@ -258,7 +261,12 @@ async function runCommand(
     const unsent = await sendFiles(files.artifacts, task.artifact);
     return unsent === undefined ? result : withUnsent(result, unsent);
   } finally {
-    await files.remove();
+    // The work is done, whatever becomes of its files.
+    await files
+      .remove()
+      .catch((error: unknown) =>
+        warn(`cannot remove the files of ${task.delegation.id}: ${oneLine(String(error))}`),
+      );
   }
 }
 
