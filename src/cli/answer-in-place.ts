@@ -7,7 +7,7 @@ import type { CliHost } from "./host.ts";
 import { LineReader } from "./input/line-reader.ts";
 import { answerByPrompt } from "./input/prompt.ts";
 import { note, oneLine, write } from "./show/output.ts";
-import { howToAnswer } from "./show/questions.ts";
+import { howToAnswer, whyClosed } from "./show/questions.ts";
 import { localTime } from "./show/time.ts";
 
 interface Question {
@@ -52,7 +52,11 @@ export async function answerInPlace(question: Question): Promise<"answered" | "c
     }
     if (!closed.aborted && !isClosed(error)) throw error;
     await write(host.stderr, "\n");
-    await note(host, "the question is not open any more; somebody else answered it, or it expired.");
+    const why = await delegator.get(id, { signal: question.signal }).then(
+      (now) => whyClosed(now, interrupt),
+      () => "answered by somebody else, or expired",
+    );
+    await note(host, `the question is not open any more: ${why}.`);
     return "closed";
   }
 }

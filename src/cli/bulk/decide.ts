@@ -3,7 +3,6 @@
  * the outcome of each. An answer to a question that changed meanwhile is refused. A failure leaves earlier answers in
  * place.
  */
-import { createInterface } from "node:readline";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { Pages } from "../../client/pages.ts";
@@ -12,6 +11,7 @@ import type { Decision } from "../../schema/interrupt.ts";
 import { type Cli, connect, type GlobalOptions } from "../context.ts";
 import { exitCodeFor, nameDelegation, usageError, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { LineReader } from "../input/line-reader.ts";
 import { explainRefusal, questionFor } from "../open-question.ts";
 import { QUESTION_STATES } from "../rights.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
@@ -35,10 +35,16 @@ export interface DecideOptions extends GlobalOptions {
   readonly yes?: boolean;
 }
 
+/** Only what is shown, because whole delegations may have megabytes. */
 interface OpenQuestion {
-  readonly delegation: Delegation;
+  readonly delegation: Pick<Delegation, "id" | "target" | "delegator" | "task_preview">;
   readonly interrupt: Interrupt;
 }
+
+const openQuestion = (
+  { id, target, delegator, task_preview }: Delegation,
+  interrupt: Interrupt,
+): OpenQuestion => ({ delegation: { id, target, delegator, task_preview }, interrupt });
 
 type Outcome = "not_sent" | "refused" | "unknown";
 
@@ -97,7 +103,7 @@ export async function decideMany(
       if (!json) await show(host, asked);
       if (asked.length === 0) {
         if (!json) await note(host, `nothing to ${decision}.`);
-      } else if (yes || (await confirmed(host, decision, asked.length))) {
+      } else if (yes || (await confirmed(host, decision, asked.length, signal))) {
         await send(delegator, decision, asked, options, report, signal);
       } else {
         throw usageError("not confirmed", "Nothing was sent.");
@@ -130,7 +136,7 @@ async function questionsOf(
     try {
       throwIfUnknown(unknownIds, id);
       const delegation = await delegator.get(id, { signal });
-      found.push({ delegation, interrupt: questionFor(decision, delegation, data !== undefined) });
+      found.push(openQuestion(delegation, questionFor(decision, delegation, data !== undefined)));
     } catch (error) {
       if (!concernsOne(error)) throw error;
       await report.failed(id, "not_sent", nameDelegation(error, id));
@@ -159,7 +165,7 @@ async function allQuestions(
         interrupt.kind === "input" &&
         isYesOrNo(decision, interrupt) &&
         whyDecisionIsNotEnough(decision, interrupt, data !== undefined) === undefined;
-      if (isFitting) found.push({ delegation, interrupt });
+      if (isFitting) found.push(openQuestion(delegation, interrupt));
       else skipped += 1;
     }
     cursor = page.next_cursor;
@@ -175,7 +181,7 @@ async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void
   const texts = asked.map(({ delegation: { id, target, delegator, task_preview }, interrupt }) => {
     const [request] = interrupt.requests;
     const kind = interrupt.kind === "auth" ? "(credential) " : "";
-    const question = request ? kind + requestLine(request, true) : "";
+    const question = request ? kind + requestLine(request, true, Number.POSITIVE_INFINITY) : "";
     const about = `${oneLine(target)}, for ${oneLine(delegator)}: ${oneLine(task_preview, 100)}`;
     const lines = wrapText(`${id} ${about}`, width - INDENT.length, INDENT);
     return `${bold(wrapText(question, width))}\n${INDENT}${lines.replace(id, dim(id))}\n`;
@@ -183,14 +189,24 @@ async function show(host: CliHost, asked: readonly OpenQuestion[]): Promise<void
   await write(host.stderr, texts.join(""));
 }
 
-async function confirmed(host: CliHost, decision: Decision, count: number): Promise<boolean> {
+/** What was typed before the questions were shown does not count. */
+async function confirmed(
+  host: CliHost,
+  decision: Decision,
+  count: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   const verb = decision === "approve" ? "Approve" : "Deny";
-  await write(host.stderr, `${verb} ${count === 1 ? "this" : `these ${count}`}? [y/N] `);
-  const reader = createInterface({ input: host.stdin, terminal: false });
+  const reader = await LineReader.open(host);
+  const close = () => reader.close();
+  signal.addEventListener("abort", close);
   try {
-    for await (const line of reader) return /^\s*y(es)?\s*$/i.test(line);
-    return false;
+    signal.throwIfAborted();
+    const line = await reader.next(`${verb} ${count === 1 ? "this" : `these ${count}`}? [y/N] `);
+    signal.throwIfAborted();
+    return /^\s*y(es)?\s*$/i.test(line ?? "");
   } finally {
+    signal.removeEventListener("abort", close);
     reader.close();
   }
 }

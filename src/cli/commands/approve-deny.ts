@@ -12,7 +12,8 @@ import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, DELEGATIONS, delegationIds, json, valid } from "../input/arguments.ts";
 import { explainRefusal, INTERRUPT, questionFor } from "../open-question.ts";
-import { print, printJson } from "../show/output.ts";
+import { note, print, printJson } from "../show/output.ts";
+import { requestLine } from "../show/questions.ts";
 
 const ABOUT = `
 This command answers only questions for which a yes or no is enough. It refuses a question that has several requests,
@@ -106,5 +107,9 @@ async function decideOne(host: CliHost, decision: Decision, id: string, options:
   const delegation = await delegator[decision](id, { text, data, interruptId }).catch(
     explainRefusal(delegator, id),
   );
-  await (options.json ? printJson(host, delegation) : print(host, `${PAST[decision]} ${id}`));
+  if (options.json) return printJson(host, delegation);
+  await print(host, `${PAST[decision]} ${id}`);
+  // It may be another question than the person has read elsewhere.
+  const [request] = read.interrupt?.id === interruptId ? read.interrupt.requests : [];
+  if (request && host.isTty.stderr) await note(host, `the question was: ${requestLine(request, true)}`);
 }

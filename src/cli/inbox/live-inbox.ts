@@ -6,11 +6,12 @@ import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
-import { type Delegation, type Interrupt, isTerminal } from "../../schema/delegation.ts";
+import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
 import { BoundedMap } from "../../util/bounded.ts";
 import { sleep } from "../../util/timing.ts";
 import { mayAnswer } from "../rights.ts";
+import { whyClosed } from "../show/questions.ts";
 import { belongs, type Entry, inOrder, isQuestion, toEntry } from "./entry.ts";
 import { MAX_RESULTS, readInbox, type Scope } from "./read.ts";
 
@@ -138,11 +139,4 @@ export class LiveInbox {
       this.#changed();
     }
   }
-}
-
-function whyClosed({ history, state, error }: Delegation, { id }: Interrupt): string {
-  const answer = history.findLast(({ metadata }) => metadata?.interrupt_id === id && metadata.by);
-  if (answer) return `answered by ${String(answer.metadata?.by)}`;
-  if (error?.code === "interrupt_expired") return "it has expired";
-  return `the delegation is ${state}`;
 }

@@ -69,10 +69,13 @@ export async function expandIds(
   }
 }
 
+/** Only what a person chooses by, because whole delegations may have megabytes. */
+type Candidate = Pick<Delegation, "id" | "state" | "target" | "task_preview">;
+
 /** Reads the newest delegations once, for all ids of a command. */
 class Finder {
   readonly #connection: ConnectionOptions;
-  #newest: Promise<Delegation[]> | undefined;
+  #newest: Promise<Candidate[]> | undefined;
 
   constructor(connection: ConnectionOptions) {
     this.#connection = connection;
@@ -105,12 +108,12 @@ class Finder {
     });
   }
 
-  #read(): Promise<Delegation[]> {
+  #read(): Promise<Candidate[]> {
     return interruptible(async (signal) => {
-      const newest: Delegation[] = [];
+      const newest: Candidate[] = [];
       const list = new Delegator(this.#connection).list({}, { pageSize: PAGE, signal });
-      for await (const one of list) {
-        newest.push(one);
+      for await (const { id, state, target, task_preview } of list) {
+        newest.push({ id, state, target, task_preview });
         if (newest.length === NEWEST) break;
       }
       return newest;
@@ -128,7 +131,7 @@ function unknown(prefix: string): CliError {
   });
 }
 
-function ambiguous(prefix: string, found: readonly Delegation[]): CliError {
+function ambiguous(prefix: string, found: readonly Candidate[]): CliError {
   const shown = found.slice(0, MAX_CANDIDATES).map(({ id, state, target, task_preview }) => {
     return `${id} (${state}, ${target}: ${oneLine(task_preview, 30)})`;
   });

@@ -17,20 +17,27 @@ export function optionText(option: unknown): string {
   return oneLine(typeof option === "string" ? option : JSON.stringify(option));
 }
 
-const choiceText = (options: readonly unknown[]): string => oneLine(options.map(optionText).join(" | "), 200);
+const SHORT = 200;
+
+const choiceText = (options: readonly unknown[], max = SHORT): string =>
+  oneLine(options.map(optionText).join(" | "), max);
 
 /** A proposed action, whole, because it is what an approval allows: `deploy {"host":"db1"}`. */
 const actionText = ({ name, arguments: given }: Action): string =>
   oneLine(`${name} ${JSON.stringify(given)}`);
 
-/** A request on one line: `host: Which host? (a | b)`, `May I? [deploy {"host":"db1"}, editable]`. */
+/**
+ * A request on one line: `host: Which host? (a | b)`, `May I? [deploy {"host":"db1"}, editable]`. Its text and its options
+ * have at most `max` characters each.
+ */
 export function requestLine(
   { request_id, message, options = [], action, edit }: Request,
   isOne: boolean,
+  max = SHORT,
 ): string {
-  const text = oneLine(textOf(message), 200);
+  const text = oneLine(textOf(message), max);
   const proposed = action ? ` [${actionText(action)}${edit === true ? ", editable" : ""}]` : "";
-  const choice = options.length > 0 ? ` (${choiceText(options)})` : "";
+  const choice = options.length > 0 ? ` (${choiceText(options, max)})` : "";
   return (isOne ? "" : `${oneLine(request_id, 64)}: `) + text + proposed + choice;
 }
 
@@ -58,6 +65,14 @@ export function whyDecisionIsNotEnough(
 /** Whether the question names the decision as an answer: a proposed action, or an option. A plain question does not. */
 export const isYesOrNo = (decision: Decision, { requests: [request, second] }: Interrupt): boolean =>
   second === undefined && (request?.action !== undefined || request?.options?.includes(decision) === true);
+
+/** Why the question of this id is no longer open, such as `answered by approver:ann`. */
+export function whyClosed({ history, state, error }: Delegation, { id }: Pick<Interrupt, "id">): string {
+  const answer = history.findLast(({ metadata }) => metadata?.interrupt_id === id && metadata.by);
+  if (answer) return oneLine(`answered by ${String(answer.metadata?.by)}`);
+  if (error?.code === "interrupt_expired") return "it has expired";
+  return `the delegation is ${state}`;
+}
 
 /** Whether a text may be more than a comment. */
 const takesText = ({ options = [], action }: Request): boolean =>

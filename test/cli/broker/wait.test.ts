@@ -58,7 +58,9 @@ test("an empty line leaves the question open, and says how to answer later", asy
 test("an answer from elsewhere ends the prompt, and the wait goes on", async () => {
   const { api, run, lease, id, asked } = await prompted();
   expect((await api.answer(id, asked, { text: "main" })).status).toBe(200);
-  await until(() => run.stderr().includes("the question is not open any more"), { what: "the note" });
+  await until(() => run.stderr().includes("the question is not open any more: answered by operator."), {
+    what: "the note",
+  });
   await api.reply((await lease()).lease_id, { text: "built" });
   expect([await run.done, run.stdout()]).toEqual([0, "built\n"]);
 });

@@ -2,6 +2,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { atTerminal } from "../../support/terminal.ts";
+import { until } from "../../support/until.ts";
 import { lines } from "../broker/cli.ts";
 import { run as runHere, type Setting } from "../fake-host.ts";
 
@@ -30,8 +32,9 @@ async function setup() {
 test("several are shown with agent, delegator, task and question, and sent after confirmation", async () => {
   const { asking, run, stateOf } = await setup();
   const first = await asking("deployer", { text: "Deploy?", options: ["approve", "deny"] });
+  const long = `${"Clean up. ".repeat(30)}And drop the database?`;
   const action = { name: "delete", arguments: {} };
-  const second = await asking("scout", { text: "Delete\u001b[2J it?", action }, "tidy up");
+  const second = await asking("scout", { text: `${long} Delete\u001b[2J it?`, action }, "tidy up");
   const plain = await asking("scout", { text: "What is the branch's name?" });
   const which = await asking("scout", { text: "Which?", options: ["main", "next"] });
   const several = await asking("scout", { requests: [{ text: "a" }, { text: "b" }] });
@@ -42,7 +45,10 @@ test("several are shown with agent, delegator, task and question, and sent after
   expect(refused.stderr).toContain(
     `Deploy? (approve | deny)\n  ${first.id} deployer, for operator: release 7\n`,
   );
-  expect(refused.stderr).toContain(`Delete it? [delete {}]\n  ${second.id} scout, for operator: tidy up\n`);
+  // All of what is decided, however long.
+  expect(refused.stderr.replaceAll(/\s+/g, " ")).toContain(
+    `${long} Delete it? [delete {}] ${second.id} scout, for operator: tidy up `,
+  );
   expect(refused.stderr).toContain("Approve these 2? [y/N]");
   expect(refused.stderr).toContain("Nothing was sent.");
   expect(await stateOf(first)).toBe("input_required");
@@ -54,6 +60,34 @@ test("several are shown with agent, delegator, task and question, and sent after
   for (const left of [which, several, plain]) expect(await stateOf(left)).toBe("input_required");
   expect(await stateOf(credential)).toBe("auth_required");
   expect((await run(["deny", "--all"], { tty: TERMINAL })).stderr).toContain("nothing to deny.");
+});
+
+test("on a real terminal, what was typed before the questions are shown confirms nothing, and Ctrl-C ends it", async () => {
+  const { url, asking, stateOf } = await setup();
+  const one = await asking("deployer", { text: "Deploy?", options: ["approve", "deny"] });
+  const { child, closed, screen } = atTerminal(["approve", "--all"], {
+    ERRAND_URL: url,
+    ERRAND_TOKEN: OPERATOR,
+  });
+  child.stdin.write("y\r");
+  await until(() => screen().includes("Approve this? [y/N] "), { what: "the prompt" });
+  child.stdin.write("\u0003");
+  await closed;
+  expect([child.exitCode, await stateOf(one)]).toEqual([130, "input_required"]);
+  expect(screen()).not.toContain("approved");
+});
+
+test("on a terminal, a single approval says which question it answered", async () => {
+  const { asking, run } = await setup();
+  const one = await asking("deployer", {
+    text: "Deploy?",
+    action: { name: "deploy", arguments: { host: "db1" } },
+  });
+  expect(await run(["approve", one.id], { tty: TERMINAL })).toEqual({
+    code: 0,
+    stdout: `approved ${one.id}\n`,
+    stderr: 'errand: the question was: Deploy? [deploy {"host":"db1"}]\n',
+  });
 });
 
 test("without a terminal several are decided only with --yes", async () => {
