@@ -5,9 +5,8 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { type CliError, cliError, usageError } from "../failure.ts";
 import { FileNames } from "../file-names.ts";
 import type { CliHost } from "../host.ts";
-import { isText } from "../input/attachment.ts";
-import { wrapped } from "../screen/wrap.ts";
-import { note, oneLine, print, printJson, write } from "../show/output.ts";
+import { isText } from "../is-text.ts";
+import { note, oneLine, plainText, print, printJson, write } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
 import { type Content, contentsOf, joined } from "./content.ts";
 import { fileExists, isTaken, makeFolder, saveFile } from "./save-file.ts";
@@ -55,9 +54,8 @@ async function saveOne(host: CliHost, found: Artifact, options: ArtifactOptions)
   const isShown = host.isTty.stdout && options.output === undefined;
   if (isShown && !isText(bytes))
     throw usageError("the artifact has bytes that would garble a terminal", "Pass --output <path>.");
-  // Without characters that control the terminal.
-  const shown = () => wrapped(bytes.toString(), Number.POSITIVE_INFINITY).join("\n");
-  await write(host.stdout, isShown ? shown() : bytes);
+  // On a terminal, nothing in the text controls it.
+  await write(host.stdout, isShown ? plainText(bytes.toString()) : bytes);
   await noteElsewhere(host, urls);
 }
 

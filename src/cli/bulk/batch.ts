@@ -4,13 +4,27 @@
 import { z } from "zod";
 import type { BatchInput } from "../../client/batch.ts";
 import { type Delegated, Delegator } from "../../client/delegator.ts";
-import { type ErrandApiError, localError } from "../../client/errors.ts";
+import { ErrandApiError, localError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
-import { type DelegateInput, delegateRequestSchema, type State } from "../../schema/delegation.ts";
+import {
+  type DelegateInput,
+  type Delegation,
+  delegateRequestSchema,
+  type State,
+} from "../../schema/delegation.ts";
 import { issuesOf } from "../../schema/issues.ts";
-import { CliError, exitCodeFor, exitCodeOf, exitCodeOfEnd, Interrupted, worstExitCode } from "../failure.ts";
+import {
+  CliError,
+  cliError,
+  exitCodeFor,
+  exitCodeOf,
+  exitCodeOfEnd,
+  Interrupted,
+  worstExitCode,
+} from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { recoveryFor } from "../recovery.ts";
+import { noteHowToAnswer } from "../show/answer-notes.ts";
 import { type Column, printRows } from "../show/list-table.ts";
 import { note, print, printError, printJson } from "../show/output.ts";
 import { RESULT_COLUMNS, type ResultRow, resultRows } from "../show/result-columns.ts";
@@ -51,7 +65,12 @@ export async function delegateLines(
   }));
   return interruptible(async (signal) => {
     const waiting = wait && (await BatchWait.begin(host, connection, signal));
-    const outcomes = await send(new Delegator(connection), lines, key, signal);
+    const outcomes = await send(new Delegator(connection), lines, key, signal).catch(
+      async (error: unknown) => {
+        if (error instanceof Interrupted) await printError(host, mayBeAccepted(key), json);
+        throw error;
+      },
+    );
     const codes: number[] = [];
     for (const outcome of outcomes) {
       if ("error" in outcome) codes.push(exitCodeFor(outcome.error));
@@ -69,6 +88,17 @@ function refusedText(refused: number, of: number, key: string): string {
   if (refused === of) return `${text}.`;
   return `${text}; send only these lines again, or all with --idempotency-key ${key}, so that the others are not sent twice.`;
 }
+
+/** The key is known only here. */
+const mayBeAccepted = (key: string): ErrandApiError =>
+  cliError({
+    code: "interrupted",
+    category: "TRANSPORT",
+    detail: "stopped before the broker answered; lines may have been accepted",
+    recovery: `Run it again with --idempotency-key ${key}, so that none is delegated twice.`,
+    retryable: true,
+    details: { outcome: "unknown", idempotency_key: key },
+  });
 
 async function send(
   delegator: Delegator,
@@ -95,7 +125,7 @@ async function printOutcome(host: CliHost, outcome: Outcome, json: boolean): Pro
   else await printError(host, prefixed(outcome.error, line), false);
 }
 
-/** Prints each delegation when all have ended, at the timeout, or at Ctrl-C. Returns the exit codes. */
+/** Prints each delegation when all have ended, at the timeout, or when the wait fails. Returns the exit codes. */
 async function waitForAll(
   host: CliHost,
   waiting: BatchWait,
@@ -104,11 +134,10 @@ async function waitForAll(
   signal: AbortSignal,
 ): Promise<number[]> {
   const sent = outcomes.flatMap((one) => ("delegation" in one ? [one] : []));
-  const printAll = async () => {
-    const ended = await waiting.read();
+  const printAll = async (read: ReadonlyMap<string, Delegation>) => {
     const all = sent.map(({ number, delegation }) => ({
       number,
-      delegation: ended.get(delegation.id) ?? delegation,
+      delegation: read.get(delegation.id) ?? delegation,
     }));
     if (!options.json)
       await printRows(
@@ -122,6 +151,11 @@ async function waitForAll(
         "nothing was delegated",
       );
     else for (const { number: line, delegation } of all) await printJson(host, { line, delegation });
+    if (!options.json)
+      await noteHowToAnswer(
+        host,
+        all.map(({ delegation }) => delegation),
+      );
     return all.map(({ delegation }) => delegation);
   };
   try {
@@ -130,15 +164,16 @@ async function waitForAll(
       options,
       signal,
     );
-    const all = await printAll();
+    const all = await printAll(await waiting.read());
     const running = all.filter(({ state }) => !isOver && isRunning(state)).length;
     if (running > 0 && !options.json) await note(host, `${running} of ${all.length} continue.`);
     return all.map((one) => (isRunning(one.state) ? exitCodeOf("TIMEOUT") : exitCodeOfEnd(one)));
   } catch (error) {
-    if (error instanceof Interrupted && !options.json) {
-      await printAll();
-      await note(host, "what has not ended continues.");
-    }
+    if (!(error instanceof Interrupted || error instanceof ErrandApiError)) throw error;
+    // The ids were not printed yet. While the broker is unavailable, the states are those of the submit.
+    const isReadable = error instanceof Interrupted;
+    await printAll(isReadable ? await waiting.read().catch(() => new Map()) : new Map());
+    if (!options.json) await note(host, "what has not ended continues.");
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import type { Cli, GlobalOptions } from "../context.ts";
 import { exitCodeOfCode, usageError, worstExitCode } from "../failure.ts";
 import { agentName, errorCode, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
-import { note, print, printJson } from "../show/output.ts";
+import { jsonText, note, oneLine, print, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
 export interface FilterOptions extends GlobalOptions {
@@ -78,7 +78,8 @@ export async function runBulk(
     codes.push(exitCodeOfCode(one.code));
     end(worstExitCode(codes));
     const { delegation_id, code, detail } = one;
-    host.stderr.write(json ? `${JSON.stringify(one)}\n` : `errand: ${delegation_id}: ${code}: ${detail}\n`);
+    const line = json ? jsonText(one) : `errand: ${oneLine(`${delegation_id}: ${code}: ${detail}`)}`;
+    host.stderr.write(`${line}\n`);
   };
   try {
     await interruptible(async (signal) => {

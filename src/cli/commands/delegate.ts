@@ -10,17 +10,18 @@ import { LIMITS } from "../../schema/limits.ts";
 import { contextIdSchema } from "../../schema/values.ts";
 import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
-import { CliError, usageError } from "../failure.ts";
+import { CliError, cliError, Interrupted, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
 import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { readTask, textFrom } from "../input/task.ts";
 import { eventLine } from "../show/event-line.ts";
-import { note, painter, print, printJson, write } from "../show/output.ts";
+import { note, painter, print, printError, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
+import { interruptible } from "../signals.ts";
 import { withSuggestion } from "../similar-agent.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
@@ -128,6 +129,9 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     });
 }
 
+/** It is read whole. */
+const BATCH_MAX_BYTES = 256 * 1024 * 1024;
+
 async function batch(
   host: CliHost,
   agent: string | undefined,
@@ -140,7 +144,7 @@ async function batch(
   }
   requireWait(options);
   const defaults = { ...(agent !== undefined && { target: agent }), ...requestFields(options) };
-  const text = await textFrom(host, path);
+  const text = await textFrom(host, path, BATCH_MAX_BYTES);
   const connection = await connect(host, options);
   const wait = options.wait ? { timeoutSeconds: options.timeout } : undefined;
   return delegateLines(host, connection, text, { defaults, key: options.idempotencyKey, json, wait });
@@ -154,12 +158,13 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const work = await withAttachments(await readTask(host, words, options), options.attach ?? []);
   const connection = await connect(host, options);
   const key = options.idempotencyKey ?? crypto.randomUUID();
-  const accepted = await new Delegator(connection)
-    .delegate({ target, ...work, ...fields }, { idempotencyKey: key })
-    .catch(async (error: unknown) => {
-      const explained = withSizes(withKey(error, key), work);
-      throw await withSuggestion(explained, target, connection);
-    });
+  const accepted = await interruptible((signal) =>
+    new Delegator(connection).delegate({ target, ...work, ...fields }, { idempotencyKey: key, signal }),
+  ).catch(async (error: unknown) => {
+    if (error instanceof Interrupted) await printError(host, mayBeAccepted(key), options.json === true);
+    const explained = withSizes(withKey(error, key), work);
+    throw await withSuggestion(explained, target, connection);
+  });
   const { id, presence } = accepted;
   const isUnattended = presence !== undefined && presence.state !== "online";
   if (!waits) await (options.json ? printJson(host, accepted) : print(host, id));
@@ -246,11 +251,25 @@ function withSizes(error: unknown, work: object): unknown {
   return new CliError({ ...error.problem, detail, recovery }, { cause: error });
 }
 
+const again = (key: string): string =>
+  `Run it again with --idempotency-key ${key}; a task that was accepted is not delegated twice.`;
+
+/** Without the key, another run would delegate the task a second time. */
+const mayBeAccepted = (key: string): CliError =>
+  cliError({
+    code: "interrupted",
+    category: "TRANSPORT",
+    detail: "stopped before the broker answered; it may have accepted the task",
+    recovery: again(key),
+    retryable: true,
+    details: { outcome: "unknown", idempotency_key: key },
+  });
+
 /** Adds the key to an error with unknown outcome, so that the user can retry safely. */
 function withKey(error: unknown, key: string): unknown {
   if (!(error instanceof ErrandApiError)) return error;
   if (error.details?.outcome !== "unknown") return error;
-  const recovery = `Run it again with --idempotency-key ${key}; a task that was accepted is not delegated twice.`;
+  const recovery = again(key);
   const details = { ...error.details, idempotency_key: key };
   return new CliError({ ...error.problem, recovery, details }, { cause: error });
 }

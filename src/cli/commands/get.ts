@@ -11,7 +11,7 @@ import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { describe } from "../show/delegation.ts";
 import { historyRows } from "../show/history.ts";
-import { print, printJson, withCommand } from "../show/output.ts";
+import { plainText, print, printJson, withCommand } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sendersOf, stateRows, whyQueued } from "../show/state-details.ts";
 import { wrapWidth } from "../show/terminal-width.ts";
@@ -71,8 +71,9 @@ export function addGet(program: Command, { host }: Cli): void {
       else {
         const details = await stateRows(connection, delegation);
         const [rows = "", ...reply] = describe(delegation, details, wrapWidth(host)).split("\n\n");
-        // The reply, after an empty line, stays as it is.
-        await print(host, [withCommand(host, rows), ...reply].join("\n\n"));
+        // The reply, after an empty line, keeps its lines.
+        const text = [withCommand(host, rows), ...reply].join("\n\n");
+        await print(host, host.isTty.stdout ? plainText(text) : text);
       }
       if (options.wait || options.reply) requireCompleted(delegation);
     });

@@ -12,9 +12,9 @@ import type { CliHost } from "../host.ts";
 import { wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { type KeptText, keptText } from "../kept-text.ts";
+import { noteHowToAnswer } from "../show/answer-notes.ts";
 import { addTableOptions, ListTable, type TableOptions } from "../show/list-table.ts";
 import { note, printJson } from "../show/output.ts";
-import { howToAnswer } from "../show/questions.ts";
 import { RESULT_COLUMNS, type ResultRow, resultRows } from "../show/result-columns.ts";
 import { interruptible } from "../signals.ts";
 
@@ -143,9 +143,7 @@ async function show(
     return printJson(host, { cursor });
   }
   if (results.length > 0) await table.print(resultRows(results));
-  for (const one of results) {
-    if (one.interrupt) await note(host, `to answer, run ${howToAnswer(one)}.`);
-  }
+  await noteHowToAnswer(host, results);
 }
 
 function waitRanOut(wait: number, cursor: string, isNew: boolean) {

@@ -7,6 +7,7 @@ import type { Part } from "../../schema/a2a.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { cliError, usageError } from "../failure.ts";
+import { isText } from "../is-text.ts";
 import { oneLine } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
 
@@ -79,17 +80,6 @@ export function mediaTypeOf(filename: string, bytes: Uint8Array): string {
   const named = getMimeType(filename);
   if (named !== undefined && !named.startsWith("video/")) return named;
   return isText(bytes) ? TEXT : (named ?? BINARY);
-}
-
-/** Whether the bytes are UTF-8 without a NUL. */
-export function isText(bytes: Uint8Array): boolean {
-  if (bytes.includes(0)) return false;
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function tooLarge(path: string, size?: number) {

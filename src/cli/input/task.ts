@@ -2,12 +2,15 @@
  * Reads the task of `errand delegate` or the text of `errand message`: from arguments, a file, stdin, or an A2A Message
  * in a JSON file. The broker checks the size.
  */
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import type { Readable } from "node:stream";
 import { messageInputSchema } from "../../schema/a2a.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import { issuesOf } from "../../schema/issues.ts";
-import { usageError } from "../failure.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { CliError, cliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
+import { sizeText } from "../show/size.ts";
 
 type WorkInput = { task: string } | { message: NonNullable<DelegateInput["message"]> };
 
@@ -66,20 +69,39 @@ export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
   }
 }
 
+/** What a delegation may have, so no broker accepts a longer text. */
+const MAX_BYTES = LIMITS.delegation_bytes.value;
+
 /** The path `-` stands for stdin. */
-export async function textFrom(host: CliHost, path: string): Promise<string> {
-  if (path === "-") return decoded(await readAll(host), "stdin");
-  const bytes = await readFile(path).catch((error: Error) => {
+export async function textFrom(host: CliHost, path: string, maxBytes = MAX_BYTES): Promise<string> {
+  if (path === "-") return decoded(await readAll(host.stdin, "stdin", maxBytes), "stdin");
+  const bytes = await readAll(createReadStream(path), path, maxBytes).catch((error: Error) => {
+    if (error instanceof CliError) throw error;
     throw usageError(`${path} cannot be read (${error.message})`, "Pass a readable file.");
   });
   return decoded(bytes, path);
 }
 
-async function readAll({ stdin }: CliHost): Promise<Uint8Array> {
+/** Stops reading at the limit: a device or a pipe may have no end. */
+async function readAll(from: Readable, source: string, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of stdin) chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  let bytes = 0;
+  for await (const chunk of from) {
+    const next: Uint8Array = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+    bytes += next.length;
+    if (bytes > maxBytes) throw tooLong(source, maxBytes);
+    chunks.push(next);
+  }
   return Buffer.concat(chunks);
 }
+
+const tooLong = (source: string, maxBytes: number): CliError =>
+  cliError({
+    code: "payload_too_large",
+    category: "PROTOCOL",
+    detail: `${source} has more than ${sizeText(maxBytes)}`,
+    recovery: "Pass less, in several parts, or store it where the agent can fetch it and send its URL.",
+  });
 
 function decoded(bytes: Uint8Array, source: string): string {
   try {

@@ -1,6 +1,6 @@
 /**
  * Prints results to stdout and everything else to stderr, with color on terminals only. Text from others is shown on
- * one line without control characters; only a reply is printed unchanged.
+ * one line without control characters. A reply keeps its lines, and is unchanged where no terminal shows it.
  */
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../../client/errors.ts";
@@ -21,8 +21,15 @@ export function print(host: CliHost, line: string): Promise<void> {
 }
 
 export function printJson(host: CliHost, value: unknown): Promise<void> {
-  return print(host, JSON.stringify(value));
+  return print(host, jsonText(value));
 }
+
+/** On one line. Characters that control a terminal or the direction of text are escaped, which changes no value. */
+export const jsonText = (value: unknown): string =>
+  JSON.stringify(value).replace(
+    JSON_CONTROLS,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 /** The text with the program in commands that are quoted or follow a prompt named as it was started. */
 export const withCommand = ({ command = "errand" }: CliHost, text: string): string =>
@@ -38,16 +45,16 @@ export function note(host: CliHost, line: string): Promise<void> {
 }
 
 export async function printError(host: CliHost, error: ErrandApiError, json: boolean): Promise<void> {
-  if (json) return write(host.stderr, `${JSON.stringify(error.problem)}\n`);
+  if (json) return write(host.stderr, `${jsonText(error.problem)}\n`);
   const paint = painter(host, "stderr");
-  const said = `errand: ${withCommand(host, `${sentence(error.message)} ${error.recovery}`)}`;
+  const said = `errand: ${withCommand(host, `${sentence(error.message)} ${oneLine(error.recovery)}`)}`;
   await write(host.stderr, `${fitted(host, said).replace("errand:", paint.red("errand:"))}\n`);
   for (const { path, reason } of issuesOf(error)) {
     if (error.message.includes(reason)) continue;
     await write(host.stderr, `  ${path}: ${reason}\n`);
   }
   if (error.category === "INTERNAL" && error.requestId) {
-    await write(host.stderr, `  request id: ${error.requestId}\n`);
+    await write(host.stderr, `  request id: ${oneLine(error.requestId)}\n`);
   }
 }
 
@@ -91,6 +98,19 @@ const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 /** They reorder what follows, so that a line shows what it does not say. */
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** What JSON leaves as it is. */
+const JSON_CONTROLS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
+const NOT_TEXT = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** Text of several lines for a terminal: without characters that control it or the direction of text. */
+export const plainText = (text: string): string =>
+  text
+    .replace(/\r\n?|[\u2028\u2029]/g, "\n")
+    .replace(ESCAPES, "")
+    .replace(DIRECTIONS, "")
+    .replace(NOT_TEXT, "");
 
 /** One line of at most `max` characters, without characters that control a terminal or the direction of text. */
 export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {

@@ -6,7 +6,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { joined } from "../artifacts/content.ts";
 import type { CliHost } from "../host.ts";
 import { artifactText, howToSave } from "./artifact-line.ts";
-import { note, write } from "./output.ts";
+import { note, plainText, write } from "./output.ts";
 
 /** The key in a reply's metadata that names the artifact with its output, if that is large or not text. */
 export const OUTPUT_ARTIFACT = "output_artifact";
@@ -28,7 +28,11 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   // A text ends with a newline; an output artifact is printed unchanged.
   const isText = !output && parts.some(({ text }) => text !== undefined);
   const end = Buffer.from(isText ? "\n" : "");
-  if (bytes.length > 0 && !hidden) await write(host.stdout, Buffer.concat([bytes, end]));
+  const shownBytes = host.isTty.stdout ? plainText(bytes.toString()) : bytes;
+  if (bytes.length > 0 && !hidden) {
+    await write(host.stdout, shownBytes);
+    await write(host.stdout, end);
+  }
   const others = parts.filter((part) => hidden || (part.text === undefined && part.raw === undefined)).length;
   if (others > 0) {
     await note(host, `${others} part(s) of the reply are not shown; see 'errand get ${id} --json'.`);

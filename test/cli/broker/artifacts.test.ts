@@ -125,7 +125,7 @@ test.each([
   const env = { url, token: "operator-token-for-tests" };
   const show = async (...more: string[]) =>
     (await runHere(["get", id, "--artifact", "a", ...more], { env, tty: { stdout: true } })).stdout;
-  expect(await show()).toBe("one\n  two  31mred\n\nend\n");
+  expect(await show()).toBe("one\n  two 31mred\n\nend\n");
   expect(await show("-o", "-")).toBe(TEXT);
   expect((await run(["get", id, "--artifact", "a"])).stdout).toBe(TEXT);
 });

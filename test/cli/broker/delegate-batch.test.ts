@@ -122,7 +122,13 @@ describe("delegate --batch", () => {
       return done;
     };
     const mixed = await batch(["one", "fail", "ask"]);
-    expect([mixed.code, mixed.stderr]).toEqual([1, ""]);
+    const asks = /^3 +(\w+) +asks/m.exec(mixed.stdout)?.[1];
+    expect([mixed.code, mixed.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`^errand: to answer, run 'errand answer dlg_\\w+_${asks}\\w+ "…"'.*\\.\\n$`),
+      ),
+    ]);
     expect(
       mixed.stdout
         .split("\n")

@@ -97,6 +97,36 @@ describe("delegate", () => {
     });
   });
 
+  test("--wait on a terminal prints a reply that controls nothing; elsewhere it is as it was", async () => {
+    const said = "\u001b]52;c;aGk=\u0007one\ttwo\r\n\u202ethr\u200fee\u009b31m\n\u001b[2Jfour";
+    const { env } = await brokerEnding((answer) => answer.json(completedWith(said)));
+    const shown = "one\ttwo\nthree31m\nfour\n";
+    const terminal = { env, tty: { stdout: true }, childEnv: { NO_COLOR: "1" } };
+    expect((await run(["delegate", "scout", "x", "--wait"], terminal)).stdout).toBe(shown);
+    expect((await run(["get", ID, "--reply"], terminal)).stdout).toBe(shown);
+    expect((await run(["get", ID, "--reply"], { env })).stdout).toBe(`${said}\n`);
+    const json = await run(["get", ID, "--json"], { env });
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be there
+    expect(json.stdout).not.toMatch(/[\u0000-\u0009\u007f-\u009f\u200f\u202e]/);
+    expect(JSON.parse(json.stdout).reply.parts).toEqual([{ text: said }]);
+  });
+
+  test("a task of more bytes than a delegation may have is not read to its end", async () => {
+    const { stub, env } = await brokerEnding(() => undefined);
+    const long = await run(["delegate", "scout"], {
+      env,
+      stdin: Buffer.alloc(3_145_729, "x"),
+      tty: { stdin: false },
+    });
+    expect([long.code, stub.seen]).toEqual([64, []]);
+    expect(long.stderr).toContain("stdin has more than 3 MiB.");
+    const endless = await run(["delegate", "scout", "--file", "/dev/zero"], { env });
+    expect([endless.code, endless.stderr]).toEqual([
+      64,
+      expect.stringContaining("/dev/zero has more than 3 MiB."),
+    ]);
+  });
+
   test("--wait --json prints the delegation on one line", async () => {
     const { env } = await brokerEnding((answer) => answer.json(completedWith("two\nlines")));
     const { stdout } = await run(["delegate", "scout", "x", "--wait", "--json"], { env });
