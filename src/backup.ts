@@ -33,7 +33,9 @@ export function backups(env: Env, errandVersion: string): Backups {
   return {
     backUp: ({ path, force, signal, onProgress, ...place }) =>
       explained(path, async () => {
-        if (!force && (await stat(path).catch(() => null)) !== null) throw fileExists(path);
+        const found = await stat(path).catch(() => null);
+        if (found !== null && !found.isFile()) throw notAFile(path);
+        if (found !== null && !force) throw fileExists(path);
         const { target, where, close } = await openToRead(env, place);
         try {
           const header = await backUp(target, { path, errandVersion, onProgress, signal });
@@ -165,6 +167,15 @@ async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
     });
   }
 }
+
+/** The new file would take the place of a folder or a device. */
+const notAFile = (path: string) =>
+  localError({
+    code: "file_error",
+    category: "CONFIG",
+    detail: `${path} exists, and is not a regular file`,
+    recovery: "Choose another path.",
+  });
 
 const fileExists = (path: string) =>
   localError({

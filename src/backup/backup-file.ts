@@ -178,5 +178,7 @@ function readEntry(cursor: Cursor): BackupEntry {
   if (!isOwnKey(key.toString("latin1"))) {
     throw new BackupFileError("the file was altered: it has a key that is not Errand's");
   }
+  if (!Number.isSafeInteger(expires))
+    throw new BackupFileError("the file was altered: the time at which a key expires is not one");
   return { key, value, expiresAtMs: expires < 0 ? null : expires };
 }

@@ -30,6 +30,14 @@ test("--data-dir wins over ERRAND_REDIS_URL, which wins over a directory that wa
   expect(JSON.parse(restored.stdout)).toMatchObject({ redis: trial, keys: 1 });
 });
 
+test("a backup takes the place of no folder and no device, also by force", async () => {
+  const folder = freshDir();
+  for (const path of [folder, "/dev/null"]) {
+    const { code, stderr } = await cli(folder, "backup", path, "--force");
+    expect([code, stderr]).toEqual([78, expect.stringContaining("is not a regular file")]);
+  }
+});
+
 test("a place that is ambiguous or empty is refused", async () => {
   const folder = freshDir();
   for (const command of ["backup", "restore"]) {
