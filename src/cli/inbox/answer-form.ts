@@ -11,6 +11,7 @@ import {
   inputsOf,
   isDoubtful,
   misfits,
+  notAChoice,
   type Request,
   refusalReasons,
   toBody,
@@ -132,6 +133,8 @@ export class AnswerForm {
     if (request === undefined || mode === "approve" || mode === "deny") return undefined;
     if (mode === "edit") return isObject(parsed(text)) ? undefined : "The arguments are not a JSON object.";
     if (text === "") return "Type an answer first, or go back with Esc.";
+    const refused = notAChoice(text, interrupt.kind, request);
+    if (refused !== undefined) return refused;
     if (!isDoubtful(text, interrupt.kind, request) || text === this.#doubtful) return undefined;
     this.#doubtful = text;
     return `'${oneLine(text)}' is not a decision. Type approve or deny, or press Enter again to send it as text.`;

@@ -17,6 +17,7 @@ import {
   inputsOf,
   isDoubtful,
   misfits,
+  notAChoice,
   type Request,
   refusalReasons,
   toBody,
@@ -100,9 +101,11 @@ async function answerTo(
     const line = typed.trim();
     if (line === "" && emptyEnds) return undefined;
     if (line === "") continue;
-    if (!isDoubtful(line, kind, request) || line === doubtful) return toBody(line, request);
+    const refused = notAChoice(line, kind, request);
+    const mayBeSent = refused === undefined && (!isDoubtful(line, kind, request) || line === doubtful);
+    if (mayBeSent) return toBody(line, request);
     // Asked again, so that it is neither sent as text nor taken for a decision by mistake.
     doubtful = line;
-    await write(host.stderr, `${decisionHint(line, request)}\n`);
+    await write(host.stderr, `${refused ?? decisionHint(line)}\n`);
   }
 }

@@ -1,12 +1,13 @@
 /** The line that a person types as the answer to one request of a question, and its meaning. */
 import type { Answer } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
-import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
+import { answerIssues, choicesOf, isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { type Decision, decisionSchema } from "../../schema/interrupt.ts";
+import { type Decision, decisionSchema, isDecision } from "../../schema/interrupt.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { shownName } from "../../schema/text.ts";
 import { issuesOf, oneLine } from "../show/output.ts";
+import { distance } from "../similar.ts";
 
 export type Request = Interrupt["requests"][number];
 export type Body = Exclude<Answer, string>;
@@ -42,11 +43,34 @@ function decisionOf(line: string, request: Request): Decision | undefined {
   return isOffered ? decision : undefined;
 }
 
-/** The hint for a line that {@link isDoubtful}. */
-export function decisionHint(line: string, request: Request): string {
-  const again = isChoiceOnly(request) ? "." : `; or '${line}' again, to send it as text.`;
-  return `'${line}' is not a decision. Type approve or deny${again}`;
+const SHOWN = 40;
+
+/** The hint for a line that is none of the choices, where only those are accepted. Undefined if the line may be sent. */
+export function notAChoice(line: string, kind: Interrupt["kind"], request: Request): string | undefined {
+  if (!isChoiceOnly(request)) return undefined;
+  const body = toBody(line, request);
+  // The broker says what is wrong with other arguments.
+  if (isObject(body.data) || answerIssues(kind, request, body).length === 0) return undefined;
+  const isDecided = choicesOf(request).every(isDecision);
+  // What is typed for a credential stays hidden.
+  const shown = kind === "auth" ? "That" : `'${oneLine(line, SHOWN)}'`;
+  const accepted = isDecided && request.edit !== true ? "approve or deny" : inputsOf(kind, request);
+  return `${shown} is not ${isDecided ? "a decision" : "one of the options"}. Type ${accepted}.`;
 }
+
+/** The hint for a line that {@link isDoubtful}. */
+export function decisionHint(line: string): string {
+  const shown = oneLine(line, SHOWN);
+  return `'${shown}' is not a decision. Type approve or deny; or '${shown}' again, to send it as text.`;
+}
+
+/** Whether the line is one of these words, or nearly. A word of four letters allows one mistake, another two. */
+const isNearDecision = (line: string): boolean => {
+  const word = line.toLowerCase();
+  return (
+    YES_OR_NO.test(line) || (word !== "" && (distance(word, "approve") <= 2 || distance(word, "deny") <= 1))
+  );
+};
 
 /** Whether the line looks like a decision but is none, so that it is confirmed before it is sent as text. */
 export function isDoubtful(line: string, kind: Interrupt["kind"], request: Request): boolean {
@@ -54,7 +78,7 @@ export function isDoubtful(line: string, kind: Interrupt["kind"], request: Reque
   const mayDecide =
     kind !== "auth" && isDecidable(kind, request) && offeredDecisions(kind, request).length > 0;
   if (!mayDecide || options.includes(line) || decisionOf(line, request)) return false;
-  return YES_OR_NO.test(line);
+  return !isDecision(line) && isNearDecision(line);
 }
 
 export function toBody(line: string, request: Request): Body {

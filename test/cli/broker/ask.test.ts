@@ -344,8 +344,8 @@ describe("at a terminal", () => {
       env: { url: setting.url, token: OPERATOR },
       tty: { stdin: true, stderr: true },
       childEnv: { NO_COLOR: "1" },
-      // A wrong one for each, a wrong one again for two, and the right ones.
-      stdin: 'Main\n{"host": 7}\nlarge\n1\nmaybe\n3\n{"host": "db2"}\n',
+      // A wrong one for each, then the right ones.
+      stdin: 'Main\n1\n{"host": 7}\nlarge\naprove\n{"host": "db2"}\n3\n',
     });
     expect(ended).toMatchObject({ code: 0, stdout: `answered ${id}\n` });
     expect(ended.stderr).toContain('Deploy?\n  action: deploy\n    host: "db1"\n    dry: false\n');
@@ -353,11 +353,14 @@ describe("at a terminal", () => {
       "answer ('approve', 'deny', or other arguments, as JSON, to approve those): ",
     );
     expect(ended.stderr.match(/^not accepted: .*$/gm)).toEqual([
-      'not accepted: answers.branch.text: must be one of "main", "next"',
       "not accepted: answers.go.data.host: must be a string",
       "not accepted: answers.size.data: must be a number",
-      "not accepted: answers.go.decision: missing: must be approve or deny",
     ]);
+    // What can be no answer is not sent at all.
+    expect(ended.stderr).toContain("'Main' is not one of the options. Type 1 to 2.\n");
+    expect(ended.stderr).toContain(
+      "'aprove' is not a decision. Type 'approve', 'deny', or other arguments, as JSON, to approve those.\n",
+    );
     expect(await answered(setting, id)).toMatchObject([
       { parts: [{ text: "main" }] },
       { parts: [{ data: { host: "db2" } }], metadata: { decision: "approve" } },
@@ -420,6 +423,37 @@ describe("at a terminal", () => {
       "approve",
       expect.stringContaining("'ok' is not a decision. Type approve or deny.\n"),
     ]);
+  });
+
+  test("a misspelled decision is asked for again; a plain question takes it as text when it is repeated", async () => {
+    const setting = await setup();
+    const type = async (question: Record<string, unknown>, stdin: string) => {
+      const id = await asking(setting, question);
+      const ended = await runHere(["answer", id], {
+        env: { url: setting.url, token: OPERATOR },
+        tty: { stdin: true, stderr: true },
+        childEnv: { NO_COLOR: "1" },
+        stdin,
+      });
+      expect(ended).toMatchObject({ code: 0, stdout: `answered ${id}\n` });
+      const [answer] = await answered(setting, id);
+      return [answer.metadata.decision ?? answer.parts[0].text, ended.stderr];
+    };
+    const options = ["approve", "deny"];
+    const hint = "'aprove' is not a decision. Type approve or deny";
+    expect(await type({ text: "Go?", options }, "aprove\naprove\napprove\n")).toEqual([
+      "approve",
+      expect.stringMatching(new RegExp(`(${hint}\\.[^]*){2}`)),
+    ]);
+    const asText = expect.stringContaining(`${hint}; or 'aprove' again, to send it as text.`);
+    expect(await type({ text: "Go?" }, "aprove\ndney\ndeny\n")).toEqual(["deny", asText]);
+    expect(await type({ text: "Go?" }, "aprove\naprove\n")).toEqual(["aprove", asText]);
+    const consent = await type({ kind: "auth", text: "Use yours?", options }, "s3cret\napprove\n");
+    expect(consent).toEqual([
+      "approve",
+      expect.stringContaining("That is not a decision. Type approve or deny."),
+    ]);
+    expect(consent[1]).not.toContain("s3cret");
   });
 
   test("the end of the input sends nothing", async () => {
