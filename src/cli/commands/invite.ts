@@ -2,16 +2,22 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
+import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
+import { cliError } from "../failure.ts";
 import { agentName } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { note, print, printJson } from "../show/output.ts";
-import { localTime } from "../show/time.ts";
+import { ageText, localTime } from "../show/time.ts";
 
 const ROLES = ["agent", "caller", "approver"] as const;
 type Role = (typeof ROLES)[number];
 
-type InviteOptions = GlobalOptions & { readonly expires?: number; readonly publicUrl?: string } & {
+type InviteOptions = GlobalOptions & {
+  readonly expires?: number;
+  readonly publicUrl?: string;
+  readonly another?: boolean;
+} & {
   readonly [R in Role]?: boolean;
 };
 
@@ -31,6 +37,7 @@ export function addInvite(program: Command, { host }: Cli): void {
     .option("--caller", "to delegate, and to answer the questions of these delegations (the default)")
     .option("--approver", "to answer the questions of all delegations")
     .option("--expires <duration>", "how long the token is valid: 12h, 90d (default: forever)", duration)
+    .option("--another", "create one more token, if there is one already")
     .option("--public-url <url>", "the broker's URL as they reach it, for the printed lines", httpUrl)
     .addHelpText(
       "after",
@@ -47,6 +54,7 @@ export function addInvite(program: Command, { host }: Cli): void {
       const connection = await connect(host, options);
       const admin = new Admin(connection);
       const url = options.publicUrl ?? (await urlForOthers(admin, connection.url));
+      if (!options.another) await requireNone(admin, `${role}:${name}`);
       const created = await admin.createToken(`${role}:${name}`, {
         expiresInSeconds: options.expires,
       });
@@ -74,6 +82,23 @@ export function addInvite(program: Command, { host }: Cli): void {
           `${url} works only on this machine; --public-url names another, and docs/operations.md says how to serve others.`,
         );
     });
+}
+
+/** A token is shown only once, so a second invitation is often meant to replace the first one. */
+async function requireNone(admin: Admin, principal: string): Promise<void> {
+  const isValid = ({ expires_at }: TokenInfo) => expires_at === null || Date.parse(expires_at) > Date.now();
+  const found = (await admin.listTokens()).filter((one) => one.principal === principal && isValid(one));
+  const [last] = found.slice(-1);
+  if (last === undefined) return;
+  const ids = found.map(({ id }) => id);
+  const what = ids.length === 1 ? `a token already, ${last.id}` : `${ids.length} tokens already`;
+  throw cliError({
+    code: "token_exists",
+    category: "PROTOCOL",
+    detail: `${principal} has ${what}, created ${ageText(last.created_at)} ago`,
+    recovery: `To replace a lost one, run 'errand token revoke ${last.id}' and invite again; --another creates one more.`,
+    details: { token_ids: ids },
+  });
 }
 
 function roleOf(options: InviteOptions): Role {

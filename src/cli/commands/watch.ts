@@ -11,6 +11,7 @@ import { terminalWidth } from "../show/terminal-width.ts";
 import { localTime } from "../show/time.ts";
 import { interruptible } from "../signals.ts";
 import { didYouMean } from "../similar.ts";
+import { watchQuestions } from "../watch-questions.ts";
 
 interface WatchOptions extends GlobalOptions {
   readonly target?: string;
@@ -35,7 +36,7 @@ export function addWatch(program: Command, { host }: Cli): void {
     .option("--delegator <principal>", "only work from this principal, for example caller:ci")
     .option("--context <id>", "only this conversation")
     .option("--types <types>", `only these types, separated by commas: ${EVENT_TYPES.join(", ")}`, eventTypes)
-    .option("--questions", "only questions, at the moment they are asked")
+    .option("--questions", "only questions: those that are open now, then each at the moment it is asked")
     .option("--after <cursor>", "resume after this event; 0 is the beginning (default: now)")
     .option("--wide", "show whole lines, however long they become")
     .addHelpText("after", ABOUT)
@@ -52,7 +53,6 @@ export function addWatch(program: Command, { host }: Cli): void {
       const options = command.optsWithGlobals<WatchOptions>();
       const { target, delegator, context, questions, after, wide, json } = options;
       if (questions && options.types !== undefined) throw usageError("give either --questions or --types");
-      const types: EventType[] | undefined = questions ? ["DELEGATION_STATUS"] : options.types;
       if (id !== undefined && (target ?? delegator ?? context ?? options.types) !== undefined) {
         throw usageError("give either an id or filters");
       }
@@ -61,27 +61,30 @@ export function addWatch(program: Command, { host }: Cli): void {
       const onRetry = () => {
         if (isNoted || json) return;
         isNoted = true;
-        void note(host, "the broker is unavailable; watching resumes when it is back.");
+        void note(host, "the broker is unavailable; watching resumes when it is back.").catch(
+          () => undefined,
+        );
       };
       /** Reports that the broker is back when the stream opens, which may be long before its first event. */
       const watching: typeof fetch = async (input, init) => {
         const response = await fetch(input, init);
         if (isNoted && response.ok) {
           isNoted = false;
-          void note(host, "the broker is back; watching.");
+          void note(host, "the broker is back; watching.").catch(() => undefined);
         }
         return response;
       };
       const paint = painter(host, "stdout");
       const width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
       if (host.isTty.stderr && !json) await note(host, whatIsWatched(id, options));
-      const what = id ?? { target, delegator, context_id: context, types };
+      const what = id ?? { target, delegator, context_id: context, types: options.types };
       await interruptible(async (signal) => {
         const delegator = new Delegator({ ...connection, onRetry, fetch: watching });
-        for await (const event of delegator.watch(what, { after, signal })) {
-          if (questions && !("status" in event && event.status === "interrupted")) continue;
+        const events = questions
+          ? watchQuestions(delegator, what, { after, signal })
+          : delegator.watch(what, { after, signal });
+        for await (const event of events)
           await (json ? printJson(host, event) : print(host, eventLine(event, paint, width)));
-        }
       });
     });
 }

@@ -1,6 +1,6 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { z } from "zod";
-import { interruptSchema, progressSchema } from "../../schema/delegation.ts";
+import { type Delegation, interruptSchema, progressSchema } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
 import { cutTo, displayWidth } from "./display-width.ts";
@@ -40,11 +40,15 @@ export function eventLine(event: StreamEvent, paint: Painter, width = Number.POS
   const id = shortIds([event.delegation_id]).get(event.delegation_id) ?? "";
   const head = [time(at), id, oneLine(target), ""].join("  ");
   const words = isSnapshot
-    ? `${stateText(event.delegation.state)} ${quoted(event.delegation.task_preview)}`
+    ? snapshotWords(event.delegation)
     : summary(event.type, event.status ?? "", event.state, extrasSchema.parse(event));
   const text = cutTo(words, Math.max(1, width - displayWidth(head)));
   return paint.dim(head) + colorOf(event, paint)(text);
 }
+
+/** With the open question, or else the task. */
+const snapshotWords = ({ state, interrupt, task_preview }: Delegation): string =>
+  `${stateText(state)} ${quoted((interrupt && questionText(interrupt)) || task_preview)}`;
 
 function colorOf({ type, ...event }: StreamEvent, { green, red, yellow, bold }: Painter) {
   if (type === "DELEGATION_COMPLETE") return green;

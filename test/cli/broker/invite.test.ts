@@ -45,6 +45,23 @@ test("prints the URL, the token and a first command for each role; --json has th
   expect(both.stderr).toContain("Choose one of --agent, --caller and --approver.");
 });
 
+test("a second invitation says that there is a token already, unless it is told to make another", async () => {
+  const { run } = await setup();
+  expect((await run(["invite", "alice"])).code).toBe(0);
+  const [{ id }] = lines(
+    z.looseObject({ id: z.string() }),
+    (await run(["token", "list", "--json"])).stdout,
+  ) as [{ id: string }];
+  const again = await run(["invite", "alice"]);
+  expect([again.code, again.stdout]).toEqual([64, ""]);
+  expect(again.stderr).toContain(`caller:alice has a token already, ${id}, created `);
+  expect(again.stderr).toContain(`'errand token revoke ${id}'`);
+  // Another role is another principal.
+  expect((await run(["invite", "alice", "--approver"])).code).toBe(0);
+  expect((await run(["invite", "alice", "--another"])).code).toBe(0);
+  expect((await run(["invite", "alice"])).stderr).toContain("caller:alice has 2 tokens already");
+});
+
 test("--public-url is printed instead of an address that works only here", async () => {
   const { run } = await setup();
   const { code, stdout, stderr } = await run(["invite", "alice", "--public-url", "http://192.0.2.7:4180"]);

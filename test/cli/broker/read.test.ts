@@ -238,6 +238,42 @@ describe("watch", () => {
     expect((await run(["watch", UNKNOWN])).code).toBe(66);
   });
 
+  test("--questions begins with what is open already, and prints each question once", async () => {
+    const { api, url } = await withEnds();
+    await api.agent("asker");
+    const ask = async (text: string) => {
+      const { id } = (await api.delegate("asker")).body;
+      const [{ lease_id }] = (await api.lease("asker")).body.leases;
+      const { interrupt_id } = (await api.interrupt(lease_id, { text })).body;
+      return { id: String(id), interrupt: String(interrupt_id) };
+    };
+    const asked = [await ask("First?"), await ask("Second?"), await ask("Answered?")];
+    await api.answer(asked[2]?.id ?? "", asked[2]?.interrupt ?? "", { text: "yes" });
+    const env = { url, token: OPERATOR };
+    const started = [
+      startHere(["watch", "--questions"], { env }),
+      startHere(["watch", "--questions", "--target", "scout"], { env }),
+      startHere(["watch", "--questions", "--json"], { env }),
+      startHere(["watch", asked[0]?.id ?? "", "--questions"], { env }),
+    ];
+    const [all, other, json, one] = started;
+    await until(
+      () => all?.stdout().includes("Second?") && one?.stdout() && json?.stdout().includes("Second?"),
+    );
+    await ask("Third?");
+    await until(() => all?.stdout().includes("Third?") && json?.stdout().includes("Third?"));
+    const words = (stdout = "") => stdout.split("\n").map((line) => line.replace(/^.* asker {2}/, ""));
+    expect(words(all?.stdout())).toEqual(['asks "First?"', 'asks "Second?"', 'asks "Third?"', ""]);
+    expect(words(one?.stdout())).toEqual(['asks "First?"', ""]);
+    expect(other?.stdout()).toBe("");
+    expect(lines(streamEventSchema, json?.stdout() ?? "").map(({ type }) => type)).toEqual([
+      ...["DELEGATION_SNAPSHOT", "DELEGATION_SNAPSHOT", "DELEGATION_STATUS"],
+    ]);
+    await api.cancel(asked[0]?.id ?? "");
+    expect(await one?.done).toBe(0);
+    for (const endless of [all, json]) endless?.closeStdout();
+  });
+
   test("--questions prints only questions, of all work or of one delegation", async () => {
     const { run, api, url, done } = await withEnds();
     const { id } = (await api.delegate("scout")).body;

@@ -167,6 +167,7 @@ async function screen(...argv: string[]): Promise<string> {
           appendfsync: "always",
         },
       });
+    else if (path === "/v1/tokens" && method === "GET") answer.json({ tokens: [] });
     else if (path === "/v1/tokens")
       answer.json(
         {
