@@ -157,6 +157,6 @@ test.each([
   expect(code).toBe(64);
   expect(stderr).toContain("'xyz'");
   expect(stderr).toContain(
-    "has the form dlg_…, and 4 characters of it may be enough; 'errand list' shows them",
+    "Pass the id of a delegation (dlg_…), its beginning (at least 4 characters, with or without the dlg_0_), or @last",
   );
 });

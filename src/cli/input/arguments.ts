@@ -26,7 +26,7 @@ export function delegationId(value: string): string {
   const isHead = /^dlg_[0-9a-z]{1,3}_[0-9a-z]{0,3}$/.test(value);
   if (!isHead && /^(?:dlg_\w+|[0-9a-z]{4,26}|@last)$/.test(value)) return value;
   throw new InvalidArgumentError(
-    "A delegation id has the form dlg_…, and 4 characters of it may be enough; 'errand list' shows them.",
+    "Pass the id of a delegation (dlg_…), its beginning (at least 4 characters, with or without the dlg_0_), or @last; 'errand list' shows ids.",
   );
 }
 

@@ -1,4 +1,4 @@
-/** Parses durations of options: `90s`, `30m`, `2h`, `3d`, `1h30m`, or plain seconds. */
+/** Durations of options: `90s`, `30m`, `2h`, `3d`, `1h30m`, or plain seconds. */
 import { InvalidArgumentError } from "commander";
 
 const ONE_UNIT = /^(\d+(?:\.\d+)?)([smhd]?)$/;
@@ -21,6 +21,18 @@ export function secondsIn(text: string): number | undefined {
   const [, digits, unit = ""] = ONE_UNIT.exec(text) ?? [];
   const seconds = digits === undefined ? severalUnits(text) : Number(digits) * (SECONDS.get(unit) ?? 1);
   return seconds > 0 && Number.isFinite(seconds) ? seconds : undefined;
+}
+
+/** The seconds as {@link duration} takes them: `1d`, `1m30s`. */
+export function durationOf(seconds: number): string {
+  let left = seconds;
+  let text = "";
+  for (const [unit, size] of [...SECONDS].reverse()) {
+    const count = Math.floor(left / size);
+    if (count > 0) text += `${count}${unit}`;
+    left -= count * size;
+  }
+  return left > 0 || text === "" ? `${text}${left}s` : text;
 }
 
 function severalUnits(text: string): number {

@@ -1,6 +1,7 @@
 /** An agent as text for a person: its presence, its work and its limits. */
 import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
+import { durationOf } from "../input/duration.ts";
 import { oneLine, withCommand } from "./output.ts";
 import { wrapWidth } from "./terminal-width.ts";
 import { localTime } from "./time.ts";
@@ -25,9 +26,9 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (agent.approvals === "person") rows.push(["approvals", "by a person only"]);
   if (limits) {
     const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
-    rows.push(["lease", `${limits.lease_seconds} s, at most ${limits.max_attempts} attempts`]);
+    rows.push(["lease", `${durationOf(limits.lease_seconds)}, at most ${limits.max_attempts} attempts`]);
     rows.push(["limits", `${limits.max_waiting} queued, ${running}`]);
-    rows.push(["questions", `open for ${limits.interrupt_ttl_seconds} s`]);
+    rows.push(["questions", `open for ${durationOf(limits.interrupt_ttl_seconds)}`]);
   }
   return withCommand(host, wrapRows(rows, wrapWidth(host)));
 }

@@ -99,7 +99,7 @@ describe("a tree", () => {
     const late = await run(["delegate", "b", "late", "--parent", root, "--json"]);
     expect([late.code, late.stdout]).toEqual([64, ""]);
     const wrong = await run(["delegate", "b", "late", "--parent", "Root"]);
-    expect(wrong.stderr).toContain("A delegation id has the form");
+    expect(wrong.stderr).toContain("Pass the id of a delegation (dlg_…)");
   });
 
   test("cannot be filtered", async () => {
