@@ -9,6 +9,7 @@ import { z } from "zod";
 import { invalidUrl } from "../client/connection-errors.ts";
 import { localError } from "../client/errors.ts";
 import type { CliHost } from "./host.ts";
+import { isOnThisMachine } from "./this-machine.ts";
 
 export interface Target {
   readonly url: string;
@@ -58,7 +59,7 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
   });
 }
 
-/** Throws only if the data directory belongs to another user. */
+/** Throws only if the data directory belongs to another user, or names a broker of another machine. */
 export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> {
   const givenUrl = flags.url ?? env.url;
   const givenToken = flags.token ?? env.token;
@@ -91,7 +92,10 @@ export async function findLocal(dataDir: string): Promise<Local | undefined> {
     if (owner !== undefined) {
       // In a shared parent directory another user could plant one to receive our work.
       if (isDefault && getuid && owner !== getuid()) throw foreign(folder);
-      return readLocal(folder);
+      const local = await readLocal(folder);
+      // In a folder from elsewhere, such as a clone, the file could name any server, which would get work and tokens.
+      if (local.url !== undefined && !(await isOnThisMachine(local.url))) throw elsewhere(folder, local.url);
+      return local;
     }
     if (!isDefault || dirname(folder) === dirname(dirname(folder))) return undefined;
   }
@@ -140,6 +144,15 @@ function noBroker(dataDir: string, local: Local | undefined) {
     ? `no broker is running on ${local.folder}`
     : `no broker found: ${dataDir} does not exist${basename(dataDir) === DATA_DIR ? ", here or in a parent directory" : ""}`;
   return localError({ code: "no_broker", category: "TRANSPORT", detail, recovery: START, retryable: true });
+}
+
+function elsewhere(folder: string, url: string) {
+  return localError({
+    code: "foreign_broker",
+    category: "CONFIG",
+    detail: `${join(folder, "gateway.json")} names ${new URL(url).origin}, which is not on this machine, and is not trusted`,
+    recovery: "If that broker is yours, set ERRAND_URL and ERRAND_TOKEN.",
+  });
 }
 
 function foreign(folder: string) {

@@ -1,6 +1,6 @@
 /** Finds the local broker, and sends the operator token to no other server. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { discover } from "../../src/cli/discover.ts";
@@ -80,6 +80,25 @@ describe("with a local broker", () => {
       });
     }
   });
+});
+
+test("a data directory that names another machine gets neither the work nor a token", async () => {
+  const dataDir = join(await folder(), ".errand");
+  for (const url of ["http://192.0.2.1:4180", "https://[2001:db8::1]/", "http://127.0.0.1.nowhere.invalid"]) {
+    await brokerIn(dataDir, url);
+    for (const env of [{ dataDir }, { dataDir, token: "mine" }])
+      await expect(discover(env, {})).rejects.toMatchObject({
+        code: "foreign_broker",
+        message: expect.stringContaining(`names ${new URL(url).origin}, which is not on this machine`),
+      });
+    expect(await discover({ dataDir, token: "mine", url }, {})).toEqual({ url, token: "mine" });
+  }
+  const own = Object.values(networkInterfaces()).flatMap((all = []) => all.filter(({ scopeid }) => !scopeid));
+  for (const { address } of own) {
+    const url = `http://${address.includes(":") ? `[${address}]` : address}:4180`;
+    await brokerIn(dataDir, url);
+    expect(await discover({ dataDir }, {})).toEqual({ url, token: "errand_local" });
+  }
 });
 
 describe("the output", () => {
