@@ -4,6 +4,7 @@
  * others takes the file over.
  */
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
 import type { Log } from "./telemetry/log.ts";
@@ -11,6 +12,7 @@ import type { Log } from "./telemetry/log.ts";
 const FILE = "gateway.json";
 /** How often a gateway checks whether the file names a gateway that runs. */
 const CHECK_MS = 1_000;
+const CONNECT_MS = 1_000;
 const announcementSchema = z
   .string()
   .transform((text, ctx) => {
@@ -79,15 +81,37 @@ export async function announce(
 const isTooManyFiles = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE");
 
-/** The other gateway that announced itself in this data directory, if it still runs. */
+/**
+ * The other gateway that announced itself in this data directory, if it still runs. After a crash, its process id may be
+ * that of any other process, so its address must take connections, too.
+ */
 export async function findRunningGateway(dataDir: string): Promise<Announcement | null> {
   const text = await readFile(join(dataDir, FILE), "utf8").catch(() => "");
   const { data } = announcementSchema.safeParse(text);
   if (data === undefined || data.pid === process.pid) return null;
+  return isAlive(data.pid) && (await takesConnections(data)) ? data : null;
+}
+
+function isAlive(pid: number): boolean {
   try {
-    process.kill(data.pid, 0);
-    return data;
-  } catch {
-    return null;
+    return process.kill(pid, 0);
+  } catch (error) {
+    // It is alive, and another user's.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
+}
+
+/** Only a refusal says that nobody listens. A busy gateway may answer late. */
+function takesConnections({ url, port }: Announcement): Promise<boolean> {
+  if (!URL.canParse(url)) return Promise.resolve(false);
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, "");
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: CONNECT_MS });
+    const end = (isTaken: boolean) => {
+      socket.destroy();
+      resolve(isTaken);
+    };
+    socket.once("connect", () => end(true)).once("timeout", () => end(true));
+    socket.once("error", (error) => end(!("code" in error && error.code === "ECONNREFUSED")));
+  });
 }
