@@ -104,7 +104,8 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         name: "HTTP server",
         start: async () => {
           const now = () => performance.now() + broker.clock.offset_ms;
-          listener = await listen(app, { host, port, now, arrival: options.arrival });
+          const isDealt = options.siblings !== undefined;
+          listener = await listen(app, { host, port, now, isDealt, arrival: options.arrival });
           port = listener.port;
         },
         stop: () => {

@@ -99,7 +99,8 @@ async function run(
   let stoppedAt = Date.now();
   try {
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
-    const gateways = await start(config, storage, operatorToken, dataDir, output);
+    const gateways = await start(config, storage, operatorToken, dataDir, output, stop);
+    if (gateways === null) return;
     signals.onHangup(() => gateways.roll());
     signals.onSecond(() => gateways.kill());
     const url = urlOf(config.ERRAND_HOST, gateways.port);
@@ -204,13 +205,15 @@ async function checkExternal(given: RedisTarget, shards: number, log: Log): Prom
   return target;
 }
 
+/** Null if it was stopped before several gateways were ready. */
 async function start(
   config: Config,
   { target, embedded }: Storage,
   operatorToken: string,
   dataDir: string,
   { log, write }: Output,
-): Promise<Running> {
+  stop: AbortSignal,
+): Promise<Running | null> {
   // Another process may have started the embedded Redis. If that process died, this one starts Redis again.
   const onRedisLost = () => {
     setTimeout(() => {
@@ -221,7 +224,7 @@ async function start(
   };
   const parts = { config, target, operatorToken, onRedisLost, log };
   try {
-    if (config.ERRAND_WORKERS > 1) return await superviseGateways({ ...parts, write, say });
+    if (config.ERRAND_WORKERS > 1) return await superviseGateways({ ...parts, write, say, stop });
     // Only here: a supervisor does not need a gateway's modules, which take about 50 MB.
     const { startOne } = await import("./one-gateway.ts");
     return await startOne(parts);

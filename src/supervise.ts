@@ -9,10 +9,16 @@ interface SuperviseParts extends Parts {
   readonly write: (line: string) => void;
   /** Prints any other line. */
   readonly say: (line: string) => void;
+  /** Ends the start, too. */
+  readonly stop: AbortSignal;
 }
 
-export async function superviseGateways(parts: SuperviseParts): Promise<Running> {
-  const { config, target, operatorToken, onRedisLost, log, write, say } = parts;
+/** How long gateways that have started may take to stop when others have not. */
+const EARLY_STOP_MS = 5_000;
+
+/** Null if it was stopped before all gateways were ready. */
+export async function superviseGateways(parts: SuperviseParts): Promise<Running | null> {
+  const { config, target, operatorToken, onRedisLost, log, write, say, stop } = parts;
   const supervisor = new Supervisor({
     count: config.ERRAND_WORKERS,
     setup: { port: config.ERRAND_PORT, redis: target, operator_token: operatorToken },
@@ -21,13 +27,23 @@ export async function superviseGateways(parts: SuperviseParts): Promise<Running>
     log,
     onRedisLost,
   });
-  let port: number;
+  let stopped: Promise<void> | undefined;
+  const stopEarly = () => {
+    stopped = supervisor.stop(EARLY_STOP_MS).stopped;
+  };
+  if (stop.aborted) return null;
+  stop.addEventListener("abort", stopEarly, { once: true });
+  let port: number | null;
   try {
     port = await supervisor.start();
   } catch (error) {
     await supervisor.stop(0).stopped;
     throw toEnded(error);
+  } finally {
+    stop.removeEventListener("abort", stopEarly);
   }
+  await stopped;
+  if (port === null) return null;
   log.info({ gateways: config.ERRAND_WORKERS }, "all gateways are ready");
   return {
     port,

@@ -3,8 +3,10 @@
  * shared by all would be left to the kernel, which prefers a few of them.) A gateway's log comes through a pipe, so that
  * there is one writer and no mixed lines.
  */
+import type { Serializable } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
 import { createInterface } from "node:readline";
+import { z } from "zod";
 import type { Forked } from "./child.ts";
 import type { Channel } from "./siblings.ts";
 
@@ -14,16 +16,58 @@ export function forkWith(line: (text: string) => void): () => Forked {
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({ stdio: ["ignore", "inherit", "pipe", "ipc"] });
   return () => {
-    const worker = cluster.fork();
+    let worker: Worker;
+    try {
+      worker = cluster.fork();
+    } catch (error) {
+      return notForked(error, line);
+    }
+    // Also the reason of a process that could not be started. An order to a gateway that has just died is lost.
+    worker.process.on("error", (error) => worker.process.pid === undefined && line(String(error)));
+    closeUndelivered(worker);
     if (worker.process.stderr) createInterface({ input: worker.process.stderr }).on("line", line);
     return toForked(worker);
   };
 }
 
+/** As far as it is used here, what node:cluster sends to deal out a connection, and what a gateway answers. */
+const dealtSchema = z.object({ cmd: z.literal("NODE_CLUSTER"), act: z.literal("newconn"), seq: z.number() });
+const answerSchema = z.object({ cmd: z.literal("NODE_CLUSTER"), ack: z.number() });
+
+const isClosable = (handle: unknown): handle is { close: () => void } =>
+  typeof handle === "object" && handle !== null && "close" in handle && typeof handle.close === "function";
+
+/**
+ * A connection is open in this process, too, until the gateway that it was dealt to has answered. If the gateway dies
+ * first, node:cluster keeps it open, and its client would wait for ever. Limit: reads messages of node:cluster that are not
+ * documented; a test kills a gateway that has not answered.
+ */
+function closeUndelivered(worker: Worker): void {
+  const gateway = worker.process;
+  const undelivered = new Map<number, { close: () => void }>();
+  const send = gateway.send;
+  gateway.send = (...args: [message: Serializable]) => {
+    const [message, handle]: readonly unknown[] = args;
+    const { data: dealt } = dealtSchema.safeParse(message);
+    if (dealt && isClosable(handle)) undelivered.set(dealt.seq, handle);
+    const isSent: boolean = Reflect.apply(send, gateway, args);
+    return isSent;
+  };
+  gateway.on("internalMessage", (message: unknown) => {
+    const { data: answer } = answerSchema.safeParse(message);
+    if (answer) undelivered.delete(answer.ack);
+  });
+  // Every answer was read by then. Node emits no "disconnect" while a connection is undelivered, so node:cluster still
+  // takes the gateway for a live one.
+  gateway.once("close", () => {
+    for (const handle of undelivered.values()) handle.close();
+    undelivered.clear();
+    worker.disconnect();
+  });
+}
+
 function toForked(worker: Worker): Forked {
-  // An order to a gateway that has just died is lost.
   worker.on("error", () => {});
-  worker.process.on("error", () => {});
   return {
     pid: worker.process.pid ?? 0,
     send: (order) => {
@@ -32,6 +76,19 @@ function toForked(worker: Worker): Forked {
     kill: () => worker.process.kill("SIGKILL"),
     onMessage: (receive) => worker.on("message", receive),
     onEnd: (callback) => worker.process.once("close", (code, signal) => callback({ code, signal })),
+  };
+}
+
+/** The fork failed, for example for lack of memory. It counts as a gateway that ended, so it is tried again. */
+function notForked(error: unknown, line: (text: string) => void): Forked {
+  line(String(error));
+  const nothing = () => {};
+  return {
+    pid: 0,
+    send: nothing,
+    kill: nothing,
+    onMessage: nothing,
+    onEnd: (callback) => void setImmediate(callback, { code: 1, signal: null }),
   };
 }
 
@@ -44,6 +101,14 @@ export function channelToSupervisor(): Channel | null {
       if (process.connected) process.send?.(report, undefined, undefined, () => {});
     },
     onMessage: (receive) => process.on("message", receive),
+    close: () =>
+      new Promise((resolve) => {
+        if (!process.connected) resolve();
+        process.once("disconnect", resolve);
+        // The supervisor answers before it closes, so everything that it sent before has arrived: connections that it dealt
+        // out just before it learned that this gateway stops are returned.
+        worker.disconnect();
+      }),
     onClose: (callback) => {
       worker.once("disconnect", () => {
         // Otherwise Node would end this process before its requests are finished.

@@ -17,6 +17,8 @@ import {
 export interface Channel {
   readonly send: (report: Report) => void;
   readonly onMessage: (receive: (message: unknown) => void) => void;
+  /** Resolves when everything that was sent to the supervisor, or by it, has arrived, and the channel is closed. */
+  readonly close: () => Promise<void>;
   /** Calls back when the supervisor is gone. */
   readonly onClose: (callback: () => void) => void;
 }
@@ -116,6 +118,7 @@ export class Siblings {
   /** Sends the last metrics. Call it last, because later counts are lost. */
   async leave(): Promise<void> {
     if (this.#metrics) this.#channel.send({ type: "last", snapshot: await this.#metrics.snapshot() });
+    await this.#channel.close();
   }
 
   /**

@@ -67,8 +67,13 @@ export class Supervisor {
   #listenPort: number;
   #started = false;
   #isClosing = false;
+  #close: () => void = () => {};
+  /** Resolves when a stop begins. */
+  readonly #closing: Promise<void>;
   #rolling: Promise<void> = Promise.resolve();
   #rollsWaiting = 0;
+  /** Gateways that asked to be replaced. */
+  readonly #replacing = new Set<GatewayChild>();
   #fail: (error: GatewayStartError) => void = () => {};
   /** Rejects when no gateway is left and none can start. */
   readonly failed: Promise<never>;
@@ -83,18 +88,22 @@ export class Supervisor {
       restarts: 0,
       timer: undefined,
     }));
+    this.#closing = new Promise((resolve) => {
+      this.#close = resolve;
+    });
     this.failed = new Promise((_resolve, reject) => {
       this.#fail = reject;
     });
     this.failed.catch(() => {});
   }
 
-  /** Resolves to the port when all gateways are ready. Throws {@link GatewayStartError}. */
-  async start(): Promise<number> {
+  /** Resolves to the port when all gateways are ready; null if a stop came first. Throws {@link GatewayStartError}. */
+  async start(): Promise<number | null> {
     const [first, ...others] = this.#places;
     // The first alone, so that a mistake is reported once.
     if (first) await this.#startFirst(first);
     await Promise.all(others.map((place) => this.#startFirst(place)));
+    if (this.#isClosing) return null;
     this.#started = true;
     return this.#port;
   }
@@ -114,6 +123,7 @@ export class Supervisor {
   /** Stops all gateways. Resolves to the number of connections in use as soon as it is known. */
   stop(graceMs: number): { readonly busy: Promise<number>; readonly stopped: Promise<void> } {
     this.#isClosing = true;
+    this.#close();
     for (const place of this.#places) clearTimeout(place.timer);
     const children = [...this.#children];
     // They serve nothing yet.
@@ -145,13 +155,18 @@ export class Supervisor {
   }
 
   async #startFirst(place: Place): Promise<void> {
-    for (;;) {
+    while (!this.#isClosing) {
       const child = this.#spawn(place);
       place.current = child;
       const end = await Promise.race([child.ready.then(() => null), child.ended]);
       if (end === null || this.#isClosing) return;
       if (end.code !== null) throw new GatewayStartError(end.code === 0 ? 1 : end.code);
-      this.#logEnd(child, end, place.delays.next(0));
+      const delay = place.delays.next(0);
+      this.#logEnd(child, end, delay);
+      const pause = new Promise<void>((resolve) => {
+        place.timer = setTimeout(resolve, delay);
+      });
+      await Promise.race([pause, this.#closing]);
     }
   }
 
@@ -193,6 +208,8 @@ export class Supervisor {
     place.restarts += 1;
     const cannotStart = !wasReady && end.code === EXIT_CONFIG;
     if (cannotStart && this.#children.size === 0) {
+      this.#isClosing = true;
+      for (const { timer } of this.#places) clearTimeout(timer);
       this.#fail(new GatewayStartError(EXIT_CONFIG));
       return;
     }
@@ -295,13 +312,20 @@ export class Supervisor {
         this.#options.onRedisLost();
         break;
       case "replace_me":
-        if (!this.#isClosing && !child.isDismissed) void this.roll([child.number]);
+        this.#replace(child);
         break;
       case "hello":
       case "ready":
       case "stopping":
         break;
     }
+  }
+
+  /** Replaces it once, however often it asks. */
+  #replace(child: GatewayChild): void {
+    if (this.#isClosing || child.isDismissed || this.#replacing.has(child)) return;
+    this.#replacing.add(child);
+    void this.roll([child.number]).then(() => this.#replacing.delete(child));
   }
 
   /** Passes MCP sessions to the gateway's successor, or to another gateway. */

@@ -187,11 +187,24 @@ test("a killed gateway is replaced while work goes on, and nothing remains of a 
   const { url, token, child, stderr } = await serveTwo(dir);
   const api = client(url, token);
   for (const name of ["ant", "bee", "idle"]) await api.agent(name);
-  const work = load(url, token, { mayBreak: true });
-  await work.more(4);
   const [first, second] = await gatewaysOf(url, token);
   if (!first || !second) throw new Error("a gateway is missing");
+  // A gateway that stalls gets a connection, which it will never accept.
+  process.kill(first.pid, "SIGSTOP");
+  const answers: (number | string)[] = [];
+  const calls = Array.from({ length: 4 }, () =>
+    healthOnNewConnection(url)
+      .catch((error: Error) => error.message)
+      .then((answer) => answers.push(answer)),
+  );
+  await until(() => answers.length === 3, { what: "the answers of the other gateway" });
+  expect(answers).toEqual([200, 200, 200]);
+  const work = load(url, token, { mayBreak: true });
+  await work.more(4);
   process.kill(first.pid, "SIGKILL");
+  // Its client learns of the death.
+  await Promise.all(calls);
+  expect(answers.at(-1)).toMatch(/socket hang up|ECONNRESET/);
   await work.more(4);
   await until(() => stderr().includes("gateway started again"), { what: "the successor" });
   expect(await gatewaysOf(url, token)).toMatchObject([
@@ -225,6 +238,15 @@ async function inTime<T>(call: Promise<T>): Promise<T> {
     timer = setTimeout(() => reject(new Error("no answer")), PATIENCE_MS);
   });
   return Promise.race([call, late]).finally(() => clearTimeout(timer));
+}
+
+function healthOnNewConnection(url: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = sendRequest(`${url}/healthz`, { agent: false }, (answer) => {
+      answer.resume().on("end", () => resolve(answer.statusCode ?? 0));
+    });
+    sent.on("error", reject).end();
+  });
 }
 
 /** `tools/list` in the session, or another method, on a connection of its own. */

@@ -132,6 +132,24 @@ test("a first start that fails ends everything with its exit code", async () => 
   expect(children).toHaveLength(1);
 });
 
+test("a gateway that is killed while it starts is started again after growing pauses, until a stop", async () => {
+  const { supervisor, child, children, lines } = supervise(2);
+  const start = supervisor.start();
+  await pass();
+  child(1).end(null);
+  await pass(99);
+  expect(children).toHaveLength(1);
+  await pass(1);
+  child(2).end(null);
+  await pass(199);
+  expect(children).toHaveLength(2);
+  expect(lines.at(-1)).toMatchObject({ gateway: 1, signal: "SIGKILL", again_in_ms: 200 });
+  await supervisor.stop(7_500).stopped;
+  expect(await start).toBeNull();
+  await pass(60_000);
+  expect(children).toHaveLength(2);
+});
+
 test("a successor with a wrong configuration does not end the others; without any left, all ends with 78", async () => {
   const { supervisor, child, children, lines } = await started(2);
   let failure: unknown;
@@ -150,6 +168,8 @@ test("a successor with a wrong configuration does not end the others; without an
   child(4).end(78);
   await pass();
   expect(failure).toEqual(new GatewayStartError(78));
+  await pass(60_000);
+  expect(children).toHaveLength(4);
 });
 
 test("gateways are replaced only when all successors are ready", async () => {
@@ -199,6 +219,7 @@ test("a gateway that dies while its successor starts is replaced by it, or again
 
 test("a SIGTERM to one gateway gives it a successor first", async () => {
   const { child, children } = await started(2);
+  child(2).report({ type: "replace_me" });
   child(2).report({ type: "replace_me" });
   await pass();
   expect(child(2).isGone).toBe(false);

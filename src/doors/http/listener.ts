@@ -50,8 +50,12 @@ export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly now: () => number;
+  /** A supervisor deals the connections out (gateways/fork.ts). */
+  readonly isDealt?: boolean;
   /** Only tests set it. */
   readonly arrival?: ArrivalTimeouts | undefined;
+  /** The most connections. Only tests set it. */
+  readonly most?: number;
 }
 
 /** How long a request may take to arrive before its connection is closed, and how often this is checked, in ms. */
@@ -69,7 +73,7 @@ const ARRIVAL: ArrivalTimeouts = {
 
 export function listen(
   { app, direct, toErrorResponse }: HttpApp,
-  { host, port, now, arrival = ARRIVAL }: ListenOptions,
+  { host, port, now, isDealt = false, arrival = ARRIVAL, most = LIMITS.connections.value }: ListenOptions,
 ): Promise<Listener> {
   return new Promise((resolve, reject) => {
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
@@ -93,7 +97,8 @@ export function listen(
         else if (!BODIED.has(request.method ?? "")) request.resume();
       },
     );
-    server.maxConnections = LIMITS.connections.value;
+    // A dealt connection beyond this would go back to the supervisor, and round for ever once all gateways are full.
+    if (!isDealt) server.maxConnections = most;
     // This listener is never removed: a failed accept (too many open files) must not end the process.
     server.on("error", reject);
     // Closed by `cut`, because Node's close waits for connections that never sent a request.
@@ -106,6 +111,10 @@ export function listen(
       connections.get(this.req.socket)?.end();
     }
     server.on("connection", (socket: Socket) => {
+      if (connections.size >= most) {
+        socket.destroy();
+        return;
+      }
       connections.set(socket, new Connection());
       // Each waiting request listens for the end of its socket, and any number may wait on one connection.
       socket.setMaxListeners(0);

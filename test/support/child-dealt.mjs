@@ -1,0 +1,24 @@
+/**
+ * A supervisor and its gateways as far as connections go: two processes of this program on one port, each with room for
+ * one connection. Sends the port when both listen. It runs the build; the test bundles it.
+ */
+import { listen } from "../../dist/doors/http/listener.js";
+import { channelToSupervisor, forkWith } from "../../dist/gateways/fork.js";
+
+if (channelToSupervisor()) {
+  const direct = (_request, response) => {
+    response.end("served");
+    return true;
+  };
+  const app = { app: { fetch: () => new Response() }, direct, toErrorResponse: () => new Response() };
+  const options = { host: "127.0.0.1", port: 0, now: () => performance.now(), isDealt: true, most: 1 };
+  const { port } = await listen(app, options);
+  process.send?.({ port });
+} else {
+  const fork = forkWith((line) => process.stderr.write(`${line}\n`));
+  const [port] = await Promise.all(
+    [fork(), fork()].map(({ onMessage }) => new Promise((resolve) => onMessage(({ port }) => resolve(port)))),
+  );
+  process.send?.({ port });
+  process.on("disconnect", () => process.exit(0));
+}
