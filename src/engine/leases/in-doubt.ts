@@ -5,6 +5,7 @@
  */
 import type { TicketData, TicketOrder } from "../../queue/tickets.ts";
 import { isUnavailable } from "../../redis/errors.ts";
+import type { Shards } from "../../redis/shards.ts";
 
 const EVERY_MS = 500;
 /** How long a search continues: after an outage, Redis may still execute a command that it received before. */
@@ -38,6 +39,7 @@ export interface Grant {
 }
 
 export interface InDoubtOptions {
+  readonly shards: Pick<Shards, "all" | "indexOfAgent" | "indexOfId">;
   /** Adds a ticket to its queue; a ticket added twice is one ticket. */
   readonly offer: (offer: Offer) => Promise<void>;
   /** The leases that were granted with one of these nonces. */
@@ -100,28 +102,46 @@ export class InDoubt {
     if (this.#timer) clearInterval(this.#timer);
   }
 
-  /** Cases that cannot be resolved yet stay for the next round. */
+  /**
+   * Cases that cannot be resolved yet stay for the next round. When Redis does not answer for one of them, it would not
+   * for the others of its shard either, and each attempt takes up to the command's timeout. In a Cluster, the other shards
+   * have other masters.
+   */
   async #round(): Promise<void> {
-    for (const offer of this.offers.splice(0)) await this.#offerAgain(offer);
-    await this.#returnAgain();
+    const { shards } = this.#options;
+    const offers = shards.all.map((): Offer[] => []);
+    for (const offer of this.offers.splice(0)) offers[shards.indexOfAgent(offer.agent)]?.push(offer);
+    await Promise.all(shards.all.map((_, shard) => this.#roundOf(shard, offers[shard] ?? [])));
+  }
+
+  async #roundOf(shard: number, offers: readonly Offer[]): Promise<void> {
+    await this.#offerAgain(offers);
+    await this.#returnAgain(shard);
     for (const [agent, grants] of [...this.grants]) {
-      const searched = await this.#search(agent, grants);
-      if (searched) this.searched(agent, grants);
-      // Redis would not answer for the other agents either, and each attempt takes up to the command's timeout.
-      else break;
+      if (this.#options.shards.indexOfAgent(agent) !== shard) continue;
+      if (!(await this.#search(agent, grants))) return;
+      this.searched(agent, grants);
     }
   }
 
-  async #offerAgain(offer: Offer): Promise<void> {
-    await this.#options.offer(offer).catch((error: unknown) => {
-      this.offer(offer);
-      this.#options.warn(error, "ticket not added yet");
-    });
+  async #offerAgain(offers: readonly Offer[]): Promise<void> {
+    for (const [at, offer] of offers.entries()) {
+      try {
+        await this.#options.offer(offer);
+      } catch (error) {
+        this.#options.warn(error, "ticket not added yet");
+        const isAway = isUnavailable(error);
+        for (const one of isAway ? offers.slice(at) : [offer]) this.offer(one);
+        if (isAway) return;
+      }
+    }
   }
 
   /** In order, until Redis does not answer. */
-  async #returnAgain(): Promise<void> {
-    for (let lease = this.returns[0]; lease !== undefined; lease = this.returns[0]) {
+  async #returnAgain(shard: number): Promise<void> {
+    const isHere = ({ delegation_id }: LeaseRef) =>
+      (this.#options.shards.indexOfId(delegation_id) ?? 0) === shard;
+    for (let lease = this.returns.find(isHere); lease !== undefined; lease = this.returns.find(isHere)) {
       try {
         await this.#options.returnLease(lease);
       } catch (error) {
@@ -129,7 +149,7 @@ export class InDoubt {
         // Any other error would come every time: give up, and let the lease expire.
         if (isUnavailable(error)) return;
       }
-      this.returns.shift();
+      this.returns.splice(this.returns.indexOf(lease), 1);
     }
   }
 

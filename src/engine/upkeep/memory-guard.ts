@@ -41,7 +41,7 @@ export class MemoryGuard {
 
   async check(): Promise<void> {
     const masters = await mastersOf(this.#redis);
-    const memory = await Promise.all(
+    const answers = await Promise.allSettled(
       masters.map(async (master) => {
         const info = await master.info("memory");
         return {
@@ -50,8 +50,13 @@ export class MemoryGuard {
         };
       }),
     );
+    // A master that does not answer takes no work, so the others count.
+    const memory = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    const failure = answers.find((answer) => answer.status === "rejected");
+    if (failure && memory.length === 0) throw failure.reason;
     // A Cluster is as full as its fullest master, because work cannot go to another one.
     this.#share = Math.max(0, ...memory.map(({ max, used }) => (max > 0 ? used / max : 0)));
+    if (failure) return;
     this.#maxBytes = memory.some(({ max }) => max === 0) ? 0 : memory.reduce((sum, { max }) => sum + max, 0);
   }
 

@@ -21,15 +21,43 @@ const TAKEN_MS = 2_000;
 /** The limit of the shard's stream in bytes; the script limits its length. Live readers need only the last seconds. */
 const LIVE_BYTES = LIMITS.live_bytes.value;
 
+/** Each shard by itself: in a Cluster, one whose master does not answer must not delay the others. */
 export class Sweep {
+  readonly #shards: readonly ShardSweep[];
+
+  constructor(broker: Broker, everyMs = 250) {
+    this.#shards = broker.shards.all.map((keys) => new ShardSweep(broker, keys, everyMs));
+  }
+
+  start(): void {
+    for (const shard of this.#shards) shard.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#shards.map((shard) => shard.stop()));
+  }
+
+  /**
+   * Handles everything that is due now; returns the number of records. Waits for ticks that are under way, which may
+   * have taken some of them.
+   */
+  async tick(): Promise<number> {
+    const handled = await Promise.all(this.#shards.map((shard) => shard.tick()));
+    return handled.reduce((sum, count) => sum + count, 0);
+  }
+}
+
+class ShardSweep {
   readonly #broker: Broker;
+  readonly #keys: ShardKeys;
   readonly #everyMs: number;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(broker: Broker, everyMs = 250) {
+  constructor(broker: Broker, keys: ShardKeys, everyMs: number) {
     this.#broker = broker;
+    this.#keys = keys;
     this.#everyMs = everyMs;
   }
 
@@ -53,10 +81,6 @@ export class Sweep {
     }, this.#everyMs);
   }
 
-  /**
-   * Handles everything that is due now; returns the number of records. Waits for a tick that is under way, which may
-   * have taken some of them.
-   */
   tick(): Promise<number> {
     const handled = this.#running.then(() => this.#tick());
     this.#running = handled.then(
@@ -68,16 +92,14 @@ export class Sweep {
 
   async #tick(): Promise<number> {
     let handled = 0;
-    for (const keys of this.#broker.shards.all) {
-      for (let full = true; full && !this.#stopped; ) {
-        const ids = await takeDue(this.#broker, keys);
-        const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
-        for (const result of results) {
-          if (result.status === "rejected") warn(this.#broker, result.reason, "sweep of one record failed");
-        }
-        handled += ids.length;
-        full = ids.length === BATCH;
+    for (let full = true; full && !this.#stopped; ) {
+      const ids = await takeDue(this.#broker, this.#keys);
+      const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
+      for (const result of results) {
+        if (result.status === "rejected") warn(this.#broker, result.reason, "sweep of one record failed");
       }
+      handled += ids.length;
+      full = ids.length === BATCH;
     }
     return handled;
   }
@@ -94,7 +116,7 @@ export class Sweep {
       if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
       if (pending_events) await this.#broker.deliverPending(id, { pending_events });
     } else if (outcome.kind === "check") {
-      await this.checkTicket(id, outcome.target, outcome.ticket);
+      await this.#checkTicket(id, outcome.target, outcome.ticket);
     }
   }
 
@@ -113,7 +135,7 @@ export class Sweep {
    * A record that is ready needs a ticket that can be popped. A ticket that was popped and not consumed does not count.
    * Nor does a delayed one, which a gateway with a wrong clock may have added.
    */
-  async checkTicket(id: string, agent: string, ticket: number): Promise<void> {
+  async #checkTicket(id: string, agent: string, ticket: number): Promise<void> {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
     if (found === "queued") return;
     const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });

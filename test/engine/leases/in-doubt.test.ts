@@ -2,11 +2,13 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { InDoubt } from "../../../src/engine/leases/in-doubt.ts";
 import { returnLeases } from "../../../src/engine/leases/lease.ts";
+import { Shards } from "../../../src/redis/shards.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
 const idle = () =>
   new InDoubt({
+    shards: new Shards(1),
     offer: async () => {},
     findGrants: async () => [],
     returnLease: async () => {
@@ -78,6 +80,47 @@ test("a round with an unexpected error does not prevent the next one", async () 
   await until(async () => (await broker.tickets.find("scout", data)) === "queued", {
     what: "the next round",
   });
+});
+
+test("a shard that does not answer does not delay the cases of the others", async () => {
+  vi.useFakeTimers();
+  const shards = new Shards(2);
+  const silent = (agent: string) => shards.indexOfAgent(agent) === 0;
+  const names = Array.from({ length: 20 }, (_, n) => `agent-${n}`);
+  const [lost, found] = [names.find(silent) ?? "", names.find((name) => !silent(name)) ?? ""];
+  const ids = [lost, found].map((name) => shards.newDelegationId(name));
+  const done: string[] = [];
+  const only = async (shard: number | undefined, what: string) => {
+    if (shard === 0) throw new Error("Command timed out");
+    done.push(what);
+  };
+  const inDoubt = new InDoubt({
+    shards,
+    offer: ({ agent }) => only(shards.indexOfAgent(agent), "offer"),
+    findGrants: async (agent) => {
+      await only(shards.indexOfAgent(agent), "search");
+      return [];
+    },
+    returnLease: ({ delegation_id }) => only(shards.indexOfId(delegation_id), "return"),
+    onReturn: () => {},
+    warn: () => {},
+  });
+  for (const [n, agent] of [lost, found].entries()) {
+    const delegation_id = ids[n] ?? "";
+    inDoubt.returns.push({ delegation_id, fence: 1 });
+    inDoubt.offer({
+      agent,
+      data: { delegation_id, ticket: 1 },
+      order: { priority: 5, returned: false, delay_ms: 0 },
+    });
+    inDoubt.grant(agent, "nonce");
+  }
+  inDoubt.start();
+  await vi.advanceTimersByTimeAsync(500);
+  inDoubt.stop();
+  expect(done.sort()).toEqual(["offer", "return", "search"]);
+  expect(inDoubt.returns.map(({ delegation_id }) => delegation_id)).toEqual([ids[0]]);
+  expect(inDoubt.offers.map(({ agent }) => agent)).toEqual([lost]);
 });
 
 test("returns that wait for Redis are bounded", async () => {

@@ -41,6 +41,20 @@ test("a tick waits for one that is under way and took what is due", async () => 
   await first;
 });
 
+test("a shard that cannot be swept does not keep the others from it", async () => {
+  const { url, gateway, clock, redis, log } = await startBroker({ sweepEveryMs: 20, shards: 2 });
+  const { shards } = gateway.broker;
+  const name = ["a", "b", "c", "d", "e", "f"].find((one) => shards.indexOfAgent(one) === 1) ?? "";
+  const api = client(url);
+  await api.agent(name);
+  const { id } = (await api.delegate(name)).body;
+  await api.lease(name, { lease_seconds: 1 });
+  await redis.set(shards.at(0).due, "not a sorted set");
+  clock.offset_ms += 2_000;
+  await until(async () => (await api.get(id)).body.state === "submitted", { what: "the end of the lease" });
+  expect(log.some((line) => line.includes("sweep interrupted"))).toBe(true);
+});
+
 test("a delayed ticket that is due is not lost: the next poll gets it", async () => {
   const { api, id, remade, check, alarms } = await setup();
   await check();
