@@ -15,6 +15,10 @@ const AIMS: Readonly<Record<string, { readonly at: "least" | "most"; readonly va
   crowd_cpu_percent: { at: "most", value: 7 },
   crowd_get_p99_ms: { at: "most", value: 45 },
   crowd_back_s: { at: "most", value: 9 },
+  many_rss_mb: { at: "most", value: 600 },
+  many_cpu_percent: { at: "most", value: 5 },
+  many_get_p99_ms: { at: "most", value: 20 },
+  many_back_s: { at: "most", value: 30 },
 };
 
 /** Names in the order of the report; one scenario makes each. */
@@ -38,6 +42,14 @@ export const SCENARIOS = {
   wake: ["wake_p50_ms", "wake_p99_ms", "redis_connections"],
   idle: ["poller_bytes", "sse_bytes"],
   crowd: ["crowd_cpu_percent", "crowd_get_p99_ms", "crowd_back_s"],
+  many: [
+    "many_rss_mb",
+    "many_cpu_percent",
+    "many_get_p99_ms",
+    "many_back_s",
+    "many_busiest_second",
+    "many_back_get_p99_ms",
+  ],
   fair: ["fair_cycle_p99_ms", "fair_get_p99_ms", "fair_expiry_p99_ms"],
   workers: [
     "workers_cycle_per_s",

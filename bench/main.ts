@@ -5,7 +5,7 @@
 import { constants, cpus, totalmem } from "node:os";
 import { type Figure, line, SCENARIOS, type Scenario } from "./figures.ts";
 import { HELP, type Options, readOptions, UsageError, wants, wantsFigure } from "./options.ts";
-import { crowd } from "./scenarios/crowd.ts";
+import { crowd, many } from "./scenarios/crowd.ts";
 import { cycle } from "./scenarios/cycle.ts";
 import { fair } from "./scenarios/fair.ts";
 import { agents, kept } from "./scenarios/growth.ts";
@@ -25,6 +25,7 @@ const RUN: Record<
   wake,
   idle,
   crowd,
+  many,
   fair,
   workers,
   shards,

@@ -8,7 +8,8 @@ export const HELP = `npm run bench -- [options]      (npm run -s bench -- --json
 Figures go to standard output, progress to standard error.
 
   --json              print one JSON object per line: {name, value, unit, min, max, rounds, ...}
-  --only NAMES        run only these, separated by commas: scenarios (${Object.keys(SCENARIOS).join(", ")}) or figures
+  --only NAMES        run only these, separated by commas: scenarios (${Object.keys(SCENARIOS).join(", ")}) or figures;
+                      without it, all but 'many', which npm run many measures
   --quick             use small numbers: takes a minute and checks that everything works, but gives no useful figures
   --rounds N          number of rounds, interleaved; the median is reported          (5)
   --seconds S         length of each measured round                                  (4)
@@ -18,6 +19,7 @@ Figures go to standard output, progress to standard error.
   --pollers A,B       idle polls beside the load of the wake-up figures              (1000,5000)
   --streams N         idle event streams                                             (2000)
   --crowd N           polls at the gateway that is killed, and as many streams       (5000)
+  --many N            polls at the gateway that is restarted, and as many streams    (10000)
   --workers A,B       gateways on one port (ERRAND_WORKERS) that share the cycle     (1,2,4)
   --shards A,B        shards (ERRAND_SHARDS) over which one gateway's work is spread (1,4,16)
   --agents N          agents that the load is spread over                            (10000)
@@ -41,6 +43,7 @@ export interface Options {
   readonly pollers: readonly number[];
   readonly streams: number;
   readonly crowd: number;
+  readonly many: number;
   readonly workers: readonly number[];
   readonly shards: readonly number[];
   readonly agents: number;
@@ -55,6 +58,7 @@ const FULL = {
   pollers: "1000,5000",
   streams: "2000",
   crowd: "5000",
+  many: "10000",
   workers: "1,2,4",
   shards: "1,4,16",
   agents: "10000",
@@ -67,6 +71,7 @@ const QUICK = {
   pollers: "200",
   streams: "200",
   crowd: "200",
+  many: "200",
   workers: "1,2,4",
   shards: "1,4,16",
   agents: "500",
@@ -97,6 +102,7 @@ export function readOptions(args: readonly string[]): Options | null {
         pollers: text,
         streams: text,
         crowd: text,
+        many: text,
         workers: text,
         shards: text,
         agents: text,
@@ -117,7 +123,9 @@ export function readOptions(args: readonly string[]): Options | null {
     if (!(read >= least)) throw new UsageError(`--${name}: a number from ${least} on, not '${value}'`);
     return read;
   };
-  const only = given.only?.split(",").map((name) => name.trim()) ?? Object.keys(SCENARIOS);
+  const only =
+    given.only?.split(",").map((name) => name.trim()) ??
+    Object.keys(SCENARIOS).filter((name) => name !== "many");
   const known = new Set<string>([...Object.keys(SCENARIOS), ...Object.values(SCENARIOS).flat()]);
   for (const name of only) if (!known.has(name)) throw new UsageError(`--only: there is no '${name}'`);
   const clients = given.clients?.split(",").map((name) => {
@@ -138,6 +146,7 @@ export function readOptions(args: readonly string[]): Options | null {
     pollers: given.pollers.split(",").map((count) => number("pollers", count)),
     streams: number("streams", given.streams),
     crowd: number("crowd", given.crowd),
+    many: number("many", given.many),
     workers: given.workers.split(",").map((count) => number("workers", count)),
     shards: given.shards.split(",").map((count) => number("shards", count)),
     agents: number("agents", given.agents),

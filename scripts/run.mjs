@@ -18,6 +18,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   dev     the same from the sources, restarted when they change; the console is bundled again and its page reloads
   demo    run examples/demo.ts
   bench   run the benchmarks (--help lists them)
+  many    one gateway with 10 000 parked polls and 10 000 event streams, restarted: three minutes [--many N] [--json]
   test    run the tests: vitest run [args...]
   cluster start a Redis Cluster and two gateways on loopback, to try them (--help says more)
   test:cluster  run the tests of doors, flows, lifecycle and faults on a Redis Cluster: [test/flows ...]
@@ -68,6 +69,10 @@ const TASKS = {
   async bench(args) {
     await build();
     await run(process.execPath, ["--import", "tsx", "bench/main.ts", ...args]);
+  },
+  async many(args) {
+    await build();
+    await run(process.execPath, ["--import", "tsx", "bench/main.ts", "--only", "many", ...args]);
   },
   async test(args) {
     await build();

@@ -1,13 +1,16 @@
 /**
- * Clients that wait and reconnect: event streams that resume by cursor, and polls. Before they reconnect, they wait as
- * long as the broker's `retry:` says. Limit: events are stored by id and compared at the end.
+ * Clients that wait and reconnect: event streams that resume by cursor after the broker's `retry:`, and polls that wait
+ * before they repeat a failed one, as the library does. Limit: events are stored by id and compared at the end.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { backoffMs } from "../../src/util/timing.ts";
 import { serve } from "../remote.ts";
+import { clock } from "../tally.ts";
 
 const RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 5_000;
 const AT_ONCE = 200;
 const POLL = '{"wait_seconds":60}';
 
@@ -22,11 +25,12 @@ const expectedSchema = z.record(z.string(), z.array(z.string()));
 
 let stopping = false;
 let clients: Client[] = [];
+/** When connections were made, ms. */
+let connectedAt: number[] = [];
 
 /** A connection that sends one request, and sends it again whenever the connection ends. */
 abstract class Client {
   open = false;
-  protected retryMs = RETRY_MS;
   readonly token: string;
   readonly #address: URL;
   #socket: Socket | undefined;
@@ -38,6 +42,8 @@ abstract class Client {
 
   protected abstract request(): string;
   protected abstract read(text: string): void;
+  /** How long to wait after the connection has ended. */
+  protected abstract pauseMs(): number;
 
   start(): void {
     const { hostname, port, host } = this.#address;
@@ -46,11 +52,12 @@ abstract class Client {
     socket.setEncoding("utf8");
     const [line, ...body] = this.request().split("\n");
     socket.write([line, `host: ${host}`, `authorization: Bearer ${this.token}`, ...body].join("\r\n"));
+    socket.on("connect", () => connectedAt.push(clock()));
     socket.on("data", (chunk) => this.read(String(chunk)));
     socket.on("error", () => {});
     socket.on("close", () => {
       this.open = false;
-      if (!stopping) void sleep(this.retryMs).then(() => stopping || this.start());
+      if (!stopping) void sleep(this.pauseMs()).then(() => stopping || this.start());
     });
   }
 
@@ -62,6 +69,7 @@ abstract class Client {
 class Stream extends Client {
   readonly ids: string[] = [];
   #cursor = "0";
+  #retryMs = RETRY_MS;
   #text = "";
 
   protected request(): string {
@@ -75,7 +83,7 @@ class Stream extends Client {
     for (const frame of frames) {
       const retry = /^retry: (\d+)/m.exec(frame)?.[1];
       if (retry !== undefined) {
-        this.retryMs = Number(retry);
+        this.#retryMs = Number(retry);
         this.open = true;
       }
       const id = /^id: ?(.+)$/m.exec(frame)?.[1];
@@ -83,10 +91,17 @@ class Stream extends Client {
       if (id !== undefined && frame.includes("\ndata:")) this.ids.push(id);
     }
   }
+
+  protected pauseMs(): number {
+    return this.#retryMs;
+  }
 }
 
 class Poll extends Client {
   readonly #agent: string;
+  #failures = 0;
+  #isAnswered = false;
+  #askedAt = 0;
 
   constructor(url: string, token: string, agent: string) {
     super(url, token);
@@ -95,12 +110,33 @@ class Poll extends Client {
 
   protected request(): string {
     this.open = true;
+    this.#isAnswered = false;
+    this.#askedAt = clock();
     const head = `POST /v1/agents/${this.#agent}/leases HTTP/1.1\nconnection: close\n`;
     return `${head}content-type: application/json\ncontent-length: ${POLL.length}\n\n${POLL}`;
   }
 
   // There is no work: the answer ends the connection, and the next one polls again.
-  protected read(): void {}
+  protected read(text: string): void {
+    this.#isAnswered = text.startsWith("HTTP/1.1 200");
+  }
+
+  protected pauseMs(): number {
+    if (!this.#isAnswered) return backoffMs(this.#failures++, 0, LONGEST_RETRY_MS);
+    this.#failures = 0;
+    return clock() - this.#askedAt < 1_000 ? backoffMs(1) : 0;
+  }
+}
+
+/** The most of these ascending times within one second. */
+function busiestSecond(times: readonly number[]): number {
+  let first = 0;
+  let most = 0;
+  for (const [last, time] of times.entries()) {
+    while (time - (times[first] ?? time) > 1_000) first += 1;
+    most = Math.max(most, last - first + 1);
+  }
+  return most;
 }
 
 serve({
@@ -116,8 +152,14 @@ serve({
       while (some.some(({ open }) => !open)) await sleep(5);
     }
   },
-  /** Open streams. */
-  streams: () => clients.filter((client) => client instanceof Stream && client.open).length,
+  countAgain() {
+    connectedAt = [];
+  },
+  /** How many are open, and the most that connected within one second since the last count. */
+  returned: () => ({
+    open: clients.filter(({ open }) => open).length,
+    busiest: busiestSecond(connectedAt),
+  }),
   /** The first stream that lacks one of its token's events, or has one too many; null if there is none. */
   wrong(args) {
     const expected = expectedSchema.parse(args);

@@ -160,7 +160,7 @@ export const LIMITS = {
     "(about) on a page of events, results or a list; the page then ends early, and its cursor continues from there",
     null,
   ),
-  connections: limit(20_000, "connections", "open at one gateway; further ones are closed at once", null),
+  connections: limit(25_000, "connections", "open at one gateway; further ones are closed at once", null),
   header_seconds: limit(
     10,
     "seconds",

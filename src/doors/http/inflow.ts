@@ -15,7 +15,7 @@ export interface InflowLimits {
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** A body up to this size is not counted. With 20 000 connections, those could take 80 MiB. */
+/** A body up to this size is not counted. With 25 000 connections, those could take 100 MiB. */
 export const UNCOUNTED_BYTES = 4 * 1024;
 
 export class Inflow {
