@@ -43,11 +43,11 @@ export class Outage {
   }
 }
 
-/** Only the workers of one machine can crowd a broker at a loopback address, so they return to it sooner. */
-export function longestRetryMs(url: string): number {
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
-  return isLoopback ? LOOPBACK_LONGEST_MS : LONGEST_MS;
-}
+/** Only the clients of one machine can crowd a broker at a loopback address, so they return to it sooner. */
+export const isLoopback = (url: string): boolean =>
+  /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
+
+export const longestRetryMs = (url: string): number => (isLoopback(url) ? LOOPBACK_LONGEST_MS : LONGEST_MS);
 
 /** 408, 429 and 5xx are temporary, unless the URL is not a broker's; other refusals are final. */
 function isFinal({ status, category }: ErrandApiError): boolean {

@@ -15,10 +15,11 @@ import {
   TERMINAL_EVENT_TYPES,
 } from "../schema/event.ts";
 import { BoundedSet } from "../util/bounded.ts";
-import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
+import { backoffMs, LONGEST_MS, sleep, TimeLimit } from "../util/timing.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
 import type { Call, Http } from "./http.ts";
 import { parseLenient } from "./lenient.ts";
+import { isLoopback } from "./outage.ts";
 
 export interface EventsOptions {
   readonly path: string;
@@ -44,12 +45,17 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
   const seen = new BoundedSet<string>(REMEMBERED);
   let cursor = options.after;
   let failures = 0;
+  /** By the broker, which tells each reader another time, so that not all return at once after it has ended. */
+  let retryMs = 0;
+  const onRetry = (ms: number) => {
+    if (!isLoopback(http.url)) retryMs = Math.min(ms, LONGEST_MS);
+  };
   for (;;) {
     let failure: ErrandApiError | undefined;
     const openedAt = performance.now();
     const limit = new TimeLimit(HEAD_MS, options.signal);
     try {
-      for await (const frame of frames(http, options, cursor, limit)) {
+      for await (const frame of frames(http, options, cursor, limit, onRetry)) {
         failures = 0;
         cursor = frame.id ?? cursor;
         const event = toEvent(frame);
@@ -65,7 +71,8 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
       limit.close();
     }
     if (performance.now() - openedAt > GOOD_MS) failures = 0;
-    const delayMs = backoffMs(failures, failure?.retryAfterMs);
+    const delayMs = Math.max(retryMs, backoffMs(failures, failure?.retryAfterMs));
+    retryMs = 0;
     failures += 1;
     if (failure) http.onRetry?.(failure, delayMs);
     await sleep(delayMs, options.signal);
@@ -80,6 +87,7 @@ async function* frames(
   options: EventsOptions,
   cursor: string | undefined,
   limit: TimeLimit,
+  onRetry: (ms: number) => void,
 ): AsyncGenerator<EventSourceMessage, void> {
   const headers = {
     accept: "text/event-stream",
@@ -90,6 +98,7 @@ async function* frames(
   const queue: EventSourceMessage[] = [];
   const parser = createParser({
     onEvent: (frame) => queue.push(frame),
+    onRetry,
     maxBufferSize: MAX_FRAME_CHARS,
   });
   const decoder = new TextDecoder();

@@ -31,6 +31,20 @@ test("resumes after the last whole event when an event is cut in the middle", as
   expect(stub.seen[1]?.headers).toMatchObject({ accept: "text/event-stream", authorization: "Bearer t" });
 });
 
+test("returns after the time that the broker chose, unless that is on this machine", async () => {
+  const at: number[] = [];
+  const stub = await stubBroker((_request, answer) => {
+    at.push(performance.now());
+    if (at.length % 2 === 0) return answer.events([frame(complete)]);
+    answer.events(["retry: 900\n\n", frame(sent)]);
+    answer.raw.end();
+  });
+  const elsewhere = stub.url.replace("127.0.0.1", "0.0.0.0");
+  for (const url of [elsewhere, stub.url]) await collect(new Delegator({ url }).watch(ID));
+  const [first = 0, second = 0] = at;
+  expect(second - first).toBeGreaterThanOrEqual(899);
+});
+
 test("drops events that a broker repeats after a reconnect", async () => {
   const stub = await stubBroker((_request, answer) => {
     if (stub.seen.length === 1) {
