@@ -17,6 +17,8 @@ interface GatewayRow {
 
 /** Longer than any answer takes, on a busy machine too. */
 const PATIENCE_MS = 15_000;
+/** Short, because the load ends with a poll that finds nothing. */
+const POLL_SECONDS = 0.2;
 const JSON_ONLY = { accept: "application/json" };
 
 const serveTwo = (dir: string) => serveIn(dir, { ERRAND_WORKERS: "2" });
@@ -68,7 +70,7 @@ function load(url: string, token: string, { mayBreak }: { mayBreak: boolean }) {
     }
   };
   const work = async (name: string) => {
-    const ask = { wait_seconds: 1, ...(mayBreak && { confirm_within_seconds: 2 }) };
+    const ask = { wait_seconds: POLL_SECONDS, ...(mayBreak && { confirm_within_seconds: 2 }) };
     while (!enough || replied.size < accepted.size) {
       const leased = await send("lease", () => api.lease(name, ask));
       for (let leases = leased?.body.leases ?? []; leases.length > 0; ) {
@@ -139,7 +141,7 @@ test("two gateways share polls, sessions and metrics; both are replaced under lo
   for (let n = 0; n < 4; n += 1) expect(await list()).toBe(200);
 
   const work = load(url, token, { mayBreak: false });
-  await work.more(8);
+  await work.more(4);
   const moved = figure(await metrics(), 'errand_moves_total{move="submit"}');
   child.kill("SIGHUP");
   await until(() => stderr().includes('"gateways replaced"'), { what: "the new gateways" });
@@ -151,7 +153,7 @@ test("two gateways share polls, sessions and metrics; both are replaced under lo
     [2, "ready"],
   ]);
   expect(before.some(({ pid }) => after.some((row) => row.pid === pid) || isAlive(pid))).toBe(false);
-  await work.more(8);
+  await work.more(4);
   // A stream ended and went on by its cursor.
   const { stream, requests } = await work.finish();
   expect(work.failures).toEqual([]);
@@ -227,7 +229,7 @@ test("a killed gateway is replaced while work goes on, and nothing remains of a 
   await parked;
   await until(() => ![...pids, redis].some(isAlive), { what: "the end of all processes" });
   // The port and the data are free.
-  const again = await serveIn(dir, { ERRAND_WORKERS: "2", ERRAND_PORT: new URL(url).port });
+  const again = await serveIn(dir, { ERRAND_PORT: new URL(url).port });
   expect((await request(again.url, "GET", "/readyz", { token: null })).status).toBe(200);
 }, 300_000);
 
