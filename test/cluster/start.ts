@@ -66,11 +66,13 @@ async function main(): Promise<void> {
       more,
     });
     const token = `errand_operator_${randomId(52)}`;
-    const urls: string[] = [];
-    for (const n of [0, 1]) {
-      const port = values.port === "0" ? 0 : Number(values.port) + n;
-      urls.push(await startGateway(n, port, cluster.url, token, directory, gateways));
-    }
+    const { url } = cluster;
+    const urls = await Promise.all(
+      [0, 1].map((n) => {
+        const port = values.port === "0" ? 0 : Number(values.port) + n;
+        return startGateway(n, port, url, token, directory, gateways);
+      }),
+    );
     const masters = (await cluster.masters()).map(({ address, pid }) => ({ address, pid: pid() }));
     const info = { gateways: urls, redis: cluster.url, token, masters, logs: directory };
     process.stdout.write(values.json ? `${JSON.stringify(info)}\n` : textOf(info));
