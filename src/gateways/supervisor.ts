@@ -101,8 +101,10 @@ export class Supervisor {
   async start(): Promise<number | null> {
     const [first, ...others] = this.#places;
     // The first alone, so that a mistake is reported once.
-    if (first) await this.#startFirst(first);
-    await Promise.all(others.map((place) => this.#startFirst(place)));
+    if (first) await this.#startFirst(first, () => true);
+    // One serves already, so a cause that may pass, such as an outage of Redis, does not end it.
+    const isFatal = (code: number) => code === EXIT_CONFIG;
+    await Promise.all(others.map((place) => this.#startFirst(place, isFatal)));
     if (this.#isClosing) return null;
     this.#started = true;
     return this.#port;
@@ -154,13 +156,13 @@ export class Supervisor {
     return line ?? undefined;
   }
 
-  async #startFirst(place: Place): Promise<void> {
+  async #startFirst(place: Place, isFatal: (code: number) => boolean): Promise<void> {
     while (!this.#isClosing) {
       const child = this.#spawn(place);
       place.current = child;
       const end = await Promise.race([child.ready.then(() => null), child.ended]);
       if (end === null || this.#isClosing) return;
-      if (end.code !== null) throw new GatewayStartError(end.code === 0 ? 1 : end.code);
+      if (end.code !== null && isFatal(end.code)) throw new GatewayStartError(end.code === 0 ? 1 : end.code);
       const delay = place.delays.next(0);
       this.#logEnd(child, end, delay);
       const pause = new Promise<void>((resolve) => {

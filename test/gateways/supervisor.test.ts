@@ -98,6 +98,31 @@ test("delays grow while gateways do not last, and start over after one that did"
   expect(delays.next(10_000)).toBe(100);
 });
 
+test("while the first gateway serves, another one that finds Redis away is started again", async () => {
+  const { supervisor, child, children, lines } = supervise(2);
+  const start = supervisor.start();
+  await pass();
+  child(1).ready();
+  await pass();
+  child(2).end(75);
+  await pass(99);
+  expect(children).toHaveLength(2);
+  expect(lines.at(-1)).toMatchObject({ gateway: 2, code: 75, again_in_ms: 100 });
+  await pass(1);
+  child(3).ready();
+  expect(await start).toBe(4180);
+});
+
+test("another gateway with a wrong configuration ends the start", async () => {
+  const { supervisor, child } = supervise(2);
+  const start = expect(supervisor.start()).rejects.toThrow(GatewayStartError);
+  await pass();
+  child(1).ready();
+  await pass();
+  child(2).end(78);
+  await start;
+});
+
 test("a gateway that died is replaced after a delay, and a live one withdraws its presence", async () => {
   const { child, children, lines } = await started(2);
   child(1).end(null);
