@@ -12,7 +12,7 @@ import type { Sweep } from "./engine/upkeep/sweep.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
 import { Connections } from "./redis/connections.ts";
 import { checkLayout } from "./redis/layout.ts";
-import { randomId } from "./redis/shards.ts";
+import { randomId, Shards } from "./redis/shards.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { Services } from "./services.ts";
 import { urlOf } from "./url-of.ts";
@@ -65,9 +65,9 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
   let { port } = options;
   const redis = connections.open("commands");
   if (options.onRedisLost) redis.on("close", options.onRedisLost);
-  await checkLayout(redis, options.shards);
+  const shards = new Shards(options.shards, await checkLayout(redis, options.shards));
   const publicUrl = () => options.publicUrl ?? urlOf(host, port);
-  const engine = wireEngine(options, { gateway, connections, redis, publicUrl });
+  const engine = wireEngine(options, { gateway, connections, redis, shards, publicUrl });
   const { broker, sweep } = engine;
   const stopping = new AbortController();
   // Every parked poll and every stream listens to it.

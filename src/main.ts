@@ -36,6 +36,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   },
   preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
   backups: async () => (await import("./backup.ts")).backups(childEnv, manifest.version),
+  migrations: async () => (await import("./migrate.ts")).migrations(childEnv),
   version: manifest.version,
   // In a clone only npx finds the program, so the commands that it prints begin with npx.
   command: childEnv.npm_command === "exec" ? "npx errand" : "errand",

@@ -36,7 +36,7 @@ import { Tickets } from "./queue/tickets.ts";
 import { Bus } from "./redis/bus.ts";
 import type { Redis } from "./redis/connect.ts";
 import type { Connections } from "./redis/connections.ts";
-import { Shards } from "./redis/shards.ts";
+import type { Shards } from "./redis/shards.ts";
 import type { Service } from "./services.ts";
 import { Metrics } from "./telemetry/metrics.ts";
 
@@ -49,6 +49,7 @@ interface Base {
   readonly gateway: string;
   readonly connections: Connections;
   readonly redis: Redis;
+  readonly shards: Shards;
   readonly publicUrl: () => string;
 }
 
@@ -61,10 +62,9 @@ export interface Engine {
 }
 
 export function wireEngine(options: GatewayOptions, base: Base): Engine {
-  const { gateway, connections, redis, publicUrl } = base;
+  const { gateway, connections, redis, shards, publicUrl } = base;
   const { log, operatorToken, retentionMs } = options;
   const clock = options.clock ?? { offset_ms: 0 };
-  const shards = new Shards(options.shards);
   const metrics = new Metrics();
   const bus = new Bus(connections.openSubscriber(), redis);
   const bulk = connections.open("bulk");

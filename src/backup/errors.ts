@@ -1,7 +1,8 @@
-/** Turns what can go wrong with a backup into errors of the CLI: a code, an exit code, and what to do next. */
+/** Turns what can go wrong with a backup or a migration into errors of the CLI: a code, an exit code, and what to do next. */
 import { type ErrandApiError, localError } from "../client/errors.ts";
 import type { Category } from "../schema/errors.ts";
 import { BackupFileError, BackupWriteError } from "./backup-file.ts";
+import { MigrationError } from "./migration/migrate.ts";
 import { RdbError } from "./rdb-strings.ts";
 import { RestoreError } from "./restore.ts";
 import { SnapshotRefused } from "./snapshot.ts";
@@ -41,13 +42,43 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
   failed: {
     code: "restore_failed",
     category: "TRANSPORT",
+    recovery: "Only a part was written, and no broker starts on it. Fix the cause and run the command again.",
+  },
+};
+
+const MIGRATIONS: Readonly<Record<MigrationError["reason"], Advice>> = {
+  no_data: {
+    code: "no_data",
+    category: "CONFIG",
+    recovery: "Name the broker's data directory or Redis by --data-dir or --redis-url. Nothing was changed.",
+  },
+  unreadable: { code: "data_unreadable", category: "CONFIG", recovery: "Nothing was changed." },
+  unfinished: {
+    code: "migration_unfinished",
+    category: "PROTOCOL",
+    recovery: "Run that command again until it ends, then this one. Nothing was changed.",
+  },
+  same_redis: {
+    code: "same_redis",
+    category: "PROTOCOL",
     recovery:
-      "Only a part was restored, and no broker starts on it. Fix the cause and run the command again.",
+      "Name another Redis by --to; to change only the number of shards, leave it out. Nothing was changed.",
+  },
+  wrong_shards: {
+    code: "wrong_shards",
+    category: "PROTOCOL",
+    recovery: "Choose a number from the present one to 256, or leave --shards out. Nothing was changed.",
+  },
+  differs: {
+    code: "migration_failed",
+    category: "TRANSPORT",
+    recovery: "The source is unchanged, and no broker starts on the copy. Run the command again.",
   },
 };
 
 /** Anything else is returned as it is. */
 export function toLocalError(error: unknown, path: string): unknown {
+  if (error instanceof MigrationError) return withAdvice(error, MIGRATIONS[error.reason]);
   if (error instanceof RestoreError) return withAdvice(error, BY_REASON[error.reason]);
   if (error instanceof BackupFileError) {
     const recovery = "Use another backup. Nothing was changed.";

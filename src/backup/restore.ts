@@ -2,9 +2,10 @@
  * Writes the keys of a backup into a Redis. Until the last one is written, no gateway starts on it. Limit: it is not
  * atomic; a restore that fails leaves an incomplete copy, which only another restore can replace.
  */
-import { connectServer, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
-import { isOwnKey, keys } from "../redis/keys.ts";
+import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
+import { keys } from "../redis/keys.ts";
 import { countAlive, markRestoring, storedData } from "../redis/layout.ts";
+import { ownKeys, unlinkAll } from "../redis/own-keys.ts";
 import { Script } from "../redis/script.ts";
 import type { BackupEntry, OpenBackup } from "./backup-file.ts";
 import { Crc64 } from "./crc64.ts";
@@ -42,7 +43,7 @@ export async function restore(
   backup: OpenBackup,
   options: RestoreOptions,
 ): Promise<void> {
-  const redis = connectServer(target, "commands", undefined, SILENCE_MS);
+  const redis = connect(target, "commands", undefined, SILENCE_MS);
   const reason = reasonOf(redis, target);
   try {
     try {
@@ -63,15 +64,9 @@ export async function restore(
   }
 }
 
-async function check(redis: Redis, { header }: OpenBackup, { force, isExclusive }: RestoreOptions) {
-  if (!isExclusive && (await countAlive(redis)) > 0) {
-    throw new RestoreError("in_use", "a broker uses this Redis, or was killed less than 15 seconds ago");
-  }
-  if (!force && (await storedData(redis)) !== "restoring" && (await hasKeys(redis))) {
-    throw new RestoreError("not_empty", "there is data of a broker already");
-  }
-  const version = await formatOf(redis);
-  if (version < header.rdb_version) {
+async function check(redis: Redis, { header }: OpenBackup, options: RestoreOptions) {
+  await requireFree(redis, options);
+  if ((await formatOf(redis)) < header.rdb_version) {
     throw new RestoreError(
       "too_old",
       `the backup is from ${header.server}, and this server is too old to read it`,
@@ -79,8 +74,21 @@ async function check(redis: Redis, { header }: OpenBackup, { force, isExclusive 
   }
 }
 
+/** Throws unless its keys may be replaced: no gateway uses it, and it has no data, or `force` is on. */
+export async function requireFree(
+  redis: Redis,
+  { force, isExclusive }: Pick<RestoreOptions, "force" | "isExclusive">,
+): Promise<void> {
+  if (!isExclusive && (await countAlive(redis)) > 0) {
+    throw new RestoreError("in_use", "a broker uses this Redis, or was killed less than 15 seconds ago");
+  }
+  if (!force && (await storedData(redis)) !== "restoring" && (await hasKeys(redis))) {
+    throw new RestoreError("not_empty", "there is data of a broker already");
+  }
+}
+
 /** The version of the values that the server writes, and the newest that it reads. */
-async function formatOf(redis: Redis): Promise<number> {
+export async function formatOf(redis: Redis): Promise<number> {
   return Number(await formatScript.run(redis, [keys.writable("restore")], []));
 }
 
@@ -90,27 +98,16 @@ local text = redis.call('DUMP', KEYS[1])
 redis.call('DEL', KEYS[1])
 return string.byte(text, -9) * 256 + string.byte(text, -10)`);
 
-/** All keys of Errand, in portions; keys of others are left out. */
-async function* ownKeys(redis: Redis): AsyncGenerator<string[]> {
-  let cursor = "0";
-  do {
-    const [next, found] = await redis.scan(cursor, "COUNT", 1_000);
-    cursor = next;
-    const own = found.filter(isOwnKey);
-    if (own.length > 0) yield own;
-  } while (cursor !== "0");
-}
-
 async function hasKeys(redis: Redis): Promise<boolean> {
   for await (const _some of ownKeys(redis)) return true;
   return false;
 }
 
-async function deleteKeys(redis: Redis, signal: AbortSignal): Promise<void> {
-  for await (const found of ownKeys(redis)) {
+/** All but the layout, so that no gateway starts meanwhile. */
+export async function deleteKeys(redis: Redis, signal: AbortSignal): Promise<void> {
+  for await (const { server, names } of ownKeys(redis)) {
     signal.throwIfAborted();
-    const others = found.filter((key) => key !== keys.layout);
-    if (others.length > 0) await redis.unlink(others);
+    await unlinkAll({ server, names: names.filter((name) => name !== keys.layout) });
   }
 }
 
@@ -148,10 +145,25 @@ async function write(
 }
 
 async function writeBatch(redis: Redis, batch: readonly BackupEntry[], rdbVersion: number): Promise<void> {
-  const pipeline = redis.pipeline();
-  for (const { key, value, expiresAtMs } of batch)
-    pipeline.restore(key, expiresAtMs ?? 0, payload(value, rdbVersion), "REPLACE", "ABSTTL");
-  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  await restoreAll(
+    redis,
+    batch.map(({ value, ...entry }) => ({ ...entry, dump: payload(value, rdbVersion) })),
+  );
+}
+
+export interface Dumped {
+  readonly key: Buffer | string;
+  readonly dump: Buffer;
+  readonly expiresAtMs: number | null;
+}
+
+/** Writes them at once, in one round trip to each server; replaces keys of the same names. */
+export async function restoreAll(redis: Redis, entries: readonly Dumped[]): Promise<void> {
+  const writes = entries.map(({ key, dump, expiresAtMs }) =>
+    redis.restore(key, expiresAtMs ?? 0, dump, "REPLACE", "ABSTTL"),
+  );
+  await Promise.allSettled(writes);
+  await Promise.all(writes);
 }
 
 /** The argument of RESTORE: the value, the version of its form, and a checksum, which Redis verifies. */

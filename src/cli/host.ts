@@ -79,6 +79,35 @@ export interface Backups {
   ) => Promise<BackupSummary>;
 }
 
+export interface MigrationSummary {
+  /** A data directory, or the address of Redis. */
+  readonly source: string;
+  readonly target: string;
+  readonly dry_run: boolean;
+  readonly keys: number;
+  readonly delegations: number;
+  readonly shards: { readonly from: number; readonly to: number };
+  /** Agents that move to another shard. */
+  readonly moved: readonly string[];
+  /** Agents that stay in their shard until they have no unfinished work. */
+  readonly stay: readonly string[];
+}
+
+/** Moves a broker's data. Errors are ErrandApiErrors. */
+export interface Migrations {
+  readonly migrate: (
+    request: Place & {
+      /** Null: the data stays where it is. */
+      readonly to: Place | null;
+      readonly shards: number | undefined;
+      readonly force: boolean;
+      readonly dryRun: boolean;
+      readonly signal: AbortSignal;
+      readonly onProgress: (keys: number, of: number) => void;
+    },
+  ) => Promise<MigrationSummary>;
+}
+
 export interface CliHost {
   readonly env: {
     /** ERRAND_URL */
@@ -101,6 +130,7 @@ export interface CliHost {
   readonly serve: (options: ServeOptions) => Promise<number>;
   readonly preflight: () => Promise<Preflight>;
   readonly backups: () => Promise<Backups>;
+  readonly migrations: () => Promise<Migrations>;
   readonly version: string;
   /** How the program was started, for hints that name commands. Default: `errand`. */
   readonly command?: string;

@@ -15,6 +15,7 @@ import { addInvite } from "./commands/invite.ts";
 import { addList } from "./commands/list.ts";
 import { addLogs } from "./commands/logs.ts";
 import { addMessage } from "./commands/message.ts";
+import { addMigrate } from "./commands/migrate.ts";
 import { addRedrive } from "./commands/redrive.ts";
 import { addRestore } from "./commands/restore.ts";
 import { addResults } from "./commands/results.ts";
@@ -69,6 +70,7 @@ const COMMANDS = [
   addAudit,
   addBackup,
   addRestore,
+  addMigrate,
   addDoctor,
   addCompletion,
 ];

@@ -2,6 +2,7 @@
  * Cursors: the position of a reader, one stream id for each shard, joined by `.`.
  * Limit: opaque to clients; a cursor is valid for one kind of stream.
  */
+import type { ShardHistory } from "../redis/shards.ts";
 import { ErrandError } from "../schema/errors.ts";
 
 const START = "0-0";
@@ -11,10 +12,22 @@ export type Positions = readonly string[];
 
 export const formatCursor = (positions: Positions): string => positions.join(".");
 
-/** `0` is the beginning. */
-export function parseCursor(cursor: string, shards: number): Positions {
+/**
+ * `0` is the beginning. A cursor from the time when there were fewer shards continues in the others where they began:
+ * nothing was in them before.
+ */
+export function parseCursor(
+  cursor: string,
+  shards: number,
+  earlier: ShardHistory["earlier"] = [],
+): Positions {
   if (cursor === "0") return Array.from({ length: shards }, () => START);
   const positions = cursor.split(".");
+  for (const [at, { count, until }] of earlier.entries()) {
+    const next = earlier[at + 1]?.count ?? shards;
+    if (count !== positions.length) continue;
+    while (positions.length < next) positions.push(`${until}-0`);
+  }
   if (positions.length !== shards || !positions.every((position) => ID.test(position))) {
     throw new ErrandError("invalid_request", "The cursor is not valid for this stream.", {
       details: { issues: [{ path: "after", reason: "send back a cursor of this stream unchanged, or 0" }] },

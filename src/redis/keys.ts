@@ -9,8 +9,10 @@
 const COMMON = "{errand}";
 
 export const keys = {
-  /** HASH: the number of shards of the stored data; written once. */
+  /** HASH: the number of shards of the stored data, and what is left of earlier numbers; redis/layout.ts has the fields. */
   layout: `${COMMON}:layout`,
+  /** HASH agent → its shard; only of agents in another shard than their name leads to (backup/migration/grow.ts). */
+  placed: `${COMMON}:placed`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
   /** STREAM: the audit log of the operator. */

@@ -1,12 +1,15 @@
 /**
- * The layout of the data: the number of shards, and the versions that can read it. A gateway of an older version would
- * treat this version's records as deleted and drop their tickets, so the two must not share data. Limit: an older
- * gateway that starts at the moment of the upgrade is not noticed.
+ * The layout of the data: the number of shards, what is left of earlier numbers, and the versions that can read it. A
+ * gateway of an older version would treat this version's records as deleted and drop their tickets, so the two must not
+ * share data. Limit: an older gateway that starts at the moment of the upgrade is not noticed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
 import type { Redis } from "./connect.ts";
-import { keys } from "./keys.ts";
+import { isRecordKey, keys } from "./keys.ts";
+import { ownKeys } from "./own-keys.ts";
 import { writeEvenIfFull } from "./script.ts";
+import type { ShardHistory } from "./shards.ts";
 
 /** The data is laid out for another number of shards, or gateways of an older version use it. */
 export class LayoutError extends Error {
@@ -16,14 +19,30 @@ export class LayoutError extends Error {
 /** Stored after the number of shards. Older versions compare the whole text with their number and refuse to start. */
 const MARK = ", written by a newer version";
 
-/** Stored in place of the number of shards while a backup is being restored, so that no gateway starts. */
+/** Stored before a number of shards that grew: older versions, which would look in the wrong shard, find no number. */
+const GROWN = "grown to ";
+
+/** Stored in place of the number of shards while data is restored or moved, so that no gateway starts. */
 const RESTORING = "0, a restore has not finished";
 
 /** A gateway without a sign of life for this long is dead. */
 const DEAD_MS = 15_000;
 
-/** Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. */
-export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<void> {
+const historySchema = z.array(z.object({ count: z.int(), until: z.number() }));
+const growthSchema = z.object({ from: z.int(), to: z.int(), at: z.number() });
+/** A growth of the number of shards that has begun; `at`: when, ms. */
+export type Growth = z.output<typeof growthSchema>;
+
+/**
+ * Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. Returns what
+ * is left of earlier numbers of shards, which changes only while no gateway runs.
+ */
+export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<ShardHistory> {
+  await requireShards(redis, shards, deadMs);
+  return (await readLayout(redis)).history;
+}
+
+async function requireShards(redis: Redis, shards: number, deadMs: number): Promise<void> {
   const marked = `${shards}${MARK}`;
   let stored = await redis.hget(keys.layout, "shards");
   if (stored === null) {
@@ -33,18 +52,90 @@ export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS
   }
   if (stored === RESTORING) {
     throw new LayoutError(
-      "The restore of a backup has not finished. Wait until it ends; if it failed, run 'errand restore' again.",
+      "A restore or a migration has not finished. Wait until it ends; if it failed, run 'errand restore' or 'errand migrate' again.",
     );
   }
-  const count = Number.parseInt(stored ?? "", 10);
+  const count = countOf(stored ?? "");
   if (count !== shards) {
+    const more = shards > count ? `; for more shards, run 'errand migrate --shards ${shards}' first` : "";
     throw new LayoutError(
-      `The data is laid out for ERRAND_SHARDS=${count}, not ${shards}. Start with ${count}, or with an empty Redis.`,
+      `The data is laid out for ERRAND_SHARDS=${count}, not ${shards}. Start with ${count}${more}, or with an empty Redis.`,
     );
   }
-  if (stored === marked) return;
+  if (stored === marked || stored?.startsWith(GROWN)) return;
   await requireNoneAlive(redis, marked, deadMs);
+  await requireReadable(redis);
   await writeEvenIfFull(redis, "HSET", keys.layout, "shards", marked);
+}
+
+/** Throws {@link LayoutError} for data of the first days of development, in which previews were plain text and artifacts lists. */
+export async function requireReadable(redis: Redis): Promise<void> {
+  for await (const { server, names } of ownKeys(redis)) {
+    const pipeline = server.pipeline();
+    for (const name of names) {
+      if (isRecordKey(name)) pipeline.hget(name, "task_preview");
+      else if (name.endsWith(":artifacts")) pipeline.type(name);
+    }
+    for (const [error, answer] of (await pipeline.exec()) ?? []) {
+      if (error) throw error;
+      if (answer === null || answer === "hash" || String(answer).startsWith('"')) continue;
+      throw new LayoutError(
+        "This data is of a development version whose records this version cannot read. Finish its work with that version, then start with an empty data directory or Redis.",
+      );
+    }
+  }
+}
+
+const countOf = (stored: string): number =>
+  Number.parseInt(stored.startsWith(GROWN) ? stored.slice(GROWN.length) : stored, 10);
+
+export interface StoredLayout {
+  /** `restoring`: a restore or a migration has not finished, so the data is not complete. */
+  readonly state: "none" | "complete" | "restoring";
+  /** NaN unless complete. */
+  readonly shards: number;
+  readonly history: ShardHistory;
+  readonly growth: Growth | null;
+}
+
+export async function readLayout(redis: Redis): Promise<StoredLayout> {
+  const [{ shards: stored, earlier = "[]", growth }, placed] = await Promise.all([
+    redis.hgetall(keys.layout),
+    redis.hgetall(keys.placed),
+  ]);
+  const state = stored === undefined ? "none" : stored === RESTORING ? "restoring" : "complete";
+  return {
+    state,
+    shards: state === "complete" ? countOf(stored ?? "") : Number.NaN,
+    history: {
+      placed: new Map(Object.entries(placed).map(([agent, shard]) => [agent, Number(shard)])),
+      earlier: historySchema.parse(JSON.parse(earlier)),
+    },
+    growth: !growth ? null : growthSchema.parse(JSON.parse(growth)),
+  };
+}
+
+/** From now on no gateway starts, until {@link finishGrowth}; an interrupted growth is repeated from here. */
+export async function beginGrowth(redis: Redis, growth: Growth): Promise<void> {
+  const text = JSON.stringify(growth);
+  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", RESTORING, "growth", text);
+}
+
+/** The data is laid out for `to` shards. */
+export async function finishGrowth(
+  redis: Redis,
+  { from, to, at }: Growth,
+  earlier: ShardHistory["earlier"],
+): Promise<void> {
+  const all = from === to ? earlier : [...earlier, { count: from, until: at }];
+  const stored = all.length === 0 ? `${to}${MARK}` : `${GROWN}${to}`;
+  await writeEvenIfFull(
+    redis,
+    "HSET",
+    keys.layout,
+    ...["shards", stored, "earlier", JSON.stringify(all), "growth", ""],
+  );
+  await redis.hdel(keys.layout, "growth");
 }
 
 /** Keeps gateways from starting on this data until the key of the layout is restored or deleted. */
@@ -52,11 +143,10 @@ export async function markRestoring(redis: Redis): Promise<void> {
   await writeEvenIfFull(redis, "HSET", keys.layout, "shards", RESTORING);
 }
 
-/** `restoring`: a restore has not finished, so the data is not complete. */
-export async function storedData(redis: Redis): Promise<"none" | "complete" | "restoring"> {
-  const stored = await redis.hget(keys.layout, "shards");
-  if (stored === null) return "none";
-  return stored === RESTORING ? "restoring" : "complete";
+/** `restoring`: an incomplete copy, which may be replaced. */
+export async function storedData(redis: Redis): Promise<StoredLayout["state"]> {
+  const { state, growth } = await readLayout(redis);
+  return growth === null ? state : "complete";
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Maps agents, delegations and leases to shards, and creates ids, which contain the shard.
- * Limit: the number of shards cannot change once there is data (checked at start).
+ * Limit: the number of shards only grows, while no gateway runs (backup/migration/grow.ts).
  */
 import { createHash, randomFillSync } from "node:crypto";
 import { type ShardKeys, shardKeys } from "./keys.ts";
@@ -28,13 +28,33 @@ export function randomId(length: number): string {
   return pool.toString("latin1", used - length, used);
 }
 
+/** What is left of the time when there were fewer shards. */
+export interface ShardHistory {
+  /** Agents in another shard than their name leads to: they had unfinished work when the number grew. */
+  readonly placed: ReadonlyMap<string, number>;
+  /** The earlier numbers of shards, ascending, and until when each one was in use, ms. */
+  readonly earlier: readonly { readonly count: number; readonly until: number }[];
+}
+
+export const NO_HISTORY: ShardHistory = { placed: new Map(), earlier: [] };
+
+/** The shard that an agent's name leads to. */
+export const shardOfName = (agent: string, count: number): number =>
+  count === 1 ? 0 : createHash("sha1").update(agent).digest().readUInt32BE(0) % count;
+
 export class Shards {
   readonly count: number;
   readonly all: readonly ShardKeys[];
+  readonly #history: ShardHistory;
 
-  constructor(count: number) {
+  constructor(count: number, history = NO_HISTORY) {
     this.count = count;
     this.all = Array.from({ length: count }, (_, shard) => shardKeys(shard));
+    this.#history = history;
+  }
+
+  get earlier(): ShardHistory["earlier"] {
+    return this.#history.earlier;
   }
 
   at(shard: number): ShardKeys {
@@ -44,12 +64,17 @@ export class Shards {
   }
 
   indexOfAgent(agent: string): number {
-    if (this.count === 1) return 0;
-    return createHash("sha1").update(agent).digest().readUInt32BE(0) % this.count;
+    return this.#history.placed.get(agent) ?? shardOfName(agent, this.count);
   }
 
   ofAgent(agent: string): ShardKeys {
     return this.at(this.indexOfAgent(agent));
+  }
+
+  /** The shards that may have delegations of this agent: its own, and those where it was before. */
+  withDelegationsOf(agent: string): readonly ShardKeys[] {
+    const earlier = this.earlier.map(({ count }) => shardOfName(agent, count));
+    return [...new Set([this.indexOfAgent(agent), ...earlier])].map((shard) => this.at(shard));
   }
 
   newDelegationId(target: string): string {

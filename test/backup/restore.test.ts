@@ -133,7 +133,7 @@ test("into a shared Redis only Errand's keys are written; other data and running
   await expect(into(false, () => stop.abort(new Error("stopped")), stop.signal)).rejects.toThrow("stopped");
   await redis.set("{errand}:left", "1");
   await expect(startBroker({ redis: { socket, db } })).rejects.toThrow(
-    "restore of a backup has not finished",
+    "A restore or a migration has not finished",
   );
   const half = { path: `${file}.half`, errandVersion: "1", onProgress: () => {}, signal: NEVER };
   await expect(backUp({ socket, db }, half)).rejects.toMatchObject({ reason: "unfinished" });

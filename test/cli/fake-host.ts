@@ -3,6 +3,7 @@ import { PassThrough, Readable, Writable } from "node:stream";
 import { backups } from "../../src/backup.ts";
 import type { CliHost, ServeOptions } from "../../src/cli/host.ts";
 import { runCli } from "../../src/cli/run.ts";
+import { migrations } from "../../src/migrate.ts";
 
 export interface Setting {
   readonly env?: Partial<CliHost["env"]>;
@@ -56,6 +57,7 @@ function hostWith(setting: Setting, stdout: Writable, stderr: Writable): CliHost
       redis: async () => ({ detail: "none", refused: [], warnings: [] }),
     }),
     backups: async () => backups(setting.childEnv ?? {}, "1.2.3"),
+    migrations: async () => migrations(setting.childEnv ?? {}),
     version: "1.2.3",
     ...(setting.command !== undefined && { command: setting.command }),
     ...(setting.program !== undefined && { program: setting.program }),

@@ -2,6 +2,7 @@
 import { argv, env, exit, stderr, stdin, stdout } from "node:process";
 import { backups } from "../../src/backup.ts";
 import { runCli } from "../../src/cli/run.ts";
+import { migrations } from "../../src/migrate.ts";
 
 exit(
   await runCli(argv.slice(2), {
@@ -18,6 +19,7 @@ exit(
       redis: async () => ({ detail: "none", refused: [], warnings: [] }),
     }),
     backups: async () => backups(env, "1.2.3"),
+    migrations: async () => migrations(env),
     version: "1.2.3",
   }),
 );

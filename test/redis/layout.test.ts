@@ -1,6 +1,6 @@
 /** Gateways of this version and of older ones never work on the same data. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { keys } from "../../src/redis/keys.ts";
+import { keys, shardKeys } from "../../src/redis/keys.ts";
 import { checkLayout, countAlive } from "../../src/redis/layout.ts";
 import { startBroker } from "../support/broker.ts";
 
@@ -32,6 +32,17 @@ test("while an older gateway lives, the start is refused and the data stays as i
   const { redis } = await setup();
   await redis.zadd(keys.gateways, Date.now() + 60_000, "alive");
   await expect(checkLayout(redis, 1)).rejects.toThrow(/Stop all gateways/);
+  expect(await redis.hget(keys.layout, "shards")).toBe("1");
+});
+
+test("data of the first development versions is refused, and stays as it is", async () => {
+  const { redis } = await setup();
+  const record = shardKeys(0).delegation("dlg_0_1");
+  await redis.hset(record, { state: "submitted", task_preview: "plain text" });
+  await expect(checkLayout(redis, 1)).rejects.toThrow(/development version/);
+  await redis.hset(record, { task_preview: '"JSON"' });
+  await redis.rpush(shardKeys(0).artifacts("dlg_0_1"), "{}");
+  await expect(checkLayout(redis, 1)).rejects.toThrow(/development version/);
   expect(await redis.hget(keys.layout, "shards")).toBe("1");
 });
 

@@ -5,6 +5,7 @@ import { Interrupted } from "../failure.ts";
 import type { Place } from "../host.ts";
 import { addPlaceOptions } from "../input/place.ts";
 import { note, oneLine, print, printJson } from "../show/output.ts";
+import { startCommand } from "../show/start-command.ts";
 import { localTime } from "../show/time.ts";
 import { contentText, progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
@@ -24,18 +25,6 @@ then are valid again. docs/operations.md says what to do about it.`;
 
 const STOPPED =
   "the restore was stopped. If it had begun to write, no broker starts on this data until you run it again.";
-
-/** The command that starts a broker on the restored data. A password in an address is not repeated. */
-function startCommand({ dataDir, redisUrl }: Place): string {
-  if (redisUrl !== undefined) {
-    const hasSecret = URL.canParse(redisUrl) && new URL(redisUrl).password !== "";
-    return `'errand serve --redis-url ${hasSecret ? "URL' with the same URL" : `${oneLine(redisUrl)}'`}`;
-  }
-  if (dataDir === undefined) return "'errand serve'";
-  return /^[\w./@+-]+$/.test(dataDir)
-    ? `'errand serve --data-dir ${dataDir}'`
-    : `'errand serve --data-dir ${JSON.stringify(oneLine(dataDir))}'`;
-}
 
 export function addRestore(program: Command, { host }: Cli): void {
   const restoreCommand = program

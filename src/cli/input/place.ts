@@ -1,4 +1,4 @@
-/** The options of `errand backup` and `errand restore` that say where the data of a broker is. */
+/** The options of `errand backup`, `errand restore` and `errand migrate` that say where the data of a broker is. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 /** `--data-dir` wins over ERRAND_REDIS_URL, so both options together would be ambiguous. */
@@ -9,7 +9,7 @@ export function addPlaceOptions(command: Command, dataDir: string, redisUrl: str
 }
 
 /** An unset variable of a script must not select the default place. */
-function notEmpty(text: string): string {
+export function notEmpty(text: string): string {
   if (text === "") throw new InvalidArgumentError("It is empty.");
   return text;
 }

@@ -16,8 +16,12 @@ export function progressNotes(host: CliHost, json: boolean): (text: () => string
   };
 }
 
-/** `3 delegations, 41 keys, 1.5 MiB` */
-export function contentText({ delegations, keys, bytes }: BackupSummary): string {
+/** `3 delegations, 41 keys` */
+export function countText({ delegations, keys }: Pick<BackupSummary, "delegations" | "keys">): string {
   const count = (number: number, one: string) => `${number} ${one}${number === 1 ? "" : "s"}`;
-  return `${count(delegations, "delegation")}, ${count(keys, "key")}, ${sizeText(bytes)}`;
+  return `${count(delegations, "delegation")}, ${count(keys, "key")}`;
 }
+
+/** `3 delegations, 41 keys, 1.5 MiB` */
+export const contentText = ({ bytes, ...counts }: BackupSummary): string =>
+  `${countText(counts)}, ${sizeText(bytes)}`;

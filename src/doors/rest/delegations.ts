@@ -126,7 +126,7 @@ export const delegationRoutes: readonly Route[] = [
     responses: { 200: resultPageSchema },
     async handle(request, { query: { after, wait_seconds, limit } }) {
       const { broker, principal } = request;
-      const from = parseCursor(after ?? "0", broker.shards.count);
+      const from = parseCursor(after ?? "0", broker.shards.count, broker.shards.earlier);
       const { records, positions } = await request.withScope(wait_seconds, ({ signal }) =>
         results(broker, principal, from, { wait_seconds, limit, signal }),
       );

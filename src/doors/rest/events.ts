@@ -73,7 +73,9 @@ export const eventRoutes: readonly Route[] = [
       const subscription = await subscribe(broker, request.principal, filter satisfies EventFilter);
       const given = cursorOf(request, after);
       const positions: Positions =
-        given === undefined ? await now(broker) : parseCursor(given, broker.shards.count);
+        given === undefined
+          ? await now(broker)
+          : parseCursor(given, broker.shards.count, broker.shards.earlier);
       const open = (signal: StopSignal) => subscribedEvents(broker, subscription, positions, signal);
       if (wantsStream(request)) {
         const frames = (signal: StopSignal) => toFrames(open(signal));

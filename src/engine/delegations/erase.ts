@@ -10,6 +10,7 @@ import { refusal } from "../errors.ts";
 import { audit } from "../upkeep/audit.ts";
 import { retireKey } from "./idempotency.ts";
 import { read } from "./read.ts";
+import { forbidRedrive } from "./redrive-elsewhere.ts";
 
 /** How often pending deliveries, such as canceling children, are made before erasing gives up. */
 const TRIES = 5;
@@ -27,6 +28,7 @@ export async function erase(broker: Broker, principal: Principal, id: string): P
       },
     );
   }
+  await forbidRedrive(broker, record);
   let key_retired = false;
   for (let tries = 0; tries < TRIES; tries += 1) {
     const { outcome } = await broker.writer.move({ move: "erase", id, params: { key_retired } });

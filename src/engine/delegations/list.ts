@@ -77,7 +77,8 @@ function narrowest(query: ListQuery): string | undefined {
  */
 export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
-  const shards = query.target !== undefined ? [broker.shards.ofAgent(query.target)] : broker.shards.all;
+  const { target } = query;
+  const shards = target === undefined ? broker.shards.all : broker.shards.withDelegationsOf(target);
   const since = query.since === undefined ? 0 : Date.parse(query.since);
   if (seesAll(principal)) return { indexes: [narrow ?? "all"], shards, oldest: since, most: SCAN };
   const own = [`delegator:${principal.text}`];

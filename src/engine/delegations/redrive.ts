@@ -11,6 +11,7 @@ import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { submit } from "./delegate.ts";
 import { read } from "./read.ts";
+import { idElsewhere } from "./redrive-elsewhere.ts";
 
 /** Returns the delegation that replaces it. Idempotent. */
 export async function redrive(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
@@ -45,9 +46,10 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
     );
   }
   if (outcome.kind !== "ok" && outcome.kind !== "redriven") throw refusal(outcome, failed.id);
-  const id = outcome.kind === "redriven" ? outcome.redriven_as : newId;
-  const earlier = id === newId ? null : await readRecord(broker.redis, broker.shards, id);
+  const chosen = outcome.kind === "redriven" ? outcome.redriven_as : newId;
+  const earlier = chosen === newId ? null : await readRecord(broker.redis, broker.shards, chosen);
   if (earlier) return earlier;
+  const id = await idElsewhere(broker, failed, chosen, newId);
   const parent = failed.parent_id && (await readRecord(broker.redis, broker.shards, failed.parent_id));
   const asked = delegateRequestSchema.parse({
     target: failed.target,

@@ -30,7 +30,7 @@ const limit = z.int().min(1).max(50).default(10);
 /** The engine's error would name the REST parameter. */
 function parseResultsCursor(broker: Broker, cursor = "0") {
   try {
-    return parseCursor(cursor, broker.shards.count);
+    return parseCursor(cursor, broker.shards.count, broker.shards.earlier);
   } catch (error) {
     if (!(error instanceof ErrandError) || error.code !== "invalid_request") throw error;
     throw new ErrandError("invalid_request", "The cursor is not one that wait_for_results returned.", {

@@ -4,7 +4,7 @@
 function guard_repeat()
   if rule.needs_new_message and redis.call('HGET', key, 'said:' .. cmd.message_id) == cmd.message_hash then
     return { kind = 'duplicate' }
-  elseif rule.needs_not_redriven and record.redriven_as then
+  elseif rule.needs_not_redriven and record.redriven_as and record.redriven_as ~= cmd.replaces then
     return { kind = 'redriven', redriven_as = record.redriven_as }
   elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
     return { kind = 'taken_over' }

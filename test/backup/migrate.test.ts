@@ -1,0 +1,338 @@
+/** A stopped broker's data in another Redis, or in more shards: all that was promised is kept, and the source is unchanged. */
+import { dirname, join } from "node:path";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
+import { backUp } from "../../src/backup/back-up.ts";
+import { type MigrateOptions, migrate } from "../../src/backup/migration/migrate.ts";
+import { OUTBOUND_QUEUE } from "../../src/queue/outbound-queue.ts";
+import { keys, shardKeys } from "../../src/redis/keys.ts";
+import { checkLayout, readLayout } from "../../src/redis/layout.ts";
+import { Shards, shardOfName } from "../../src/redis/shards.ts";
+import { run } from "../cli/fake-host.ts";
+import { as, client, freshDb, request, startBroker } from "../support/broker.ts";
+import { dump } from "../support/dump.ts";
+import { checkHistory, eventsOf } from "../support/history.ts";
+import { startOwnRedis } from "../support/own-redis.ts";
+import { freshDir } from "../support/program.ts";
+import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
+import { testRedisBinary } from "../support/redis-server.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const SHARDS = 4;
+const NEVER = new AbortController().signal;
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  cluster = await startRedisCluster({ binary: await testRedisBinary(), withReplicas: false });
+}, 120_000);
+afterAll(() => cluster?.stop());
+beforeEach(() => cluster.flush());
+
+/** The first name like this that leads to another shard than the first. */
+function mover(prefix: string): string {
+  const names = Array.from({ length: 50 }, (_, n) => `${prefix}-${n}`);
+  return names.find((name) => shardOfName(name, SHARDS) !== 0) ?? "";
+}
+const IDLE = mover("idle");
+const BUSY = mover("busy");
+
+const cli = (...argv: string[]) => {
+  const { PATH, ERRAND_REDIS_BIN } = process.env;
+  return run(argv, {
+    env: { dataDir: "/nonexistent" },
+    childEnv: { PATH, ...(ERRAND_REDIS_BIN !== undefined && { ERRAND_REDIS_BIN }) },
+  });
+};
+
+/** A stopped broker on a private Redis, with work in several states. */
+async function stoppedBroker() {
+  const own = await startOwnRedis("everysec");
+  const { gateway, url } = await startBroker({ redis: own.target, shards: 1 });
+  const api = client(url);
+  for (const name of [IDLE, BUSY]) await api.agent(name, { limits: { max_attempts: 3 } });
+  const alice = await as(url, "caller:alice");
+  const lease = async (agent: string) => (await api.lease(agent, { lease_seconds: 600 })).body.leases[0];
+  const ids: Record<string, string> = {};
+  const delegate = async (name: string, agent: string, more = {}, headers = {}) => {
+    ids[name] = (await alice.delegate(agent, { task: name, ...more }, headers)).body.id;
+    return ids[name];
+  };
+  await delegate("done", IDLE, {}, { "idempotency-key": "done" });
+  await api.reply((await lease(IDLE)).lease_id, { text: "the answer" });
+  const { cursor } = (await api.call("GET", "/v1/events?after=0&limit=1000", undefined, JSON_ONLY)).body;
+  await delegate("failed", IDLE);
+  const error = { code: "out_of_paper", category: "UPSTREAM", message: "no paper" };
+  await api.reply((await lease(IDLE)).lease_id, { state: "failed", text: undefined, error });
+  // The gateway died between the two steps of a redrive.
+  await delegate("half", IDLE);
+  await api.reply((await lease(IDLE)).lease_id, { state: "failed", text: undefined, error });
+  const params = { new_id: `dlg_0_${"1".repeat(26)}` };
+  await gateway.broker.writer.move({ move: "redrive", id: String(ids.half), params });
+  await delegate("asks", BUSY);
+  const { interrupt_id } = (await api.interrupt((await lease(BUSY)).lease_id, { text: "which?" })).body;
+  await delegate("works", BUSY);
+  const working = (await lease(BUSY)).lease_id;
+  await api.heartbeat(working, { progress: { message: "half" } });
+  for (const [name, priority] of [
+    ["low", 1],
+    ["high", 9],
+  ] as const)
+    await delegate(name, BUSY, { priority });
+  // The gateway died before it submitted with this key.
+  const reserved = `dlg_0_${"0".repeat(26)}`;
+  await alice.delegate(IDLE, { task: "kept" }, { "idempotency-key": "reserved" });
+  const [found = ""] = (await api.call("GET", `/v1/delegations?target=${IDLE}&limit=1`)).body.delegations;
+  await api.cancel(found.id);
+  expect((await alice.erase(found.id)).status).toBe(204);
+  for (const name of await own.redis.keys(keys.idempotency("*"))) {
+    const [hash, id, mark] = String(await own.redis.get(name)).split(" ");
+    if (id === found.id && mark === "gone") await own.redis.set(name, `${hash} ${reserved}`, "EX", 86_400);
+  }
+  await gateway.close({ idleGrace: false });
+  return { own, ids, alice, cursor, working, interrupt_id, reserved, dataDir: dirname(own.target.socket) };
+}
+const JSON_ONLY = { accept: "application/json" };
+
+test("from a private Redis to a Cluster with more shards: ids, leases, keys, cursors, queues and redrives go on", async () => {
+  const { own, ids, alice, cursor, working, interrupt_id, reserved, dataDir } = await stoppedBroker();
+  const before = await dump(own.redis);
+  await own.embedded.stop();
+
+  const move = ["migrate", "--data-dir", dataDir, "--to", cluster.url, "--shards", String(SHARDS), "--json"];
+  const planned = await cli(...move, "--dry-run");
+  expect([planned.code, planned.stderr]).toEqual([0, ""]);
+  expect(
+    await cluster.client
+      .nodes("master")
+      .reduce(async (sum, node) => (await sum) + (await node.dbsize()), Promise.resolve(0)),
+  ).toBe(0);
+  const done = await cli(...move);
+  expect([done.code, done.stderr]).toEqual([0, ""]);
+  const report = JSON.parse(done.stdout);
+  expect(report).toMatchObject({
+    source: dataDir,
+    delegations: 7,
+    dry_run: false,
+    shards: { from: 1, to: SHARDS },
+    moved: [IDLE],
+    stay: [BUSY],
+  });
+  expect({ ...JSON.parse(planned.stdout), dry_run: false }).toEqual(report);
+  const unchanged = await startOwnRedis("everysec", dataDir);
+  expect(await dump(unchanged.redis)).toEqual(before);
+
+  const redis = { url: cluster.url };
+  await expect(startBroker({ redis, shards: 1 })).rejects.toThrow(/ERRAND_SHARDS=4, not 1/);
+  const { gateway, url } = await startBroker({ redis, shards: SHARDS });
+  const api = client(url);
+  const caller = client(url, alice.token);
+  // A cursor of the time with one shard continues without a gap or a RESET.
+  const { events } = (await caller.call("GET", `/v1/events?after=${cursor}&limit=1000`, undefined, JSON_ONLY))
+    .body;
+  const types = (name: string) =>
+    events.filter((one: { delegation_id: string }) => one.delegation_id === ids[name]).length;
+  expect(events.some(({ type }: { type: string }) => type === "RESET")).toBe(false);
+  expect([types("done"), types("failed"), types("works")]).toEqual([0, 3, 3]);
+
+  // What the busy agent holds and has waiting.
+  expect((await api.heartbeat(working, {})).status).toBe(200);
+  expect((await api.reply(working)).status).toBe(200);
+  expect((await api.answer(String(ids.asks), interrupt_id, { text: "this" })).status).toBe(200);
+  const order: string[] = [];
+  for (let n = 0; n < 3; n += 1) {
+    const [{ delegation, lease_id }] = (await api.lease(BUSY)).body.leases;
+    order.push(delegation.id);
+    expect((await api.reply(lease_id)).status).toBe(200);
+  }
+  expect(order).toEqual(["high", "asks", "low"].map((name) => ids[name]));
+  for (const name of ["done", "failed", "half", "asks", "works", "high", "low"]) {
+    checkHistory(await eventsOf(api, String(ids[name])), "finished");
+  }
+
+  // The idle agent works in its new shard, and its earlier work is found.
+  const { body: next } = await caller.delegate(IDLE);
+  expect(next.id).toMatch(new RegExp(`^dlg_${shardOfName(IDLE, SHARDS)}_`));
+  const [lease] = (await api.lease(IDLE)).body.leases;
+  expect([lease.delegation.id, (await api.reply(lease.lease_id)).status]).toEqual([next.id, 200]);
+  const { delegations } = (await api.call("GET", `/v1/delegations?target=${IDLE}`)).body;
+  expect(delegations.map(({ id }: { id: string }) => id)).toEqual([next.id, ids.half, ids.failed, ids.done]);
+  const same = await caller.delegate(IDLE, { task: "done" }, { "idempotency-key": "done" });
+  expect([same.status, same.body.id, same.body.reply.parts[0].text]).toEqual([200, ids.done, "the answer"]);
+  const kept = await caller.delegate(IDLE, { task: "kept" }, { "idempotency-key": "reserved" });
+  expect([kept.status, kept.body.id === reserved]).toEqual([202, false]);
+  const [redriven, again] = [
+    await caller.redrive(String(ids.failed)),
+    await caller.redrive(String(ids.failed)),
+  ];
+  expect(redriven.body.id).toMatch(new RegExp(`^dlg_${shardOfName(IDLE, SHARDS)}_`));
+  expect(again.body.id).toBe(redriven.body.id);
+  await caller.cancel(redriven.body.id);
+  expect((await caller.erase(redriven.body.id)).status).toBe(204);
+  expect((await caller.redrive(String(ids.failed))).body.code).toBe("already_finished");
+
+  const halves = await Promise.all([1, 2].map(() => caller.redrive(String(ids.half))));
+  const [half] = halves.map(({ body }) => String(body.id));
+  expect(half).toMatch(new RegExp(`^dlg_${shardOfName(IDLE, SHARDS)}_`));
+  expect([halves[1]?.body.id, (await caller.redrive(String(ids.half))).body.id]).toEqual([half, half]);
+
+  // When the busy agent has no work left, another run moves it, too.
+  const raise = ["migrate", "--redis-url", cluster.url, "--shards", String(SHARDS)];
+  expect(await cli(...raise)).toMatchObject({ code: 64, stderr: expect.stringContaining("Stop the broker") });
+  const newest = (await api.call("GET", "/v1/events", undefined, JSON_ONLY)).body.cursor;
+  for (const id of [kept.body.id, half]) await api.cancel(id);
+  await gateway.close({ idleGrace: false });
+  expect(await cli(...raise)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`another shard: ${BUSY}`),
+  });
+  const second = await startBroker({ redis, shards: SHARDS });
+  const { body: moved } = await client(second.url).delegate(BUSY);
+  expect(moved.id).toMatch(new RegExp(`^dlg_${shardOfName(BUSY, SHARDS)}_`));
+  const later = (await client(second.url).call("GET", `/v1/events?after=${newest}`, undefined, JSON_ONLY))
+    .body;
+  expect(later.events.map(({ delegation_id: id }: { delegation_id: string }) => id)).toEqual([
+    kept.body.id,
+    half,
+    moved.id,
+  ]);
+});
+
+/** Data with one agent that would move and one that would stay, in a database of the run's Redis. */
+async function small() {
+  const { gateway, redis, db, url } = await startBroker({ shards: 1 });
+  const api = client(url);
+  for (const name of [IDLE, BUSY]) await api.agent(name);
+  const { id } = (await api.delegate(BUSY)).body;
+  const { cursor } = (await api.call("GET", "/v1/events", undefined, JSON_ONLY)).body;
+  await gateway.close({ idleGrace: false });
+  const target = { socket: inject("redisSocket"), db };
+  return { redis, source: { target, isExclusive: false }, id: String(id), cursor: String(cursor) };
+}
+
+const at = async (db?: number) => {
+  const target = { socket: inject("redisSocket"), db: db ?? (await freshDb()) };
+  const redis = new Redis(target.socket, { db: target.db });
+  onTestFinished(() => redis.disconnect());
+  return { redis, side: { target, isExclusive: false } };
+};
+
+const with_ = (more: Pick<MigrateOptions, "source" | "target"> & Partial<MigrateOptions>) =>
+  migrate({ shards: undefined, force: false, dryRun: false, onProgress: () => {}, signal: NEVER, ...more });
+
+test("a copy that was stopped lets no broker start, and is repeated; a broker that starts meanwhile is noticed", async () => {
+  const { redis, source, id } = await small();
+  const { redis: copy, side: target } = await at();
+  await copy.set("foreign", "kept");
+  const stopped = new AbortController();
+  const stop = () => stopped.abort(new Error("stopped"));
+  await expect(with_({ source, target, onProgress: stop, signal: stopped.signal })).rejects.toThrow(
+    "stopped",
+  );
+  await expect(checkLayout(copy, 1)).rejects.toThrow(/has not finished/);
+  const fail = () => {
+    throw new Error("the disk is on fire");
+  };
+  await expect(with_({ source, target, onProgress: fail })).rejects.toThrow("the disk is on fire");
+  const wake = () => void redis.zadd(keys.gateways, 1, "started");
+  await expect(with_({ source, target, onProgress: wake })).rejects.toThrow(/was started on the source/);
+  await redis.del(keys.gateways);
+  expect(await with_({ source, target })).toMatchObject({ delegations: 1, shards: { from: 1, to: 1 } });
+  expect(await copy.get("foreign")).toBe("kept");
+  const { url } = await startBroker({ redis: target.target, shards: 1 });
+  expect((await client(url).get(id)).body.state).toBe("submitted");
+  await expect(with_({ source, target })).rejects.toThrow(/a broker uses this Redis/);
+});
+
+test("a change of the shards that was stopped half-way is finished by the same command, and nothing else", async () => {
+  const { redis, source, id } = await small();
+  const [from, to] = [shardKeys(0), shardKeys(shardOfName(IDLE, SHARDS))];
+  const doc = await redis.hget(from.agent(IDLE), "doc");
+  const growth = JSON.stringify({ from: 1, to: SHARDS, at: Date.now() });
+  await redis.hset(keys.layout, { shards: "0, a restore has not finished", growth });
+  await redis.rename(from.agent(IDLE), to.agent(IDLE));
+  await redis.sadd(to.agents, IDLE);
+  await expect(startBroker({ redis: source.target, shards: SHARDS })).rejects.toThrow(/has not finished/);
+  const { side: other } = await at();
+  await expect(with_({ source: other, target: null, shards: 8 })).rejects.toThrow(/no data/);
+  // It is whole, although not finished: no copy may replace it.
+  const { source: second } = await small();
+  await expect(with_({ source: second, target: source })).rejects.toThrow(/data of a broker already/);
+  await expect(with_({ source, target: other })).rejects.toThrow(/has not finished/);
+  await expect(with_({ source, target: null, shards: 8 })).rejects.toThrow(/4 shards has not finished/);
+  expect(await with_({ source, target: null, shards: SHARDS })).toMatchObject({
+    moved: [IDLE],
+    stay: [BUSY],
+  });
+  expect(await redis.hget(to.agent(IDLE), "doc")).toBe(doc);
+  expect([await redis.smembers(from.agents), await redis.smembers(to.agents)]).toEqual([[BUSY], [IDLE]]);
+  // Calls that wait stay in their queue, which is the outbound one.
+  expect(shardOfName(OUTBOUND_QUEUE, SHARDS)).not.toBe(0);
+  expect(new Shards(SHARDS, (await readLayout(redis)).history).indexOfAgent(OUTBOUND_QUEUE)).toBe(0);
+  // An older version reads the number of shards by parseInt, and compares it.
+  expect(Number.parseInt(String(await redis.hget(keys.layout, "shards")), 10)).toBeNaN();
+  const { url } = await startBroker({ redis: source.target, shards: SHARDS });
+  expect((await client(url).lease(BUSY)).body.leases).toMatchObject([{ delegation: { id } }]);
+  const { body } = await request(url, "GET", "/v1/agents");
+  expect(body.agents.map(({ name }: { name: string }) => name).sort()).toEqual([BUSY, IDLE]);
+});
+
+test("a cursor from before a growth gets a RESET when events of a new shard were trimmed, and else none", async () => {
+  const { redis, source, cursor } = await small();
+  await with_({ source, target: null, shards: 2 });
+  await with_({ source, target: null, shards: SHARDS });
+  const { url } = await startBroker({ redis: source.target, shards: SHARDS });
+  const api = client(url);
+  const after = async (from: string) => {
+    const path = `/v1/events?after=${from}&wait_seconds=0`;
+    const { status, body } = await api.call("GET", path, undefined, JSON_ONLY);
+    return status === 200 ? body.events.map(({ type }: { type: string }) => type) : status;
+  };
+  // With one position, as many as there were in between, and a number that never was.
+  expect(await after(cursor)).toEqual([]);
+  expect(await after(`${cursor}.${Date.now() + 5_000}-0`)).toEqual(["RESET"]);
+  expect(await after([cursor, cursor, cursor].join("."))).toBe(400);
+  await api.delegate(IDLE);
+  expect(await after(cursor)).toEqual(["DELEGATION_SENT"]);
+  await api.delegate(IDLE);
+  await redis.xtrim(shardKeys(shardOfName(IDLE, SHARDS)).events, "MAXLEN", 1);
+  expect((await after(cursor))[0]).toBe("RESET");
+});
+
+test("a backup is restored into a Cluster", async () => {
+  const own = await startOwnRedis("everysec");
+  const { gateway, url: before } = await startBroker({ redis: own.target, shards: 1 });
+  await client(before).agent(BUSY);
+  const { id } = (await client(before).delegate(BUSY)).body;
+  await gateway.close({ idleGrace: false });
+  const file = join(freshDir(), "errand.backup");
+  await backUp(own.target, { path: file, errandVersion: "1", onProgress: () => {}, signal: NEVER });
+  await cluster.client.set("foreign", "kept");
+  const restored = await cli("restore", file, "--redis-url", cluster.url);
+  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining("1 delegation,")]);
+  expect(await cli("restore", file, "--redis-url", cluster.url)).toMatchObject({ code: 64 });
+  expect(await cli("restore", file, "--redis-url", cluster.url, "--force")).toMatchObject({ code: 0 });
+  expect(await cli("backup", `${file}.2`, "--redis-url", cluster.url)).toMatchObject({ code: 78 });
+  expect(await cluster.client.get("foreign")).toBe("kept");
+  const { url } = await startBroker({ redis: { url: cluster.url }, shards: 1 });
+  expect((await client(url).lease(BUSY)).body.leases).toMatchObject([{ delegation: { id } }]);
+});
+
+test("what cannot be migrated is refused with the reason, and nothing is changed", async () => {
+  const { source } = await small();
+  const { redis: full, side: target } = await at();
+  await expect(with_({ source, target: source })).rejects.toThrow(/same Redis/);
+  await full.set(keys.tokens, "x");
+  await expect(with_({ source, target })).rejects.toThrow(/data of a broker already/);
+  expect(await full.keys("*")).toEqual([keys.tokens]);
+  expect(await with_({ source, target, force: true, shards: SHARDS })).toMatchObject({ stay: [BUSY] });
+  await expect(with_({ source: target, target: null, shards: 2 })).rejects.toThrow(/cannot be fewer/);
+  await full.hset(shardKeys(0).delegation("dlg_0_1"), { state: "submitted", task_preview: "plain" });
+  await expect(with_({ source: target, target: null, shards: 8 })).rejects.toThrow(/development version/);
+  const folder = join(freshDir(), "none");
+  expect(await cli("migrate", "--data-dir", folder, "--to", cluster.url)).toMatchObject({
+    code: 78,
+    stderr: expect.stringContaining("has no data of a broker"),
+  });
+  expect(await cli("migrate", "--data-dir", folder)).toMatchObject({ code: 64 });
+});
