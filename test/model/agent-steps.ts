@@ -122,13 +122,14 @@ const QUESTIONS = {
 } as const satisfies Record<QuestionShape, object>;
 
 /**
- * Questions with the same key are the same: by their request ids, or by their text and the number of answers before.
+ * Questions with the same key are the same: by their request ids and whether they ask for a credential, or by their kind,
+ * their text and the number of answers before.
  */
 function keyOf(kind: string, shape: QuestionShape, answered: number): string {
   const question = QUESTIONS[shape];
   const requests = "requests" in question ? question.requests : [question];
   const names = requests.map((one) => ("request_id" in one ? one.request_id : null));
-  return JSON.stringify(names.includes(null) ? [kind, answered, requests] : names);
+  return JSON.stringify(names.includes(null) ? [kind, answered, requests] : [kind === "auth", names]);
 }
 
 const interrupt = step<{

@@ -93,6 +93,7 @@ async function world() {
     ["demo", "--yes"],
     ["completion", "--list", "questions"],
     ["backup", join(dir, "no", "folder")],
+    ["migrate", "--data-dir", dir, "--to-data-dir", join(dir, "copy"), "--dry-run"],
     ["restore", batch],
     ["relay", "--agent", "scout", "--to", "nowhere"],
     ["message", asks.id, "x"],
