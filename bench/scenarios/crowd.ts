@@ -21,7 +21,7 @@ const STREAMS_OF_ONE = 100;
 const DELEGATIONS = 4;
 const READ_EVERY_MS = 25;
 /** Of the gateway, besides connections of the crowd. */
-const OTHER_FILES = 150;
+const OTHER_FILES = 600;
 const PATIENCE_MS = 120_000;
 /** All of `many`. */
 const MANY_MS = 235_000;
