@@ -218,9 +218,18 @@ async function delegator(name) {
   }
 }
 
+/** How long the last work may take. */
+const PATIENCE_MS = 60_000;
+
 /** Takes work at one gateway, and sends the heartbeat, the question and the reply to others. */
 async function worker(agent) {
+  let endsAt = Number.POSITIVE_INFINITY;
   while (!isDone.delegators || finished.size < sent.size) {
+    if (isDone.delegators) endsAt = Math.min(endsAt, Date.now() + PATIENCE_MS);
+    if (Date.now() > endsAt) {
+      problems.push(`${sent.size - finished.size} delegations were not finished within ${PATIENCE_MS / 1000} s`);
+      return;
+    }
     const { body } = await call("POST", `/v1/agents/${agent}/leases`, { wait_seconds: 2, lease_seconds: 5 });
     for (const { lease_id: lease, delegation } of body?.leases ?? []) await workOn(lease, delegation);
   }

@@ -12,17 +12,17 @@ const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EA
 /** Returns a {@link ServeError} if the cause is known, otherwise the error itself. */
 export async function startFailure(error: unknown, config: Config, dataDir: string): Promise<unknown> {
   if (error instanceof LayoutError) return new ServeError(error.message, EXIT_CONFIG);
-  if (error instanceof Error && isUnavailable(error)) {
-    return new ServeError(
-      `Redis is not available (${error.message}); start again when it is`,
-      EXIT_TRANSPORT,
-    );
-  }
-  return refuseAddress(error, config, dataDir).then(
-    () => error,
-    (refused: unknown) => refused,
+  const refused = await refuseAddress(error, config, dataDir).catch((reason: unknown) => reason);
+  if (refused !== undefined) return refused;
+  const isOfRedis = error instanceof Error && isUnavailable(error) && !isOfListener(error);
+  if (!isOfRedis) return error;
+  return new ServeError(
+    `Redis is not available: ${error.message}. Check that it runs, then start the broker again`,
+    EXIT_TRANSPORT,
   );
 }
+
+const isOfListener = (error: Error): boolean => "syscall" in error && error.syscall === "listen";
 
 /** Checks the most likely reason for a failed start before anything is started. */
 export async function checkAddress(config: Config, dataDir: string): Promise<void> {

@@ -45,7 +45,7 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
   const seen = new BoundedSet<string>(REMEMBERED);
   let cursor = options.after;
   let failures = 0;
-  /** By the broker, which tells each reader another time, so that not all return at once after it has ended. */
+  /** The broker's `retry:`, ms. It differs for each reader, so that not all reconnect at once after a restart. */
   let retryMs = 0;
   const onRetry = (ms: number) => {
     if (!isLoopback(http.url)) retryMs = Math.min(ms, LONGEST_MS);

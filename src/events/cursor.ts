@@ -13,8 +13,8 @@ export type Positions = readonly string[];
 export const formatCursor = (positions: Positions): string => positions.join(".");
 
 /**
- * `0` is the beginning. A cursor from the time when there were fewer shards continues in the others where they began:
- * nothing was in them before.
+ * `0` is the beginning. A cursor made with fewer shards gets, for each newer shard, the position at which that shard
+ * began.
  */
 export function parseCursor(
   cursor: string,

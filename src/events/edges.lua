@@ -1,5 +1,7 @@
 -- edges(key, position, kept, expires): the start and the end of a stream, and whether entries after a position are
--- gone. kept how long entries are shown, ms; nil: forever expires whether the whole stream expires after that time
+-- gone.
+-- kept     how long entries are shown, ms; nil: forever
+-- expires  whether the whole stream expires after that time
 -- Returns  {oldest entry's id or '', newest id ever, id before which entries are too old, 1 when entries are missed}
 local function edges(key, position, kept, expires)
   local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]

@@ -92,7 +92,10 @@ export class Feed {
     this.#log = log;
   }
 
-  /** A shard whose slot is moving joins when it has moved; its subscribers then resume by their cursors. */
+  /**
+   * If a shard's slot is moving, its feed starts after the move. Then all streams of this gateway are cut, and resume by
+   * cursor.
+   */
   async start(): Promise<void> {
     await Promise.all(
       this.#readers.map((reader) =>
@@ -151,6 +154,7 @@ export class Feed {
       try {
         if (!reader.hasBegun) {
           await this.#begin(reader);
+          if (!this.#running) return;
           this.#reportGap();
         }
         const read = reader.redis.xread(

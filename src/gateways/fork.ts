@@ -22,7 +22,7 @@ export function forkWith(line: (text: string) => void): () => Forked {
     } catch (error) {
       return notForked(error, line);
     }
-    // Also the reason of a process that could not be started. An order to a gateway that has just died is lost.
+    // Without a pid the process could not be started. Other errors are orders to a gateway that has just died.
     worker.process.on("error", (error) => worker.process.pid === undefined && line(String(error)));
     closeUndelivered(worker);
     if (worker.process.stderr) createInterface({ input: worker.process.stderr }).on("line", line);
@@ -30,7 +30,7 @@ export function forkWith(line: (text: string) => void): () => Forked {
   };
 }
 
-/** As far as it is used here, what node:cluster sends to deal out a connection, and what a gateway answers. */
+/** The parts used here of node:cluster's message that deals out a connection, and of the gateway's answer. */
 const dealtSchema = z.object({ cmd: z.literal("NODE_CLUSTER"), act: z.literal("newconn"), seq: z.number() });
 const answerSchema = z.object({ cmd: z.literal("NODE_CLUSTER"), ack: z.number() });
 
@@ -79,7 +79,7 @@ function toForked(worker: Worker): Forked {
   };
 }
 
-/** The fork failed, for example for lack of memory. It counts as a gateway that ended, so it is tried again. */
+/** The fork failed, for example for lack of memory. It counts as a gateway that ended, so it is tried again unless it is the first. */
 function notForked(error: unknown, line: (text: string) => void): Forked {
   line(String(error));
   const nothing = () => {};

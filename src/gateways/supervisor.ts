@@ -49,6 +49,8 @@ interface Place {
   readonly delays: RestartDelays;
   restarts: number;
   timer: NodeJS.Timeout | undefined;
+  /** Whether its first gateway is not ready yet. */
+  isStarting: boolean;
 }
 
 export class Supervisor {
@@ -65,7 +67,7 @@ export class Supervisor {
   #port = 0;
   /** The port that new gateways listen on. It stays 0 while a gateway that asked for a free port is alive. */
   #listenPort: number;
-  #started = false;
+
   #isClosing = false;
   #close: () => void = () => {};
   /** Resolves when a stop begins. */
@@ -87,6 +89,7 @@ export class Supervisor {
       delays: new RestartDelays(),
       restarts: 0,
       timer: undefined,
+      isStarting: false,
     }));
     this.#closing = new Promise((resolve) => {
       this.#close = resolve;
@@ -102,11 +105,11 @@ export class Supervisor {
     const [first, ...others] = this.#places;
     // The first alone, so that a mistake is reported once.
     if (first) await this.#startFirst(first, () => true);
-    // One serves already, so a cause that may pass, such as an outage of Redis, does not end it.
+    // One gateway already serves, so only a wrong setting ends the start; after anything else the gateway is started again.
     const isFatal = (code: number) => code === EXIT_CONFIG;
     await Promise.all(others.map((place) => this.#startFirst(place, isFatal)));
     if (this.#isClosing) return null;
-    this.#started = true;
+
     return this.#port;
   }
 
@@ -157,10 +160,12 @@ export class Supervisor {
   }
 
   async #startFirst(place: Place, isFatal: (code: number) => boolean): Promise<void> {
+    place.isStarting = true;
     while (!this.#isClosing) {
       const child = this.#spawn(place);
       place.current = child;
       const end = await Promise.race([child.ready.then(() => null), child.ended]);
+      if (end === null) place.isStarting = false;
       if (end === null || this.#isClosing) return;
       if (end.code !== null && isFatal(end.code)) throw new GatewayStartError(end.code === 0 ? 1 : end.code);
       const delay = place.delays.next(0);
@@ -203,9 +208,10 @@ export class Supervisor {
     this.#sums.end(child);
     this.#announce();
     const place = this.#places.find(({ current }) => current === child);
-    if (this.#isClosing || !this.#started || child.isDismissed) return;
+    if (this.#isClosing || child.isDismissed) return;
     if (wasReady && child.gateway !== null) this.#anyReady()?.send({ type: "died", gateway: child.gateway });
-    if (!place) return;
+    // `#startFirst` starts it again, or ends the start.
+    if (!place || (!wasReady && place.isStarting)) return;
     place.current = undefined;
     place.restarts += 1;
     const cannotStart = !wasReady && end.code === EXIT_CONFIG;

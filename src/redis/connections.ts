@@ -204,7 +204,7 @@ export class Connections {
     this.#checkLater();
   }
 
-  /** Other shards go on, so Redis is not away. */
+  /** It is not an outage, because the other shards work. */
   #logMove(): void {
     const now = performance.now();
     if (now - this.#moveLoggedAt < MOVE_LOG_MS) return;

@@ -20,6 +20,7 @@ export interface SentinelTarget {
 const SCHEME = /^(rediss?)\+sentinel:\/\//;
 const FORM = "redis+sentinel://host:26379,host:26379/NAME";
 const DEFAULT_PORT = 26_379;
+const SENTINEL_SILENCE_MS = 2_000;
 
 export const isSentinelUrl = (url: string): boolean => SCHEME.test(url);
 
@@ -31,8 +32,18 @@ export function sentinelProblemOf(url: string): string | null {
   }
   if (path[0] === undefined || path[0] === "") return `does not name the master's group: ${FORM}`;
   if (path.length > 2 || !/^\d*$/.test(path[1] ?? ""))
-    return `may have only a database after the name: ${FORM}/0`;
+    return `has more than a database number after the name: ${FORM}/0`;
+  if (!isDecodable(url)) return "has a % that is not an escape; write it as %25";
   return null;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** For a valid URL. */
@@ -55,6 +66,8 @@ export function sentinelOptionsOf(target: SentinelTarget): Omit<RedisOptions, "r
   return {
     ...ofRedis,
     sentinels: [...sentinels],
+    // A silent Sentinel must not keep the others from being asked.
+    sentinelCommandTimeout: SENTINEL_SILENCE_MS,
     ...(sentinelPassword !== undefined && { sentinelPassword }),
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
   };
@@ -73,7 +86,8 @@ function partsOf(url: string) {
   const tail = `redis://host${rest.slice(end)}`;
   const last = URL.canParse(tail) ? new URL(tail) : null;
   const [first] = urls;
-  if (first && last) first.search = last.search;
+  // In a query, + would be a space.
+  if (first && last) first.search = last.search.replaceAll("+", "%2B");
   return {
     scheme,
     first,

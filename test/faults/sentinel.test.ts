@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
@@ -43,10 +44,27 @@ async function startSentinel(master: number): Promise<number> {
   return port;
 }
 
+/** Accepts connections and never answers, as a Sentinel that hangs. */
+function startSilent(): Promise<number> {
+  return new Promise((resolve) => {
+    const open = new Set<Socket>();
+    const server = createServer((socket) => open.add(socket.on("error", () => {})));
+    onTestFinished(() => {
+      for (const socket of open) socket.destroy();
+      server.close();
+    });
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : 0);
+    });
+  });
+}
+
 test("when the master dies, the gateway goes on with the one that the Sentinels choose", async () => {
   const { master, replica } = await startPair();
   const port = await startSentinel(master.port);
-  const target = { url: `redis+sentinel://127.0.0.1:${port}/main` };
+  const silent = await startSilent();
+  const target = { url: `redis+sentinel://127.0.0.1:${silent},127.0.0.1:${port}/main` };
   const { url, log } = await startBroker({ redis: target });
   const api = client(url);
   await api.agent("scout");
@@ -72,5 +90,7 @@ test("when the master dies, the gateway goes on with the one that the Sentinels 
   const woken = await retryUntilAnswered(() => api.delegate("idle"));
   expect((await parked).body.leases[0].delegation.id).toBe(woken.body.id);
   const away = log.filter((line) => line.includes('"Redis is away"'));
-  expect(away.map((line) => JSON.parse(line).redis)).toEqual([`main at 127.0.0.1:${port}`]);
+  expect(away.map((line) => JSON.parse(line).redis)).toEqual([
+    `main at 127.0.0.1:${silent}, 127.0.0.1:${port}`,
+  ]);
 });

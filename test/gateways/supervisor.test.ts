@@ -113,6 +113,19 @@ test("while the first gateway serves, another one that finds Redis away is start
   expect(await start).toBe(4180);
 });
 
+test("a gateway that dies while another one still starts is started again", async () => {
+  const { supervisor, child, children } = supervise(2);
+  const start = supervisor.start();
+  await pass();
+  child(1).ready();
+  await pass();
+  child(1).end(null);
+  child(2).ready();
+  expect(await start).toBe(4180);
+  await pass(100);
+  expect(children).toHaveLength(3);
+});
+
 test("another gateway with a wrong configuration ends the start", async () => {
   const { supervisor, child } = supervise(2);
   const start = expect(supervisor.start()).rejects.toThrow(GatewayStartError);

@@ -61,7 +61,7 @@ test("one node of a Cluster, once it is recognized, is a Cluster of one known no
 });
 
 test("Sentinels name the master of a group", () => {
-  const url = "rediss+sentinel://ann:p%2Cw@one,two:26380,[::1]:26381/group%201/3?sentinel_password=s%26t";
+  const url = "rediss+sentinel://ann:p%2Cw@one,two:26380,[::1]:26381/group%201/3?sentinel_password=s%26t+";
   expect(problemOf(url)).toBeNull();
   expect(clusterOf({ url })).toBeNull();
   expect(sentinelOf(url)).toEqual({
@@ -75,7 +75,7 @@ test("Sentinels name the master of a group", () => {
     tls: true,
     username: "ann",
     password: "p,w",
-    sentinelPassword: "s&t",
+    sentinelPassword: "s&t+",
   });
   expect(placeOf({ url })).toBe("group 1 at one:26379, two:26380, ::1:26381");
 });
@@ -84,7 +84,8 @@ test.each([
   ["redis+sentinel://one/main", null],
   ["redis+sentinel://one:26379", "does not name the master's group"],
   ["redis+sentinel://one,/main", "invalid address of a Sentinel"],
-  ["redis+sentinel://one/main/x", "only a database after the name"],
+  ["redis+sentinel://:50%off@one/main", "write it as %25"],
+  ["redis+sentinel://one/main/x", "more than a database number"],
 ])("%s: %s", (url, problem) => {
   if (problem === null) expect(problemOf(url)).toBeNull();
   else expect(problemOf(url)).toContain(problem);

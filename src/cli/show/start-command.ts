@@ -2,10 +2,11 @@
 import type { Place } from "../host.ts";
 import { oneLine } from "./output.ts";
 
-/** The command that starts a broker on the restored data. A password in an address is not repeated. */
+/** The command that starts a broker on the restored data. An address that may contain a password is not repeated. */
 export function startCommand({ dataDir, redisUrl }: Place): string {
   if (redisUrl !== undefined) {
-    const hasSecret = URL.canParse(redisUrl) && new URL(redisUrl).password !== "";
+    // Lists of nodes are no URLs that can be parsed.
+    const hasSecret = /[@?]/.test(redisUrl);
     return `'errand serve --redis-url ${hasSecret ? "URL' with the same URL" : `${oneLine(redisUrl)}'`}`;
   }
   if (dataDir === undefined) return "'errand serve'";

@@ -97,7 +97,7 @@ export function listen(
         else if (!BODIED.has(request.method ?? "")) request.resume();
       },
     );
-    // A dealt connection beyond this would go back to the supervisor, and round for ever once all gateways are full.
+    // Not for dealt connections: a refused one is offered to the next gateway, without end when all are full.
     if (!isDealt) server.maxConnections = most;
     // This listener is never removed: a failed accept (too many open files) must not end the process.
     server.on("error", reject);

@@ -103,8 +103,8 @@ export class InDoubt {
   }
 
   /**
-   * Cases that cannot be resolved yet stay for the next round. When Redis does not answer for one of them, it would not
-   * for the others of its shard either, and each attempt takes up to the command's timeout. In a Cluster, the other shards
+   * Cases that cannot be resolved yet stay for the next round. After one case gets no
+   * answer, the round skips the rest of its shard, because each attempt takes up to the command's timeout. Other shards may
    * have other masters.
    */
   async #round(): Promise<void> {

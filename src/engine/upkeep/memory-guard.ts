@@ -50,7 +50,7 @@ export class MemoryGuard {
         };
       }),
     );
-    // A master that does not answer takes no work, so the others count.
+    // A master that does not answer accepts no work, so it does not count.
     const memory = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
     const failure = answers.find((answer) => answer.status === "rejected");
     if (failure && memory.length === 0) throw failure.reason;

@@ -21,7 +21,7 @@ const TAKEN_MS = 2_000;
 /** The limit of the shard's stream in bytes; the script limits its length. Live readers need only the last seconds. */
 const LIVE_BYTES = LIMITS.live_bytes.value;
 
-/** Each shard by itself: in a Cluster, one whose master does not answer must not delay the others. */
+/** Sweeps each shard on its own, so that a silent master of a Cluster does not delay the other shards. */
 export class Sweep {
   readonly #shards: readonly ShardSweep[];
 
