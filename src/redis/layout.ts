@@ -68,13 +68,16 @@ async function requireShards(redis: Redis, shards: number, deadMs: number): Prom
   await writeEvenIfFull(redis, "HSET", keys.layout, "shards", marked);
 }
 
+/** An agent or a context may be named `artifacts`, so the end of a key does not say enough. */
+const ARTIFACTS = /^\{errand:[0-9a-z]+\}:d:[^:]+:artifacts$/;
+
 /** Throws {@link LayoutError} for data of the first days of development, in which previews were plain text and artifacts lists. */
 export async function requireReadable(redis: Redis): Promise<void> {
   for await (const { server, names } of ownKeys(redis)) {
     const pipeline = server.pipeline();
     for (const name of names) {
       if (isRecordKey(name)) pipeline.hget(name, "task_preview");
-      else if (name.endsWith(":artifacts")) pipeline.type(name);
+      else if (ARTIFACTS.test(name)) pipeline.type(name);
     }
     for (const [error, answer] of (await pipeline.exec()) ?? []) {
       if (error) throw error;

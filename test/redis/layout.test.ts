@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { keys, shardKeys } from "../../src/redis/keys.ts";
 import { checkLayout, countAlive } from "../../src/redis/layout.ts";
-import { startBroker } from "../support/broker.ts";
+import { client, startBroker } from "../support/broker.ts";
 
 async function setup() {
   const { gateway, redis } = await startBroker();
@@ -44,6 +44,19 @@ test("data of the first development versions is refused, and stays as it is", as
   await redis.rpush(shardKeys(0).artifacts("dlg_0_1"), "{}");
   await expect(checkLayout(redis, 1)).rejects.toThrow(/development version/);
   expect(await redis.hget(keys.layout, "shards")).toBe("1");
+});
+
+test("an agent and a context named artifacts are no data of the first development versions", async () => {
+  const { gateway, redis, url } = await startBroker();
+  const api = client(url);
+  await api.agent("artifacts");
+  const { status } = await api.delegate("artifacts", { context_id: "artifacts" });
+  expect(status).toBe(202);
+  expect((await api.lease("artifacts")).body.leases).toHaveLength(1);
+  await gateway.close({ idleGrace: false });
+  expect((await redis.keys("{errand:0}:list:*:artifacts")).length).toBeGreaterThan(1);
+  await redis.hset(keys.layout, "shards", "1");
+  await checkLayout(redis, 1, 300);
 });
 
 test("another number of shards is refused", async () => {
