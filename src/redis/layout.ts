@@ -8,7 +8,7 @@ import { z } from "zod";
 import type { Redis } from "./connect.ts";
 import { isRecordKey, keys } from "./keys.ts";
 import { ownKeys } from "./own-keys.ts";
-import { writeEvenIfFull } from "./script.ts";
+import { Script, writeEvenIfFull } from "./script.ts";
 import type { ShardHistory } from "./shards.ts";
 
 /** The data is laid out for another number of shards, or gateways of an older version use it. */
@@ -141,10 +141,18 @@ export async function finishGrowth(
   await redis.hdel(keys.layout, "growth");
 }
 
-/** Keeps gateways from starting on this data until the key of the layout is restored or deleted. */
+/**
+ * Keeps gateways from starting on this data until the key of the layout is restored or deleted. Nothing else of the old
+ * layout remains: a growth left there could be finished on a part of the data, and gateways would start on it.
+ */
 export async function markRestoring(redis: Redis): Promise<void> {
-  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", RESTORING);
+  await markScript.run(redis, [keys.layout], [RESTORING]);
 }
+
+/** KEYS: the layout · ARGV: what is stored as its number of shards */
+const markScript = new Script(`#!lua flags=allow-oom
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'shards', ARGV[1])`);
 
 /** `restoring`: an incomplete copy, which may be replaced. */
 export async function storedData(redis: Redis): Promise<StoredLayout["state"]> {

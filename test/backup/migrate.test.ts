@@ -6,7 +6,7 @@ import { backUp } from "../../src/backup/back-up.ts";
 import { type MigrateOptions, migrate } from "../../src/backup/migration/migrate.ts";
 import { OUTBOUND_QUEUE } from "../../src/queue/outbound-queue.ts";
 import { keys, shardKeys } from "../../src/redis/keys.ts";
-import { checkLayout, readLayout } from "../../src/redis/layout.ts";
+import { beginGrowth, checkLayout, markRestoring, readLayout } from "../../src/redis/layout.ts";
 import { Shards, shardOfName } from "../../src/redis/shards.ts";
 import { run } from "../cli/fake-host.ts";
 import { as, client, freshDb, request, startBroker } from "../support/broker.ts";
@@ -275,6 +275,16 @@ test("a change of the shards that was stopped half-way is finished by the same c
   expect((await client(url).lease(BUSY)).body.leases).toMatchObject([{ delegation: { id } }]);
   const { body } = await request(url, "GET", "/v1/agents");
   expect(body.agents.map(({ name }: { name: string }) => name).sort()).toEqual([BUSY, IDLE]);
+});
+
+test("a growth that a restore has replaced half-way cannot be finished", async () => {
+  const { redis, source } = await small();
+  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() });
+  await markRestoring(redis);
+  await expect(with_({ source, target: null, shards: SHARDS })).rejects.toThrow(
+    /restore or a migration .* has not finished/,
+  );
+  await expect(checkLayout(redis, SHARDS)).rejects.toThrow(/has not finished/);
 });
 
 test("a cursor from before a growth gets a RESET when events of a new shard were trimmed, and else none", async () => {
