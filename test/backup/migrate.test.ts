@@ -6,6 +6,7 @@ import { backUp } from "../../src/backup/back-up.ts";
 import { type MigrateOptions, migrate } from "../../src/backup/migration/migrate.ts";
 import { OUTBOUND_QUEUE } from "../../src/queue/outbound-queue.ts";
 import { keys, shardKeys } from "../../src/redis/keys.ts";
+import type * as Layout from "../../src/redis/layout.ts";
 import { beginGrowth, checkLayout, markRestoring, readLayout } from "../../src/redis/layout.ts";
 import { Shards, shardOfName } from "../../src/redis/shards.ts";
 import { run } from "../cli/fake-host.ts";
@@ -16,6 +17,25 @@ import { startOwnRedis } from "../support/own-redis.ts";
 import { freshDir } from "../support/program.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
+
+/** Runs when the checks are done and the target is about to be marked. */
+const moment = vi.hoisted(() => ({ beforeMark: async () => {} }));
+vi.mock("../../src/redis/layout.ts", async (original) => {
+  const real = await original<typeof Layout>();
+  const after =
+    <A extends unknown[], R>(mark: (...args: A) => Promise<R>) =>
+    async (...args: A) => {
+      await moment.beforeMark();
+      return mark(...args);
+    };
+  return { ...real, markRestoring: after(real.markRestoring), beginGrowth: after(real.beginGrowth) };
+});
+const beforeMark = (act: () => Promise<unknown>) => {
+  moment.beforeMark = async () => {
+    moment.beforeMark = async () => {};
+    await act();
+  };
+};
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -285,6 +305,26 @@ test("a growth that a restore has replaced half-way cannot be finished", async (
     /restore or a migration .* has not finished/,
   );
   await expect(checkLayout(redis, SHARDS)).rejects.toThrow(/has not finished/);
+});
+
+test("a broker that starts while a migration checks is noticed before anything is deleted or moved", async () => {
+  const { redis, source } = await small();
+  const { redis: other, side: target } = await at();
+  await with_({ source, target });
+  const [one, two] = [await dump(redis), await dump(other)];
+  for (const alive of [redis, other]) {
+    beforeMark(() => alive.zadd(keys.gateways, Date.now(), "started"));
+    await expect(with_({ source, target, force: true })).rejects.toMatchObject({ reason: "in_use" });
+    await alive.del(keys.gateways);
+  }
+  beforeMark(() => redis.zadd(keys.gateways, Date.now(), "started"));
+  await expect(with_({ source, target: null, shards: SHARDS })).rejects.toMatchObject({ reason: "in_use" });
+  await redis.del(keys.gateways);
+  expect([await dump(redis), await dump(other)]).toEqual([one, two]);
+  const { side: empty, redis: nothing } = await at();
+  beforeMark(() => redis.zadd(keys.gateways, Date.now(), "started"));
+  await expect(with_({ source, target: empty })).rejects.toMatchObject({ reason: "in_use" });
+  expect(await nothing.keys("*")).toEqual([]);
 });
 
 test("a cursor from before a growth gets a RESET when events of a new shard were trimmed, and else none", async () => {

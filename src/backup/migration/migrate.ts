@@ -14,7 +14,7 @@ import {
   requireReadable,
   type StoredLayout,
 } from "../../redis/layout.ts";
-import { deleteKeys, formatOf, RestoreError, requireFree, restoreAll } from "../restore.ts";
+import { type Dumped, deleteKeys, formatOf, RestoreError, requireFree, restoreAll } from "../restore.ts";
 import { type Counts, copyKeys, countKeys, dumpOf, fingerprint, identityOf, livesOf } from "./copy.ts";
 import { grow, type Plan, planGrowth } from "./grow.ts";
 
@@ -99,10 +99,16 @@ function open(side: Side): Opened {
 interface Planned {
   readonly layout: StoredLayout;
   readonly growth: Growth;
+  /** The signs of life before it was checked that no gateway is alive: if they are the same later, none has started. */
+  readonly lives: { readonly source: string; readonly target: string };
 }
 
 /** Refuses what cannot or must not be done, before anything is changed. */
 async function check(source: Opened, target: Opened | null, options: MigrateOptions): Promise<Planned> {
+  const lives = {
+    source: await livesOf(source.redis),
+    target: target ? await livesOf(target.redis) : "",
+  };
   const layout = await readLayout(source.redis);
   const isResumed = layout.growth !== null && target === null;
   if (layout.state === "none") throw new MigrationError("no_data", "there is no data of a broker");
@@ -131,7 +137,7 @@ async function check(source: Opened, target: Opened | null, options: MigrateOpti
   if (target) await checkTarget(source, target, options);
   // The time of the server, because ids of events are made of it.
   const [seconds = 0] = (await (target ?? source).redis.time()).map(Number);
-  return { layout, growth: layout.growth ?? { from, to, at: (seconds + 1) * 1_000 } };
+  return { layout, lives, growth: layout.growth ?? { from, to, at: (seconds + 1) * 1_000 } };
 }
 
 async function checkTarget(source: Opened, target: Opened, { force }: MigrateOptions): Promise<void> {
@@ -144,16 +150,34 @@ async function checkTarget(source: Opened, target: Opened, { force }: MigrateOpt
   }
 }
 
+/** The checks take a while, and until the mark a gateway could start: then the old layout is put back. */
+async function requireNoneStarted(
+  marked: Redis,
+  old: readonly Dumped[],
+  sides: readonly (readonly [Redis, string])[],
+): Promise<void> {
+  const now = await Promise.all(sides.map(([redis]) => livesOf(redis)));
+  if (sides.every(([, before], at) => before === now[at])) return;
+  if (old.length === 0) await marked.del(keys.layout);
+  else await restoreAll(marked, old);
+  throw new RestoreError("in_use", "a broker was started meanwhile");
+}
+
 async function copy(
   source: Opened,
   target: Opened,
-  { layout, growth }: Planned,
+  { layout, growth, lives }: Planned,
   counts: Counts,
   { onProgress, signal, shards }: MigrateOptions,
 ): Promise<Plan> {
   const [from, to] = [source.redis, target.redis];
-  const before = [await fingerprint(from, growth.from), await livesOf(from)];
+  const before = [await fingerprint(from, growth.from), lives.source];
+  const old = await dumpOf(to, keys.layout);
   await markRestoring(to);
+  await requireNoneStarted(to, old, [
+    [from, lives.source],
+    [to, lives.target],
+  ]);
   await deleteKeys(to, signal);
   const kept = await copyKeys(from, to, { signal, onProgress: (done) => onProgress(done, counts.keys) });
   const found = await countKeys(to);
@@ -181,7 +205,9 @@ async function copy(
   return grow(to, growth, layout.history);
 }
 
-async function raise({ redis }: Opened, { layout, growth }: Planned): Promise<Plan> {
+async function raise({ redis }: Opened, { layout, growth, lives }: Planned): Promise<Plan> {
+  const old = await dumpOf(redis, keys.layout);
   await beginGrowth(redis, growth);
+  await requireNoneStarted(redis, old, [[redis, lives.source]]);
   return grow(redis, growth, layout.history);
 }
