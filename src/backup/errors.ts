@@ -69,6 +69,12 @@ const MIGRATIONS: Readonly<Record<MigrationError["reason"], Advice>> = {
     category: "PROTOCOL",
     recovery: "Choose a number from the present one to 256, or leave --shards out. Nothing was changed.",
   },
+  source_changed: {
+    code: "source_changed",
+    category: "TRANSPORT",
+    recovery:
+      "Stop that broker and run the command again. No broker starts on the copy; the source is unchanged.",
+  },
   differs: {
     code: "migration_failed",
     category: "TRANSPORT",

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
 import { backUp } from "../../src/backup/back-up.ts";
+import { toLocalError } from "../../src/backup/errors.ts";
 import { type MigrateOptions, migrate } from "../../src/backup/migration/migrate.ts";
 import { OUTBOUND_QUEUE } from "../../src/queue/outbound-queue.ts";
 import { keys, shardKeys } from "../../src/redis/keys.ts";
@@ -255,7 +256,15 @@ test("a copy that was stopped lets no broker start, and is repeated; a broker th
   };
   await expect(with_({ source, target, onProgress: fail })).rejects.toThrow("the disk is on fire");
   const wake = () => void redis.zadd(keys.gateways, 1, "started");
-  await expect(with_({ source, target, onProgress: wake })).rejects.toThrow(/was started on the source/);
+  const woken = await with_({ source, target, onProgress: wake }).catch((error: unknown) => error);
+  expect(woken).toMatchObject({ message: expect.stringContaining("was started on the source") });
+  // The target was emptied, so the advice for it must not say that nothing was changed.
+  expect(toLocalError(woken, "")).toMatchObject({
+    code: "source_changed",
+    category: "TRANSPORT",
+    recovery: expect.stringContaining("No broker starts on the copy; the source is unchanged."),
+  });
+  await expect(checkLayout(copy, 1)).rejects.toThrow(/has not finished/);
   await redis.del(keys.gateways);
   expect(await with_({ source, target })).toMatchObject({ delegations: 1, shards: { from: 1, to: 1 } });
   expect(await copy.get("foreign")).toBe("kept");

@@ -25,11 +25,18 @@ const NO_AGENTS: Plan = { moved: [], stay: [] };
 
 /**
  * `no_data`, `unreadable`, `unfinished`, `same_redis`, `wrong_shards`: nothing was changed. `differs`: the copy is not what the source
- * has.
+ * has. `source_changed`: the source was used meanwhile, so the copy may mix two moments; the target was emptied before.
  */
 export class MigrationError extends Error {
   override readonly name = "MigrationError";
-  readonly reason: "no_data" | "unreadable" | "unfinished" | "same_redis" | "wrong_shards" | "differs";
+  readonly reason:
+    | "no_data"
+    | "unreadable"
+    | "unfinished"
+    | "same_redis"
+    | "wrong_shards"
+    | "differs"
+    | "source_changed";
 
   constructor(reason: MigrationError["reason"], message: string) {
     super(message);
@@ -183,7 +190,10 @@ async function copy(
   const found = await countKeys(to);
   const after = [await fingerprint(from, growth.from), await livesOf(from)];
   if (after.join() !== before.join()) {
-    throw new RestoreError("in_use", "a broker was started on the source while its data was copied");
+    throw new MigrationError(
+      "source_changed",
+      "a broker was started on the source while its data was copied",
+    );
   }
   if (kept !== counts.keys || found.keys !== kept || found.delegations !== counts.delegations) {
     throw new MigrationError(
