@@ -1,6 +1,7 @@
 /** One delegation in the console: its questions, output of each type, attempts, tree and lease. Needs a build. */
 import { describe, expect, test } from "vitest";
 import { compress, lanesOf } from "../../src/console/delegation/lane-data.ts";
+import { readEvents } from "../../src/console/delegation/read-events.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
@@ -41,6 +42,31 @@ test("attempts are lanes, their leases bars; a long pause is short, and says how
   expect(breaks.map(({ label }) => label)).toEqual(["5 min"]);
   // Of 22 drawn seconds, the pause takes 6.
   expect([0, 10, 310, 316].map((second) => place(START + second * 1000) * 22)).toEqual([0, 10, 16, 22]);
+});
+
+test.each([
+  { found: 1, after: "0" },
+  { found: 1000, after: "0" },
+  { found: 1001, after: "1000-0" },
+])("nothing is read after the final event, the last of $found", async ({ found, after }) => {
+  const moves = Array.from({ length: found }, (_, index) => event(index + 1, index, "progress"));
+  const all = [
+    ...moves.slice(0, -1),
+    { ...event(found, found, "done"), type: "DELEGATION_COMPLETE" as const },
+  ];
+  const asked: (string | undefined)[] = [];
+  const events = async (_id: string, limit: number, _signal?: AbortSignal, from = "0") => {
+    asked.push(from);
+    return all.slice(Number.parseInt(from, 10)).slice(0, limit);
+  };
+  const known = { events: [], after: "0" };
+  // The end may be read before the version that tells of it arrives.
+  for (const _version of [1, 2]) {
+    const read = await readEvents({ events }, "dlg_0_1", known, new AbortController().signal);
+    expect(read).toEqual(all);
+  }
+  expect(asked.at(-1)).toBe(after);
+  expect(asked).toHaveLength(Math.ceil(found / 1000));
 });
 
 describe.skipIf(SKIP)("in Chromium", () => {
