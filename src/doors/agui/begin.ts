@@ -61,8 +61,11 @@ async function start(run: Run): Promise<Started> {
   if (follow_up) return { record: await sendFollowUp(run), notOpen };
   if (resume.length > 0) return resumeRun(run, resume);
   if (attach) return { record: await findShown(run), notOpen: [] };
-  return { record: (await findKnown(run)) ?? (await delegateTask(run)), notOpen: [] };
+  return { record: await showOrDelegate(run), notOpen: [] };
 }
+
+const showOrDelegate = async (run: Run): Promise<StoredDelegation> =>
+  (await findKnown(run)) ?? (await delegateTask(run));
 
 async function cancelRun(run: Run, stop: Exclude<AgUiProps["cancel"], undefined>): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
@@ -86,7 +89,7 @@ async function resumeRun(run: Run, resume: readonly ResumeEntry[]): Promise<Star
   if (!found) {
     // The entries answer nothing, so this is a run like any other; without a message it only shows the thread.
     const shows = propsOf(run).attach || !taskOf(run.input);
-    const record = shows ? await findShown(run) : await delegateTask(run);
+    const record = shows ? await findShown(run) : await showOrDelegate(run);
     return { record, notOpen: resume.map(({ interruptId }) => interruptId) };
   }
   const open = openInterrupt(found);

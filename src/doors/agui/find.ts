@@ -83,23 +83,49 @@ const answers = ({ history }: StoredDelegation, interruptIds: readonly unknown[]
     .parse(JSON.parse(`[${history.join(",")}]`))
     .some(({ role, metadata }) => role === "ROLE_USER" && interruptIds.includes(metadata?.interrupt_id));
 
-/** The delegation of the last user message, if the client has that message from the broker. */
+/**
+ * The delegation of the last user message, if the client has that message from the broker. Throws if that delegation is
+ * gone: an earlier message is not what such a run is about.
+ */
 async function byShown({ request, agent, input }: Run): Promise<StoredDelegation | null> {
   const id = shownIn(input);
   if (id === undefined) return null;
   const shown = await read(request.broker, request.principal, id).catch((error: unknown) => {
-    if (error instanceof ErrandError && error.code === "delegation_not_found") return null;
-    throw error;
+    throw isNotFound(error) ? shownIsGone(id) : error;
   });
   // A client may send one conversation to several agents.
-  return shown?.target === agent && shown.context_id === input.threadId ? shown : null;
+  return shown.target === agent && shown.context_id === input.threadId ? shown : null;
 }
 
-/** The delegation of the last user message: the client has it from the broker, or the caller delegated it over AG-UI. */
-async function byLastMessage(run: Run): Promise<StoredDelegation | null> {
-  const shown = await byShown(run);
+const isNotFound = (error: unknown): boolean =>
+  error instanceof ErrandError && error.code === "delegation_not_found";
+
+const shownIsGone = (id: string): ErrandError =>
+  new ErrandError(
+    "delegation_not_found",
+    `There is no delegation '${id}', which has the last user message.`,
+    {
+      recovery:
+        "Send a new user message to delegate. Finished delegations are deleted after the retention time.",
+    },
+  );
+
+/** The delegation of the newest message that the client did not get from the broker, if its key leads to one. */
+async function byTask(run: Run): Promise<StoredDelegation | null> {
   const task = taskOf(run.input);
-  return shown ?? (task ? byKey(run, task.id) : null);
+  return task ? byKey(run, task.id) : null;
+}
+
+/**
+ * For a run that delegates and cancels nothing: the delegation of the last user message, or if that is gone, of the newest
+ * message of the client's own.
+ */
+async function byLastMessage(run: Run): Promise<StoredDelegation | null> {
+  const shown = await byShown(run).catch((error: unknown) => {
+    if (isNotFound(error)) return null;
+    throw error;
+  });
+  return shown ?? byTask(run);
 }
 
 const byKey = ({ request, agent, input }: Run, messageId: string): Promise<StoredDelegation | null> =>
@@ -180,7 +206,7 @@ export async function findAsking(
 export async function findCanceled(run: Run): Promise<StoredDelegation> {
   const { delegation_id } = propsOf(run);
   if (delegation_id !== undefined) return named(run, delegation_id);
-  const found = await byLastMessage(run);
+  const found = (await byShown(run)) ?? (await byTask(run));
   if (found?.delegator === run.request.principal.text) return found;
   const task = taskOf(run.input);
   const own = found ? [] : await newestOwn(run);

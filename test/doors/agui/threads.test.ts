@@ -137,6 +137,36 @@ describe("a run that is sent again, without new work, delegates nothing", () => 
     await run;
   });
 
+  test("of which the delegation was erased: it is refused, and an earlier one is not canceled", async () => {
+    const world = await setup();
+    const { client, lease, scout, alice } = world;
+    const ui = client("t");
+    ui.say("paint", "m");
+    const { run, lease_id, delegation } = await started(ui, lease);
+    await alice.message(delegation.id, "hurry");
+    await until(() => ui.messages().length === 2, { what: "the follow-up" });
+    await scout.reply(lease_id, { text: "painted" });
+    await run;
+    expect((await alice.erase(delegation.id)).status).toBe(204);
+    const resume = [{ interruptId: "int_x", status: "resolved" as const, payload: "yes" }];
+    for (const again of [{}, { resume }]) {
+      const { error } = await ui.run(again);
+      expect(error).toContain("delegation_not_found");
+      expect(error).toContain("Send a new user message");
+    }
+    expect(await count(world)).toBe(0);
+    // The task is live again, but the last message is not its.
+    const again = client("t");
+    again.say("paint", "m");
+    const live = await glance(again);
+    expect((await ui.run(props({ cancel: true }))).error).toContain("delegation_not_found");
+    expect((await alice.get(live)).body.state).toBe("submitted");
+    // A new message is new work.
+    ui.say("paint more", "n");
+    expect(await glance(ui)).not.toBe(live);
+    expect(await count(world)).toBe(2);
+  });
+
   test("of work that another API delegated", async () => {
     const world = await setup();
     const { client, alice } = world;
