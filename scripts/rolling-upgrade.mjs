@@ -227,7 +227,9 @@ async function worker(agent) {
   while (!isDone.delegators || finished.size < sent.size) {
     if (isDone.delegators) endsAt = Math.min(endsAt, Date.now() + PATIENCE_MS);
     if (Date.now() > endsAt) {
-      problems.push(`${sent.size - finished.size} delegations were not finished within ${PATIENCE_MS / 1000} s`);
+      problems.push(
+        `${sent.size - finished.size} delegations were not finished within ${PATIENCE_MS / 1000} s`,
+      );
       return;
     }
     const { body } = await call("POST", `/v1/agents/${agent}/leases`, { wait_seconds: 2, lease_seconds: 5 });
