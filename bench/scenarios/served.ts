@@ -36,7 +36,7 @@ export async function shards(stage: Stage, options: Options, say: Say): Promise<
   for (const count of options.shards) {
     const served = { workers: 1, shards: count, agents: options.lanes };
     const rounds = await measure(stage, options, served, (line) => say(`shards=${count} ${line}`));
-    all.push(...shardsFigures(rounds, { shards: count, ...conditions(options) }));
+    all.push(...commonFigures("shards", rounds, { shards: count, ...conditions(options) }));
   }
   return all;
 }
@@ -82,6 +82,7 @@ type More = Readonly<Record<string, string | number>>;
 const each = (rounds: readonly Round[], of: (window: Window) => number) =>
   rounds.map(({ window }) => of(window));
 const p50 = ({ asked }: Window) => asked.p50_ms;
+const p99 = ({ asked }: Window) => asked.p99_ms;
 const gatewayCpu = ({ gateway_cpu_us, asked }: Window) => gateway_cpu_us / asked.count;
 const redisCpu = ({ redis, asked }: Window) => redis.cpu_us / asked.count;
 
@@ -91,28 +92,20 @@ function scriptsOf(rounds: readonly Round[]): { readonly scripts: number } {
   return { scripts: Number(median(scripts).toFixed(1)) };
 }
 
+const commonFigures = (of: "workers" | "shards", rounds: readonly Round[], more: More): Figure[] => [
+  figure(`${of}_cycle_per_s`, "1/s", each(rounds, perSecond), more),
+  figure(`${of}_p50_ms`, "ms", each(rounds, p50), more),
+  figure(`${of}_gateway_cpu_us_per_delegation`, "us", each(rounds, gatewayCpu), more),
+  figure(`${of}_redis_us_per_delegation`, "us", each(rounds, redisCpu), { ...more, ...scriptsOf(rounds) }),
+];
+
 const workersFigures = (rounds: readonly Round[], more: More): Figure[] => [
-  figure("workers_cycle_per_s", "1/s", each(rounds, perSecond), more),
-  figure("workers_p50_ms", "ms", each(rounds, p50), more),
-  figure(
-    "workers_p99_ms",
-    "ms",
-    each(rounds, ({ asked }) => asked.p99_ms),
-    more,
-  ),
-  figure("workers_gateway_cpu_us_per_delegation", "us", each(rounds, gatewayCpu), more),
-  figure("workers_redis_us_per_delegation", "us", each(rounds, redisCpu), { ...more, ...scriptsOf(rounds) }),
+  ...commonFigures("workers", rounds, more),
+  figure("workers_p99_ms", "ms", each(rounds, p99), more),
   figure(
     "workers_rss_mib",
     "MiB",
     rounds.map(({ rss }) => rss / 2 ** 20),
     more,
   ),
-];
-
-const shardsFigures = (rounds: readonly Round[], more: More): Figure[] => [
-  figure("shards_cycle_per_s", "1/s", each(rounds, perSecond), more),
-  figure("shards_p50_ms", "ms", each(rounds, p50), more),
-  figure("shards_gateway_cpu_us_per_delegation", "us", each(rounds, gatewayCpu), more),
-  figure("shards_redis_us_per_delegation", "us", each(rounds, redisCpu), { ...more, ...scriptsOf(rounds) }),
 ];

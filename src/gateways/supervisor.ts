@@ -67,7 +67,6 @@ export class Supervisor {
   #port = 0;
   /** The port that new gateways listen on. It stays 0 while a gateway that asked for a free port is alive. */
   #listenPort: number;
-
   #isClosing = false;
   #close: () => void = () => {};
   /** Resolves when a stop begins. */
@@ -109,7 +108,6 @@ export class Supervisor {
     const isFatal = (code: number) => code === EXIT_CONFIG;
     await Promise.all(others.map((place) => this.#startFirst(place, isFatal)));
     if (this.#isClosing) return null;
-
     return this.#port;
   }
 
