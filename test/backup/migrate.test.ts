@@ -156,7 +156,7 @@ test("from a private Redis to a Cluster with more shards: ids, leases, keys, cur
   expect(events.some(({ type }: { type: string }) => type === "RESET")).toBe(false);
   expect([types("done"), types("failed"), types("works")]).toEqual([0, 3, 3]);
 
-  // What the busy agent holds and has waiting.
+  // The leases and the queue of the busy agent.
   expect((await api.heartbeat(working, {})).status).toBe(200);
   expect((await api.reply(working)).status).toBe(200);
   expect((await api.answer(String(ids.asks), interrupt_id, { text: "this" })).status).toBe(200);

@@ -89,7 +89,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await proposed.locator(".author", { hasText: /talker asked .*ago/ }).waitFor();
     const approved = talk.locator("li", { hasText: /operator approved .*ago/ });
     await approved.waitFor();
-    // What the agent reported since is one line, which opens.
+    // The agent's reports since then are one line, which opens.
     const reports = approved.locator("+ .reports");
     await reports.locator("summary", { hasText: /^29\/30 commit 29 · .*ago.*29 earlier reports$/ }).waitFor();
     expect(await reports.locator("ol").count()).toBe(0);

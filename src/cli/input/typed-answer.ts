@@ -52,7 +52,7 @@ export function notAChoice(line: string, kind: Interrupt["kind"], request: Reque
   // The broker says what is wrong with other arguments.
   if (isObject(body.data) || answerIssues(kind, request, body).length === 0) return undefined;
   const isDecided = choicesOf(request).every(isDecision);
-  // What is typed for a credential stays hidden.
+  // A credential is not shown while it is typed.
   const shown = kind === "auth" ? "That" : `'${oneLine(line, SHOWN)}'`;
   const accepted = isDecided && request.edit !== true ? "approve or deny" : inputsOf(kind, request);
   return `${shown} is not ${isDecided ? "a decision" : "one of the options"}. Type ${accepted}.`;

@@ -356,7 +356,7 @@ describe("at a terminal", () => {
       "not accepted: answers.go.data.host: must be a string",
       "not accepted: answers.size.data: must be a number",
     ]);
-    // What can be no answer is not sent at all.
+    // A text that no question accepts is not sent.
     expect(ended.stderr).toContain("'Main' is not one of the options. Type 1 to 2.\n");
     expect(ended.stderr).toContain(
       "'aprove' is not a decision. Type 'approve', 'deny', or other arguments, as JSON, to approve those.\n",
