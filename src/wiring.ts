@@ -106,6 +106,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     polls: {
       onError: (error) => warn(broker, error, "queue not read"),
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
+      findQueued: (agents) => tickets.findQueued(agents),
     },
   });
   const outbound = new OutboundQueue({

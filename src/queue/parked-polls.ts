@@ -23,8 +23,10 @@ export interface ParkedPollsOptions {
   readonly onBlocked?: (agent: string) => void;
   /** Called with the time from a poll's wake to finding something, ms. */
   readonly onWoken?: (ms: number) => void;
-  /** Each agent with parked polls is woken this often, jittered, in case a wake was lost. */
+  /** Each agent with parked polls is checked this often, jittered, in case a wake was lost. */
   readonly recheckMs?: number;
+  /** Resolves to those of these agents whose queues are not empty. Without it, a check wakes every agent. */
+  readonly findQueued?: (agents: readonly string[]) => Promise<Iterable<string>>;
 }
 
 interface Agent<Terms, Taken> {
@@ -43,7 +45,7 @@ interface Agent<Terms, Taken> {
   wokenAt: number;
   /** The timer for the next delayed ticket. */
   due: { at: number; timer: NodeJS.Timeout } | null;
-  /** When it is woken next in case a wake was lost, ms. */
+  /** When it is checked next in case a wake was lost, ms. */
   recheckAt: number;
 }
 
@@ -51,7 +53,7 @@ const UNKNOWN = -1;
 
 /**
  * A round of rechecks visits every agent once, a part of them at each tick, and takes a sixth of `recheckMs`. So of
- * thousands of agents only a few fetch at the same time, and other work does not wait for them.
+ * thousands of agents only a few are checked at the same time, and other work does not wait for them.
  */
 const ROUND_TICKS = 50;
 const ROUNDS = 6;
@@ -282,12 +284,26 @@ export class ParkedPolls<Terms = never, Taken = never> {
   }
 
   #recheck(): void {
+    const due = this.#nextDue();
+    if (due.length === 0) return;
+    const wake = (agents: Iterable<string>) => {
+      for (const name of agents) this.wake(name);
+    };
+    const { findQueued } = this.#options;
+    if (!findQueued) wake(due);
+    // When the queues cannot be read, each agent's own fetch reports why.
+    else findQueued(due).then(wake, () => wake(due));
+  }
+
+  /** The agents at this tick's part of the round that are due for a check. */
+  #nextDue(): string[] {
     const now = performance.now();
+    const due: string[] = [];
     for (let left = Math.ceil(this.#agents.size / ROUND_TICKS); left > 0; left -= 1) {
       const next = this.#round.next();
       if (next.done) {
         this.#round = this.#agents.entries();
-        return;
+        break;
       }
       const [name, agent] = next.value;
       if (agent.recheckAt > now) continue;
@@ -296,8 +312,9 @@ export class ParkedPolls<Terms = never, Taken = never> {
         continue;
       }
       agent.recheckAt = this.#nextRecheck();
-      this.wake(name);
+      due.push(name);
     }
+    return due;
   }
 
   #removeIfUnused(name: string, agent: Agent<Terms, Taken>): void {

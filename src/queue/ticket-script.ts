@@ -47,6 +47,16 @@ export const popTicketScript = new Script(
   ].join("\n"),
 );
 
+/** KEYS: queues of one shard · Returns the positions, from 1, of those that are not empty. */
+export const findQueuedScript = new Script(`#!lua flags=no-writes
+local found = {}
+for at, queue in ipairs(KEYS) do
+  if redis.call('EXISTS', queue .. ':wait', queue .. ':prioritized', queue .. ':delayed') > 0 then
+    found[#found + 1] = at
+  end
+end
+return found`);
+
 /** See delay-ticket.lua. */
 export const delayTicketScript = new Script(
   [

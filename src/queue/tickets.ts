@@ -12,7 +12,7 @@ import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
 import { BoundedMap } from "../util/bounded.ts";
 import type { Fetched } from "./parked-poll.ts";
-import { addTicketScript, delayTicketScript, popTicketScript } from "./ticket-script.ts";
+import { addTicketScript, delayTicketScript, findQueuedScript, popTicketScript } from "./ticket-script.ts";
 
 const ticketSchema = z.object({
   delegation_id: z.string(),
@@ -53,6 +53,8 @@ const poppedSchema = z.union([
   z.tuple([z.string(), z.string(), z.number()]),
   z.tuple([z.null(), z.number(), z.number()]),
 ]);
+/** As findQueuedScript returns it. */
+const queuedSchema = z.array(z.int());
 /** The score of a delayed job is its time in ms, times this. */
 const DELAYED_UNIT = 0x1000;
 const ticketId = ({ delegation_id, ticket, push }: TicketData): string =>
@@ -129,6 +131,32 @@ export class Tickets {
       return { found: null, next_due_at: dueAt === 0 ? null : dueAt - now + Date.now() };
     }
     return { found: { agent, token, ...ticketSchema.parse(JSON.parse(popped[1])) } };
+  }
+
+  /** Those of these agents whose queues are not empty; one command for each shard. */
+  async findQueued(agents: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(
+      [...this.#byShard(agents)].map(async (ofShard) => {
+        const positions = await findQueuedScript.run(
+          this.#redis,
+          ofShard.map((agent) => this.#key(agent)),
+          [],
+        );
+        return queuedSchema.parse(positions).flatMap((position) => ofShard[position - 1] ?? []);
+      }),
+    );
+    return found.flat();
+  }
+
+  #byShard(agents: readonly string[]): Iterable<string[]> {
+    const shards = new Map<number, string[]>();
+    for (const agent of agents) {
+      const shard = this.#shards.indexOfAgent(agent);
+      const ofShard = shards.get(shard);
+      if (ofShard) ofShard.push(agent);
+      else shards.set(shard, [agent]);
+    }
+    return shards.values();
   }
 
   /** Removes a popped ticket that was used or is stale. */

@@ -243,3 +243,39 @@ test("thousands of agents with parked polls are rechecked a few at a time, each 
   leaver.abort();
   expect(polls.countAll()).toBe(0);
 });
+
+test.each(["answers", "fails"])("a check reads the queues of many agents at once, and %s", async (how) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const checked: string[] = [];
+  const polls = new ParkedPolls({
+    onError: () => {},
+    findQueued: async (agents) => {
+      checked.push(...agents);
+      if (how === "fails") throw new Error("Command timed out");
+      return agents.filter((agent) => agent === "agent-7");
+    },
+  });
+  const leaver = new AbortController();
+  setMaxListeners(0, leaver.signal);
+  const fetched: string[] = [];
+  const agents = Array.from({ length: 100 }, (_, n) => `agent-${n}`);
+  for (const agent of agents) {
+    const fetch = async () => {
+      fetched.push(agent);
+      return { found: null };
+    };
+    void polls.park(agent, { signal: leaver.signal, fetch });
+  }
+  await turns();
+  expect(fetched.splice(0)).toEqual(agents);
+  for (let ms = 0; ms < 45_000; ms += 100) {
+    vi.advanceTimersByTime(100);
+    await turns();
+  }
+  expect(new Set(checked)).toEqual(new Set(agents));
+  expect(new Set(fetched)).toEqual(new Set(how === "fails" ? agents : ["agent-7"]));
+  leaver.abort();
+});

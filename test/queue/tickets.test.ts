@@ -73,3 +73,22 @@ test("a popped ticket is consumed once, and contains its delegation", async () =
   await expect(tickets.putBack(popped, 100)).rejects.toThrow("was not put back");
   expect(await tickets.pop("scout")).toEqual({ found: null, next_due_at: null });
 });
+
+test("the agents whose queues are not empty are found in every shard, delayed tickets included", async () => {
+  const shards = new Shards(2);
+  const tickets = new Tickets(await database(), shards, pino({ level: "silent" }));
+  const agents = Array.from({ length: 8 }, (_, n) => `agent-${n}`);
+  const inShard = (shard: number) => agents.filter((agent) => shards.indexOfAgent(agent) === shard);
+  const [ready = "", popped = ""] = inShard(0);
+  const [delayed = ""] = inShard(1);
+  expect(await tickets.findQueued(agents)).toEqual([]);
+  const ticket = { delegation_id: "dlg_0_a", ticket: 1 };
+  await tickets.add(ready, ticket, NOW);
+  await tickets.add(delayed, ticket, { ...NOW, delay_ms: DELAY_MS });
+  await tickets.add(popped, ticket, NOW);
+  const { found } = await tickets.pop(popped);
+  if (!found) throw new Error("nothing was popped");
+  expect((await tickets.findQueued(agents)).sort()).toEqual([ready, delayed].sort());
+  await tickets.putBack(found);
+  expect((await tickets.findQueued(agents)).sort()).toEqual([ready, delayed, popped].sort());
+});

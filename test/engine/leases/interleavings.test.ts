@@ -82,7 +82,11 @@ class Gateway {
       },
       onReturn: () => {},
       warn: () => {},
-      polls: { onError: () => {}, recheckMs: RECHECK_MS },
+      polls: {
+        onError: () => {},
+        recheckMs: RECHECK_MS,
+        findQueued: (agents) => walk.command(() => (walk.ready.length + walk.delayed.length > 0 ? agents : [])),
+      },
     };
     this.handoff = new Handoff(options);
     this.handoff.start();
