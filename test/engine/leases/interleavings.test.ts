@@ -85,7 +85,8 @@ class Gateway {
       polls: {
         onError: () => {},
         recheckMs: RECHECK_MS,
-        findQueued: (agents) => walk.command(() => (walk.ready.length + walk.delayed.length > 0 ? agents : [])),
+        findQueued: (agents) =>
+          walk.command(() => (walk.ready.length + walk.delayed.length > 0 ? agents : [])),
       },
     };
     this.handoff = new Handoff(options);
