@@ -6,8 +6,9 @@
  * (the work is delayed, the agent is blocked, another ticket was first) leaves the poll parked.
  *
  * **Offer.** Without a match the ticket waits in the agent's queue, and polls are woken to fetch it:
- * - A ticket made by a move has an event. Every gateway receives it in its feed and wakes one of its polls. The gateway
- *   that made the ticket wakes its own poll at once (`announce`), and skips the event when the feed delivers it.
+ * - A ticket made by a move has an event. Every gateway receives it in its feed and wakes one of its polls, unless the
+ *   feed brings the event of the ticket's lease with it. The gateway that made the ticket wakes its own poll at once
+ *   (`announce`), and skips the event when the feed delivers it.
  * - A ticket without an event (`offer`: made again by the sweep or by a retry) is announced by a broadcast.
  * - When there may be any number of tickets (an agent was resumed, a lease ended, wakes were lost), `wake` starts a
  *   drain: polls fetch until a fetch finds nothing.
@@ -68,10 +69,11 @@ const MAX_REMEMBERED = 10_000;
 
 const SENT = "DELEGATION_SENT";
 const moves: readonly Move[] = Object.values(MOVES);
-/** The statuses of events whose move makes a ticket, besides the submit's. */
-const TICKET_STATUSES: ReadonlySet<string | undefined> = new Set(
-  moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
-);
+/** The statuses of events whose move has this effect on the queue, besides the submit's. */
+const statusesOf = (effect: Move["queue"]): ReadonlySet<string> =>
+  new Set(moves.flatMap(({ queue, status }) => (queue === effect && status !== undefined ? [status] : [])));
+const TICKET_STATUSES = statusesOf("ticket");
+const LEASE_STATUSES = statusesOf("consume_ticket");
 const hasTicket = (entry: Entry): boolean => entry.type === SENT || TICKET_STATUSES.has(entry.status);
 
 const ms = (seconds: number | undefined): number | undefined =>
@@ -86,6 +88,9 @@ const takerOf = ({ agent, request }: PollTerms): Taker => ({
   confirm_ms: ms(request.confirm_within_seconds),
 });
 
+/** Whether a match took an older ticket instead of the command's. */
+const isOther = ({ outcome }: Result, { id }: Command): boolean => outcome.kind === "ok" && outcome.id !== id;
+
 export class Handoff {
   readonly polls: ParkedPolls<PollTerms, Result>;
   readonly inDoubt: InDoubt;
@@ -95,6 +100,12 @@ export class Handoff {
   readonly #announced = new BoundedSet<string>(MAX_REMEMBERED);
   /** Delegations that are being submitted with a match: `#receive` wakes no poll for them, and deletes them here. */
   readonly #matched = new BoundedSet<string>(MAX_REMEMBERED);
+  /** Delegation id → its target: tickets that the feed has just delivered, and that may not be leased yet. */
+  readonly #offered = new Map<string, string>();
+  /** Delegations whose tickets woke no poll here, because the feed brought the lease with the ticket. */
+  readonly #unwoken = new BoundedSet<string>(MAX_REMEMBERED);
+  /** Delegations that a fetch of this gateway leased, until the feed delivers the lease. */
+  readonly #fetched = new BoundedSet<string>(MAX_REMEMBERED);
 
   constructor(options: HandoffOptions) {
     this.#options = options;
@@ -121,7 +132,8 @@ export class Handoff {
     const moving = match ? this.#submitFor(match, command) : this.#options.writer.move(command);
     const result = await moving;
     const { outcome, taken } = result;
-    if (outcome.kind === "ok" && outcome.ticketed && !taken) this.announce(agent, outcome.event_id);
+    const isLeft = !taken || isOther(taken, command);
+    if (outcome.kind === "ok" && outcome.ticketed && isLeft) this.announce(agent, outcome.event_id);
     return result;
   }
 
@@ -145,8 +157,9 @@ export class Handoff {
     );
     settle(
       taking.then((taken) => {
-        // The poll stays parked. If `#receive` has skipped the event because of this match, no poll was woken yet.
-        if (taken === null && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
+        // The work is left. If `#receive` has skipped its event because of this match, no poll was woken for it yet.
+        const isLeft = taken === null || isOther(taken, command);
+        if (isLeft && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
         return taken;
       }),
     );
@@ -157,6 +170,7 @@ export class Handoff {
   async fetch(terms: PollTerms, first?: Result): Promise<Fetched<Granted>> {
     for (let result = first; ; result = undefined) {
       const { outcome, record } = result ?? (await this.#take(takerOf(terms)));
+      if (!result && outcome.kind === "ok") this.#replaceWake(terms.agent, outcome.id);
       if (outcome.kind === "empty") {
         const { next_due_at, now } = outcome;
         if (next_due_at === undefined) return { found: null };
@@ -167,6 +181,15 @@ export class Handoff {
       if (outcome.kind === "blocked") return { found: null, blocked: true };
       if (outcome.kind === "ok" && record) return { found: { record, outcome } };
     }
+  }
+
+  /**
+   * The wake of one ticket led to the fetch of another one, perhaps. Then the other's own wake must follow, although its
+   * ticket is gone.
+   */
+  #replaceWake(agent: string, id = ""): void {
+    if (this.#unwoken.delete(id)) this.wakeHere(agent, false);
+    else this.#fetched.add(id);
   }
 
   #take(taker: Taker): Promise<Result> {
@@ -218,9 +241,22 @@ export class Handoff {
 
   /** Called for each event that the feed delivers. */
   #receive(entry: Entry): void {
+    const { delegation_id, target } = entry;
+    if (LEASE_STATUSES.has(entry.status)) {
+      const isOurs = this.#fetched.delete(delegation_id);
+      if (!isOurs && this.#offered.delete(delegation_id)) this.#unwoken.add(delegation_id);
+    }
     if (!hasTicket(entry) || this.#announced.delete(entry.id)) return;
-    if (entry.type === SENT && this.#matched.delete(entry.delegation_id)) return;
-    this.wakeHere(entry.target, false);
+    if (entry.type === SENT && this.#matched.delete(delegation_id)) return;
+    // The feed delivers what one read returned without a pause. A match at another gateway writes both events at once.
+    if (this.#offered.size === 0) queueMicrotask(() => this.#wakeForOffered());
+    this.#offered.set(delegation_id, target);
+  }
+
+  #wakeForOffered(): void {
+    const targets = [...this.#offered.values()];
+    this.#offered.clear();
+    for (const target of targets) this.wakeHere(target, false);
   }
 
   /** Wakes the agent's polls at all gateways: one each for one ticket, or (`drain`) as long as there are tickets. */

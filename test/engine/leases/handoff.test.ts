@@ -110,13 +110,16 @@ test("each gateway gives new work to a poll of its own; without polls it leaves 
     await here({ worker_id: "here" }),
     await park(other.gateway, other.url, { worker_id: "there" }),
   ];
+  const fetches = vi.mocked(gateway.broker.writer.take).mock.calls;
+  const fetchedWhenParked = fetches.length;
   const { body: there } = await client(other.url).delegate("scout");
   expect(there.lease.worker_id).toBe("there");
   expect(leasesOf(await second.answer)).toHaveLength(1);
-  // The event of that delegation wakes the poll here, which fetches once.
+  // The feed brings the lease with the ticket, so the poll here does not fetch.
   const { cursor } = (await api.events(there.id)).body;
   await until(() => gateway.broker.feed.hasDelivered(0, cursor));
-  await idle(gateway.broker);
+  await new Promise(setImmediate);
+  expect(fetches).toHaveLength(fetchedWhenParked);
   expect((await api.delegate("scout")).body.lease.worker_id).toBe("here");
   expect(leasesOf(await first.answer)).toHaveLength(1);
   const third = await park(gateway, url, { worker_id: "here" });

@@ -93,12 +93,14 @@ class Gateway {
     this.handoff.start();
   }
 
+  /** Delivers what one read returns: the next event, and perhaps some that follow. */
   bringNext(): void {
-    const delegation_id = this.#walk.events[this.#brought];
-    if (delegation_id === undefined) return;
-    this.#brought += 1;
-    const fields = entryFields({ type: "DELEGATION_SENT", delegation_id, target: AGENT });
-    this.#sink?.push(toEntry(0, `${this.#brought}-0`, fields));
+    do {
+      const event = this.#walk.events[this.#brought];
+      if (!event) return;
+      this.#brought += 1;
+      this.#sink?.push(toEntry(0, `${this.#brought}-0`, entryFields({ ...event, target: AGENT })));
+    } while (this.#walk.flip());
   }
 
   /** The feed lost the events that it had not delivered yet. */
@@ -161,8 +163,9 @@ class Walk {
   readonly leases = new Map<string, { ticket: number; fence: number; nonce: string }>();
   /** Leases that a poll has received. */
   readonly received = new Set<string>();
-  /** Delegations of the events so far. */
-  readonly events: string[] = [];
+  readonly events: { readonly type: string; readonly delegation_id: string; readonly status?: string }[] = [];
+  /** The delegations of tickets whose submits had other ids. */
+  readonly #ids = new Map<number, string>();
   blocked = false;
   failing = false;
   made = 0;
@@ -184,11 +187,15 @@ class Walk {
     return this.#scheduler.schedule(Promise.resolve(), label);
   }
 
+  flip(): boolean {
+    return this.#flips.next().value === true;
+  }
+
   /** Executed at one moment and answered at a later one, unless Redis fails in between, or before. */
   async command<T>(work: () => T): Promise<T> {
     await this.#later("command");
     const isLost = this.failing;
-    if (isLost && this.#flips.next().value === true) throw new Error("Command timed out");
+    if (isLost && this.flip()) throw new Error("Command timed out");
     const result = work();
     await this.#later("answer");
     if (isLost) throw new Error("Command timed out");
@@ -209,7 +216,8 @@ class Walk {
     if (fate === 0) return refused({ kind: "full", now: Date.now() });
     this.made += 1;
     const ticket = this.made;
-    const event_id = this.event(id);
+    this.#ids.set(ticket, id);
+    const event_id = this.event(ticket);
     if (fate === 1)
       return { outcome: moved("submit", { ticket, event_id, ticketed: false }), record: null, unseen: [] };
     // Another ticket comes first, and is stale.
@@ -222,9 +230,18 @@ class Walk {
     return { outcome, record: null, unseen: [], ...(taken && { taken }) };
   }
 
-  event(delegation_id: string): string {
+  /** Adds the event of a new ticket. */
+  event(ticket: number): string {
     this.stirs += 1;
-    this.events.push(delegation_id);
+    return this.#write({ type: "DELEGATION_SENT", delegation_id: this.#idOf(ticket) });
+  }
+
+  #idOf(ticket: number): string {
+    return this.#ids.get(ticket) ?? `dlg_0_${ticket}`;
+  }
+
+  #write(event: (typeof this.events)[number]): string {
+    this.events.push(event);
     for (const gateway of this.gateways) void this.#later("event").then(() => gateway.bringNext());
     return `${this.events.length}-0`;
   }
@@ -242,17 +259,18 @@ class Walk {
       const next = Math.min(...this.delayed.map(({ at }) => at));
       return refused({ kind: "empty", now, ...(Number.isFinite(next) && { next_due_at: next }) });
     }
-    const id = `dlg_0_${ticket}`;
+    const id = this.#idOf(ticket);
     expect(this.leases.has(id), "one lease for each ticket").toBe(false);
     this.fences += 1;
     const fence = this.fences;
     this.leases.set(id, { ticket, fence, nonce });
+    this.#write({ type: "DELEGATION_STATUS", delegation_id: id, status: "leased" });
     return { outcome: moved("lease", { id, state: "working", fence }), record: recordOf(id), unseen: [] };
   }
 
   /** The same ticket added twice is one ticket. */
   add(ticket: number): void {
-    const isKnown = this.leases.has(`dlg_0_${ticket}`) || this.ready.includes(ticket);
+    const isKnown = this.leases.has(this.#idOf(ticket)) || this.ready.includes(ticket);
     if (!isKnown) this.ready.push(ticket);
   }
 
@@ -268,7 +286,7 @@ class Walk {
     if (lease?.fence !== fence) return null;
     this.leases.delete(delegation_id);
     this.ready.unshift(lease.ticket);
-    return this.event(delegation_id);
+    return this.event(lease.ticket);
   }
 
   async #submit({ handoff }: Gateway, { fate, ms }: Step): Promise<void> {

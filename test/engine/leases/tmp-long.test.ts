@@ -1,0 +1,474 @@
+/**
+ * Random walks through the hand-off: answers that are late, out of order or lost; late wakes; submits that match a
+ * poll; drains; blocked agents; polls that leave; one or two gateways on one queue. The hand-off is the real one;
+ * Redis, the feed and pub/sub are models, because only the order of events is under test. fast-check's scheduler
+ * chooses that order, and shrinks it when a walk fails. One file, because only this walk uses the models. Limit: time
+ * advances only to the next thing that is due.
+ */
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Granted, Handoff, type HandoffOptions } from "../../../src/engine/leases/handoff.ts";
+import type { LeaseRef, Offer } from "../../../src/engine/leases/in-doubt.ts";
+import { WaitingPoll } from "../../../src/engine/leases/waiting-poll.ts";
+import { toEntry } from "../../../src/events/entry.ts";
+import type { Sink } from "../../../src/events/feed.ts";
+import type { Command, Taker } from "../../../src/lifecycle/command.ts";
+import type { Moved, Result } from "../../../src/lifecycle/outcome.ts";
+import type { MoveName } from "../../../src/lifecycle/states.ts";
+import { storedFrom } from "../../../src/lifecycle/stored-delegation.ts";
+import { Shards } from "../../../src/redis/shards.ts";
+import { entryFields } from "../../support/entry.ts";
+
+/** Longer than a walk: only wakes may help. */
+const RECHECK_MS = 1e9;
+const AGENT = "scout";
+const REQUEST = { wait_seconds: 1_000_000, max: 1 };
+/** A stale ticket. */
+const STALE = 0;
+/** A record of which only the id matters here; every other field reads "working". */
+const recordOf = (id: string) =>
+  storedFrom(id, Array(100).fill("working"), { history: [], artifacts: new Map() });
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const shards = new Shards(1);
+
+const refused = (outcome: Result["outcome"]): Result => ({ outcome, record: null, unseen: [] });
+const live = () => ({ now: Date.now(), version: 1, target: AGENT, ticket: 1, attempt: 1, created_at: 0 });
+const moved = (move: MoveName, more: Partial<Moved> = {}): Moved => ({
+  ...live(),
+  kind: "ok",
+  move,
+  state: "submitted",
+  fence: 0,
+  ...more,
+});
+
+/** One gateway: the real hand-off, and a feed that delivers the events in order, at any time. */
+class Gateway {
+  readonly handoff: Handoff;
+  #sink: Sink | null = null;
+  #brought = 0;
+  readonly #walk: Walk;
+
+  constructor(walk: Walk) {
+    this.#walk = walk;
+    const options: HandoffOptions = {
+      shards,
+      clock: { offset_ms: 0 },
+      writer: {
+        move: (command, taker) => walk.command(() => walk.submitted(command, taker)),
+        take: (taker) => {
+          walk.fetches += 1;
+          return walk.command(() => walk.takeFirst(taker));
+        },
+        underWay: () => undefined,
+      },
+      tickets: { add: (_, data) => walk.command(() => walk.add(data.ticket)) },
+      feed: {
+        subscribe: (_, sink) => {
+          this.#sink = sink;
+          return () => {};
+        },
+        hasDelivered: (_, id) => Number.parseInt(id, 10) <= this.#brought,
+        mayHaveDelivered: () => true,
+      },
+      broadcast: (agent, drain) => walk.broadcast(this, agent, drain),
+      pushAgents: { wake: () => {}, recheckAll: () => {} },
+      isBlocked: () => walk.command(() => walk.blocked),
+      findGrants: (_, grants) => walk.command(() => walk.findGrants(grants.map(({ nonce }) => nonce))),
+      returnLease: async (lease) => {
+        const event_id = await walk.command(() => walk.giveBack(lease));
+        if (event_id !== null) this.handoff.announce(AGENT, event_id);
+      },
+      onReturn: () => {},
+      warn: () => {},
+      polls: {
+        onError: () => {},
+        recheckMs: RECHECK_MS,
+        findQueued: (agents) =>
+          walk.command(() => (walk.ready.length + walk.delayed.length > 0 ? agents : [])),
+      },
+    };
+    this.handoff = new Handoff(options);
+    this.handoff.start();
+  }
+
+  /** Delivers what one read returns: the next event, and perhaps some that follow. */
+  bringNext(): void {
+    do {
+      const event = this.#walk.events[this.#brought];
+      if (!event) return;
+      this.#brought += 1;
+      this.#sink?.push(toEntry(0, `${this.#brought}-0`, entryFields({ ...event, target: AGENT })));
+    } while (this.#walk.flip());
+  }
+
+  /** The feed lost the events that it had not delivered yet. */
+  gap(): void {
+    this.#brought = this.#walk.events.length;
+    this.#sink?.gap();
+  }
+}
+
+interface Step {
+  readonly act: Act;
+  readonly gateway: number;
+  readonly times: number;
+  readonly fate: number;
+  readonly ms: number;
+}
+
+/** Part of every walk; the number is how often each is chosen. */
+const ALWAYS = [
+  ["do one thing", 6],
+  ["poll", 3],
+  ["submit", 3],
+] as const;
+/** Part of some walks only, because most of them hide a lost wake by another one. */
+const SOMETIMES = [
+  "rest",
+  "leave a poll",
+  "add tickets without an event",
+  "add tickets with one wake",
+  "wake without a ticket",
+  "lose wakes",
+  "block or unblock",
+  "fail or heal",
+  "let time pass",
+] as const;
+type Act = (typeof ALWAYS)[number][0] | (typeof SOMETIMES)[number];
+
+const always = ALWAYS.flatMap(([act, weight]) => Array<Act>(weight).fill(act));
+const steps = fc.subarray([...SOMETIMES], { maxLength: 4 }).chain((sometimes) =>
+  fc.array(
+    fc.record({
+      act: fc.constantFrom(...always, ...sometimes),
+      gateway: fc.nat(1),
+      times: fc.integer({ min: 1, max: 3 }),
+      fate: fc.nat(9),
+      ms: fc.nat(500),
+    }),
+    { minLength: 5, maxLength: 25, size: "max" },
+  ),
+);
+
+class Walk {
+  readonly gateways: readonly Gateway[];
+  readonly #scheduler: fc.Scheduler;
+  readonly #flips: Iterator<boolean>;
+  readonly polls = new Set<AbortController>();
+  /** Tickets in the queue, in order. */
+  readonly ready: number[] = [];
+  readonly delayed: { ticket: number; at: number }[] = [];
+  readonly leases = new Map<string, { ticket: number; fence: number; nonce: string }>();
+  /** Leases that a poll has received. */
+  readonly received = new Set<string>();
+  readonly events: { readonly type: string; readonly delegation_id: string; readonly status?: string }[] = [];
+  /** The delegations of tickets whose submits had other ids. */
+  readonly #ids = new Map<number, string>();
+  blocked = false;
+  failing = false;
+  made = 0;
+  fences = 0;
+  matched = 0;
+  fetches = 0;
+  /** Polls that ended with nothing although they had not left and no fetch of theirs had failed. */
+  dropped = 0;
+  /** Everything that may cause fetches. */
+  stirs = 0;
+
+  constructor(scheduler: fc.Scheduler, flips: Iterator<boolean>, count: number) {
+    this.#scheduler = scheduler;
+    this.#flips = flips;
+    this.gateways = Array.from({ length: count }, () => new Gateway(this));
+  }
+
+  #later(label: string): Promise<void> {
+    return this.#scheduler.schedule(Promise.resolve(), label);
+  }
+
+  flip(): boolean {
+    return this.#flips.next().value === true;
+  }
+
+  /** Executed at one moment and answered at a later one, unless Redis fails in between, or before. */
+  async command<T>(work: () => T): Promise<T> {
+    await this.#later("command");
+    const isLost = this.failing;
+    if (isLost && this.flip()) throw new Error("Command timed out");
+    const result = work();
+    await this.#later("answer");
+    if (isLost) throw new Error("Command timed out");
+    return result;
+  }
+
+  broadcast(from: Gateway, agent: string, drain: boolean): Promise<void> {
+    this.stirs += 1;
+    for (const gateway of this.gateways) {
+      if (gateway !== from) void this.#later("wake").then(() => gateway.handoff.wakeHere(agent, drain));
+    }
+    return Promise.resolve();
+  }
+
+  submitted({ id, params = {} }: Command, taker?: Taker): Result {
+    const { fate, delay_ms = 0 } = params;
+    if (taker) this.matched += 1;
+    if (fate === 0) return refused({ kind: "full", now: Date.now() });
+    this.made += 1;
+    const ticket = this.made;
+    this.#ids.set(ticket, id);
+    const event_id = this.event(ticket);
+    if (fate === 1)
+      return { outcome: moved("submit", { ticket, event_id, ticketed: false }), record: null, unseen: [] };
+    // Another ticket comes first, and is stale.
+    if (fate === 2) this.ready.unshift(STALE);
+    if (delay_ms === 0) this.ready.push(ticket);
+    else this.delayed.push({ ticket, at: Date.now() + Number(delay_ms) });
+    const outcome = moved("submit", { ticket, event_id, ticketed: true });
+    // A failure of the take undoes nothing.
+    const taken = taker && delay_ms === 0 && fate !== 3 ? this.takeFirst(taker) : undefined;
+    return { outcome, record: null, unseen: [], ...(taken && { taken }) };
+  }
+
+  /** Adds the event of a new ticket. */
+  event(ticket: number): string {
+    this.stirs += 1;
+    return this.#write({ type: "DELEGATION_SENT", delegation_id: this.#idOf(ticket) });
+  }
+
+  #idOf(ticket: number): string {
+    return this.#ids.get(ticket) ?? `dlg_0_${ticket}`;
+  }
+
+  #write(event: (typeof this.events)[number]): string {
+    this.events.push(event);
+    for (const gateway of this.gateways) void this.#later("event").then(() => gateway.bringNext());
+    return `${this.events.length}-0`;
+  }
+
+  takeFirst({ nonce }: Taker): Result {
+    const now = Date.now();
+    if (this.blocked) return refused({ kind: "blocked", why: "paused", now });
+    for (const due of this.delayed.filter(({ at }) => at <= now)) {
+      this.delayed.splice(this.delayed.indexOf(due), 1);
+      this.ready.push(due.ticket);
+    }
+    const ticket = this.ready.shift();
+    if (ticket === STALE) return refused({ ...live(), kind: "ticket", state: "submitted", fence: 0 });
+    if (ticket === undefined) {
+      const next = Math.min(...this.delayed.map(({ at }) => at));
+      return refused({ kind: "empty", now, ...(Number.isFinite(next) && { next_due_at: next }) });
+    }
+    const id = this.#idOf(ticket);
+    expect(this.leases.has(id), "one lease for each ticket").toBe(false);
+    this.fences += 1;
+    const fence = this.fences;
+    this.leases.set(id, { ticket, fence, nonce });
+    this.#write({ type: "DELEGATION_STATUS", delegation_id: id, status: "leased" });
+    return { outcome: moved("lease", { id, state: "working", fence }), record: recordOf(id), unseen: [] };
+  }
+
+  /** The same ticket added twice is one ticket. */
+  add(ticket: number): void {
+    const isKnown = this.leases.has(this.#idOf(ticket)) || this.ready.includes(ticket);
+    if (!isKnown) this.ready.push(ticket);
+  }
+
+  findGrants(nonces: readonly string[]): LeaseRef[] {
+    return [...this.leases].flatMap(([delegation_id, { nonce, fence }]) =>
+      nonces.includes(nonce) ? [{ delegation_id, fence }] : [],
+    );
+  }
+
+  /** Adds the ticket's event; null if the lease had ended. */
+  giveBack({ delegation_id, fence }: LeaseRef): string | null {
+    const lease = this.leases.get(delegation_id);
+    if (lease?.fence !== fence) return null;
+    this.leases.delete(delegation_id);
+    this.ready.unshift(lease.ticket);
+    return this.event(lease.ticket);
+  }
+
+  async #submit({ handoff }: Gateway, { fate, ms }: Step): Promise<void> {
+    this.stirs += 1;
+    const id = `dlg_0_s${this.stirs}`;
+    const params = { fate, delay_ms: fate > 7 ? 1 + ms : 0 };
+    const { outcome } = await handoff.submit(AGENT, { move: "submit", id, params });
+    if (outcome.kind !== "ok" || outcome.ticketed) return;
+    await handoff.offer(this.#offerOf(outcome.ticket));
+  }
+
+  #offerOf(ticket: number): Offer {
+    const order = { priority: 5, returned: false, delay_ms: 0 };
+    return { agent: AGENT, data: { delegation_id: `dlg_0_${ticket}`, ticket }, order };
+  }
+
+  async #poll({ handoff }: Gateway): Promise<void> {
+    this.stirs += 1;
+    const leaving = new AbortController();
+    this.polls.add(leaving);
+    const poll = new WaitingPoll(handoff, AGENT, REQUEST, leaving.signal);
+    const granted = await new Promise<Granted | null>((settle) => poll.wait(settle)).catch(
+      () => "failed" as const,
+    );
+    this.polls.delete(leaving);
+    if (granted === "failed") return;
+    if (granted === null) {
+      if (!leaving.signal.aborted) this.dropped += 1;
+      return;
+    }
+    const { id } = granted.record;
+    const { fence } = granted.outcome;
+    if (leaving.signal.aborted) await handoff.inDoubt.returnLease({ delegation_id: id, fence });
+    else this.received.add(id);
+  }
+
+  perform(step: Step): void | Promise<void> {
+    const gateway = this.gateways[step.gateway % this.gateways.length];
+    if (!gateway) throw new RangeError("no gateway");
+    const { handoff } = gateway;
+    switch (step.act) {
+      case "do one thing":
+        return this.#next();
+      case "rest":
+        return this.rest();
+      case "poll":
+        return void this.#poll(gateway);
+      case "submit":
+        return void this.#submit(gateway, step).catch(() => {});
+      case "leave a poll":
+        return [...this.polls][step.ms % this.polls.size]?.abort();
+      case "add tickets without an event":
+        for (let n = step.fate; n >= 0; n -= 3) {
+          this.made += 1;
+          void handoff.offer(this.#offerOf(this.made));
+        }
+        return;
+      case "add tickets with one wake":
+        for (let n = step.fate; n >= 0; n -= 3) {
+          this.made += 1;
+          this.ready.push(this.made);
+        }
+        return handoff.wake(AGENT);
+      case "wake without a ticket":
+        return handoff.wake(AGENT, step.fate > 4);
+      case "lose wakes":
+        this.stirs += 1;
+        return gateway.gap();
+      case "block or unblock":
+        this.blocked = !this.blocked;
+        if (!this.blocked) handoff.wake(AGENT);
+        return;
+      case "fail or heal":
+        this.failing = !this.failing;
+        return;
+      case "let time pass":
+        vi.advanceTimersByTime(step.ms);
+    }
+  }
+
+  async #next(): Promise<void> {
+    if (this.#scheduler.count() > 0) await this.#scheduler.waitNext(1);
+  }
+
+  /** Completes everything in flight. */
+  async rest(): Promise<void> {
+    for (let n = 0; n < 3_000; n += 1) {
+      await settled();
+      if (this.#scheduler.count() === 0) return;
+      await this.#next();
+    }
+    throw new Error("it never comes to rest");
+  }
+
+  /** Redis answers again, and nothing stays in doubt. */
+  async heal(): Promise<void> {
+    this.failing = false;
+    await this.rest();
+    const isInDoubt = () =>
+      this.gateways.some(({ handoff: { inDoubt } }) => {
+        return inDoubt.grants.size + inDoubt.offers.length + inDoubt.returns.length > 0;
+      });
+    for (let rounds = 0; isInDoubt(); rounds += 1) {
+      expect(rounds, "rounds of recovery").toBeLessThan(30);
+      vi.advanceTimersByTime(500);
+      await this.rest();
+    }
+  }
+}
+
+async function check(walk: Walk): Promise<void> {
+  await walk.heal();
+  if (walk.blocked) {
+    const before = walk.fetches;
+    await walk.rest();
+    expect(walk.fetches, "no fetches while blocked").toBe(before);
+    walk.blocked = false;
+    walk.gateways[0]?.handoff.wake(AGENT);
+  }
+  await walk.rest();
+  vi.advanceTimersByTime(1_000);
+  await walk.rest();
+  const { polls, ready, delayed, leases, received } = walk;
+  const parked = walk.gateways.map(({ handoff }) => handoff.polls.countAll());
+  const waiting = ready.length + delayed.length;
+  expect(waiting > 0 && polls.size > 0, `${parked} polls parked while ${waiting} tickets wait`).toBe(false);
+  expect(walk.dropped, "polls that ended without a reason").toBe(0);
+  expect(
+    [...leases.keys()].filter((id) => !received.has(id)),
+    "lost leases",
+  ).toEqual([]);
+  expect(parked.reduce((sum, count) => sum + count, 0)).toBe(polls.size);
+  for (const leaving of polls) leaving.abort();
+  await walk.rest();
+  expect(walk.gateways.flatMap(({ handoff }) => handoff.polls.agents())).toEqual([]);
+  // Each cause costs a fetch at each gateway, and each poll some of its own.
+  expect(walk.fetches, "fetches").toBeLessThan(8 * walk.stirs + 20);
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({
+    toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"],
+  });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each(Array.from({ length: 30 }, (_, seed) => seed + 100))(
+  "no poll stays parked while a ticket waits and no lease is lost, in any order of events: seed %i",
+  async (seed) => {
+    let matched = 0;
+    let walks = 0;
+    const property = fc.asyncProperty(
+      fc.scheduler(),
+      fc.infiniteStream(fc.boolean()),
+      fc.integer({ min: 1, max: 2 }),
+      steps,
+      async (scheduler, flips, gateways, todo) => {
+        const walk = new Walk(scheduler, flips, gateways);
+        try {
+          for (const step of todo) {
+            for (let n = 0; n < step.times; n += 1) {
+              await walk.perform(step);
+              await settled();
+            }
+          }
+          await check(walk);
+          matched += walk.matched;
+        } finally {
+          for (const { handoff } of walk.gateways) handoff.stop();
+        }
+        walks += 1;
+        // Hundreds of timers would slow down all fake ones, so only some walks keep theirs to the end.
+        if (walks % 25 !== 0) vi.clearAllTimers();
+      },
+    );
+    await fc.assert(property, { seed, numRuns: 1500 });
+    expect(matched).toBeGreaterThan(200);
+    // Nothing is kept about queues without a poll.
+    vi.advanceTimersByTime(2 * RECHECK_MS);
+    expect(vi.getTimerCount()).toBe(0);
+  },
+  180_000,
+);
