@@ -27,6 +27,9 @@ const ABOUT = `
 Each line has the local time, the beginning of the id, the agent and what happened. It is cut at the width of the
 terminal, or at 80 columns without one.`;
 
+const LOST =
+  "some events are no longer stored. Questions that were asked and answered meanwhile are not shown; the open ones follow.";
+
 export function addWatch(program: Command, { host }: Cli): void {
   program
     .command("watch")
@@ -78,10 +81,13 @@ export function addWatch(program: Command, { host }: Cli): void {
       const width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
       if (host.isTty.stderr && !json) await note(host, whatIsWatched(id, options));
       const what = id ?? { target, delegator, context_id: context, types: options.types };
+      const onReset = () => {
+        if (!json) void note(host, LOST).catch(() => undefined);
+      };
       await interruptible(async (signal) => {
         const delegator = new Delegator({ ...connection, onRetry, fetch: watching });
         const events = questions
-          ? watchQuestions(delegator, what, { after, signal })
+          ? watchQuestions(delegator, what, { after, onReset, signal })
           : delegator.watch(what, { after, signal });
         for await (const event of events)
           await (json ? printJson(host, event) : print(host, eventLine(event, paint, width)));

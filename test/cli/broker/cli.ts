@@ -22,7 +22,7 @@ interface Setting {
 }
 
 export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
-  const { url, gateway, clock } = await startBroker(options);
+  const { url, gateway, clock, redis } = await startBroker(options);
   const dir = freshDir();
   const api = client(url);
   /** As a process in `dir`. */
@@ -50,7 +50,7 @@ export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
     await until(isSeen, { what: `a poll of ${agent}` });
     return started;
   };
-  return { url, gateway, clock, dir, api, start, run, worker };
+  return { url, gateway, clock, redis, dir, api, start, run, worker };
 }
 
 /** Parses JSON lines. */

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { shardKeys } from "../../../src/redis/keys.ts";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
 import { streamEventSchema } from "../../../src/schema/event.ts";
 import { as, OPERATOR } from "../../support/broker.ts";
@@ -272,6 +273,37 @@ describe("watch", () => {
     await api.cancel(asked[0]?.id ?? "");
     expect(await one?.done).toBe(0);
     for (const endless of [all, json]) endless?.closeStdout();
+  });
+
+  test("--questions reads the open questions again when events were lost, and says so", async () => {
+    const { api, url, redis } = await withEnds();
+    await api.agent("asker");
+    const ask = async (text: string) => {
+      await api.delegate("asker");
+      const [{ lease_id }] = (await api.lease("asker")).body.leases;
+      await api.interrupt(lease_id, { text });
+    };
+    const { cursor } = (await api.call("GET", "/v1/events", undefined, { accept: "application/json" })).body;
+    await ask("Lost?");
+    await ask("Kept?");
+    // The event of the first question is gone, that of the second is not.
+    await redis.xtrim(shardKeys(0).events, "MAXLEN", 1);
+    const env = { url, token: OPERATOR };
+    const words = startHere(["watch", "--questions", "--after", cursor], { env });
+    const json = startHere(["watch", "--questions", "--after", cursor, "--json"], { env });
+    await until(() => words.stdout().includes("Kept?") && json.stdout().includes("Kept?"));
+    await ask("New?");
+    await until(() => words.stdout().includes("New?") && json.stdout().includes("New?"));
+    const asked = (stdout: string) => [...stdout.matchAll(/(Lost|Kept|New)\?/g)].map(([, word]) => word);
+    expect(asked(words.stdout())).toEqual(["Lost", "Kept", "New"]);
+    expect(words.stderr()).toMatch(
+      /^errand: some events are no longer stored\. .* the open ones follow\.\n$/,
+    );
+    expect(lines(streamEventSchema, json.stdout()).map(({ type }) => type)).toEqual([
+      ...["DELEGATION_SNAPSHOT", "DELEGATION_SNAPSHOT", "DELEGATION_STATUS"],
+    ]);
+    expect(json.stderr()).toBe("");
+    for (const endless of [words, json]) endless.closeStdout();
   });
 
   test("--questions prints only questions, of all work or of one delegation", async () => {
