@@ -84,18 +84,25 @@ export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> 
   return { ...found, token: local.operatorToken, tokenFrom: join(local.folder, "operator-token") };
 }
 
-/** Reads the data directory. The default name is searched for in parent directories, too, as git does. */
-export async function findLocal(dataDir: string): Promise<Local | undefined> {
+/** Finds the data directory and what is in it for clients. */
+async function findLocal(dataDir: string): Promise<Local | undefined> {
+  const folder = await findDataDir(dataDir);
+  if (folder === undefined) return undefined;
+  const local = await readLocal(folder);
+  // In a folder from elsewhere, such as a clone, the file could name any server, which would get work and tokens.
+  if (local.url !== undefined && !isOnThisMachine(local.url)) throw elsewhere(folder, local.url);
+  return local;
+}
+
+/** The data directory, if it exists. The default name is searched for in parent directories, too, as git does. */
+export async function findDataDir(dataDir: string): Promise<string | undefined> {
   const isDefault = basename(dataDir) === DATA_DIR;
   for (let folder = resolve(dataDir); ; folder = join(dirname(dirname(folder)), DATA_DIR)) {
     const owner = await ownerOf(folder);
     if (owner !== undefined) {
       // In a shared parent directory another user could plant one to receive our work.
       if (isDefault && getuid && owner !== getuid()) throw foreign(folder);
-      const local = await readLocal(folder);
-      // In a folder from elsewhere, such as a clone, the file could name any server, which would get work and tokens.
-      if (local.url !== undefined && !(await isOnThisMachine(local.url))) throw elsewhere(folder, local.url);
-      return local;
+      return folder;
     }
     if (!isDefault || dirname(folder) === dirname(dirname(folder))) return undefined;
   }
@@ -150,7 +157,7 @@ function elsewhere(folder: string, url: string) {
   return localError({
     code: "foreign_broker",
     category: "CONFIG",
-    detail: `${join(folder, "gateway.json")} names ${new URL(url).origin}, which is not on this machine, and is not trusted`,
+    detail: `${join(folder, "gateway.json")} names ${new URL(url).origin}, which is neither an address nor the name of this machine, and is not trusted`,
     recovery: "If that broker is yours, set ERRAND_URL and ERRAND_TOKEN.",
   });
 }

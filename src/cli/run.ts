@@ -65,7 +65,8 @@ async function completed(
   const [, name] = /^There is no agent '([a-z0-9_-]+)'/.exec(error.message) ?? [];
   if (error.code === "agent_unknown" && name !== undefined)
     return withSuggestion(error, name, await connectToRead(host, flags));
-  if (error.code !== "redis_unavailable") return error;
+  // Without a status, it is of a command that uses Redis itself.
+  if (error.code !== "redis_unavailable" || error.status === 0) return error;
   const { url } = await locate(host.env, flags);
   return withStorageReason(error, url);
 }

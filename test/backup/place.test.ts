@@ -1,5 +1,5 @@
 /** Which Redis a backup or a restore uses, when the options and the environment name several. */
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { run } from "../cli/fake-host.ts";
@@ -28,6 +28,24 @@ test("--data-dir wins over ERRAND_REDIS_URL, which wins over a directory that wa
   const restored = await cli("/nonexistent", "restore", file, "--data-dir", trial, "--json");
   expect([restored.code, restored.stderr]).toEqual([0, ""]);
   expect(JSON.parse(restored.stdout)).toMatchObject({ redis: trial, keys: 1 });
+});
+
+test("a directory whose gateway.json names another machine can be copied and changed, because no broker is called", async () => {
+  const dataDir = join(freshDir(), ".errand");
+  await mkdir(dataDir);
+  await writeFile(join(dataDir, "gateway.json"), JSON.stringify({ url: "http://192.0.2.1:4180", pid: 1 }));
+  for (const command of [
+    ["backup", join(freshDir(), "errand.backup")],
+    ["migrate", "--shards", "2"],
+  ])
+    expect(await cli(dataDir, ...command)).toMatchObject({
+      code: 75,
+      stderr: expect.stringContaining("production.sock"),
+    });
+  expect(await cli(dataDir, "list")).toMatchObject({
+    code: 78,
+    stderr: expect.stringContaining("192.0.2.1"),
+  });
 });
 
 test("a backup takes the place of no folder and no device, also by force", async () => {

@@ -1,11 +1,14 @@
 /** Finds the local broker, and sends the operator token to no other server. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { networkInterfaces, tmpdir } from "node:os";
+import { hostname, networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { discover } from "../../src/cli/discover.ts";
 import { AGENT, stubBroker } from "../client/stub-broker.ts";
 import { run } from "./fake-host.ts";
+
+// Every name leads to this machine at first; by the time of a request, its owner could have changed that.
+vi.mock("node:dns/promises", () => ({ lookup: async () => [{ address: "127.0.0.1", family: 4 }] }));
 
 const LOCAL = "http://127.0.0.1:4180";
 
@@ -84,18 +87,21 @@ describe("with a local broker", () => {
 
 test("a data directory that names another machine gets neither the work nor a token", async () => {
   const dataDir = join(await folder(), ".errand");
-  for (const url of ["http://192.0.2.1:4180", "https://[2001:db8::1]/", "http://127.0.0.1.nowhere.invalid"]) {
+  for (const url of ["http://192.0.2.1:4180", "https://[2001:db8::1]/", "http://rebinds.example:4180"]) {
     await brokerIn(dataDir, url);
     for (const env of [{ dataDir }, { dataDir, token: "mine" }])
       await expect(discover(env, {})).rejects.toMatchObject({
         code: "foreign_broker",
-        message: expect.stringContaining(`names ${new URL(url).origin}, which is not on this machine`),
+        message: expect.stringContaining(
+          `names ${new URL(url).origin}, which is neither an address nor the name of this machine`,
+        ),
       });
     expect(await discover({ dataDir, token: "mine", url }, {})).toEqual({ url, token: "mine" });
   }
   const own = Object.values(networkInterfaces()).flatMap((all = []) => all.filter(({ scopeid }) => !scopeid));
-  for (const { address } of own) {
-    const url = `http://${address.includes(":") ? `[${address}]` : address}:4180`;
+  const addresses = own.map(({ address }) => (address.includes(":") ? `[${address}]` : address));
+  for (const name of [...addresses, "127.0.0.2", "localhost", hostname()]) {
+    const url = `http://${name}:4180`;
     await brokerIn(dataDir, url);
     expect(await discover({ dataDir }, {})).toEqual({ url, token: "errand_local" });
   }

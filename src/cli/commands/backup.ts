@@ -1,7 +1,7 @@
 /** `errand backup`: copies all data of a broker into a file, also while the broker runs. */
 import type { Command } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
-import { findLocal } from "../discover.ts";
+import { findDataDir } from "../discover.ts";
 import type { Place } from "../host.ts";
 import { addPlaceOptions } from "../input/place.ts";
 import { note, print, printJson } from "../show/output.ts";
@@ -40,7 +40,7 @@ export function addBackup(program: Command, { host }: Cli): void {
       const { force = false, json = false, ...place } = command.optsWithGlobals<BackupOptions>();
       const { dataDir, redisUrl } = place;
       const isGiven = dataDir !== undefined || redisUrl !== undefined;
-      const foundDataDir = isGiven ? undefined : (await findLocal(host.env.dataDir))?.folder;
+      const foundDataDir = isGiven ? undefined : await findDataDir(host.env.dataDir);
       const say = progressNotes(host, json);
       const { backUp } = await host.backups();
       const made = await interruptible((signal) =>

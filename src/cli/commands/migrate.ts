@@ -1,7 +1,7 @@
 /** `errand migrate`: moves a stopped broker's data to another Redis, to more shards, or both. */
 import { type Command, Option } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
-import { findLocal } from "../discover.ts";
+import { findDataDir } from "../discover.ts";
 import { Interrupted, usageError } from "../failure.ts";
 import type { CliHost, MigrationSummary, Place } from "../host.ts";
 import { wholeBetween } from "../input/arguments.ts";
@@ -117,7 +117,7 @@ export function addMigrate(program: Command, { host }: Cli): void {
       const to =
         toUrl !== undefined ? { redisUrl: toUrl } : toDataDir !== undefined ? { dataDir: toDataDir } : null;
       const isGiven = dataDir !== undefined || redisUrl !== undefined;
-      const foundDataDir = isGiven ? undefined : (await findLocal(host.env.dataDir))?.folder;
+      const foundDataDir = isGiven ? undefined : await findDataDir(host.env.dataDir);
       const say = progressNotes(host, json);
       const { migrate } = await host.migrations();
       const done = await interruptible((signal) =>
