@@ -3,6 +3,7 @@ import { type Delegation, LIVE_STATES } from "../schema/delegation.ts";
 import { pauseIfEarly, TimeLimit } from "../util/timing.ts";
 import type { GetOptions, WaitOptions } from "./delegator-options.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
+import { durationText } from "./words.ts";
 
 /** Below the idle timeout of common proxies. */
 const HOLD_SECONDS = 25;
@@ -37,7 +38,7 @@ function waitRanOut(id: string, timeoutSeconds: number, state = LIVE_STATES.join
   return localError({
     code: "wait_ran_out",
     category: "TIMEOUT",
-    detail: `${id} is not finished after ${timeoutSeconds} s (${state})`,
+    detail: `${id} is not finished after ${durationText(timeoutSeconds * 1000)} (${state})`,
     recovery: "The delegation continues: wait again, or cancel it.",
     retryable: true,
   });

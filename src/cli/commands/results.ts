@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages, type ResultsPage } from "../../client/pages.ts";
+import { durationText } from "../../client/words.ts";
 import { type Cli, connect, examples } from "../context.ts";
 import { cliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -151,7 +152,7 @@ function waitRanOut(wait: number, cursor: string, isNew: boolean) {
   return cliError({
     code: "wait_ran_out",
     category: "TIMEOUT",
-    detail: `no result within ${wait} s`,
+    detail: `no result within ${durationText(wait * 1000)}`,
     recovery: `Wait again with 'errand results ${from} --wait <duration>'.`,
     retryable: true,
     details: { cursor },

@@ -1,11 +1,13 @@
 /** `errand stats`: the figures of the last hour or day. */
+
 import { type Command, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
+import { durationText } from "../../client/words.ts";
 import { type Durations, type Stats, type StatsPeriod, statsPeriodSchema } from "../../schema/stats.ts";
 import { principalSchema } from "../../schema/values.ts";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { agentName, valid } from "../input/arguments.ts";
-import { durationText, oneLine, printJson, printTable } from "../show/output.ts";
+import { oneLine, printJson, printTable } from "../show/output.ts";
 
 interface StatsOptions extends GlobalOptions {
   readonly period: StatsPeriod;

@@ -1,13 +1,13 @@
 /** `errand status`: one screen about the broker, its agents and what waits for you. */
 import type { Command } from "commander";
-import { duration } from "../../client/words.ts";
+import { duration, durationText } from "../../client/words.ts";
 import type { Stats } from "../../schema/stats.ts";
 import type { GatewayStatus, RedisStatus } from "../../schema/status.ts";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
 import { cutTo } from "../show/display-width.ts";
-import { durationText, oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
+import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
 import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type ConnectionOptions, Http } from "../../client/http.ts";
+import { durationText } from "../../client/words.ts";
 import { type GatewayStatus, type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
 import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
@@ -86,7 +87,7 @@ export function versionCheck(own: string, broker: string): Check {
 /** `aheadMs`: how far the broker's clock is ahead of this machine's. `errorMs`: how much the round trip may hide. */
 export function clockCheck(aheadMs: number, errorMs: number): Check {
   const off = Math.abs(aheadMs);
-  const skew = `${(off / 1000).toFixed(1)} s ${aheadMs > 0 ? "ahead of" : "behind"} this machine's`;
+  const skew = `${durationText(off)} ${aheadMs > 0 ? "ahead of" : "behind"} this machine's`;
   if (off - errorMs <= SKEW_MS)
     return { check: "clock", status: "ok", detail: "the broker's clock agrees with this machine's" };
   const remedy =

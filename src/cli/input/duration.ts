@@ -23,18 +23,6 @@ export function secondsIn(text: string): number | undefined {
   return seconds > 0 && Number.isFinite(seconds) ? seconds : undefined;
 }
 
-/** The seconds as {@link duration} takes them: `1d`, `1m30s`. */
-export function durationOf(seconds: number): string {
-  let left = seconds;
-  let text = "";
-  for (const [unit, size] of [...SECONDS].reverse()) {
-    const count = Math.floor(left / size);
-    if (count > 0) text += `${count}${unit}`;
-    left -= count * size;
-  }
-  return left > 0 || text === "" ? `${text}${left}s` : text;
-}
-
 function severalUnits(text: string): number {
   const [days = 0, hours = 0, minutes = 0, seconds = 0] = (SEVERAL_UNITS.exec(text) ?? [])
     .slice(1)

@@ -1,7 +1,7 @@
 /** An agent as text for a person: its presence, its work and its limits. */
+import { durationText } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
-import { durationOf } from "../input/duration.ts";
 import { oneLine, withCommand } from "./output.ts";
 import { wrapWidth } from "./terminal-width.ts";
 import { localTime } from "./time.ts";
@@ -26,9 +26,12 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (agent.approvals === "person") rows.push(["approvals", "by a person only"]);
   if (limits) {
     const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
-    rows.push(["lease", `${durationOf(limits.lease_seconds)}, at most ${limits.max_attempts} attempts`]);
+    rows.push([
+      "lease",
+      `${durationText(limits.lease_seconds * 1000)}, at most ${limits.max_attempts} attempts`,
+    ]);
     rows.push(["limits", `${limits.max_waiting} queued, ${running}`]);
-    rows.push(["questions", `open for ${durationOf(limits.interrupt_ttl_seconds)}`]);
+    rows.push(["questions", `open for ${durationText(limits.interrupt_ttl_seconds * 1000)}`]);
   }
   return withCommand(host, wrapRows(rows, wrapWidth(host)));
 }

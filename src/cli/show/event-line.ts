@@ -1,10 +1,12 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
+
 import { z } from "zod";
+import { durationText } from "../../client/words.ts";
 import { type Delegation, interruptSchema, progressSchema } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
 import { cutTo, displayWidth } from "./display-width.ts";
-import { durationText, oneLine, type Painter, stateText } from "./output.ts";
+import { oneLine, type Painter, stateText } from "./output.ts";
 import { questionText } from "./questions.ts";
 import { localTime } from "./time.ts";
 

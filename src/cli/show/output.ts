@@ -145,12 +145,6 @@ export function progressText({ done, total, message }: Progress): string {
   return [share, oneLine(message ?? "", 200)].filter(Boolean).join(" ");
 }
 
-export function durationText(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  const seconds = Math.floor(ms / 1000);
-  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-}
-
 function sentence(text: string): string {
   const line = oneLine(text);
   return /[.!?]$/.test(line) ? line : `${line}.`;

@@ -2,17 +2,19 @@
  * Explains why a delegation is in its state: its last worker, why it waits, how the last attempt ended. Limit: if a
  * delegation has more than 300 events, they are not read.
  */
+
 import { z } from "zod";
 import { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
+import { durationText } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import type { Senders } from "./history.ts";
-import { durationText, oneLine } from "./output.ts";
+import { oneLine } from "./output.ts";
 
 const MAX_EVENTS = 300;
 

@@ -1,12 +1,12 @@
 /** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
 import { z } from "zod";
-import { duration } from "../../client/words.ts";
+import { duration, durationText } from "../../client/words.ts";
 import { type Artifact, artifactSchema, messageSchema, textOf } from "../../schema/a2a.ts";
 import { type DelegationEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { artifactText } from "./artifact-line.ts";
 import { cutTo } from "./display-width.ts";
 import { extrasSchema } from "./event-line.ts";
-import { durationText, oneLine, type Painter, progressText } from "./output.ts";
+import { oneLine, type Painter, progressText } from "./output.ts";
 import { questionText } from "./questions.ts";
 import { localTime } from "./time.ts";
 

@@ -1,8 +1,8 @@
 /** The status line of a wait for a delegation: state, progress bar, step, time left. */
-import { timeLeft } from "../../client/words.ts";
+import { durationText, timeLeft } from "../../client/words.ts";
 import type { Progress } from "../../schema/delegation.ts";
 import { cutTo, displayWidth } from "./display-width.ts";
-import { durationText, oneLine } from "./output.ts";
+import { oneLine } from "./output.ts";
 
 export interface WaitStatus {
   readonly state: string;
@@ -22,8 +22,7 @@ interface Times {
 const BAR = 10;
 
 /** Whole seconds, rounded, because a timer may fire a moment early. */
-export const elapsedText = (ms: number): string =>
-  durationText(Math.max(1, Math.round(ms / 1000)) * 1000).replace(".0 s", " s");
+export const elapsedText = (ms: number): string => durationText(Math.max(1, Math.round(ms / 1000)) * 1000);
 
 /** `[####------]` */
 export function bar(done: number, total: number): string {

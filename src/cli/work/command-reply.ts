@@ -3,10 +3,10 @@
  * output become an artifact, in pieces if it does not fit one request. Output that does not fit a delegation fails.
  */
 import { ErrandApiError } from "../../client/errors.ts";
+import { durationText } from "../../client/words.ts";
 import type { Reply } from "../../client/work.ts";
 import type { Artifact } from "../../schema/a2a.ts";
 import { truncate } from "../../schema/text.ts";
-import { durationText } from "../show/output.ts";
 import { OUTPUT_ARTIFACT } from "../show/reply.ts";
 import { cutBytes, type Head } from "./capture.ts";
 import { type CommandResult, type RunLimits, STDOUT_MAX } from "./child.ts";

@@ -2,9 +2,10 @@
  * The log of `errand work` and `errand relay`: one line per event, without the output of commands. A task's last line
  * names its id, its delegator, its outcome and its duration.
  */
+import { durationText } from "../../client/words.ts";
 import type { AgentEvent, Work } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
-import { durationText, oneLine, type Painter, painter, write } from "../show/output.ts";
+import { oneLine, type Painter, painter, write } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { localTime } from "../show/time.ts";
 import { wrapText } from "../show/wrap.ts";

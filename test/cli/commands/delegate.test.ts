@@ -152,7 +152,7 @@ describe("delegate", () => {
     });
     expect(code).toBe(124);
     expect(stdout).toBe("");
-    expect(stderr).toMatch(/^errand: dlg_\S+ is not finished after 0.2 s \(working\)\. It continues/);
+    expect(stderr).toMatch(/^errand: dlg_\S+ is not finished after 200 ms \(working\)\. It continues/);
   });
 
   test("on a terminal the wait says what it waits for, and clears its line", async () => {

@@ -186,7 +186,7 @@ describe("checks", () => {
     expect(versionCheck("1.0.0", "1.0.1").status).toBe("warn");
     expect(clockCheck(61_000, 5)).toMatchObject({
       status: "warn",
-      detail: "the broker's clock is 61.0 s ahead of this machine's",
+      detail: "the broker's clock is 1 min 1 s ahead of this machine's",
     });
     expect(clockCheck(-3_000, 5).detail).toContain("behind");
     // A slow response leaves the skew uncertain.

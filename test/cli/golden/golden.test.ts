@@ -131,7 +131,7 @@ const STORY = [
 const withoutChance = (text: string): string =>
   text
     .replace(/^Commands:\n(?: .*\n)+/m, "Commands: …\n")
-    .replace(/(after|in) \d[\d.]* m?s$/gm, "$1 1.0 s")
+    .replace(/(after|in) \d[\d.]* m?s$/gm, "$1 1 s")
     .replace(/responds in \d+ ms/, "responds in 1 ms");
 
 /** Runs a command on a terminal of 80 columns; returns what it shows. */

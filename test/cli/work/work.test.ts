@@ -187,7 +187,7 @@ describe("its limits", () => {
     expect(reply).toMatchObject({
       error: {
         code: "command_timeout",
-        message: "The command printed nothing for 3.0 s (--idle-timeout).",
+        message: "The command printed nothing for 3 s (--idle-timeout).",
       },
     });
   });
