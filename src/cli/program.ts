@@ -95,7 +95,10 @@ An id of a delegation may be shortened to a unique beginning, also without its d
 searched for among the newest 1000 delegations that you may see. @last is the newest that you delegated.
 
 Environment: ERRAND_URL and ERRAND_TOKEN select the broker and the principal. Without them, errand uses the local
-broker whose data directory is .errand, here or in a parent directory. NO_COLOR disables colors.`;
+broker whose data directory is .errand, here or in a parent directory. NO_COLOR disables colors.
+
+Other users of this machine can read command lines: pass a token in ERRAND_TOKEN instead of --token, and the URL of a
+Redis with a password in ERRAND_REDIS_URL.`;
 
 const GLOBAL = `
 Options of all commands: --json, --url, --token. 'errand --help' explains them, short ids and the exit codes.`;

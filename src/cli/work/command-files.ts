@@ -1,6 +1,6 @@
 /**
  * The files from which a command of `errand work` reads the answers so far, the follow-up messages as they arrive, and
- * the files that came with the task; and the folder in which it returns files. They exist for one attempt. A worker that
+ * the files that came with the task; its script, if the task is one; and the folder in which it returns files. They exist for one attempt. A worker that
  * is killed leaves them behind, until the next one starts.
  */
 import { appendFileSync } from "node:fs";
@@ -20,6 +20,8 @@ export interface CommandFiles {
   readonly folder: string | undefined;
   /** An empty folder for the files that the command returns. */
   readonly artifacts: string;
+  /** The file with the script that the command runs, if it was given. */
+  readonly script: string | undefined;
   /** The command runs in this process group. */
   readonly runsAs: (group: number) => void;
   readonly remove: () => Promise<void>;
@@ -28,17 +30,17 @@ export interface CommandFiles {
 type Task = Pick<Work, "answers" | "delegation" | "onMessage">;
 
 /** Creates the files in a private directory: all or none. */
-export async function createCommandFiles(task: Task): Promise<CommandFiles> {
+export async function createCommandFiles(task: Task, script?: string): Promise<CommandFiles> {
   const folder = await makeFolder();
   try {
-    return await filesIn(folder, task);
+    return await filesIn(folder, task, script);
   } catch (error) {
     await removeFolder(folder).catch(() => undefined);
     throw error;
   }
 }
 
-async function filesIn(folder: string, task: Task): Promise<CommandFiles> {
+async function filesIn(folder: string, task: Task, script: string | undefined): Promise<CommandFiles> {
   const answers = join(folder, "answers.json");
   const messages = join(folder, "messages.jsonl");
   const entries = [...task.answers].map(([id, { text, decision, data, by, at, message }]) => {
@@ -48,6 +50,7 @@ async function filesIn(folder: string, task: Task): Promise<CommandFiles> {
   await writeFile(messages, "");
   const artifacts = join(folder, "artifacts");
   await mkdir(artifacts);
+  const scriptFile = await writeScript(join(folder, "task.sh"), script);
   const attached = await writeAttached(join(folder, "files"), task.delegation.message);
   // Synchronous, to keep the order, and so that the file has the earlier messages when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
@@ -56,12 +59,19 @@ async function filesIn(folder: string, task: Task): Promise<CommandFiles> {
     messages,
     folder: attached,
     artifacts,
+    script: scriptFile,
     runsAs: (group) => noteGroup(folder, group),
     remove: async () => {
       stop();
       await removeFolder(folder);
     },
   };
+}
+
+async function writeScript(path: string, script: string | undefined): Promise<string | undefined> {
+  if (script === undefined) return undefined;
+  await writeFile(path, script);
+  return path;
 }
 
 async function writeAttached(folder: string, { parts }: Message): Promise<string | undefined> {

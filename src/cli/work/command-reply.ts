@@ -2,6 +2,7 @@
  * Turns a command's exit status and output into a reply. A short text becomes the reply itself; longer output and binary
  * output become an artifact, in pieces if it does not fit one request. Output that does not fit a delegation fails.
  */
+
 import { ErrandApiError } from "../../client/errors.ts";
 import { durationText } from "../../client/words.ts";
 import type { Reply } from "../../client/work.ts";
@@ -36,15 +37,8 @@ export async function toReply(result: CommandResult, context: ReplyContext): Pro
   return failed("command_failed", stderr || status, exitCode === TEMPORARY);
 }
 
-const isTooLong = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "E2BIG";
-
 export function cannotStart(command: string, error: unknown): Reply {
-  const why = isTooLong(error)
-    ? "the task is too long for an argument (128 KiB on Linux); send it as a file, or use a command that reads stdin"
-    : error instanceof Error
-      ? error.message
-      : String(error);
+  const why = error instanceof Error ? error.message : String(error);
   return { state: "failed", error: { code: "command_failed", message: `cannot start ${command}: ${why}` } };
 }
 

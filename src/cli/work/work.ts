@@ -190,12 +190,16 @@ interface Job {
 interface Start {
   readonly command: readonly [string, ...string[]];
   readonly input: string;
+  /**
+   * Becomes a file, the program's first argument. As an argument itself, it could be read by all users of the machine,
+   * and would have to be short.
+   */
+  readonly script?: string;
 }
 
 function startOf(program: string, preset: WorkOptions["preset"], words: readonly string[]): Job["start"] {
   if (preset === undefined) return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
-  if (preset === "shell")
-    return ({ text }) => ({ command: [program, "-c", "--", text, program, ...words], input: "" });
+  if (preset === "shell") return ({ text }) => ({ command: [program, ...words], input: "", script: text });
   const { args } = PRESETS[preset];
   return ({ text }, session) => ({ command: [program, ...args(session, words)], input: text });
 }
@@ -235,12 +239,13 @@ const notKept = (error: unknown): string =>
 async function runCommand(
   task: Work,
   { children, environment, limits, warn }: Job,
-  { command, input }: Start,
+  { command, input, script }: Start,
   preset?: PresetRun,
 ): Promise<CommandResult | Reply> {
-  const files = await createCommandFiles(task);
+  const files = await createCommandFiles(task, script);
+  const [program, ...words] = command;
   const run: CommandRun = {
-    command,
+    command: files.script === undefined ? command : [program, files.script, ...words],
     env: envFor(task, environment, files),
     input,
     signal: task.signal,
@@ -255,7 +260,7 @@ async function runCommand(
   try {
     const result = await children.run(run).catch((error: unknown) => {
       task.signal.throwIfAborted();
-      return cannotStart(command[0], error);
+      return cannotStart(program, error);
     });
     if (!("exitCode" in result)) return result;
     const unsent = await sendFiles(files.artifacts, task.artifact);
