@@ -1,7 +1,7 @@
 /** `errand migrate`: opens the Redis that a stopped broker has, and the one that it gets. */
 import { type MigrateOptions, migrate } from "./backup/migration/migrate.ts";
 import type { Migrations } from "./cli/host.ts";
-import { type Env, explained, openStopped, openToWrite } from "./offline-redis.ts";
+import { type Env, explained, newDataDir, openStopped, openToWrite } from "./offline-redis.ts";
 
 const sideOf = ({ target }: { readonly target: MigrateOptions["source"]["target"] }) => ({
   target,
@@ -13,14 +13,17 @@ export const migrations = (env: Env): Migrations => ({
     explained("", async () => {
       const source = await openStopped(env, place);
       try {
-        const target = to === null ? null : await openToWrite(env, to);
+        // Opening it would create it.
+        const created = dryRun && to !== null ? await newDataDir(env, to) : null;
+        const target = to === null || created !== null ? null : await openToWrite(env, to);
         try {
           const done = await migrate({
             ...{ shards, force, dryRun, signal, onProgress },
             source: sideOf(source),
-            target: target && sideOf(target),
+            target: created === null ? target && sideOf(target) : "new",
           });
-          return { source: source.where, target: target?.where ?? source.where, dry_run: dryRun, ...done };
+          const where = target?.where ?? created ?? source.where;
+          return { source: source.where, target: where, dry_run: dryRun, ...done };
         } finally {
           await target?.close();
         }

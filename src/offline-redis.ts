@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import { toLocalError } from "./backup/errors.ts";
-import { RestoreError } from "./backup/restore.ts";
+import { RestoreError } from "./backup/restore-error.ts";
 import type { Place } from "./cli/host.ts";
 import { localError } from "./client/errors.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
@@ -45,6 +45,14 @@ export async function openStopped(env: Env, place: Place): Promise<Opened> {
   const dataDir = dataDirOf(config);
   await requireHome(dataDir, env);
   return startHere(config, env, dataDir, "alone");
+}
+
+/** The data directory that {@link openToWrite} would create; null if it exists, or an external Redis is used. */
+export async function newDataDir(env: Env, place: Place): Promise<string | null> {
+  const config = configOf(env, place);
+  if (config.ERRAND_REDIS_URL !== undefined) return null;
+  const dataDir = dataDirOf(config);
+  return (await existingHome(dataDir, env.XDG_RUNTIME_DIR)) === null ? dataDir : null;
 }
 
 async function requireHome(dataDir: string, env: Env) {

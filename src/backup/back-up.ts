@@ -2,13 +2,13 @@
 import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { serverStatus } from "../redis/check.ts";
-import { connectServer, type RedisTarget } from "../redis/connect.ts";
+import { connectServer, type Redis, type RedisTarget } from "../redis/connect.ts";
 import { isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
-import { storedData } from "../redis/layout.ts";
+import { readLayout } from "../redis/layout.ts";
 import { randomId } from "../redis/shards.ts";
 import { type BackupEntry, type BackupHeader, BackupWriter } from "./backup-file.ts";
 import { readRdb } from "./rdb.ts";
-import { RestoreError } from "./restore.ts";
+import { RestoreError } from "./restore-error.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
 const BATCH_BYTES = 1_048_576;
@@ -45,9 +45,7 @@ async function writeKeys(
   redis.on("error", () => undefined);
   try {
     const { product, version } = await serverStatus(redis);
-    if ((await storedData(redis)) === "restoring") {
-      throw new RestoreError("unfinished", "a restore into this Redis has not finished");
-    }
+    await requireFinished(redis);
     const own = redis.options.db ?? 0;
     // Everything acknowledged before this instant is in the snapshot.
     const created_at = new Date().toISOString();
@@ -85,6 +83,17 @@ async function writeKeys(
     });
   } finally {
     redis.disconnect();
+  }
+}
+
+/** A copy of unfinished data would be of no use: no broker starts on it. */
+async function requireFinished(redis: Redis): Promise<void> {
+  const { state, growth } = await readLayout(redis);
+  if (growth) {
+    throw new RestoreError("growing", `the change of this data to ${growth.to} shards has not finished`);
+  }
+  if (state === "restoring") {
+    throw new RestoreError("unfinished", "a restore or a migration into this Redis has not finished");
   }
 }
 

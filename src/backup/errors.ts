@@ -4,7 +4,7 @@ import type { Category } from "../schema/errors.ts";
 import { BackupFileError, BackupWriteError } from "./backup-file.ts";
 import { MigrationError } from "./migration/migrate.ts";
 import { RdbError } from "./rdb-strings.ts";
-import { RestoreError } from "./restore.ts";
+import { RestoreError } from "./restore-error.ts";
 import { SnapshotRefused } from "./snapshot.ts";
 
 interface Advice {
@@ -18,6 +18,11 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
     code: "broker_running",
     category: "PROTOCOL",
     recovery: "Stop the broker first. Nothing was changed.",
+  },
+  in_progress: {
+    code: "transfer_running",
+    category: "PROTOCOL",
+    recovery: "Wait until it ends, then run this command if it is still needed. Nothing was changed.",
   },
   not_empty: {
     code: "data_exists",
@@ -37,7 +42,18 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
   unfinished: {
     code: "restore_failed",
     category: "TRANSPORT",
-    recovery: "Run 'errand restore' again, then back up. No file was written.",
+    recovery: "Run that command again until it ends, then back up. No file was written.",
+  },
+  growing: {
+    code: "migration_unfinished",
+    category: "PROTOCOL",
+    recovery:
+      "Run 'errand migrate' again, with that number of shards, until it ends; then back up. No file was written.",
+  },
+  taken_over: {
+    code: "transfer_taken_over",
+    category: "TRANSPORT",
+    recovery: "Let the other command end. No broker starts on the data before that.",
   },
   failed: {
     code: "restore_failed",

@@ -4,30 +4,17 @@
  */
 import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
-import { countAlive, markRestoring, storedData } from "../redis/layout.ts";
+import { countAlive, isIncompleteCopy, markRestoring } from "../redis/layout.ts";
 import { ownKeys, unlinkAll } from "../redis/own-keys.ts";
-import { Script } from "../redis/script.ts";
 import type { BackupEntry, OpenBackup } from "./backup-file.ts";
 import { Crc64 } from "./crc64.ts";
+import { RestoreError } from "./restore-error.ts";
+import { type TransferLock, withTransferLock } from "./transfer-lock.ts";
 
 const BATCH_BYTES = 1_048_576;
 const BATCH_KEYS = 1_000;
 /** A large value takes a while, and so does the disk. */
 const SILENCE_MS = 60_000;
-
-/**
- * `in_use`, `not_empty`, `too_old`, `unreachable`: nothing was changed. `failed`: the Redis has a part of the backup.
- * `unfinished`: it has a part of another one.
- */
-export class RestoreError extends Error {
-  override readonly name = "RestoreError";
-  readonly reason: "in_use" | "not_empty" | "too_old" | "failed" | "unfinished" | "unreachable";
-
-  constructor(reason: RestoreError["reason"], message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
 
 export interface RestoreOptions {
   /** Delete what is there. */
@@ -45,20 +32,19 @@ export async function restore(
 ): Promise<void> {
   const redis = connect(target, "commands", undefined, SILENCE_MS);
   const reason = reasonOf(redis, target);
+  let hasWritten = false;
   try {
-    try {
+    await withTransferLock(redis, options.signal, async (lock) => {
       await check(redis, backup, options);
-    } catch (error) {
-      throw error instanceof RestoreError ? error : new RestoreError("unreachable", reason(error));
-    }
-    try {
+      hasWritten = true;
       await markRestoring(redis);
-      await deleteKeys(redis, options.signal);
-      await write(redis, backup, options);
-    } catch (error) {
-      options.signal.throwIfAborted();
-      throw new RestoreError("failed", reason(error));
-    }
+      await deleteKeys(redis, lock.signal);
+      await write(redis, backup, options, lock);
+    });
+  } catch (error) {
+    if (error instanceof RestoreError) throw error;
+    options.signal.throwIfAborted();
+    throw new RestoreError(hasWritten ? "failed" : "unreachable", reason(error));
   } finally {
     redis.disconnect();
   }
@@ -66,7 +52,7 @@ export async function restore(
 
 async function check(redis: Redis, { header }: OpenBackup, options: RestoreOptions) {
   await requireFree(redis, options);
-  if ((await formatOf(redis)) < header.rdb_version) {
+  if (!(await readsFormat(redis, header.rdb_version))) {
     throw new RestoreError(
       "too_old",
       `the backup is from ${header.server}, and this server is too old to read it`,
@@ -82,21 +68,24 @@ export async function requireFree(
   if (!isExclusive && (await countAlive(redis)) > 0) {
     throw new RestoreError("in_use", "a broker uses this Redis, or was killed less than 15 seconds ago");
   }
-  if (!force && (await storedData(redis)) !== "restoring" && (await hasKeys(redis))) {
+  if (!force && !(await isIncompleteCopy(redis)) && (await hasKeys(redis))) {
     throw new RestoreError("not_empty", "there is data of a broker already");
   }
 }
 
-/** The version of the values that the server writes, and the newest that it reads. */
-export async function formatOf(redis: Redis): Promise<number> {
-  return Number(await formatScript.run(redis, [keys.writable("restore")], []));
-}
+/** Refused by every server: no type of value has this number. So it tells whether a version is read, and stores nothing. */
+const NO_VALUE = Buffer.from([0xff]);
 
-const formatScript = new Script(`#!lua flags=allow-oom
-redis.call('SET', KEYS[1], '')
-local text = redis.call('DUMP', KEYS[1])
-redis.call('DEL', KEYS[1])
-return string.byte(text, -9) * 256 + string.byte(text, -10)`);
+/** Whether the server reads values in this version of the format of DUMP. */
+export async function readsFormat(redis: Redis, version: number): Promise<boolean> {
+  const answer = await redis
+    .restore(keys.writable("restore"), 0, payload(NO_VALUE, version))
+    .catch((error: unknown) => (error instanceof Error ? error.message : ""));
+  if (/payload version or checksum/.test(answer)) return false;
+  // At full memory, Redis refuses before it reads the value.
+  if (/Bad data format|^OOM/.test(answer)) return true;
+  throw new Error(answer);
+}
 
 async function hasKeys(redis: Redis): Promise<boolean> {
   for await (const _some of ownKeys(redis)) return true;
@@ -114,7 +103,8 @@ export async function deleteKeys(redis: Redis, signal: AbortSignal): Promise<voi
 async function write(
   redis: Redis,
   { header, entries }: OpenBackup,
-  { onProgress, signal }: RestoreOptions,
+  { onProgress }: RestoreOptions,
+  { signal, requireHeld }: TransferLock,
 ): Promise<void> {
   let layout: BackupEntry | undefined;
   let done = 0;
@@ -139,6 +129,7 @@ async function write(
   }
   await flush();
   signal.throwIfAborted();
+  await requireHeld();
   // Last, because it lets gateways start. Without it, no gateway had ever started on this data.
   if (layout) await writeBatch(redis, [layout], header.rdb_version);
   else await redis.del(keys.layout);

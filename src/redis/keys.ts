@@ -54,6 +54,12 @@ export const keys = {
 } as const;
 
 /**
+ * HASH: which restore or migration writes to this Redis, and until when (backup/transfer-lock.ts). It is no part of the
+ * data, so it is neither copied nor deleted with it.
+ */
+export const transferKey = "errand:transfer";
+
+/**
  * Whether the key is one of those below; other programs may use the same database. A backup copies these keys, and a
  * restore deletes them.
  */

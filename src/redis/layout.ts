@@ -1,5 +1,5 @@
 /**
- * The layout of the data: the number of shards, what is left of earlier numbers, and the versions that can read it. A
+ * The layout of the data: the number of shards, what still depends on earlier numbers, and the versions that can read it. A
  * gateway of an older version would treat this version's records as deleted and drop their tickets, so the two must not
  * share data. Limit: an older gateway that starts at the moment of the upgrade is not noticed.
  */
@@ -30,12 +30,12 @@ const DEAD_MS = 15_000;
 
 const historySchema = z.array(z.object({ count: z.int(), until: z.number() }));
 const growthSchema = z.object({ from: z.int(), to: z.int(), at: z.number() });
-/** A growth of the number of shards that has begun; `at`: when, ms. */
+/** A change to more shards that has begun; `at`: when, ms. */
 export type Growth = z.output<typeof growthSchema>;
 
 /**
  * Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. Returns what
- * is left of earlier numbers of shards, which changes only while no gateway runs.
+ * still depends on earlier numbers of shards; it changes only while no gateway runs.
  */
 export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<ShardHistory> {
   await requireShards(redis, shards, deadMs);
@@ -71,7 +71,7 @@ async function requireShards(redis: Redis, shards: number, deadMs: number): Prom
 /** An agent or a context may be named `artifacts`, so the end of a key does not say enough. */
 const ARTIFACTS = /^\{errand:[0-9a-z]+\}:d:[^:]+:artifacts$/;
 
-/** Throws {@link LayoutError} for data of the first days of development, in which previews were plain text and artifacts lists. */
+/** Throws {@link LayoutError} for data of early development versions: their previews are plain text, or artifacts are lists. */
 export async function requireReadable(redis: Redis): Promise<void> {
   for await (const { server, names } of ownKeys(redis)) {
     const pipeline = server.pipeline();
@@ -93,7 +93,7 @@ const countOf = (stored: string): number =>
   Number.parseInt(stored.startsWith(GROWN) ? stored.slice(GROWN.length) : stored, 10);
 
 export interface StoredLayout {
-  /** `restoring`: a restore or a migration has not finished, so the data is not complete. */
+  /** `restoring`: a restore or a migration has not finished. */
   readonly state: "none" | "complete" | "restoring";
   /** NaN unless complete. */
   readonly shards: number;
@@ -118,13 +118,13 @@ export async function readLayout(redis: Redis): Promise<StoredLayout> {
   };
 }
 
-/** From now on no gateway starts, until {@link finishGrowth}; an interrupted growth is repeated from here. */
+/** No gateway starts until {@link finishGrowth}. An interrupted growth begins here again. */
 export async function beginGrowth(redis: Redis, growth: Growth): Promise<void> {
   const text = JSON.stringify(growth);
   await writeEvenIfFull(redis, "HSET", keys.layout, "shards", RESTORING, "growth", text);
 }
 
-/** The data is laid out for `to` shards. */
+/** Lets gateways with `to` shards start. */
 export async function finishGrowth(
   redis: Redis,
   { from, to, at }: Growth,
@@ -142,8 +142,8 @@ export async function finishGrowth(
 }
 
 /**
- * Keeps gateways from starting on this data until the key of the layout is restored or deleted. Nothing else of the old
- * layout remains: a growth left there could be finished on a part of the data, and gateways would start on it.
+ * Keeps gateways from starting until the key of the layout is restored or deleted. Also removes the mark of an unfinished
+ * growth: otherwise `errand migrate` could finish that growth on an incomplete copy, and gateways would start on it.
  */
 export async function markRestoring(redis: Redis): Promise<void> {
   await markScript.run(redis, [keys.layout], [RESTORING]);
@@ -154,10 +154,10 @@ const markScript = new Script(`#!lua flags=allow-oom
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'shards', ARGV[1])`);
 
-/** `restoring`: an incomplete copy, which may be replaced. */
-export async function storedData(redis: Redis): Promise<StoredLayout["state"]> {
+/** Whether a restore or a copy has not finished. An unfinished growth is something else: its data is complete. */
+export async function isIncompleteCopy(redis: Redis): Promise<boolean> {
   const { state, growth } = await readLayout(redis);
-  return growth === null ? state : "complete";
+  return state === "restoring" && growth === null;
 }
 
 /**

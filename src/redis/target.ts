@@ -106,19 +106,24 @@ export function socketOf({ url, socket }: RedisTarget): string | null {
 
 export const urlOf = ({ url }: RedisTarget): string => url ?? DEFAULT_URL;
 
-/** Host and port, or the socket, for messages. The URL may contain a password, so it is never shown. */
+/** Host, port and database, or the socket, for messages. The URL may contain a password, so it is never shown. */
 export function placeOf(target: RedisTarget): string {
   const socket = socketOf(target);
   if (socket !== null) return target.socket ?? socket.replace(/\?.*/s, "");
   const cluster = clusterOf(target);
   if (cluster) return cluster.nodes.map(nameOf).join(", ");
   if (isSentinelUrl(urlOf(target))) {
-    const { name, sentinels } = sentinelOf(urlOf(target));
-    return `${name} at ${sentinels.map(nameOf).join(", ")}`;
+    const { name, db, sentinels } = sentinelOf(urlOf(target));
+    return `${name}${databaseText(db)} at ${sentinels.map(nameOf).join(", ")}`;
   }
   const parsed = URL.canParse(urlOf(target)) ? new URL(urlOf(target)) : null;
-  return parsed ? `${parsed.hostname}:${parsed.port || DEFAULT_PORT}` : "ERRAND_REDIS_URL";
+  if (parsed === null) return "ERRAND_REDIS_URL";
+  const db = Number(parsed.pathname.slice(1) || parsed.searchParams.get("db"));
+  return `${parsed.hostname}:${parsed.port || DEFAULT_PORT}${databaseText(db)}`;
 }
+
+/** `/1`; nothing for the default, 0. */
+const databaseText = (db: number): string => (db > 0 ? `/${db}` : "");
 
 /** As ioredis and Redis name a node. */
 export const nameOf = ({ host, port }: Address): string => `${host}:${port}`;

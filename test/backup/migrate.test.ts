@@ -1,4 +1,5 @@
 /** A stopped broker's data in another Redis, or in more shards: all that was promised is kept, and the source is unchanged. */
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
@@ -6,7 +7,7 @@ import { backUp } from "../../src/backup/back-up.ts";
 import { toLocalError } from "../../src/backup/errors.ts";
 import { type MigrateOptions, migrate } from "../../src/backup/migration/migrate.ts";
 import { OUTBOUND_QUEUE } from "../../src/queue/outbound-queue.ts";
-import { keys, shardKeys } from "../../src/redis/keys.ts";
+import { keys, shardKeys, transferKey } from "../../src/redis/keys.ts";
 import type * as Layout from "../../src/redis/layout.ts";
 import { beginGrowth, checkLayout, markRestoring, readLayout } from "../../src/redis/layout.ts";
 import { Shards, shardOfName } from "../../src/redis/shards.ts";
@@ -17,6 +18,7 @@ import { checkHistory, eventsOf } from "../support/history.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { freshDir } from "../support/program.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
+import { startServer } from "../support/redis-pair.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 
 /** Runs when the checks are done and the target is about to be marked. */
@@ -314,6 +316,129 @@ test("a growth that a restore has replaced half-way cannot be finished", async (
     /restore or a migration .* has not finished/,
   );
   await expect(checkLayout(redis, SHARDS)).rejects.toThrow(/has not finished/);
+});
+
+test("a backup of data whose shards are being raised is refused with what to do", async () => {
+  const { source, redis } = await small();
+  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() });
+  const path = join(freshDir(), "errand.backup");
+  const refused = await backUp(source.target, {
+    ...{ path, errandVersion: "1", onProgress: () => {}, signal: NEVER },
+  }).catch((error: unknown) => toLocalError(error, path));
+  expect(refused).toMatchObject({
+    code: "migration_unfinished",
+    message: expect.stringContaining(`to ${SHARDS} shards has not finished`),
+    recovery: expect.stringContaining("Run 'errand migrate' again"),
+  });
+});
+
+test("two migrations or restores to one Redis notice each other; one that was killed can be repeated", async () => {
+  const { source } = await small();
+  const { redis: copy, side: target } = await at();
+  const { source: second } = await small();
+  let refused: unknown[] = [];
+  beforeMark(async () => {
+    // In this moment the first one has checked, but written nothing.
+    refused = await Promise.all(
+      [
+        with_({ source: second, target, force: true }),
+        with_({ source: second, target, dryRun: true }),
+        with_({ source: target, target: second, force: true }),
+      ].map((other) => other.catch((error: unknown) => toLocalError(error, ""))),
+    );
+  });
+  expect(await with_({ source, target })).toMatchObject({ delegations: 1 });
+  expect(refused).toEqual(Array(3).fill(expect.objectContaining({ code: "transfer_running" })));
+  expect(await copy.exists(transferKey)).toBe(0);
+  // The other one was killed; 15 s later, its lock is no more.
+  const ends = Number((await copy.time())[0]) * 1000;
+  await copy.hset(transferKey, { owner: "killed", ends: ends + 15_000 });
+  await expect(with_({ source, target, force: true })).rejects.toMatchObject({ reason: "in_progress" });
+  await copy.hset(transferKey, { ends: ends - 1_000 });
+  await with_({ source, target, force: true });
+  // Another one takes the lock while this one stands still: this one must not let brokers start.
+  const takeOver = () => void copy.hset(transferKey, { owner: "other" });
+  await expect(with_({ source, target, force: true, onProgress: takeOver })).rejects.toMatchObject({
+    reason: "taken_over",
+  });
+  await expect(checkLayout(copy, 1)).rejects.toThrow(/has not finished/);
+  expect(await copy.hget(transferKey, "owner")).toBe("other");
+});
+
+test("a growth that begins on the source of a copy is noticed", async () => {
+  const { redis, source } = await small();
+  const { redis: copy, side: target } = await at();
+  const grow = () => void beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() });
+  await expect(with_({ source, target, onProgress: grow })).rejects.toMatchObject({
+    reason: "source_changed",
+  });
+  await expect(checkLayout(copy, 1)).rejects.toThrow(/has not finished/);
+});
+
+test("a copy that lacks a key, or has one more, is no copy", async () => {
+  const { redis, source } = await small();
+  const { redis: copy, side: target } = await at();
+  const lose = () => void copy.del(shardKeys(0).agent(BUSY));
+  await expect(with_({ source, target, onProgress: lose })).rejects.toThrow(
+    /lacks 1 of the \d+ keys, and has 0/,
+  );
+  const add = () => void copy.set(keys.idempotency("more"), "1");
+  await expect(with_({ source, target, onProgress: add })).rejects.toThrow(
+    /lacks 0 of the \d+ keys, and has 1/,
+  );
+  // Both have as many keys.
+  const swap = () => void copy.rename(shardKeys(0).agent(BUSY), keys.idempotency("other")).catch(() => {});
+  await expect(with_({ source, target, onProgress: swap })).rejects.toThrow(
+    /lacks 1 of the \d+ keys, and has 1/,
+  );
+  expect(await redis.exists(transferKey)).toBe(0);
+});
+
+test("a dry run writes nothing to either side, and makes no folder", async () => {
+  const own = await startOwnRedis("everysec");
+  const { gateway } = await startBroker({ redis: own.target, shards: 1 });
+  await gateway.close({ idleGrace: false });
+  const source = { target: own.target, isExclusive: false };
+  const target = { target: { ...own.target, db: 1 }, isExclusive: false };
+  await own.redis.config("RESETSTAT");
+  for (const to of [{ target }, { target: null, shards: SHARDS }, { target, shards: SHARDS }])
+    await with_({ source, dryRun: true, ...to });
+  const used = await own.redis.info("commandstats");
+  expect(used).toContain("cmdstat_scan:");
+  expect(used).not.toMatch(/cmdstat_(?:set|del|unlink|hset|hdel|sadd|zadd|xadd|pexpire):/);
+  // RESTORE was tried with a value that every server refuses.
+  expect(used).toMatch(/cmdstat_restore:calls=2,.*failed_calls=2\s/);
+  await own.embedded.stop();
+  const folder = join(freshDir(), "new");
+  const from = dirname(own.target.socket);
+  const planned = await cli("migrate", "--data-dir", from, "--to-data-dir", folder, "--dry-run");
+  expect([planned.code, planned.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^would be copied .* to \/.*new\n$/),
+  ]);
+  expect(existsSync(folder)).toBe(false);
+});
+
+test("from one database of a server to another, by URLs that come from the environment and stdin", async () => {
+  const { port } = await startServer(["appendonly yes", "appendfsync always"]);
+  const url = `redis://127.0.0.1:${port}`;
+  const { gateway } = await startBroker({ redis: { url }, shards: 1 });
+  await gateway.close({ idleGrace: false });
+  const { PATH } = process.env;
+  const migrate = (stdin: string, ...more: string[]) =>
+    run(["migrate", "--to", "-", ...more], {
+      ...{ env: { dataDir: "/nonexistent" }, childEnv: { PATH, ERRAND_REDIS_URL: url } },
+      ...{ stdin, tty: { stdin: false } },
+    });
+  const { code, stdout, stderr } = await migrate(`${url}/1\nmore\n`);
+  const place = new URL(url).host;
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`, from ${place} to ${place}/1\n`)]);
+  expect(stderr).toContain(`'errand serve --redis-url ${url}/1'`);
+  expect(await migrate("")).toMatchObject({ code: 64, stderr: expect.stringContaining("stdin has no URL") });
+  expect(await run(["migrate", "--to", "-"])).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("stdin is a terminal"),
+  });
 });
 
 test("a broker that starts while a migration checks is noticed before anything is deleted or moved", async () => {

@@ -52,6 +52,13 @@ test.each([
   expect(problemOf(url) ?? "").not.toContain(":a@");
 });
 
+test("the name of a server has its database, unless that is the default", () => {
+  expect(placeOf({ url: "redis://ann:pw@one/2" })).toBe("one:6379/2");
+  expect(placeOf({ url: "redis://one:7000?db=1" })).toBe("one:7000/1");
+  for (const url of ["redis://one", "redis://one/", "redis://one/0"])
+    expect(placeOf({ url })).toBe("one:6379");
+});
+
 test("one node of a Cluster, once it is recognized, is a Cluster of one known node", () => {
   expect(clusterOf({ url: "redis://one:7000" })).toBeNull();
   expect(clusterOf({ url: "redis://one:7000", isClusterNode: true })).toEqual({
@@ -77,7 +84,7 @@ test("Sentinels name the master of a group", () => {
     password: "p,w",
     sentinelPassword: "s&t+",
   });
-  expect(placeOf({ url })).toBe("group 1 at one:26379, two:26380, ::1:26381");
+  expect(placeOf({ url })).toBe("group 1/3 at one:26379, two:26380, ::1:26381");
 });
 
 test.each([

@@ -1,6 +1,6 @@
 /**
- * Copies all keys of Errand from one Redis to another, whatever their number of servers, and compares the two. Limit:
- * nothing may write to either of them meanwhile.
+ * Copies all keys of Errand from one Redis to another, however many servers each has, and compares the two. Limit: nothing
+ * else may write to either of them meanwhile.
  */
 
 import type { Redis, ServerConnection } from "../../redis/connect.ts";
@@ -10,80 +10,85 @@ import { fieldOf, mastersOf } from "../../redis/servers.ts";
 import { Shards } from "../../redis/shards.ts";
 import { type Dumped, restoreAll } from "../restore.ts";
 
-/** What is in memory at a time, about. */
+/** About how many bytes are in memory at a time. */
 const BATCH_BYTES = 4_194_304;
 const BATCH_KEYS = 500;
 
-/** The layout is written last, because it lets gateways start; those of this moment do not run on the copy. */
+/** PEXPIRETIME of a key that does not expire, and of one that does not exist. */
+const NEVER = -1;
+const GONE = -2;
+
+/**
+ * The layout is written at the end, because it lets gateways start. The signs of life stay behind, because those gateways
+ * do not run on the copy.
+ */
 const isCopied = (name: string): boolean => name !== keys.layout && name !== keys.gateways;
 
 export interface Counts {
-  /** Without those that expire. */
+  /** Without keys that expire. */
   readonly keys: number;
   readonly delegations: number;
 }
 
-/** One command for each key, in one round trip. */
-async function askAll(
+/** Sends one command for each key, in one round trip. */
+async function forEachKey(
   { server, names }: OwnKeys,
-  ask: (pipeline: ReturnType<ServerConnection["pipeline"]>, name: string) => unknown,
+  send: (pipeline: ReturnType<ServerConnection["pipeline"]>, name: string) => unknown,
 ): Promise<unknown[]> {
   const pipeline = server.pipeline();
-  for (const name of names) ask(pipeline, name);
+  for (const name of names) send(pipeline, name);
   return ((await pipeline.exec()) ?? []).map(([error, answer]) => {
     if (error) throw error;
     return answer;
   });
 }
 
-/** Until when the keys exist, ms; -1: for ever, -2: they are gone. */
-const expiriesOf = async (some: OwnKeys): Promise<number[]> =>
-  (await askAll(some, (pipeline, name) => pipeline.pexpiretime(name))).map(Number);
+/** When each key expires, ms, {@link NEVER} or {@link GONE}. */
+const expiriesOf = async (found: OwnKeys): Promise<number[]> =>
+  (await forEachKey(found, (pipeline, name) => pipeline.pexpiretime(name))).map(Number);
 
-/** The keys to copy. SCAN may return a key twice, so their names are kept in memory. */
+/** The keys to copy, in portions. SCAN may return a key twice if its server resizes a table meanwhile. */
 async function* copiedKeys(redis: Redis): AsyncGenerator<OwnKeys> {
-  const seen = new Set<string>();
   for await (const { server, names } of ownKeys(redis)) {
-    const fresh = [...new Set(names)].filter((name) => isCopied(name) && !seen.has(name));
-    for (const name of fresh) seen.add(name);
-    if (fresh.length > 0) yield { server, names: fresh };
+    const copied = [...new Set(names)].filter(isCopied);
+    if (copied.length > 0) yield { server, names: copied };
   }
+}
+
+/** The names among these of keys that do not expire. The others may be gone at any time. */
+async function lastingNames(found: OwnKeys): Promise<string[]> {
+  const expiries = await expiriesOf(found);
+  return found.names.filter((_, at) => expiries[at] === NEVER);
 }
 
 export async function countKeys(redis: Redis): Promise<Counts> {
   let all = 0;
   let delegations = 0;
-  for await (const some of copiedKeys(redis)) {
-    for (const [at, expiry] of (await expiriesOf(some)).entries()) {
-      if (expiry !== -1) continue;
-      all += 1;
-      if (isRecordKey(some.names[at] ?? "")) delegations += 1;
-    }
+  for await (const found of copiedKeys(redis)) {
+    const names = await lastingNames(found);
+    all += names.length;
+    delegations += names.filter(isRecordKey).length;
   }
   return { keys: all, delegations };
 }
 
-/** Returns how many keys were written that do not expire. */
 export async function copyKeys(
   source: Redis,
   target: Redis,
   { onProgress, signal }: { readonly onProgress: (keys: number) => void; readonly signal: AbortSignal },
-): Promise<number> {
+): Promise<void> {
   let copied = 0;
-  let kept = 0;
   for await (const found of copiedKeys(source)) {
     const { server, names } = found;
-    const sizes = await askAll(found, (pipeline, name) => pipeline.memory("USAGE", name));
-    for (const some of inBatches(names, sizes.map(Number))) {
+    const sizes = await forEachKey(found, (pipeline, name) => pipeline.memory("USAGE", name));
+    for (const batch of inBatches(names, sizes.map(Number))) {
       signal.throwIfAborted();
-      const entries = await dumpAll({ server, names: some });
+      const entries = await dumpAll({ server, names: batch });
       await restoreAll(target, entries);
       copied += entries.length;
-      kept += entries.filter(({ expiresAtMs }) => expiresAtMs === null).length;
       onProgress(copied);
     }
   }
-  return kept;
 }
 
 function* inBatches(names: readonly string[], sizes: readonly number[]): Generator<string[]> {
@@ -100,24 +105,45 @@ function* inBatches(names: readonly string[], sizes: readonly number[]): Generat
   if (batch.length > 0) yield batch;
 }
 
-/** Without keys that are gone. */
-async function dumpAll(some: OwnKeys): Promise<Dumped[]> {
-  const dumps = await askAll(some, (pipeline, name) => pipeline.dumpBuffer(name));
-  const expiries = await expiriesOf(some);
-  return some.names.flatMap((key, at) => {
-    const [dump, expiry = -2] = [dumps[at], expiries[at]];
-    if (!Buffer.isBuffer(dump) || expiry === -2) return [];
-    return [{ key, dump, expiresAtMs: expiry === -1 ? null : expiry }];
-  });
+/** Leaves out keys that have expired. */
+async function dumpAll(found: OwnKeys): Promise<Dumped[]> {
+  const dumps = await forEachKey(found, (pipeline, name) => pipeline.dumpBuffer(name));
+  const expiries = await expiriesOf(found);
+  return found.names.flatMap((key, at) => toDumped(key, dumps[at], expiries[at] ?? GONE));
 }
 
-/** The same for one key of any server. */
+/** The key as a list of one; empty if it does not exist. */
 export async function dumpOf(redis: Redis, key: string): Promise<Dumped[]> {
   const [dump, expiry] = await Promise.all([redis.dumpBuffer(key), redis.pexpiretime(key)]);
-  return dump === null || expiry === -2 ? [] : [{ key, dump, expiresAtMs: expiry === -1 ? null : expiry }];
+  return toDumped(key, dump, expiry);
 }
 
-/** What changes whenever a broker works: the newest event and the due records of each shard, agents, tokens, gateways. */
+function toDumped(key: string, dump: unknown, expiry: number): Dumped[] {
+  if (!Buffer.isBuffer(dump) || expiry === GONE) return [];
+  return [{ key, dump, expiresAtMs: expiry === NEVER ? null : expiry }];
+}
+
+/** How many keys without an expiry `redis` has that `other` does not have. */
+export async function countMissing(redis: Redis, other: Redis, signal: AbortSignal): Promise<number> {
+  let missing = 0;
+  for await (const found of copiedKeys(redis)) {
+    signal.throwIfAborted();
+    const names = await lastingNames(found);
+    const there = await Promise.all(names.map((name) => other.pexpiretime(name)));
+    missing += there.filter((expiry) => expiry !== NEVER).length;
+  }
+  return missing;
+}
+
+/** The version of the format in which this Redis dumps values. Reads the layout, because a broker's data always has one. */
+export async function formatOf(redis: Redis): Promise<number> {
+  const dump = await redis.dumpBuffer(keys.layout);
+  // The last ten bytes are the version and a checksum.
+  if (dump === null) throw new Error("the layout has disappeared");
+  return dump.readUInt16LE(dump.length - 10);
+}
+
+/** Differs whenever a broker has worked: the newest event, the due records, the delegations and agents of each shard; the tokens. */
 export async function fingerprint(redis: Redis, shards: number): Promise<string> {
   const ofShards = new Shards(shards).all.map(async ({ events, due, agents, list }) => [
     await lastId(redis, events),
@@ -128,16 +154,20 @@ export async function fingerprint(redis: Redis, shards: number): Promise<string>
   return JSON.stringify([await Promise.all(ofShards), await redis.hlen(keys.tokens)]);
 }
 
-/** The signs of life of gateways. */
-export const livesOf = (redis: Redis): Promise<string> =>
+/** Differs whenever a gateway has started or works. */
+export const signsOfLife = (redis: Redis): Promise<string> =>
   redis.zrange(keys.gateways, "0", "-1", "WITHSCORES").then((signs) => signs.join(" "));
+
+/** Differs whenever a restore, a migration or an upgrade has begun. */
+export const layoutText = (redis: Redis): Promise<string> =>
+  redis.hgetall(keys.layout).then((fields) => JSON.stringify(Object.entries(fields).sort()));
 
 async function lastId(redis: Redis, stream: string): Promise<string | null> {
   const [last] = await redis.xrevrange(stream, "+", "-", "COUNT", 1);
   return last?.[0] ?? null;
 }
 
-/** Names a Redis, whatever its address: the servers with slots, and the database. */
+/** Identifies a Redis, whatever its address: the servers that have slots, and the database. */
 export async function identityOf(redis: Redis, database: number): Promise<string> {
   const ids = await Promise.all(
     (await mastersOf(redis)).map(async (server) => fieldOf(await server.info("server"), "run_id")),

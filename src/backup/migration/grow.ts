@@ -1,7 +1,8 @@
 /**
- * Raises the number of shards, while no gateway runs. Ids name their shard, so no delegation moves. An agent without
- * unfinished work moves to the shard that its name now leads to, and its next work is there. The others stay where their
- * work is, which is stored (`keys.placed`); another run moves them when they are done. Every step can be repeated.
+ * Raises the number of shards, while no gateway runs. Ids name their shard, so no delegation moves. A larger number of
+ * shards leads the names of agents to other shards. An agent without unfinished work moves to its new shard. An agent
+ * with unfinished work stays, and `keys.placed` stores where; a later growth to the same number moves it. Every step can
+ * be repeated.
  */
 
 import { isRecordLua } from "../../lifecycle/read-fields.ts";
@@ -13,35 +14,39 @@ import { ownKeys } from "../../redis/own-keys.ts";
 import { Script, writeEvenIfFull } from "../../redis/script.ts";
 import { Shards, shardOfName } from "../../redis/shards.ts";
 import { restoreAll } from "../restore.ts";
+import type { TransferLock } from "../transfer-lock.ts";
 import { dumpOf } from "./copy.ts";
 
-const LIVE = ["submitted", "working", "interrupted"] as const;
+const UNFINISHED = ["submitted", "working", "interrupted"] as const;
 
 export interface Plan {
   /** Agents that move to another shard. */
   readonly moved: readonly string[];
-  /** Agents that would, but have unfinished work. */
+  /** Agents that stay, because they have unfinished work. */
   readonly stay: readonly string[];
 }
 
-interface Home {
+/** An agent that is in another shard than its name leads to. */
+interface Misplaced {
   readonly agent: string;
+  /** The number of the shard `from`. */
   readonly shard: number;
   readonly from: ShardKeys;
   readonly to: ShardKeys;
+  /** Whether it has unfinished work. */
   readonly isBusy: boolean;
 }
 
-/** The agents that are in another shard than their names lead to. */
-async function homes(redis: Redis, from: number, to: number): Promise<Home[]> {
-  const found: Home[] = [];
+async function misplacedAgents(redis: Redis, from: number, to: number): Promise<Misplaced[]> {
+  const found: Misplaced[] = [];
   const after = new Shards(to);
   for (const [shard, own] of after.all.slice(0, from).entries()) {
     for (const agent of await redis.smembers(own.agents)) {
       const wanted = shardOfName(agent, to);
       if (wanted === shard) continue;
-      const live = await Promise.all(LIVE.map((state) => redis.zcard(own.live(agent, state))));
-      found.push({ agent, shard, from: own, to: after.at(wanted), isBusy: live.some((count) => count > 0) });
+      const counts = await Promise.all(UNFINISHED.map((state) => redis.zcard(own.live(agent, state))));
+      const isBusy = counts.some((count) => count > 0);
+      found.push({ agent, shard, from: own, to: after.at(wanted), isBusy });
     }
   }
   return found;
@@ -49,37 +54,43 @@ async function homes(redis: Redis, from: number, to: number): Promise<Home[]> {
 
 /** What {@link grow} would do. */
 export async function planGrowth(redis: Redis, { from, to }: Pick<Growth, "from" | "to">): Promise<Plan> {
-  const all = await homes(redis, from, to);
-  const namesOf = (isBusy: boolean) => all.filter((home) => home.isBusy === isBusy).map(({ agent }) => agent);
-  return { moved: namesOf(false).sort(), stay: namesOf(true).sort() };
+  return planOf(await misplacedAgents(redis, from, to));
 }
 
+const planOf = (misplaced: readonly Misplaced[]): Plan => {
+  const namesOf = (isBusy: boolean) =>
+    misplaced.flatMap((one) => (one.isBusy === isBusy ? [one.agent] : [])).sort();
+  return { moved: namesOf(false), stay: namesOf(true) };
+};
+
+/** Agents that an interrupted run has moved are not misplaced any more, so they are not in the plan that is returned. */
 export async function grow(
   redis: Redis,
   growth: Growth,
   { placed, earlier }: StoredLayout["history"],
+  { signal, requireHeld }: TransferLock,
 ): Promise<Plan> {
   const { from, to, at } = growth;
-  // A run that was interrupted has moved some agents already, so they are not in its plan.
-  const all = await homes(redis, from, to);
-  for (const { agent, shard, isBusy } of all) {
+  const misplaced = await misplacedAgents(redis, from, to);
+  for (const { agent, shard, isBusy } of misplaced) {
     if (isBusy) await writeEvenIfFull(redis, "HSET", keys.placed, agent, shard);
   }
   await keepOutbound(redis, new Shards(from, { placed, earlier }), to);
   for (const { events } of new Shards(to).all.slice(from)) await beginScript.run(redis, [events], [at]);
-  const idle = all.filter(({ isBusy }) => !isBusy);
-  const queues = await queuesOf(redis, idle);
-  for (const home of idle) await move(redis, home, queues.get(home.agent) ?? []);
-  await forgetPlaces(redis, all, placed);
+  const idle = misplaced.filter(({ isBusy }) => !isBusy);
+  const queues = await queueKeysOf(redis, idle);
+  for (const one of idle) {
+    signal.throwIfAborted();
+    await move(redis, one, queues.get(one.agent) ?? []);
+  }
+  await forgetPlaces(redis, misplaced, placed);
   await dropReservations(redis, new Shards(to));
+  await requireHeld();
   await finishGrowth(redis, growth, earlier);
-  return {
-    moved: idle.map(({ agent }) => agent).sort(),
-    stay: all.flatMap(({ agent, isBusy }) => (isBusy ? [agent] : [])).sort(),
-  };
+  return planOf(misplaced);
 }
 
-/** Outgoing calls stay in the queue in which they are. */
+/** The outbound queue stays in its shard, with the calls that wait in it. */
 async function keepOutbound(redis: Redis, before: Shards, to: number): Promise<void> {
   const shard = before.indexOfAgent(OUTBOUND_QUEUE);
   if (shard === shardOfName(OUTBOUND_QUEUE, to)) await redis.hdel(keys.placed, OUTBOUND_QUEUE);
@@ -87,8 +98,8 @@ async function keepOutbound(redis: Redis, before: Shards, to: number): Promise<v
 }
 
 /**
- * KEYS: a new shard's stream · ARGV: when it begins, ms · It begins as a stream that had nothing up to now. So a reader
- * with an older cursor continues here (events/cursor.ts), and gets a RESET if it missed events.
+ * KEYS: a new shard's stream · ARGV: when it begins, ms · Creates an empty stream whose last id is that instant. So a
+ * reader with an older cursor continues here (events/cursor.ts), and gets a RESET if events were trimmed since.
  */
 const beginScript = new Script(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
@@ -98,10 +109,10 @@ redis.call('XDEL', KEYS[1], id)
 redis.call('XSETID', KEYS[1], id, 'ENTRIESADDED', 0, 'MAXDELETEDID', '0-0')
 return 1`);
 
-/** The keys of these agents' queues, by the agent. */
-async function queuesOf(redis: Redis, all: readonly Home[]): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>(all.map(({ agent }) => [agent, []]));
-  for (const { queuePrefix } of new Set(all.map(({ from }) => from))) {
+/** The keys of the queue of each agent. */
+async function queueKeysOf(redis: Redis, agents: readonly Misplaced[]): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>(agents.map(({ agent }) => [agent, []]));
+  for (const { queuePrefix } of new Set(agents.map(({ from }) => from))) {
     for await (const { names } of ownKeys(redis, `${queuePrefix}:*`)) {
       for (const name of names) {
         const [agent = ""] = name.slice(queuePrefix.length + 1).split(":", 1);
@@ -112,8 +123,8 @@ async function queuesOf(redis: Redis, all: readonly Home[]): Promise<Map<string,
   return found;
 }
 
-/** Copies all, then deletes; its name in the old shard goes last, because a repeated run finds the agent by it. */
-async function move(redis: Redis, { agent, from, to }: Home, queue: readonly string[]): Promise<void> {
+/** Copies everything, then deletes it. The name in the old shard is deleted last, because a repeated run finds it there. */
+async function move(redis: Redis, { agent, from, to }: Misplaced, queue: readonly string[]): Promise<void> {
   const names = [from.agent(agent), from.workers(agent), ...queue];
   for (const name of names) await copyKey(redis, name, to.base + name.slice(from.base.length));
   const [isPush, unreached, seen] = await Promise.all([
@@ -143,13 +154,13 @@ async function copyKey(redis: Redis, name: string, to: string): Promise<void> {
   );
 }
 
-/** Agents that were deleted, or are by now where their names lead to. */
+/** Of agents that were deleted, or are now in the shard to which their names lead. */
 async function forgetPlaces(
   redis: Redis,
-  all: readonly Home[],
+  misplaced: readonly Misplaced[],
   placed: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const needed = new Set([OUTBOUND_QUEUE, ...all.map(({ agent }) => agent)]);
+  const needed = new Set([OUTBOUND_QUEUE, ...misplaced.map(({ agent }) => agent)]);
   for (const agent of placed.keys()) if (!needed.has(agent)) await redis.hdel(keys.placed, agent);
 }
 
@@ -158,8 +169,8 @@ const isRecordScript = new Script(`#!lua flags=no-writes
 return ${isRecordLua("KEYS[1]")} and 1 or 0`);
 
 /**
- * An idempotency key may lead to an id that has no delegation yet, in the shard where the agent was. No request is on its
- * way, so the key is free: the next one with it gets a new id.
+ * Frees the idempotency keys whose delegation was never created. The id that such a key reserves names the shard in which
+ * the agent was. No request is on its way, so the next one with the key may get a new id.
  */
 async function dropReservations(redis: Redis, shards: Shards): Promise<void> {
   for await (const { server, names } of ownKeys(redis, keys.idempotency("*"))) {

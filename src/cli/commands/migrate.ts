@@ -6,6 +6,7 @@ import { Interrupted, usageError } from "../failure.ts";
 import type { CliHost, MigrationSummary, Place } from "../host.ts";
 import { wholeBetween } from "../input/arguments.ts";
 import { addPlaceOptions, notEmpty } from "../input/place.ts";
+import { secretIn } from "../input/server-credentials.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { startCommand } from "../show/start-command.ts";
 import { countText, progressNotes } from "../show/transfer.ts";
@@ -20,21 +21,21 @@ interface MigrateOptions extends GlobalOptions, Place {
 }
 
 const ABOUT = `
-The broker must be stopped, on all machines; the pause lasts as long as the command. With --to, all data is copied, and
-the source only read: to go back, start the broker on it as before. Everything stays valid: ids, tokens, leases,
-idempotency keys, cursors. The copy is compared with the source before a broker can start on it.
+Stop the broker on all machines first; it stays stopped for as long as the command runs. --to and --to-data-dir copy all
+data and only read the source: to go back, start the broker on the source again. Ids, tokens, leases, idempotency keys
+and cursors stay valid. The copy is compared with the source before a broker can start on it.
 
-With --shards the number of shards grows, so that the work can be spread over the masters of a Cluster. Agents without
-unfinished work move to their new shard, and new agents are spread over all. An agent with unfinished work stays where
-it is; run the command again when it has none. Delegations stay in their shard. Without --to this changes the data in
-place: back it up first.
+--shards raises the number of shards, so that the masters of a Cluster share the work. Each agent without unfinished
+work moves to its new shard. An agent with unfinished work stays; run the command again when its work is finished.
+Delegations stay in their shard. Without --to or --to-data-dir, this changes the data in place: back it up first.
 
---dry-run says what would happen, and changes nothing. docs/migrate.md has the whole procedure.`;
+--dry-run writes nothing. Other users of this machine can read command lines: pass a URL with a password in
+ERRAND_REDIS_URL, or on stdin (--to -). docs/migrate.md has the whole procedure.`;
 
 const STOPPED =
-  "the migration was stopped. If it had begun to write, no broker starts on that data until you run it again.";
+  "the migration was stopped. If it has begun to write, no broker starts on that data until you run the command again.";
 
-/** The most agents that are named. */
+/** At most this many agents are named. */
 const NAMED = 10;
 
 function namesText(names: readonly string[]): string {
@@ -42,33 +43,38 @@ function namesText(names: readonly string[]): string {
   return `${names.slice(0, NAMED).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 
-/** One line for each thing that was done, or would be. */
-function linesOf({ source, target, shards, moved, stay, dry_run, ...counts }: MigrationSummary): string[] {
+/** One line for each change that was made, or that a run without --dry-run would make. */
+function linesOf(
+  { source, target, shards, moved, stay, dry_run, ...counts }: MigrationSummary,
+  isCopy: boolean,
+): string[] {
   const would = dry_run ? "would be " : "";
   const lines: string[] = [];
-  if (target !== source) {
+  if (isCopy) {
     lines.push(`${would}copied and compared: ${countText(counts)}, from ${source} to ${target}`);
   }
-  if (shards.from !== shards.to)
-    lines.push(`${dry_run ? "would have" : "has"} ${shards.to} shards instead of ${shards.from}`);
+  if (shards.from !== shards.to) lines.push(`${would}raised from ${shards.from} to ${shards.to} shards`);
   if (moved.length > 0) lines.push(`${would}moved to another shard: ${namesText(moved)}`);
   if (stay.length > 0)
-    lines.push(`${stay.length === 1 ? "stays" : "stay"} with unfinished work: ${namesText(stay)}`);
+    lines.push(
+      `${dry_run ? "would stay" : "left"} in the old shard with unfinished work: ${namesText(stay)}`,
+    );
   return lines.length > 0 ? lines : ["there is nothing to do"];
 }
 
-async function advise(
+/** `place` is where the data is now. */
+async function noteWhatToDo(
   host: CliHost,
-  { source, target, shards }: MigrationSummary,
+  { source, shards }: MigrationSummary,
   place: Place,
+  isCopy: boolean,
 ): Promise<void> {
-  const needed = shards.to === 1 ? "" : `, with ERRAND_SHARDS=${shards.to}`;
-  const start = startCommand(place);
-  await note(host, `Start the broker now: ${start}${needed}.`);
-  if (source === target) return;
+  const setting = shards.to === 1 ? "" : `, with ERRAND_SHARDS=${shards.to}`;
+  await note(host, `Start the broker now: ${startCommand(place)}${setting}.`);
+  if (!isCopy) return;
   await note(
     host,
-    `${source} is unchanged: start no broker there, unless you go back and give up what happens from now on.`,
+    `${source} is unchanged. Start no broker there, unless you go back and give up what happens from now on.`,
   );
   await note(
     host,
@@ -76,12 +82,23 @@ async function advise(
   );
 }
 
+/** The URL; `-` stands for the first line of stdin. */
+async function urlToCopyTo(host: CliHost, to: string | undefined): Promise<string | undefined> {
+  if (to !== "-") return to;
+  const [url = ""] = (await secretIn(host, "-", "URL")).trim().split("\n");
+  if (url === "") throw usageError("stdin has no URL for --to -");
+  return url.trim();
+}
+
 export function addMigrate(program: Command, { host }: Cli): void {
   const command = program
     .command("migrate")
     .description("move a stopped broker's data to another Redis, or to more shards")
     .addOption(
-      new Option("--to <url>", "the Redis to copy to: one server, or nodes of a Cluster, separated by commas")
+      new Option(
+        "--to <url>",
+        "the Redis to copy to: one server, or nodes of a Cluster, separated by commas; - reads stdin",
+      )
         .conflicts("toDataDir")
         .argParser(notEmpty),
     )
@@ -90,30 +107,32 @@ export function addMigrate(program: Command, { host }: Cli): void {
         notEmpty,
       ),
     )
-    .option("--shards <n>", "the number of shards that the broker gets", wholeBetween(1, 256))
-    .option("--force", "delete the data that is at the target")
-    .option("--dry-run", "only say what would happen");
+    .option("--shards <n>", "the new number of shards", wholeBetween(1, 256))
+    .option("--force", "delete the broker's data that is at the target")
+    .option("--dry-run", "only check, and say what would happen");
   addPlaceOptions(
     command,
     "the broker's data directory (default: ERRAND_DATA_DIR, then .errand, also in a parent directory)",
-    "the broker's present Redis (default: ERRAND_REDIS_URL)",
+    "the Redis that the broker uses now (default: ERRAND_REDIS_URL)",
   )
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples(
         "errand migrate --to redis://redis.internal:6379 --dry-run",
+        "errand migrate --to - < target-url",
         "errand migrate --to redis://node1:6379,node2:6379,node3:6379 --shards 16",
         "errand migrate --shards 16 --redis-url redis://node1:6379,node2:6379",
       ),
     )
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<MigrateOptions>();
-      const { to: toUrl, toDataDir, shards, force = false, dryRun = false, json = false } = options;
+      const { toDataDir, shards, force = false, dryRun = false, json = false } = options;
       const { dataDir, redisUrl } = options;
-      if (toUrl === undefined && toDataDir === undefined && shards === undefined) {
+      if (options.to === undefined && toDataDir === undefined && shards === undefined) {
         throw usageError("Nothing to do: pass --to or --to-data-dir, --shards, or both.");
       }
+      const toUrl = await urlToCopyTo(host, options.to);
       const to =
         toUrl !== undefined ? { redisUrl: toUrl } : toDataDir !== undefined ? { dataDir: toDataDir } : null;
       const isGiven = dataDir !== undefined || redisUrl !== undefined;
@@ -130,7 +149,8 @@ export function addMigrate(program: Command, { host }: Cli): void {
         throw error;
       });
       if (json) return printJson(host, done);
-      for (const line of linesOf(done)) await print(host, line);
-      if (!dryRun) await advise(host, done, to ?? { dataDir, redisUrl });
+      const isCopy = to !== null;
+      for (const line of linesOf(done, isCopy)) await print(host, line);
+      if (!dryRun) await noteWhatToDo(host, done, to ?? { dataDir, redisUrl }, isCopy);
     });
 }

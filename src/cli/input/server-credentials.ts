@@ -69,7 +69,7 @@ const SHAPES =
   'Write {"scheme": "bearer", "token": "…"}, {"scheme": "basic", "username": "…", "password": "…"} or {"scheme": "headers", "headers": {"X-Api-Key": "…"}}.';
 
 /** The path `-` stands for stdin. */
-async function secretIn(host: CliHost, path: string, what: string): Promise<string> {
+export async function secretIn(host: CliHost, path: string, what: string): Promise<string> {
   if (path === "-" && host.isTty.stdin) {
     throw usageError(`stdin is a terminal, which would show the ${what}`, "Pipe it, or name a file.");
   }

@@ -7,7 +7,8 @@ export function startCommand({ dataDir, redisUrl }: Place): string {
   if (redisUrl !== undefined) {
     // Lists of nodes are no URLs that can be parsed.
     const hasSecret = /[@?]/.test(redisUrl);
-    return `'errand serve --redis-url ${hasSecret ? "URL' with the same URL" : `${oneLine(redisUrl)}'`}`;
+    if (hasSecret) return "'errand serve' with the same URL in ERRAND_REDIS_URL";
+    return `'errand serve --redis-url ${oneLine(redisUrl)}'`;
   }
   if (dataDir === undefined) return "'errand serve'";
   return /^[\w./@+-]+$/.test(dataDir)

@@ -1,0 +1,23 @@
+/**
+ * Why data was not written into a Redis, or not read from it. `in_use`, `in_progress`, `not_empty`, `too_old`,
+ * `unreachable`: nothing was changed. `failed`, `taken_over`: a part was written. `unfinished`, `growing`: the data that
+ * should be copied is in the middle of a restore or a growth.
+ */
+export class RestoreError extends Error {
+  override readonly name = "RestoreError";
+  readonly reason:
+    | "in_use"
+    | "in_progress"
+    | "not_empty"
+    | "too_old"
+    | "unreachable"
+    | "failed"
+    | "taken_over"
+    | "unfinished"
+    | "growing";
+
+  constructor(reason: RestoreError["reason"], message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
