@@ -12,7 +12,7 @@ import { cutTo } from "../show/display-width.ts";
 import { StatusLine } from "../show/status-line.ts";
 import { bar, elapsedText } from "../show/wait-text.ts";
 
-/** How many delegations are read at once in the end. */
+/** How many delegations are read at once. */
 const READS = 8;
 
 export interface BatchWaitOptions {
@@ -26,7 +26,7 @@ export class BatchWait {
   readonly #filter: { readonly delegator: string };
   readonly #after: string;
   readonly #states = new Map<string, State>();
-  /** Those whose question is known to be open. */
+  /** Delegations that were read and have an open question. */
   readonly #asking = new Set<string>();
 
   private constructor(host: CliHost, delegator: Delegator, filter: { delegator: string }, after: string) {
@@ -43,8 +43,8 @@ export class BatchWait {
     return new BatchWait(host, delegator, filter, await delegator.cursor(filter, { signal }));
   }
 
-  /** Returns false if the time runs out first. */
-  async end(
+  /** Returns true when each has ended or asks, and false when the time runs out first. */
+  async untilOver(
     sent: readonly Delegation[],
     { timeoutSeconds = Number.POSITIVE_INFINITY, json }: BatchWaitOptions,
     signal: AbortSignal,
@@ -74,12 +74,12 @@ export class BatchWait {
     }
   }
 
-  /** All as they are now, in the order in which they were sent. */
+  /** Reads all delegations. */
   async read(signal?: AbortSignal): Promise<Map<string, Delegation>> {
-    return this.#readSome([...this.#states.keys()], signal);
+    return this.#readThese([...this.#states.keys()], signal);
   }
 
-  async #readSome(ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Delegation>> {
+  async #readThese(ids: readonly string[], signal?: AbortSignal): Promise<Map<string, Delegation>> {
     const found = new Map<string, Delegation>();
     for (let at = 0; at < ids.length; at += READS) {
       const some = ids.slice(at, at + READS);
@@ -99,12 +99,12 @@ export class BatchWait {
     this.#asking.delete(id);
   }
 
-  /** A delegation that asks is read before it counts as over, because its question may be approved in advance. */
+  /** Reads a delegation that asks before it counts as over: if its question was approved in advance, it continues. */
   async #isOver(signal: AbortSignal): Promise<boolean> {
     const states = [...this.#states];
     if (!states.every(([, state]) => isTerminal(state) || isAsking(state))) return false;
     const unread = states.flatMap(([id, state]) => (isAsking(state) && !this.#asking.has(id) ? [id] : []));
-    for (const [id, { state, interrupt }] of await this.#readSome(unread, signal)) {
+    for (const [id, { state, interrupt }] of await this.#readThese(unread, signal)) {
       // Without an open question, another event follows.
       this.#set(id, isAsking(state) && interrupt === null ? "submitted" : state);
       if (interrupt !== null) this.#asking.add(id);

@@ -52,7 +52,7 @@ type Outcome = { readonly number: number } & (
   | { readonly error: ErrandApiError }
 );
 
-/** Returns the exit code of the most serious error. */
+/** Returns the most serious exit code of all lines. */
 export async function delegateLines(
   host: CliHost,
   connection: ConnectionOptions,
@@ -74,7 +74,7 @@ export async function delegateLines(
     const codes: number[] = [];
     for (const outcome of outcomes) {
       if ("error" in outcome) codes.push(exitCodeFor(outcome.error));
-      // With --wait, the delegation is printed in the end.
+      // With --wait, delegations are printed when the wait is over.
       if ("error" in outcome || !wait) await printOutcome(host, outcome, json);
     }
     if (codes.length > 0 && !json) await note(host, refusedText(codes.length, lines.length, key));
@@ -89,7 +89,7 @@ function refusedText(refused: number, of: number, key: string): string {
   return `${text}; send only these lines again, or all with --idempotency-key ${key}, so that the others are not sent twice.`;
 }
 
-/** The key is known only here. */
+/** Names the key, which may be random: without it, another run would delegate accepted lines a second time. */
 const mayBeAccepted = (key: string): ErrandApiError =>
   cliError({
     code: "interrupted",
@@ -122,10 +122,10 @@ async function printOutcome(host: CliHost, outcome: Outcome, json: boolean): Pro
     const { delegation } = outcome;
     await (json ? printJson(host, { line, delegation }) : print(host, delegation.id));
   } else if (json) await printJson(host, { line, error: outcome.error.problem });
-  else await printError(host, prefixed(outcome.error, line), false);
+  else await printError(host, withLine(outcome.error, line), false);
 }
 
-/** Prints each delegation when all have ended, at the timeout, or when the wait fails. Returns the exit codes. */
+/** Prints the delegations when all have ended, the time is over, or the wait fails. Returns an exit code for each. */
 async function waitForAll(
   host: CliHost,
   waiting: BatchWait,
@@ -134,32 +134,17 @@ async function waitForAll(
   signal: AbortSignal,
 ): Promise<number[]> {
   const sent = outcomes.flatMap((one) => ("delegation" in one ? [one] : []));
+  /** Those that could not be read are printed as the submit returned them. */
   const printAll = async (read: ReadonlyMap<string, Delegation>) => {
     const all = sent.map(({ number, delegation }) => ({
-      number,
+      line: number,
       delegation: read.get(delegation.id) ?? delegation,
     }));
-    if (!options.json)
-      await printRows(
-        host,
-        resultRows(all.map(({ delegation }) => delegation)).map((row, at) => ({
-          ...row,
-          line: all[at]?.number ?? 0,
-        })),
-        LINE_COLUMNS,
-        { output: ["line", "id", "state", "target", "age", "task", "result"] },
-        "nothing was delegated",
-      );
-    else for (const { number: line, delegation } of all) await printJson(host, { line, delegation });
-    if (!options.json)
-      await noteHowToAnswer(
-        host,
-        all.map(({ delegation }) => delegation),
-      );
+    await printDelegations(host, all, options.json);
     return all.map(({ delegation }) => delegation);
   };
   try {
-    const isOver = await waiting.end(
+    const isOver = await waiting.untilOver(
       sent.map(({ delegation }) => delegation),
       options,
       signal,
@@ -170,12 +155,28 @@ async function waitForAll(
     return all.map((one) => (isRunning(one.state) ? exitCodeOf("TIMEOUT") : exitCodeOfEnd(one)));
   } catch (error) {
     if (!(error instanceof Interrupted || error instanceof ErrandApiError)) throw error;
-    // The ids were not printed yet. While the broker is unavailable, the states are those of the submit.
+    // Prints the ids, which nobody has seen yet. An unavailable broker is not asked for the states.
     const isReadable = error instanceof Interrupted;
     await printAll(isReadable ? await waiting.read().catch(() => new Map()) : new Map());
     if (!options.json) await note(host, "what has not ended continues.");
     throw error;
   }
+}
+
+async function printDelegations(
+  host: CliHost,
+  all: readonly { readonly line: number; readonly delegation: Delegation }[],
+  json: boolean,
+): Promise<void> {
+  if (json) {
+    for (const one of all) await printJson(host, one);
+    return;
+  }
+  const delegations = all.map(({ delegation }) => delegation);
+  const rows = resultRows(delegations).map((row, at) => ({ ...row, line: all[at]?.line ?? 0 }));
+  const output = ["line", "id", "state", "target", "age", "task", "result"];
+  await printRows(host, rows, LINE_COLUMNS, { output }, "nothing was delegated");
+  await noteHowToAnswer(host, delegations);
 }
 
 const LINE_COLUMNS: readonly Column<ResultRow & { readonly line: number }>[] = [
@@ -224,6 +225,6 @@ function withKey(error: ErrandApiError, key: string): ErrandApiError {
   return new CliError({ ...error.problem, recovery }, { cause: error });
 }
 
-function prefixed(error: ErrandApiError, number: number): ErrandApiError {
+function withLine(error: ErrandApiError, number: number): ErrandApiError {
   return new CliError({ ...error.problem, detail: `line ${number}: ${error.message}` });
 }

@@ -57,6 +57,9 @@ On a terminal, --wait shows the progress on one line, and prompts when the agent
 the question open, for 'errand answer'. The time for --timeout starts again after an answer. Without a terminal, a
 question ends the wait with exit code 79.
 
+Other users of this machine can read command lines. To keep --callback-secret and --callback-token from them, put
+"callback": {"url", "secret", "token"} into a line of --batch.
+
 A file of --attach becomes a part of the message, with its name, its media type and its bytes; an agent of 'errand work'
 finds it in ERRAND_FILES_DIR. A request has at most 1 MiB (ERRAND_MAX_BODY_BYTES), about 750
 KiB of files; a delegation has at most 3 MiB.
@@ -129,7 +132,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     });
 }
 
-/** It is read whole. */
+/** The whole file is in memory. */
 const BATCH_MAX_BYTES = 256 * 1024 * 1024;
 
 async function batch(
@@ -142,7 +145,7 @@ async function batch(
   if ([watch, file, messageFile, attach, words[0]].some((one) => one !== undefined)) {
     throw usageError("--batch cannot be combined with a task, --file, --message-file, --attach or --watch");
   }
-  requireWait(options);
+  requireWaitForTimeout(options);
   const defaults = { ...(agent !== undefined && { target: agent }), ...requestFields(options) };
   const text = await textFrom(host, path, BATCH_MAX_BYTES);
   const connection = await connect(host, options);
@@ -153,7 +156,7 @@ async function batch(
 async function delegate(host: CliHost, target: string, words: string[], options: DelegateOptions) {
   const { wait, watch, timeout } = options;
   const waits = wait === true || watch === true;
-  requireWait(options);
+  requireWaitForTimeout(options);
   const fields = requestFields(options);
   const work = await withAttachments(await readTask(host, words, options), options.attach ?? []);
   const connection = await connect(host, options);
@@ -188,7 +191,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   requireCompleted(ended);
 }
 
-function requireWait({ wait, watch, timeout }: DelegateOptions): void {
+function requireWaitForTimeout({ wait, watch, timeout }: DelegateOptions): void {
   if (timeout !== undefined && !wait && !watch) throw usageError("--timeout requires --wait or --watch");
 }
 
@@ -251,7 +254,7 @@ function withSizes(error: unknown, work: object): unknown {
   return new CliError({ ...error.problem, detail, recovery }, { cause: error });
 }
 
-const again = (key: string): string =>
+const repeatWith = (key: string): string =>
   `Run it again with --idempotency-key ${key}; a task that was accepted is not delegated twice.`;
 
 /** Without the key, another run would delegate the task a second time. */
@@ -260,7 +263,7 @@ const mayBeAccepted = (key: string): CliError =>
     code: "interrupted",
     category: "TRANSPORT",
     detail: "stopped before the broker answered; it may have accepted the task",
-    recovery: again(key),
+    recovery: repeatWith(key),
     retryable: true,
     details: { outcome: "unknown", idempotency_key: key },
   });
@@ -269,7 +272,7 @@ const mayBeAccepted = (key: string): CliError =>
 function withKey(error: unknown, key: string): unknown {
   if (!(error instanceof ErrandApiError)) return error;
   if (error.details?.outcome !== "unknown") return error;
-  const recovery = again(key);
+  const recovery = repeatWith(key);
   const details = { ...error.details, idempotency_key: key };
   return new CliError({ ...error.problem, recovery, details }, { cause: error });
 }
