@@ -492,6 +492,12 @@ test("a backup is restored into a Cluster", async () => {
   const file = join(freshDir(), "errand.backup");
   await backUp(own.target, { path: file, errandVersion: "1", onProgress: () => {}, signal: NEVER });
   await cluster.client.set("foreign", "kept");
+  await cluster.client.hset(transferKey, { owner: "other", ends: Date.now() + 60_000 });
+  expect(await cli("restore", file, "--redis-url", cluster.url)).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("another restore or migration writes to this Redis"),
+  });
+  await cluster.client.del(transferKey);
   const restored = await cli("restore", file, "--redis-url", cluster.url);
   expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining("1 delegation,")]);
   expect(await cli("restore", file, "--redis-url", cluster.url)).toMatchObject({ code: 64 });
