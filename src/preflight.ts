@@ -40,8 +40,9 @@ async function external(url: string) {
     return { detail: `external: ${product} ${version}${kind} at ${where}`, refused, warnings };
   } catch (error) {
     const reason = error instanceof Error ? error.message : "unknown";
-    const why = error instanceof NotACluster ? reason : `it does not respond (${reason})`;
-    return { detail: `external, at ${where}`, refused: [why], warnings: [] };
+    const isAway = !(error instanceof NotACluster);
+    const why = isAway ? `it does not respond (${reason})` : reason;
+    return { detail: `external, at ${where}`, refused: [why], warnings: [], isAway };
   }
 }
 

@@ -24,6 +24,8 @@ export interface Preflight {
     /** Why a broker would refuse to start on it. */
     readonly refused: readonly string[];
     readonly warnings: readonly string[];
+    /** It does not respond. */
+    readonly isAway?: boolean;
   }>;
   /** How the embedded Redis in a data directory last loaded its append-only file; null without a log. */
   readonly lastLoad: (dataDir: string) => Promise<LastLoad | null>;

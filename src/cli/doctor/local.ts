@@ -105,7 +105,7 @@ export function appendOnlyCheck({ truncated, damaged }: LastLoad, dataDir: strin
 
 /** The Redis that a broker on this machine would use. */
 export function* redisHereChecks(found: Awaited<ReturnType<Preflight["redis"]>>): Generator<Check> {
-  const { detail, refused, warnings } = found;
+  const { detail, refused, warnings, isAway = false } = found;
   const [why] = [refused, warnings].find((list) => list.length > 0) ?? [];
   if (why === undefined) {
     yield { check: "redis", status: "ok", detail: `a broker here would use ${detail}` };
@@ -115,12 +115,14 @@ export function* redisHereChecks(found: Awaited<ReturnType<Preflight["redis"]>>)
   const isOwn = detail.startsWith("embedded");
   const remedy = isOwn
     ? "Install redis-server (7.0 or newer) or valkey-server (7.2 or newer), or set ERRAND_REDIS_BIN or ERRAND_REDIS_URL."
-    : "Configure that Redis (appendonly yes, maxmemory-policy noeviction), or correct or unset ERRAND_REDIS_URL.";
+    : isAway
+      ? "Start that Redis, or correct or unset ERRAND_REDIS_URL."
+      : "Configure that Redis (appendonly yes, maxmemory-policy noeviction), or correct or unset ERRAND_REDIS_URL.";
   yield {
     check: "redis",
     status: refused.length > 0 ? "fail" : "warn",
     detail: `${detail}: ${problems}`,
     remedy,
-    ...(refused.length > 0 && { category: "CONFIG" as const }),
+    ...(refused.length > 0 && { category: isAway ? ("TRANSPORT" as const) : ("CONFIG" as const) }),
   };
 }

@@ -64,6 +64,10 @@ describe("without a broker", () => {
     expect(checks.settings?.detail).toContain("ERRAND_PROT: unknown variable");
     expect(checks.data_dir?.remedy).toContain(`chmod go= ${join(dir, ".errand")}`);
     expect(checks.redis?.detail).toContain("127.0.0.1:1: it does not respond");
+    expect(checks.redis).toMatchObject({
+      remedy: expect.stringMatching(/^Start that Redis/),
+      category: "TRANSPORT",
+    });
     expect(JSON.stringify(checks)).not.toContain("hush");
   });
 
