@@ -17,7 +17,7 @@ test("an agent is created, shown, listed and deleted", async () => {
   const put = await run(["agent", "put", "scout", "--file", join(dir, "agent.json"), "--lease", "30"]);
   expect(put).toMatchObject({ code: 0, stderr: "" });
   expect(put.stdout).toMatch(/^description +from a file$/m);
-  expect(put.stdout).toMatch(/^lease +30s, at most 7 attempts$/m);
+  expect(put.stdout).toMatch(/^lease +30 s, at most 7 attempts$/m);
   expect(put.stdout).toMatch(/\ncreated scout\n$/);
   const json = await run(["agent", "put", "second", "--accepts-from", "caller:*", "agent:scout", "--json"]);
   expect(lines(agentChangeSchema, json.stdout)).toMatchObject([
