@@ -38,6 +38,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Priority").selectOption("9");
     await page.getByLabel("Deadline").fill("2999-01-01T12:00");
     await page.getByLabel("A part of").fill(parent);
+    await page.getByLabel("Approve in advance").fill("tests.run, fs.*");
     await page.getByRole("button", { name: "Delegate" }).click();
     // It opens beside the live view.
     const flight = flightOf(page, "Fix the login test");
@@ -48,6 +49,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect((await api.get(id)).body).toMatchObject({
       priority: 9,
       parent_id: parent,
+      auto_approve: { actions: ["tests.run", "fs.*"] },
       deadline_at: expect.stringMatching(/^(?:2998-12-31|2999-01-0[12])T/),
       message: {
         parts: [

@@ -20,16 +20,21 @@ export function isApprovedInAdvance(setting: AutoApprove, { kind, requests }: Qu
   );
 }
 
-function isCovered(
-  setting: AutoApprove,
-  { action, options = [], schema }: Question["requests"][number],
-): boolean {
-  if (action !== undefined) {
-    return setting === true || setting.actions.some((pattern) => matches(pattern, action.name));
-  }
+function isCovered(setting: AutoApprove, request: Question["requests"][number]): boolean {
+  const { action } = request;
+  if (action === undefined) return setting === true && asksDecision(request);
+  return setting === true || setting.actions.some((pattern) => matches(pattern, action.name));
+}
+
+/** Whether the request, without an action, can only be approved or denied. */
+export function asksDecision({
+  action,
+  options = [],
+  schema,
+}: Pick<Question["requests"][number], "action" | "options" | "schema">): boolean {
   const decisions: readonly unknown[] = decisionSchema.options;
   const isDecision = options.length === decisions.length && decisions.every((one) => options.includes(one));
-  return setting === true && isDecision && schema === undefined;
+  return action === undefined && isDecision && schema === undefined;
 }
 
 const matches = (pattern: string, name: string): boolean =>

@@ -6,7 +6,7 @@ import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delega
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
 import { autoApproveSchema } from "../../schema/auto-approve.ts";
-import type { Action, Interrupt } from "../../schema/delegation.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
   givenAnswersSchema,
@@ -23,7 +23,7 @@ import { checkpointText } from "../leases/heartbeat.ts";
 import { holderOf } from "../leases/holder.ts";
 import { answerCommand } from "./answer.ts";
 import { withoutAnswerMetadata } from "./answer-message.ts";
-import { APPROVAL, isApprovedInAdvance } from "./approved-in-advance.ts";
+import { APPROVAL, asksDecision, isApprovedInAdvance } from "./approved-in-advance.ts";
 
 type Kind = "input" | "auth";
 
@@ -45,20 +45,22 @@ const FALLBACK: Record<Kind, string> = {
 const hash = (...parts: readonly string[]): string =>
   createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
 
-interface Asked {
-  readonly request_id: string;
-  readonly action?: Action | undefined;
-}
-
 /**
- * Derived from the requests, so that asking the same question again is idempotent. It includes the proposed actions, and
- * whether it asks for a credential: an approval, which may have been given in advance, is never the answer to another
- * question, even if the agent gives both the same request_id.
+ * Derived from the requests, so that asking the same question again is idempotent. It includes what an approval in advance
+ * depends on: the proposed actions, whether it asks for a credential and, if this delegation has such approvals
+ * (`isApproving`), whether it asks for a decision. So an approval is never the answer to another question, even if the
+ * agent gives both the same request_id.
  */
-function interruptIdOf(delegationId: string, kind: Kind, requests: readonly Asked[]): string {
-  const asked = requests.map(({ request_id, action }) =>
-    action ? [request_id, bodyHash(action)] : request_id,
-  );
+function interruptIdOf(
+  delegationId: string,
+  { kind, requests }: Pick<Interrupt, "kind" | "requests">,
+  isApproving: boolean,
+): string {
+  const asked = requests.map((request) => {
+    const { request_id, action } = request;
+    if (action) return [request_id, bodyHash(action)];
+    return isApproving && asksDecision(request) ? [request_id, "decision"] : request_id;
+  });
   return `int_${hash(delegationId, ...(kind === "auth" ? [kind] : []), JSON.stringify(asked))}`;
 }
 
@@ -118,7 +120,8 @@ export async function askMove(
     toRequest(kind, one, [id, kind, answered, index].join("\n")),
   );
   requireDistinct(requests.map(({ request_id }) => request_id));
-  const interrupt_id = interruptIdOf(id, kind, requests);
+  const isApproving = (before?.auto_approve ?? null) !== null;
+  const interrupt_id = interruptIdOf(id, { kind, requests }, isApproving);
   const json = JSON.stringify({ id: interrupt_id, kind, requests });
   const command: Command = {
     move: "interrupt",
