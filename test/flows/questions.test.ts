@@ -242,6 +242,30 @@ test("a follow-up sent before the lease arrives with the first heartbeat; none w
   expect((await alice.message(id, "now?")).body.code).toBe("wrong_state");
 });
 
+test("a follow-up that is repeated after the agent asked or ended is accepted, if it is the same; another is not", async () => {
+  const { alice, scout, leased, next, url } = await setup();
+  const { id, lease } = await leased();
+  const say = (text: string, caller: Pick<typeof alice, "call"> = alice) =>
+    caller.call("POST", `/v1/delegations/${id}/messages`, { message: { messageId: "f", parts: [{ text }] } });
+  const { version } = (await say("hurry")).body;
+  const { interrupt_id } = (await scout.interrupt(lease, { text: "?" })).body;
+  const asked = await say("hurry");
+  expect([asked.status, asked.body.state, asked.body.version]).toEqual([202, "input_required", version + 1]);
+  expect((await say("slowly")).body.code).toBe("wrong_state");
+  await alice.answer(id, interrupt_id, { text: "yes" });
+  await scout.reply((await next()).lease_id);
+  const ended = await say("hurry");
+  expect([ended.status, ended.body.state]).toEqual([202, "completed"]);
+  expect(ended.body.history.filter((one: { messageId: string }) => one.messageId === "f")).toHaveLength(1);
+  expect((await say("slowly")).body.code).toBe("already_finished");
+  // Not for those that may not send it.
+  for (const [principal, code] of [
+    ["viewer:eve", "forbidden"],
+    ["caller:bob", "delegation_not_found"],
+  ] as const)
+    expect((await say("hurry", await as(url, principal))).body.code).toBe(code);
+});
+
 test("a follow-up cannot pass for an answer", async () => {
   const { url, alice, scout, leased, next } = await setup();
   const { id, lease } = await leased();

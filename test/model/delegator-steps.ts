@@ -171,10 +171,12 @@ const message = step<{ via: number; pick: Pick; by: string; id: string; text: st
   async run(model, real, { via, pick, by: role, id, text }) {
     const item = pickItem(model, pick, ({ state }) => state === "working");
     const by = principal(role, item);
-    const refusal = model.mayControl(by, item) ?? model.mayMove("message", item);
+    // A repeat is accepted in every state.
+    const isNew = item.said.get(id) !== text;
+    const refusal = model.mayControl(by, item) ?? (isNew ? model.mayMove("message", item) : null);
     const message = { messageId: id, parts: [{ text }] };
     judge(await real.call(via, by, "POST", `/v1/delegations/${item.id}/messages`, { message }), refusal, 202);
-    if (!refusal && item.said.get(id) !== text) {
+    if (!refusal && isNew) {
       model.move("message", item);
       item.said.set(id, text);
       item.unseen.push(id);

@@ -1,6 +1,6 @@
 /**
  * Sends a follow-up to queued or running work. It is added to the history, with its sender and time, and heartbeats
- * return it until the holder acknowledges it. Idempotent by messageId and content.
+ * return it until the holder acknowledges it. Idempotent by messageId and content, also after the agent asked or ended.
  */
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";
@@ -28,12 +28,12 @@ export async function message(
   const at = new Date(Date.now() + broker.clock.offset_ms).toISOString();
   const metadata = { ...followUp.metadata, by: principal.text, at };
   const json = JSON.stringify({ ...followUp, metadata });
+  const stored = { message_id: followUp.messageId, message_hash: bodyHash(followUp) };
   const { outcome, record } = await broker.writer.move({
     move: "message",
     id,
     params: {
-      message_id: followUp.messageId,
-      message_hash: bodyHash(followUp),
+      ...stored,
       max_kept: principal.text === known.delegator ? broker.memory.maxKeptBytes(principal) : undefined,
     },
     event: { message: json, by: JSON.stringify(principal.text) },
@@ -42,5 +42,16 @@ export async function message(
   });
   if (outcome.kind === "ok") notifyReceivers(broker, id, outcome);
   if ((outcome.kind === "ok" || outcome.kind === "duplicate") && record) return record;
+  // The script checks the state first, so it does not recognize a repeat after the state has changed.
+  if (outcome.kind === "state" && (await isStored(broker, id, stored))) return read(broker, principal, id);
   throw refusal(outcome, id);
+}
+
+async function isStored(
+  { redis, shards }: Broker,
+  id: string,
+  { message_id, message_hash }: { readonly message_id: string; readonly message_hash: string },
+): Promise<boolean> {
+  const keys = shards.ofId(id);
+  return keys !== undefined && (await redis.hget(keys.delegation(id), `said:${message_id}`)) === message_hash;
 }

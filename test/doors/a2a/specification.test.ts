@@ -61,9 +61,16 @@ async function rawStream(url: string, token: string, method: string, params: unk
 test("§3.1.1 a message to a finished task is an unsupported operation", async () => {
   const { raw, begin, agent } = await setup();
   const { id } = await begin();
-  await agent.reply((await leaseOf(agent)).lease);
-  const { body } = await raw.rpc("SendMessage", { message: jsonMessage("more", { taskId: id }) });
-  expect([body.error.code, body.error.data[0].reason]).toEqual([-32004, "UNSUPPORTED_OPERATION"]);
+  const { lease } = await leaseOf(agent);
+  const configuration = { returnImmediately: true };
+  const known = { message: jsonMessage("hurry", { taskId: id }), configuration };
+  expect((await raw.rpc("SendMessage", known)).body.result.task.id).toBe(id);
+  await agent.reply(lease);
+  // Also a message that the task has already.
+  for (const params of [known, { message: jsonMessage("more", { taskId: id }) }]) {
+    const { body } = await raw.rpc("SendMessage", params);
+    expect([body.error.code, body.error.data[0].reason]).toEqual([-32004, "UNSUPPORTED_OPERATION"]);
+  }
 });
 
 test("§3.1.1 a message to an unknown task is TaskNotFound", async () => {

@@ -5,7 +5,7 @@
 import { delegate } from "../../../engine/delegations/delegate.ts";
 import { openInterrupt } from "../../../engine/delegations/parse.ts";
 import { read } from "../../../engine/delegations/read.ts";
-import { notFound } from "../../../engine/errors.ts";
+import { notFound, wrongState } from "../../../engine/errors.ts";
 import { createPushConfig, pushConfigMaker } from "../../../engine/outbound/push-notifications/configs.ts";
 import { answer } from "../../../engine/questions/answer.ts";
 import { message as followUp } from "../../../engine/questions/message.ts";
@@ -103,5 +103,7 @@ async function continueTask(
     const openRequests = open?.id === interrupt_id ? open.requests.map(({ request_id }) => request_id) : [];
     return answer(broker, principal, taskId, toAnswerRequest(inContext, interrupt_id, openRequests));
   }
+  // A2A refuses every message to a finished task, also one that the task has already.
+  if (record.finished) throw wrongState(taskId, record.state);
   return followUp(broker, principal, taskId, { message: inContext });
 }
