@@ -10,14 +10,17 @@ import { isTerminal } from "../schema/delegation.ts";
 import { FIELDS, type ReadFields, type Value } from "./fields.ts";
 import { FIELDS_OF_LUA } from "./read-fields.ts";
 
-/** Packed fields. */
-const SUMMARIZED = [
+const PARSED = [
   ...(["state", "target", "delegator", "context_id", "parent_id", "created_at", "updated_at"] as const),
   "bytes",
 ] as const;
+/** Packed fields. */
+const SUMMARIZED = [...PARSED, "interrupt_id"] as const;
 
-export interface RecordSummary extends Pick<ReadFields, (typeof SUMMARIZED)[number] | "error"> {
+export interface RecordSummary extends Pick<ReadFields, (typeof PARSED)[number] | "error"> {
   readonly id: string;
+  /** Of the open question. */
+  readonly interrupt_id: string | null;
   readonly finished: boolean;
   /** Empty unless requested. */
   readonly task_preview: string;
@@ -76,8 +79,11 @@ export async function readSummaries(
 function toSummary(id: string, value: (name: string) => Value): RecordSummary | null {
   if (value("state") === "") return null;
   const state = FIELDS.state.read(value("state"));
+  // Only summaries have it: a field of FIELDS with `read` is in the answer to every move.
+  const interrupt_id = value("interrupt_id");
   return {
     id,
+    interrupt_id: interrupt_id === "" ? null : String(interrupt_id),
     state,
     target: FIELDS.target.read(value("target")),
     delegator: FIELDS.delegator.read(value("delegator")),

@@ -115,7 +115,7 @@ export const agUiPropsSchema = z
   .strictObject({
     /** Show the delegation; never delegate. */
     attach: z.boolean().optional(),
-    /** The delegation to attach to, or to continue. Default: that of the last user message, or the thread's newest. */
+    /** The delegation to attach to, or to continue. Default: that of the last user message, or the caller's newest in the thread. */
     delegation_id: delegationIdSchema.optional(),
     /** The last user message is a follow-up to the delegation in progress, not new work. */
     follow_up: z.boolean().optional(),

@@ -38,6 +38,16 @@ export function toAnswerRequest({ id, kind, requests }: Open, payload: unknown):
   throw invalidPayload("send the body of an answer: decision, text, message, data or answers");
 }
 
+/** Denies every request of the question. */
+export function toDenial({ id, requests }: Pick<Open, "id" | "requests">): AnswerRequest {
+  const deny = { decision: "deny" as const };
+  if (requests.length === 1) return { interrupt_id: id, ...deny };
+  return {
+    interrupt_id: id,
+    answers: Object.fromEntries(requests.map(({ request_id }) => [request_id, deny])),
+  };
+}
+
 function interpretationsOf(
   { options = [], schema, action }: Open["requests"][number],
   payload: unknown,

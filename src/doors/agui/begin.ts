@@ -11,34 +11,39 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageInput } from "../../schema/a2a.ts";
 import type { AgUiProps, ResumeEntry, RunAgentInput } from "../../schema/ag-ui-input.ts";
 import { offersDenial } from "../../schema/answer-rules.ts";
-import { type DelegateRequest, delegateRequestSchema } from "../../schema/delegation.ts";
+import { type DelegateRequest, delegateRequestSchema, type Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest } from "../../schema/issues.ts";
 import { traceparentOf } from "../http/trace.ts";
-import { toAnswerRequest } from "./answer.ts";
+import { toAnswerRequest, toDenial } from "./answer.ts";
 import { toParts } from "./content.ts";
 import {
   findAsking,
+  findAttached,
   findCanceled,
   findFollowed,
   findKnown,
-  findShown,
   isFoundByTask,
   propsOf,
   type Run,
 } from "./find.ts";
 import { keyOf, taskOf, type UserMessage } from "./ids.ts";
 
+/** The entries in `resume` that changed nothing, and why. */
+export interface Unused {
+  readonly message: string;
+  readonly interrupt_ids: readonly string[];
+}
+
 interface Started {
   readonly record: StoredDelegation;
-  /** Ids of the resume entries whose questions are not open. Such entries change nothing. */
-  readonly notOpen: readonly string[];
+  readonly unused: Unused | null;
 }
 
 export interface Begun extends Started {
   /**
-   * Whether the task is shown under its own message id, so that a client without messages has it as if it had sent it, and
-   * a run with it finds this delegation.
+   * Whether the task keeps its sender's id, and does not get one of the broker. It does if the client has no message of its
+   * own, and a run with the task as it is shown finds this delegation.
    */
   readonly keepsTaskId: boolean;
 }
@@ -53,67 +58,84 @@ export async function begin(run: Run): Promise<Begun> {
 }
 
 async function start(run: Run): Promise<Started> {
-  const { attach, follow_up, cancel: stop = false } = propsOf(run);
-  const resume = run.input.resume ?? [];
+  const { attach, follow_up, cancel: canceling = false } = propsOf(run);
   // A client library may demand an entry for every question that it knows, also in a run that answers none.
-  const notOpen = resume.map(({ interruptId }) => interruptId);
-  if (stop !== false) return { record: await cancelRun(run, stop), notOpen };
-  if (follow_up) return { record: await sendFollowUp(run), notOpen };
+  const resume = run.input.resume ?? [];
+  if (canceling !== false)
+    return {
+      record: await cancelRun(run, canceling),
+      unused: unusedEntries(resume, "This run only cancels"),
+    };
+  if (follow_up)
+    return {
+      record: await sendFollowUp(run),
+      unused: unusedEntries(resume, "This run only sends a follow-up"),
+    };
   if (resume.length > 0) return resumeRun(run, resume);
-  if (attach) return { record: await findShown(run), notOpen: [] };
-  return { record: await showOrDelegate(run), notOpen: [] };
+  return { record: attach ? await findAttached(run) : await showOrDelegate(run), unused: null };
 }
+
+function unusedEntries(entries: readonly ResumeEntry[], why: string): Unused | null {
+  if (entries.length === 0) return null;
+  const message = `${why}, so these entries in resume changed nothing.`;
+  return { message, interrupt_ids: entries.map(({ interruptId }) => interruptId) };
+}
+
+const notOpen = (entries: readonly ResumeEntry[]): Unused | null =>
+  unusedEntries(entries, "These questions are not open in the delegation of this run");
 
 const showOrDelegate = async (run: Run): Promise<StoredDelegation> =>
   (await findKnown(run)) ?? (await delegateTask(run));
 
-async function cancelRun(run: Run, stop: Exclude<AgUiProps["cancel"], undefined>): Promise<StoredDelegation> {
+async function cancelRun(
+  run: Run,
+  canceling: Exclude<AgUiProps["cancel"], undefined>,
+): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
   const { id } = await findCanceled(run);
-  const reason = typeof stop === "object" ? stop.reason : undefined;
+  const reason = typeof canceling === "object" ? canceling.reason : undefined;
   return cancel(broker, principal, id, { reason, cascade: true });
 }
 
 async function sendFollowUp(run: Run): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
-  const task = requireTask(run.input);
-  const { id } = await findFollowed(run, task.id);
-  return followUp(broker, principal, id, { message: toMessage(task) });
+  const message = requireMessage(run.input);
+  const { id } = await findFollowed(run, message);
+  return followUp(broker, principal, id, { message: toMessage(message) });
 }
 
 async function resumeRun(run: Run, resume: readonly ResumeEntry[]): Promise<Started> {
-  const found = await findAsking(
-    run,
-    resume.map(({ interruptId }) => interruptId),
-  );
+  const interruptIds = resume.map(({ interruptId }) => interruptId);
+  const found = await findAsking(run, interruptIds);
   if (!found) {
-    // The entries answer nothing, so this is a run like any other; without a message it only shows the thread.
-    const shows = propsOf(run).attach || !taskOf(run.input);
-    const record = shows ? await findShown(run) : await showOrDelegate(run);
-    return { record, notOpen: resume.map(({ interruptId }) => interruptId) };
+    // No entry answers anything, so this is a run like any other. Without a message, it only shows the thread.
+    const attaches = propsOf(run).attach || !taskOf(run.input);
+    const record = attaches ? await findAttached(run) : await showOrDelegate(run);
+    return { record, unused: notOpen(resume) };
   }
   const open = openInterrupt(found);
   const entry = resume.find(({ interruptId }) => interruptId === open?.id);
-  const notOpen = resume.filter((one) => one !== entry).map(({ interruptId }) => interruptId);
-  if (!open || !entry) return { record: found, notOpen };
+  const others = notOpen(resume.filter((one) => one !== entry));
+  if (!open || !entry) return { record: found, unused: others };
+  return { record: await answerQuestion(run, found.id, open, entry), unused: others };
+}
+
+/** Answers the question, or denies it. If it cannot be denied, cancels the delegation. */
+async function answerQuestion(
+  run: Run,
+  id: string,
+  open: Pick<Interrupt, "id" | "kind" | "requests">,
+  { status, payload }: ResumeEntry,
+): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
-  if (entry.status === "resolved") {
-    const record = await answer(broker, principal, found.id, toAnswerRequest(open, entry.payload));
-    return { record, notOpen };
-  }
-  if (!open.requests.every((request) => offersDenial(open.kind, request))) {
-    const reason = "the question was abandoned";
-    return { record: await cancel(broker, principal, found.id, { reason, cascade: true }), notOpen };
-  }
-  const denials = open.requests.map(({ request_id }) => [request_id, { decision: "deny" as const }] as const);
-  const denied =
-    denials.length === 1 ? { decision: "deny" as const } : { answers: Object.fromEntries(denials) };
-  const record = await answer(broker, principal, found.id, { interrupt_id: open.id, ...denied });
-  return { record, notOpen };
+  if (status === "resolved") return answer(broker, principal, id, toAnswerRequest(open, payload));
+  if (!open.requests.every((request) => offersDenial(open.kind, request)))
+    return cancel(broker, principal, id, { reason: "the question was abandoned", cascade: true });
+  return answer(broker, principal, id, toDenial(open));
 }
 
 async function delegateTask({ request, agent, input }: Run): Promise<StoredDelegation> {
-  const task = requireTask(input);
+  const task = requireMessage(input);
   const { attach: _a, follow_up: _f, cancel: _c, delegation_id: _d, ...settings } = propsOf({ input });
   const message = toMessage(task);
   const metadata = forAgent(input);
@@ -139,10 +161,10 @@ function checked(body: unknown): DelegateRequest {
   return data;
 }
 
-function requireTask(input: RunAgentInput): UserMessage {
+function requireMessage(input: RunAgentInput): UserMessage {
   const task = taskOf(input);
   const reason = !task
-    ? "must contain a user message: the work to delegate"
+    ? "must contain a user message of the client's own: new work or a follow-up"
     : task.id === "" || task.id.length > 255
       ? "the id of the last user message must have 1 to 255 characters"
       : task.content.length === 0

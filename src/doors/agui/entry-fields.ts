@@ -19,6 +19,7 @@ const entryFieldsSchema = z.object({
   attempt: z.int().optional(),
   artifacts_dropped: z.boolean().optional(),
   interrupt: z.object({ requests: z.array(z.unknown()) }).optional(),
+  auto: z.boolean().optional(),
   answers: z.record(z.string(), z.unknown()).optional(),
 });
 export type EntryFields = z.infer<typeof entryFieldsSchema>;

@@ -5,7 +5,7 @@
 import type { Artifact, Message } from "../../schema/a2a.ts";
 import { type AgUiMessage, agUiMessageSchema, type RunAgentInput } from "../../schema/ag-ui-input.ts";
 import type { Delegation } from "../../schema/delegation.ts";
-import { shownText } from "./content.ts";
+import { hasParts, shownText } from "./content.ts";
 import { artifactMessageId, messageIdOf, replyId } from "./ids.ts";
 
 /** For each artifact id, the length of the history when the artifact began. */
@@ -32,12 +32,14 @@ function answerText(message: Message): string {
 
 const NOTED = ["interrupt_id", "request_id", "decision", "by", "auto", "at", "redacted"];
 
-function fromHistory(id: string, message: Message, sent: ReadonlySet<string>): AgUiMessage {
+/** Whether the client sent this message: the input has one with its id and parts. */
+type IsSent = (message: Message) => boolean;
+
+function fromHistory(id: string, message: Message, isSent: IsSent): AgUiMessage {
   const noted = Object.entries(message.metadata ?? {}).filter(([name]) => NOTED.includes(name));
   const metadata = metadataOf(id, Object.fromEntries(noted));
   // A follow-up that this client sent keeps the client's id.
-  const isSent = message.role === "ROLE_USER" && sent.has(message.messageId);
-  const own = isSent ? message.messageId : messageIdOf(id, message.messageId);
+  const own = isSent(message) ? message.messageId : messageIdOf(id, message.messageId);
   if (message.role === "ROLE_AGENT")
     return { id: own, role: "assistant", content: shownText(message), metadata };
   return { id: own, role: "user", content: answerText(message), metadata };
@@ -58,7 +60,7 @@ export function replyMessage({ id, reply }: Pick<Delegation, "id" | "reply">) {
 function ownMessages(
   delegation: Delegation,
   places: Places,
-  sent: ReadonlySet<string>,
+  isSent: IsSent,
   keepsTaskId: boolean,
 ): AgUiMessage[] {
   const { id, message, history, artifacts } = delegation;
@@ -72,11 +74,11 @@ function ownMessages(
   return [
     {
       // Otherwise the message gets an id of the broker, so that it does not look like new work.
-      id: sent.has(message.messageId) || keepsTaskId ? message.messageId : messageIdOf(id, message.messageId),
+      id: isSent(message) || keepsTaskId ? message.messageId : messageIdOf(id, message.messageId),
       role: "user",
       content: shownText(message),
     },
-    ...history.flatMap((one, index) => [...at(index), fromHistory(id, one, sent)]),
+    ...history.flatMap((one, index) => [...at(index), fromHistory(id, one, isSent)]),
     ...shown.filter(({ place }) => place >= history.length).map((one) => one.shown),
     ...(reply ? [reply] : []),
   ];
@@ -96,8 +98,12 @@ export function threadMessages(
   { places, keepsTaskId }: { readonly places: Places; readonly keepsTaskId: boolean },
 ): AgUiMessage[] {
   const given = input.messages.filter(({ role }) => role !== "activity").map(withoutNulls);
-  const sent = new Set(given.map(({ id }) => id));
-  const own = ownMessages(delegation, places, sent, keepsTaskId);
+  const sent = new Map(given.map((message) => [message.id, message]));
+  const isSent = ({ messageId, role, parts }: Message): boolean => {
+    const same = role === "ROLE_USER" ? sent.get(messageId) : undefined;
+    return same?.role === "user" && hasParts(same.content, parts);
+  };
+  const own = ownMessages(delegation, places, isSent, keepsTaskId);
   const byId = new Map(own.map((message) => [message.id, message]));
   const isGone = ({ id }: AgUiMessage) => id.startsWith(`${delegation.id}/`) && !byId.has(id);
   const kept = given.filter((message) => !isGone(message));

@@ -30,11 +30,15 @@ import { TextMessages } from "./text-messages.ts";
 export const PROTOCOL_VERSION = "1.0";
 const ACTIVITY = "errand.progress";
 
-/** Events after which the history or the question is different. */
+/** Events that change the history or the question. */
 const CHANGES_HISTORY = ["interrupted", "answered", "message"];
 
-/** The rate of snapshots for artifacts that replace others: a snapshot repeats the input, which may have a megabyte. */
+/**
+ * The rate of snapshots after the first: each repeats the input, which may have a megabyte, and reads the whole
+ * delegation, perhaps with its events.
+ */
 const SNAPSHOT_BYTES_PER_SECOND = 256 * 1024;
+const SNAPSHOT_PAUSE_MS = 250;
 
 const keptSchema = runAgentInputSchema.pick({ messages: true, state: true });
 
@@ -56,9 +60,9 @@ export class RunStream {
   #attempt = 1;
   /** The events up to this one are shown. */
   #version = 0;
-  /** When the next snapshot for a replaced artifact may be sent, by `performance.now()`. */
+  /** When the next snapshot may be sent, by `performance.now()`. */
   #nextSnapshotAt = 0;
-  /** The snapshot for a replaced artifact that has to wait. It will show everything, so events are skipped until then. */
+  /** A snapshot that has to wait. It will show everything, so events are skipped until then. */
   #later: { readonly timer: NodeJS.Timeout; isDue: boolean } | undefined;
 
   constructor({ request, agent, input }: Run, begun: Begun) {
@@ -72,7 +76,7 @@ export class RunStream {
   }
 
   async *events(signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
-    const { record, notOpen } = this.#begun;
+    const { record, unused } = this.#begun;
     const metadata = metadataOf(record.id);
     yield { type: "RUN_STARTED", ...this.#ids, protocolVersion: PROTOCOL_VERSION, metadata };
     const stop = new AbortController();
@@ -81,7 +85,7 @@ export class RunStream {
     if (signal.aborted) stop.abort();
     try {
       yield* this.#show(record, stop.signal);
-      if (notOpen.length > 0) yield warning(notOpen);
+      if (unused) yield { type: "CUSTOM", name: "errand.resume_not_open", value: unused };
       if (yield* this.#endIfOver(record)) return;
       yield* this.#subagentChanges(true);
       yield* this.#follow(record, stop.signal);
@@ -121,13 +125,11 @@ export class RunStream {
     }
   }
 
-  /** Whether the event does more than add to what was shown. A snapshot for a replaced artifact may have to wait. */
+  /** Whether a snapshot is due now. One that has to wait comes later, by the timer. */
   #needsSnapshot(entry: Entry, fields: EntryFields): boolean {
-    if (CHANGES_HISTORY.includes(entry.status)) return true;
-    if (dropsArtifacts(entry, fields) && this.#artifacts.size > 0) return true;
-    const { append = false } = fields;
-    if (this.#later || artifactsOf(entry, fields).every((one) => this.#artifacts.continues(one, append)))
-      return false;
+    // An open question ends the run, so it does not wait.
+    if (entry.status === "interrupted" && fields.auto !== true) return true;
+    if (this.#later || this.#isAddition(entry, fields)) return false;
     const waitMs = this.#nextSnapshotAt - performance.now();
     if (waitMs <= 0) return true;
     const timer = setTimeout(() => {
@@ -137,6 +139,14 @@ export class RunStream {
     const later = { timer, isDue: false };
     this.#later = later;
     return false;
+  }
+
+  /** Whether the event only adds to what was shown. */
+  #isAddition(entry: Entry, fields: EntryFields): boolean {
+    if (CHANGES_HISTORY.includes(entry.status)) return false;
+    if (dropsArtifacts(entry, fields)) return this.#artifacts.size === 0;
+    const { append = false } = fields;
+    return artifactsOf(entry, fields).every((one) => this.#artifacts.continues(one, append));
   }
 
   /** Shows the delegation as it is now; true if that ends the run. */
@@ -165,7 +175,8 @@ export class RunStream {
     clearTimeout(this.#later?.timer);
     this.#later = undefined;
     const bytes = this.#input.length + record.bytes;
-    this.#nextSnapshotAt = performance.now() + (1_000 * bytes) / SNAPSHOT_BYTES_PER_SECOND;
+    const pauseMs = Math.max(SNAPSHOT_PAUSE_MS, (1_000 * bytes) / SNAPSHOT_BYTES_PER_SECOND);
+    this.#nextSnapshotAt = performance.now() + pauseMs;
     this.#note(delegation);
     this.#activity = activityOf(delegation);
     const messageId = activityId(delegation.id);
@@ -276,9 +287,4 @@ export class RunStream {
     }
     return true;
   }
-}
-
-function warning(interrupt_ids: readonly string[]): AgUiEvent {
-  const message = "These questions are not open: their entries in resume changed nothing.";
-  return { type: "CUSTOM", name: "errand.resume_not_open", value: { message, interrupt_ids } };
 }

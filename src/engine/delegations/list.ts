@@ -134,7 +134,7 @@ export async function matches(
   broker: Broker,
   principal: Principal,
   query: ListQuery,
-  record: Omit<RecordSummary, "bytes" | "updated_at" | "task_preview">,
+  record: Omit<RecordSummary, "bytes" | "updated_at" | "task_preview" | "interrupt_id">,
 ): Promise<boolean> {
   if (query.target !== undefined && query.target !== record.target) return false;
   if (query.delegator !== undefined && query.delegator !== record.delegator) return false;
@@ -161,7 +161,7 @@ export interface ListPage {
 }
 
 async function page(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
-  const found = await find(broker, principal, query);
+  const found = cut(await find(broker, principal, query));
   const read = await readMany(
     broker,
     found.hits.map(({ summary }) => summary),
@@ -171,9 +171,17 @@ async function page(broker: Broker, principal: Principal, query: ListQuery): Pro
   const { next } = found;
   return {
     records: read.filter((_, at) => still[at]),
-    next_cursor: next && `${next.at}.${next.id}`,
+    next_cursor: cursorOf(next),
     scanned_to: next?.at ?? null,
   };
+}
+
+const cursorOf = (next: Position | null): string | null => next && `${next.at}.${next.id}`;
+
+/** A page of summaries: it has no limit in bytes, and the caller takes a turn for it. */
+export async function findSummaries(broker: Broker, principal: Principal, query: ListQuery) {
+  const { hits, next } = await find(broker, principal, query);
+  return { summaries: hits.map(({ summary }) => summary), next_cursor: cursorOf(next) };
 }
 
 interface Hit {
@@ -181,12 +189,13 @@ interface Hit {
   readonly summary: RecordSummary;
 }
 
+interface Found {
+  readonly hits: readonly Hit[];
+  readonly next: Position | null;
+}
+
 /** The matches of a page, and where the next one begins. */
-async function find(
-  broker: Broker,
-  principal: Principal,
-  query: ListQuery,
-): Promise<{ hits: Hit[]; next: Position | null }> {
+async function find(broker: Broker, principal: Principal, query: ListQuery): Promise<Found> {
   const plan = await toPlan(broker, principal, query);
   const hits: Hit[] = [];
   const part = query.q?.toLowerCase();
@@ -206,15 +215,15 @@ async function find(
         (part === undefined || summary.task_preview.toLowerCase().includes(part)) &&
         (await matches(broker, principal, query, summary));
       if (isHit) hits.push({ position, summary });
-      if (hits.length === query.limit) return cut(hits, position);
+      if (hits.length === query.limit) return { hits, next: position };
     }
-    if (positions.length < BATCH) return cut(hits, null);
+    if (positions.length < BATCH) return { hits, next: null };
   }
-  return cut(hits, position);
+  return { hits, next: position };
 }
 
 /** Keeps as many as fit into one response. */
-function cut(hits: Hit[], next: Position | null): { hits: Hit[]; next: Position | null } {
+function cut({ hits, next }: Found): Found {
   const count = countFitting(hits.map(({ summary }) => summary));
   if (count === hits.length) return { hits, next };
   return { hits: hits.slice(0, count), next: hits[count - 1]?.position ?? next };

@@ -29,15 +29,21 @@ export async function readMany(
   summaries: readonly (RecordSummary | null)[],
 ): Promise<StoredDelegation[]> {
   const records: StoredDelegation[] = [];
+  for (const some of readAtOnce(summaries)) {
+    const read = await Promise.all(some.map(({ id }) => readRecord(broker.bulk, broker.shards, id)));
+    records.push(...read.filter((record) => record !== null));
+  }
+  return records;
+}
+
+/** Groups of records that may be read at the same time. */
+export function* readAtOnce(summaries: readonly (RecordSummary | null)[]): Generator<RecordSummary[]> {
   for (let from = 0; from < summaries.length; ) {
     let size = 0;
     let to = from;
     do size += sizeOf(summaries[to++] ?? null);
     while (to < summaries.length && to - from < AT_ONCE && size < AT_ONCE_BYTES);
-    const some = summaries.slice(from, to).filter((summary) => summary !== null);
-    const read = await Promise.all(some.map(({ id }) => readRecord(broker.bulk, broker.shards, id)));
-    records.push(...read.filter((record) => record !== null));
+    yield summaries.slice(from, to).filter((summary) => summary !== null);
     from = to;
   }
-  return records;
 }

@@ -171,7 +171,7 @@ test("an entry for a question that is not open changes nothing, and the run says
   const { events, last } = await run;
   expect(events.find(({ type }) => type === "CUSTOM")).toMatchObject({
     name: "errand.resume_not_open",
-    value: { interrupt_ids: [interrupt.id] },
+    value: { message: expect.stringContaining("not open"), interrupt_ids: [interrupt.id] },
   });
   expect(last.outcome.interrupts[0].id).toBe(second.body.interrupt_id);
 });
@@ -181,7 +181,9 @@ test("an entry of a run that cancels answers nothing, and the run says so", asyn
   const resume = [{ interruptId: interrupt.id, status: "resolved" as const, payload: "main" }];
   const { events, last } = await ui.run({ resume, forwardedProps: { errand: { cancel: true } } });
   expect(last.outcome).toEqual({ type: "cancelled" });
-  expect(events.find(({ type }) => type === "CUSTOM").value.interrupt_ids).toEqual([interrupt.id]);
+  const { message, interrupt_ids } = events.find(({ type }) => type === "CUSTOM").value;
+  expect([message, interrupt_ids]).toEqual([expect.stringContaining("only cancels"), [interrupt.id]]);
+  expect(message).not.toContain("not open");
   expect((await alice.get(id)).body.history).toHaveLength(1);
 });
 
@@ -320,6 +322,35 @@ describe("auto_approve", () => {
     const { events, error } = await ui.run({ forwardedProps: { errand: { auto_approve: true } } });
     expect([events, error]).toEqual([[], expect.stringContaining("approval_required")]);
     expect((await alice.call("GET", "/v1/delegations")).body.delegations).toEqual([]);
+  });
+
+  test("does nothing in a later run for the same work: repeated, followed up or resumed", async () => {
+    const { client, lease, scout, alice } = await setup();
+    const ui = client("t");
+    ui.say("go", "m");
+    const { run, lease_id, delegation } = await started(ui, lease);
+    ui.agent.abortRun();
+    await run;
+    const glance = async (options: object) => {
+      const ran = ui.run(options);
+      await Promise.race([ran, until(() => ui.seen("ACTIVITY_SNAPSHOT"), { what: "the snapshots" })]);
+      ui.agent.abortRun();
+      expect((await ran).events[0].metadata.errand.delegation_id).toBe(delegation.id);
+    };
+    const approving = (more: object = {}) => ({
+      forwardedProps: { errand: { auto_approve: true, ...more } },
+    });
+    await glance(approving());
+    ui.say("hurry", "f");
+    await glance(approving({ follow_up: true }));
+    const { interrupt_id } = (await scout.interrupt(lease_id, { text: "Which branch?" })).body;
+    const resume = [{ interruptId: interrupt_id, status: "resolved" as const, payload: "main" }];
+    await glance({ resume, ...approving() });
+    const back = await lease();
+    expect(back.delegation.auto_approve).toBeUndefined();
+    await scout.interrupt(back.lease_id, DEPLOY);
+    const { body } = await alice.get(delegation.id);
+    expect([body.state, body.auto_approve]).toEqual(["input_required", undefined]);
   });
 
   test("does nothing for work that exists: one's own, or another's", async () => {

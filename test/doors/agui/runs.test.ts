@@ -221,6 +221,29 @@ describe("artifacts that replace others", () => {
   });
 });
 
+test("what changes fast is shown at most four times a second, however small it is", async () => {
+  const { scout, alice, lease, client } = await setup();
+  const ui = client("t");
+  ui.say("go");
+  const startedAt = performance.now();
+  const { run, lease_id, delegation } = await started(ui, lease);
+  const changes = Array.from({ length: 20 }, (_, n) => async () => {
+    const artifact = { artifactId: "a", parts: [{ text: `draft ${n}` }] };
+    await scout.call("POST", `/v1/leases/${lease_id}/artifacts`, { artifact });
+    await alice.message(delegation.id, `follow-up ${n}`);
+  });
+  for (const change of changes) await change();
+  await scout.reply(lease_id, { text: "done" });
+  const { types, error } = await run;
+  const elapsedMs = performance.now() - startedAt;
+  expect(error).toBeUndefined();
+  // One at the start, one at the end.
+  expect(types.filter((type) => type === "MESSAGES_SNAPSHOT").length).toBeLessThan(3 + elapsedMs / 250);
+  const texts = ui.messages().map(({ content }) => content);
+  expect(texts.filter((text) => text.startsWith("follow-up"))).toHaveLength(20);
+  expect(texts).toContain("draft 19");
+});
+
 test("several artifacts of one update of an A2A agent are shown at once", async () => {
   const { scout, lease, client } = await setup();
   const ui = client("t");

@@ -1,8 +1,10 @@
 /**
- * Which delegation a run of a thread is about: the caller's own for a cancel or a follow-up, and the one that has the last
- * message already for a run that is sent again, whoever delegated it.
+ * Which delegation a run of a thread is about: one of the caller's own, or another principal's that an id names. A run
+ * that is sent again finds the one that has its last message already.
  */
+import type { InputContent } from "@ag-ui/core";
 import { describe, expect, test } from "vitest";
+import type { Redis } from "../../../src/redis/connect.ts";
 import { client as api, as, OPERATOR } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { agUi, type Client, type Json, setup, started } from "./support.ts";
@@ -10,7 +12,10 @@ import { agUi, type Client, type Json, setup, started } from "./support.ts";
 const props = (errand: object) => ({ forwardedProps: { errand } });
 type World = Awaited<ReturnType<typeof setup>>;
 
-const count = async ({ alice }: Pick<World, "alice">, thread = "t"): Promise<number> =>
+const count = async (
+  { alice }: { readonly alice: Pick<World["alice"], "call"> },
+  thread = "t",
+): Promise<number> =>
   (await alice.call("GET", `/v1/delegations?context_id=${thread}&limit=100`)).body.delegations.length;
 
 /** A run that its test stops when its snapshots have arrived. */
@@ -68,6 +73,45 @@ describe("without a delegation_id", () => {
   });
 });
 
+describe("another principal's thread of the same name", () => {
+  test("has nothing to do with the run: its message is new work, and it attaches to nothing", async () => {
+    const world = await setup();
+    const { url, client, lease, alice } = world;
+    const ui = client("t");
+    ui.say("go", "m");
+    const { run, delegation } = await started(ui, lease);
+    for (const principal of ["operator", "approver:ann", "viewer:eve"]) {
+      const token = principal === "operator" ? OPERATOR : (await as(url, principal)).token;
+      const blind = agUi(url, token, "t");
+      expect((await blind.run(props({ attach: true }))).error).toContain("of yours in this thread");
+      blind.say("go", "m");
+      expect((await blind.run(props({ attach: true }))).error).toContain("with the last user message");
+    }
+    const operator = agUi(url, OPERATOR, "t");
+    operator.say("go", "m");
+    const mine = await glance(operator);
+    expect((await api(url).get(mine)).body).toMatchObject({ delegator: "operator", context_id: "t" });
+    expect(await glance(operator)).toBe(mine);
+    expect(await count({ alice: api(url) })).toBe(2);
+    await alice.cancel(delegation.id);
+    await run;
+  });
+
+  test("is shown whole, although the caller has a message with the id of its task", async () => {
+    const { url, client, lease, scout } = await setup();
+    const ui = client("t");
+    ui.say("go", "m");
+    const { run, lease_id, delegation } = await started(ui, lease);
+    await scout.reply(lease_id, { text: "done" });
+    await run;
+    const operator = agUi(url, OPERATOR, "t");
+    operator.say("of my own", "m");
+    const ran = await operator.run(props({ attach: true, delegation_id: delegation.id }));
+    expect(ran.error).toBeUndefined();
+    expect(operator.messages().map(({ content }) => content)).toEqual(["of my own", "go", "done"]);
+  });
+});
+
 describe("a run that is sent again, without new work, delegates nothing", () => {
   test("after a follow-up: it attaches, and shows the end", async () => {
     const world = await setup();
@@ -114,30 +158,22 @@ describe("a run that is sent again, without new work, delegates nothing", () => 
     expect(await count(world)).toBe(1);
   });
 
-  test.each([["live"], ["finished"]])("of another principal's task that is %s", async (what) => {
+  test.each([["live"], ["finished"]])("of another principal's task that it was shown, %s", async (what) => {
     const world = await setup();
     const { url, client, lease, scout, alice } = world;
     const ui = client("t");
     ui.say("go", "m");
     const { run, lease_id, delegation } = await started(ui, lease);
     const ann = agUi(url, OPERATOR, "t");
-    expect(await glance(ann, props({ attach: true }))).toBe(delegation.id);
-    // Its messages, and those of a client that shares the messages of alice's.
-    const shared = agUi(url, OPERATOR, "t");
-    shared.say("go", "m");
+    expect(await glance(ann, props({ attach: true, delegation_id: delegation.id }))).toBe(delegation.id);
     if (what === "finished") await scout.reply(lease_id, { text: "done" });
-    for (const again of [ann, shared]) expect(await glance(again)).toBe(delegation.id);
-    expect(await count(world)).toBe(1);
-    // The operator's own work may have the same thread and message id.
-    const own = agUi(url, OPERATOR, "t");
-    own.say("something else", "m");
-    const mine = await glance(own);
-    expect((await api(url).get(mine)).body).toMatchObject({ delegator: "operator", context_id: "t" });
+    expect(await glance(ann)).toBe(delegation.id);
+    expect(await count({ alice: api(url) })).toBe(1);
     if (what === "live") await alice.cancel(delegation.id);
     await run;
   });
 
-  test("of which the delegation was erased: it is refused, and an earlier one is not canceled", async () => {
+  test("of which the delegation was erased: it is refused, and an earlier one is neither shown nor canceled", async () => {
     const world = await setup();
     const { client, lease, scout, alice } = world;
     const ui = client("t");
@@ -149,17 +185,19 @@ describe("a run that is sent again, without new work, delegates nothing", () => 
     await run;
     expect((await alice.erase(delegation.id)).status).toBe(204);
     const resume = [{ interruptId: "int_x", status: "resolved" as const, payload: "yes" }];
-    for (const again of [{}, { resume }]) {
-      const { error } = await ui.run(again);
+    const refused = async (options: object) => {
+      const { error } = await ui.run(options);
       expect(error).toContain("delegation_not_found");
       expect(error).toContain("Send a new user message");
-    }
+    };
+    for (const options of [{}, { resume }]) await refused(options);
     expect(await count(world)).toBe(0);
-    // The task is live again, but the last message is not its.
+    // The task is live again, but the last message is of the erased delegation.
     const again = client("t");
     again.say("paint", "m");
     const live = await glance(again);
-    expect((await ui.run(props({ cancel: true }))).error).toContain("delegation_not_found");
+    for (const options of [{}, { resume }, props({ attach: true }), props({ cancel: true })])
+      await refused(options);
     expect((await alice.get(live)).body.state).toBe("submitted");
     // A new message is new work.
     ui.say("paint more", "n");
@@ -177,6 +215,26 @@ describe("a run that is sent again, without new work, delegates nothing", () => 
     await alice.cancel(id);
     expect((await ui.run()).last.outcome).toEqual({ type: "cancelled" });
     expect(await count(world)).toBe(1);
+  });
+
+  test("with an image; the same id and text with another image is new work", async () => {
+    const world = await setup();
+    const { client, alice } = world;
+    const image = (value: string): InputContent[] => [
+      { type: "text", text: "like this" },
+      { type: "image", source: { type: "data", value, mimeType: "image/png" } },
+    ];
+    const parts = [{ text: "like this" }, { raw: "aGk=", mediaType: "image/png" }];
+    const message = { messageId: "m", role: "ROLE_USER", parts };
+    const { id } = (await alice.delegate("scout", { context_id: "t", message })).body;
+    const runWith = (value: string) => {
+      const ui = client("t");
+      ui.agent.addMessage({ id: "m", role: "user", content: image(value) });
+      return glance(ui);
+    };
+    expect(await runWith("aGk=")).toBe(id);
+    expect(await runWith("b3RoZXI=")).not.toBe(id);
+    expect(await count(world)).toBe(2);
   });
 
   test("but the same conversation, sent to another agent, is that agent's work", async () => {
@@ -205,6 +263,136 @@ test("a message is found by its id, not by what messages contain", async () => {
   ui.say("go", "m");
   expect((await ui.run(props({ attach: true }))).error).toContain("delegation_not_found");
 });
+
+test("an erased delegation does not keep its client from answering another one", async () => {
+  const { client, lease, scout, alice } = await setup();
+  const ui = client("t");
+  ui.say("paint", "m");
+  const first = await started(ui, lease);
+  await alice.message(first.delegation.id, "hurry");
+  await until(() => ui.messages().length === 2, { what: "the follow-up" });
+  await scout.reply(first.lease_id, { text: "painted" });
+  await first.run;
+  await alice.erase(first.delegation.id);
+  const other = client("t");
+  other.say("deploy", "n");
+  const second = await started(other, lease);
+  const { interrupt_id } = (await scout.interrupt(second.lease_id, { text: "Where?" })).body;
+  await second.run;
+  ui.agent.pendingInterrupts = [];
+  const resume = [{ interruptId: interrupt_id, status: "resolved" as const, payload: "host-a" }];
+  expect(await glance(ui, { resume })).toBe(second.delegation.id);
+});
+
+test("a task whose messages cannot show all of it gets an id of the broker, so a rerun attaches", async () => {
+  const world = await setup();
+  const { client } = world;
+  const first = client("t");
+  const source = { type: "url" as const, value: "https://example.org/a.pdf" };
+  first.agent.addMessage({ id: "m", role: "user", content: [{ type: "document", source }] });
+  const id = await glance(first);
+  const late = client("t");
+  expect(await glance(late, props({ attach: true }))).toBe(id);
+  expect(late.messages()[0]).toMatchObject({ id: `${id}/message/m`, content: source.value });
+  expect(await glance(late)).toBe(id);
+  expect(await count(world)).toBe(1);
+});
+
+describe("a follow-up that is sent again", () => {
+  const FOLLOW = props({ follow_up: true });
+
+  test("after the agent asked or ended shows that, and the agent gets it once", async () => {
+    const world = await setup();
+    const { client, lease, scout, alice } = world;
+    const ui = client("t");
+    ui.say("paint", "m");
+    const { run, lease_id, delegation } = await started(ui, lease);
+    ui.agent.abortRun();
+    await run;
+    ui.say("in blue", "f");
+    expect(await glance(ui, FOLLOW)).toBe(delegation.id);
+    const { interrupt_id } = (await scout.interrupt(lease_id, { text: "Which blue?" })).body;
+    const asked = await ui.run(FOLLOW);
+    expect([asked.error, asked.last.outcome.interrupts[0].id]).toEqual([undefined, interrupt_id]);
+    ui.agent.pendingInterrupts = [];
+    // Another message is refused.
+    ui.say("or green", "g");
+    expect((await ui.run(FOLLOW)).error).toContain("wrong_state");
+    ui.agent.messages = ui.agent.messages.filter((one) => one.id !== "g");
+    await alice.answer(delegation.id, interrupt_id, { text: "sky" });
+    await scout.reply((await lease()).lease_id, { text: "painted" });
+    const ended = await ui.run(FOLLOW);
+    expect([ended.error, ended.result.delegation_id]).toEqual([undefined, delegation.id]);
+    const { history } = (await alice.get(delegation.id)).body;
+    expect(history.filter((one: Json) => one.messageId === "f")).toHaveLength(1);
+    expect(await count(world)).toBe(1);
+  });
+
+  test("is refused for a principal that may see the delegation, but not send it messages", async () => {
+    const { url, client, lease, scout } = await setup();
+    const ui = client("t");
+    ui.say("paint", "m");
+    const { run, lease_id, delegation } = await started(ui, lease);
+    const follow = props({ follow_up: true, delegation_id: delegation.id });
+    const operator = agUi(url, OPERATOR, "t");
+    operator.say("in blue", "f");
+    expect(await glance(operator, follow)).toBe(delegation.id);
+    await scout.reply(lease_id, { text: "painted" });
+    await run;
+    expect((await operator.run(follow)).result.delegation_id).toBe(delegation.id);
+    for (const principal of ["viewer:eve", "agent:scout"]) {
+      const other = agUi(url, (await as(url, principal)).token, "t");
+      other.say("in blue", "f");
+      expect((await other.run(follow)).error).toContain("forbidden");
+    }
+  });
+});
+
+test("a message is found in the newest 20 delegations, however large they are", async () => {
+  const { client, alice } = await setup();
+  const { id } = (await alice.delegate("scout", { context_id: "t" })).body;
+  const message = { messageId: "f", parts: [{ text: "soon" }] };
+  await alice.call("POST", `/v1/delegations/${id}/messages`, { message });
+  const task = "x".repeat(1_000_000);
+  for (let n = 0; n < 9; n += 1) await alice.delegate("scout", { context_id: "t", task });
+  const ui = client("t");
+  ui.say("soon", "f");
+  expect(await glance(ui)).toBe(id);
+});
+
+test("a message is found behind a thousand newer entries of the thread, which are another page", async () => {
+  const { url, redis, gateway } = await setup();
+  const message = { messageId: "f", role: "ROLE_USER", parts: [{ text: "soon" }] };
+  const { body } = await api(url).delegate("scout", { context_id: "t", message });
+  // Of delegations that are deleted: an operator's list counts them as read.
+  const { shards } = gateway.broker;
+  const later = Date.parse(body.created_at) + 1;
+  const entries = Array.from({ length: 1_000 }, () => [later, shards.newDelegationId("scout")]);
+  await redis.zadd(shards.ofId(body.id)?.list("context:t") ?? "", ...entries.flat());
+  const ui = agUi(url, OPERATOR, "t");
+  ui.say("soon", "f");
+  expect(await glance(ui)).toBe(body.id);
+});
+
+test("a question is looked for in summaries: the delegations that ask are not read", async () => {
+  const { gateway, alice, scout, lease, client } = await setup();
+  const parts = [{ text: "x".repeat(900_000) }];
+  for (let n = 0; n < 3; n += 1) {
+    await alice.delegate("scout", { context_id: "t" });
+    const { lease_id } = await lease();
+    await scout.call("POST", `/v1/leases/${lease_id}/artifacts`, { artifact: { artifactId: "a", parts } });
+    await scout.interrupt(lease_id, { text: "Where?" });
+  }
+  const answered = bytesRead(gateway.broker.bulk);
+  const resume = [{ interruptId: "int_x", status: "resolved" as const, payload: "yes" }];
+  const ui = client("t");
+  ui.say("new work", "m");
+  await glance(ui, { resume });
+  expect(bytesRead(gateway.broker.bulk) - answered).toBeLessThan(100_000);
+});
+
+/** What Redis sent on this connection; 0 on a Cluster, which has several. */
+const bytesRead = (redis: Redis): number => ("stream" in redis ? redis.stream.bytesRead : 0);
 
 test("in a long thread: questions and one's own tasks are found, an old follow-up counts as new work", async () => {
   const world = await setup();
