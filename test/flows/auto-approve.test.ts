@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
-import { collect, rawCalls, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
+import { BINDINGS, collect, rawCalls, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory } from "../support/history.ts";
 import { mcpClient } from "../support/mcp.ts";
@@ -428,6 +428,42 @@ test("the library's `auto_approve`", async () => {
   );
 });
 
+test("an agent cannot approve its own question: neither with its lease, nor over MCP, nor as its answer", async () => {
+  const { url, scout, alice, leased } = await setup();
+  const { id, lease } = await leased();
+  const calls: Record<string, object> = {
+    heartbeat: {},
+    artifacts: { artifact: { artifactId: "a", parts: [{ text: "x" }] } },
+    interrupt: { kind: "input", ...DEPLOY },
+    release: {},
+    reply: { state: "completed", text: "done" },
+  };
+  for (const [call, body] of Object.entries(calls)) {
+    const path = `/v1/leases/${lease.lease_id}/${call}`;
+    const refused = await scout.call("POST", path, { ...body, auto_approve: true });
+    expect([call, refused.status, refused.body.code]).toEqual([call, 400, "invalid_request"]);
+  }
+  const worker = await mcpClient(url, scout.token, "modern");
+  const tool = async (name: string, more: object) =>
+    worker.callTool({ name, arguments: { lease_id: lease.lease_id, ...more, auto_approve: true } });
+  expect((await tool("report_progress", {})).isError).toBe(true);
+  const asked = await scout.interrupt(lease.lease_id, DEPLOY);
+  const { interrupt_id } = asked.body;
+  expect((await scout.answer(id, interrupt_id, { decision: "approve" })).body.code).toBe("forbidden");
+  const caller = await mcpClient(url, alice.token, "modern");
+  for (const [name, more] of [
+    ["send_follow_up", { text: "more" }],
+    ["answer_task", { interrupt_id, decision: "deny" }],
+  ] as const) {
+    const args = { delegation_id: id, ...more, auto_approve: true };
+    expect((await caller.callTool({ name, arguments: args })).isError, name).toBe(true);
+  }
+  expect((await alice.get(id)).body).toMatchObject({
+    state: "input_required",
+    interrupt: { id: interrupt_id },
+  });
+});
+
 test("each of a batch has its own", async () => {
   const { scout, alice } = await setup();
   const one = { target: "scout", task: "go" };
@@ -468,27 +504,30 @@ test.each([
   expect(refused.body.details.issues[0].path).toMatch(/^auto_approve/);
 });
 
-test("A2A: `auto_approve` in the request's metadata; the stream goes on after the question", async () => {
-  const { url, scout, alice, token } = await a2aSetup();
-  const client = await sdkClient(url, "scout", token, "JSON-RPC");
-  const params = {
-    ...sendParams(sdkMessage("go")),
-    metadata: { auto_approve: { actions: ["deploy"] }, tone: "dry" },
-  };
-  const stream = collect(client.sendMessageStream(params));
-  const [lease] = (await scout.lease("scout", { wait_seconds: 30 })).body.leases;
-  expect(lease.delegation).toMatchObject({
-    auto_approve: { actions: ["deploy"] },
-    metadata: { tone: "dry" },
-  });
-  await scout.interrupt(lease.lease_id, DEPLOY);
-  const [back] = (await scout.lease("scout", { wait_seconds: 30 })).body.leases;
-  await scout.reply(back.lease_id, { text: "deployed" });
-  await stream.ended;
-  expect(stream.lines().at(-1)).toBe("COMPLETED deployed");
-  expect(stream.lines().join()).not.toContain("INPUT_REQUIRED");
-  expect((await alice.get(back.delegation.id)).body.metadata).toEqual({ tone: "dry" });
-});
+test.each(BINDINGS)(
+  "A2A over %s: the stream goes on after a question approved in advance",
+  async (binding) => {
+    const { url, scout, alice, token } = await a2aSetup();
+    const client = await sdkClient(url, "scout", token, binding);
+    const params = {
+      ...sendParams(sdkMessage("go")),
+      metadata: { auto_approve: { actions: ["deploy"] }, tone: "dry" },
+    };
+    const stream = collect(client.sendMessageStream(params));
+    const [lease] = (await scout.lease("scout", { wait_seconds: 30 })).body.leases;
+    expect(lease.delegation).toMatchObject({
+      auto_approve: { actions: ["deploy"] },
+      metadata: { tone: "dry" },
+    });
+    await scout.interrupt(lease.lease_id, DEPLOY);
+    const [back] = (await scout.lease("scout", { wait_seconds: 30 })).body.leases;
+    await scout.reply(back.lease_id, { text: "deployed" });
+    await stream.ended;
+    expect(stream.lines().at(-1)).toBe("COMPLETED deployed");
+    expect(stream.lines().join()).not.toContain("INPUT_REQUIRED");
+    expect((await alice.get(back.delegation.id)).body.metadata).toEqual({ tone: "dry" });
+  },
+);
 
 test("MCP: a tool's `auto_approve`", async () => {
   const { url, scout, token } = await a2aSetup();
