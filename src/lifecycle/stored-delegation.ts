@@ -21,6 +21,8 @@ export interface StoredDelegation extends ReadFields {
   readonly json: string;
   /** Returns the same record with another history. */
   withHistory(history: readonly string[]): StoredDelegation;
+  /** Returns the same record without what is approved in advance. */
+  withoutApproval(): StoredDelegation;
 }
 
 /** A record that was read from Redis, with the events that only callbacks need. */
@@ -112,6 +114,11 @@ class Stored extends Fields implements StoredDelegation {
 
   withHistory(history: readonly string[]): StoredDelegation {
     return new Stored(this.id, this.values, { ...this.lists, history });
+  }
+
+  withoutApproval(): StoredDelegation {
+    const values = this.values.map((value, place) => (place === PLACE.get("auto_approve") ? "" : value));
+    return new Stored(this.id, values, this.lists);
   }
 
   #toJson(): string {

@@ -294,6 +294,23 @@ test("a change to approvals by a person holds at once, also at another gateway",
   expect((await alice.get(id)).body.state).toBe("input_required");
 });
 
+test("a lease does not show it once a person must be asked, so that the worker asks", async () => {
+  const { api, scout, alice, leased } = await setup();
+  const metadata = { auto_approve: true };
+  const { id, lease } = await leased(true, { metadata });
+  expect(lease.delegation.auto_approve).toBe(true);
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+  await scout.release(lease.lease_id);
+  const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  expect(back.delegation).toMatchObject({ id, metadata, state: "working" });
+  expect(back.delegation.auto_approve).toBeUndefined();
+  // The record still has it: it holds again when the owner allows it again.
+  expect((await alice.get(id)).body.auto_approve).toBe(true);
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "any" });
+  await scout.interrupt(back.lease_id, DEPLOY);
+  expect((await alice.get(id)).body.state).toBe("submitted");
+});
+
 test("a child does not inherit it; a redriven delegation keeps it, unless a person must be asked by then", async () => {
   const { api, url, scout, alice, leased } = await setup();
   await api.agent("helper");

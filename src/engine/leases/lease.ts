@@ -1,5 +1,6 @@
 /** Grants leases to a worker: its poll waits, and the script turns the first ticket of the queue into a lease. */
 import { leaseJson } from "../../lifecycle/lease-payload.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
@@ -7,6 +8,7 @@ import { type Principal, requireAgent } from "../access/access.ts";
 import { afterMove, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
+import { allowsApprovalInAdvance } from "../questions/allowed-approval.ts";
 import type { Granted } from "./handoff.ts";
 import type { LeaseRef } from "./in-doubt.ts";
 import { WaitingPoll } from "./waiting-poll.ts";
@@ -50,7 +52,9 @@ async function collect(
   try {
     let size = 0;
     for (let next = await first; next !== null; next = await poll.more()) {
-      const one = toLease(broker, next);
+      const { record } = next;
+      const shown = record.auto_approve === null ? record : await withAllowedApproval(broker, record);
+      const one = toLease(broker, next, shown);
       granted.push(one);
       size += one.json.length;
       if (granted.length >= request.max || size >= PAGE_BYTES || signal.aborted) break;
@@ -66,7 +70,14 @@ async function collect(
   return [];
 }
 
-function toLease(broker: Broker, { record, outcome }: Granted): GrantedLease {
+/** The record without an approval in advance that its agent no longer allows: its worker would not ask. */
+async function withAllowedApproval(broker: Broker, record: StoredDelegation): Promise<StoredDelegation> {
+  // If Redis does not answer, the worker asks.
+  const isAllowed = await allowsApprovalInAdvance(broker, record.target).catch(() => false);
+  return isAllowed ? record : record.withoutApproval();
+}
+
+function toLease(broker: Broker, { outcome }: Granted, record: StoredDelegation): GrantedLease {
   const { id, fence } = record;
   notifyReceivers(broker, id, outcome);
   return { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets) };

@@ -21,6 +21,7 @@ import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
 import { checkpointText } from "../leases/heartbeat.ts";
 import { holderOf } from "../leases/holder.ts";
+import { allowsApprovalInAdvance } from "./allowed-approval.ts";
 import { answerCommand } from "./answer.ts";
 import { withoutAnswerMetadata } from "./answer-message.ts";
 import { APPROVAL, asksDecision, isApprovedInAdvance } from "./approved-in-advance.ts";
@@ -168,10 +169,7 @@ async function isApproved(
 ): Promise<boolean> {
   if (auto_approve === null) return false;
   const setting = autoApproveSchema.parse(JSON.parse(auto_approve));
-  if (!isApprovedInAdvance(setting, question)) return false;
-  // Not from the cache: a person must be asked as soon as the agent's owner says so.
-  const agent = await broker.agents.read(target);
-  return agent !== null && agent.spec.approvals !== "person";
+  return isApprovedInAdvance(setting, question) && (await allowsApprovalInAdvance(broker, target));
 }
 
 /** Asks a question and ends the lease. If it was answered before, returns its answers, and the lease stays. */
