@@ -329,6 +329,21 @@ test("a child does not inherit it; a redriven delegation keeps it, unless a pers
   expect((await redrive()).body).toMatchObject({ redrive_of: parent.id, auto_approve: true });
 });
 
+test("a delegation that is redriven at a new agent of the same name loses it", async () => {
+  const { api, url, scout, alice, leased } = await setup();
+  const { id, lease } = await leased(true);
+  await scout.reply(lease.lease_id, { state: "failed", error: { code: "broken", message: "no" } });
+  expect((await api.call("DELETE", "/v1/agents/scout")).status).toBeLessThan(300);
+  await api.agent("scout");
+  const other = await as(url, "agent:scout");
+  const redriven = await alice.redrive(id);
+  expect(redriven.body).toMatchObject({ redrive_of: id });
+  expect(redriven.body.auto_approve).toBeUndefined();
+  const [work] = (await other.lease("scout", { wait_seconds: 5 })).body.leases;
+  await other.interrupt(work.lease_id, DEPLOY);
+  expect((await alice.get(redriven.body.id)).body.state).toBe("input_required");
+});
+
 test("nobody adds an approval in advance to work that exists: its own delegator, or others", async () => {
   const { url, api, scout, alice, leased } = await setup();
   const { id, lease } = await leased();

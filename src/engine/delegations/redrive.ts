@@ -51,6 +51,9 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
   if (earlier) return earlier;
   const id = await idElsewhere(broker, failed, chosen, newId);
   const parent = failed.parent_id && (await readRecord(broker.redis, broker.shards, failed.parent_id));
+  // A new agent of the same name is not the one whose questions were approved.
+  const agent = await broker.agents.read(failed.target);
+  const isSameAgent = agent !== null && failed.created_at >= agent.created_at;
   const asked = delegateRequestSchema.parse({
     target: failed.target,
     message: messageInputSchema.parse(JSON.parse(failed.message)),
@@ -58,7 +61,7 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
     priority: failed.priority,
     max_attempts: failed.max_attempts,
     metadata: JSON.parse(failed.metadata),
-    ...(failed.auto_approve !== null && { auto_approve: JSON.parse(failed.auto_approve) }),
+    ...(failed.auto_approve !== null && isSameAgent && { auto_approve: JSON.parse(failed.auto_approve) }),
     ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
     // A finished parent accepts no children, so it is left out.
     ...(parent && !parent.finished && { parent_id: parent.id }),
