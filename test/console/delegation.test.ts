@@ -1,7 +1,7 @@
 /** One delegation in the console: its questions, output of each type, attempts, tree and lease. Needs a build. */
 import { describe, expect, test } from "vitest";
-import { compress, lanesOf } from "../../src/console/delegation/lane-data.ts";
-import { readEvents } from "../../src/console/delegation/read-events.ts";
+import { compress, lanesOf, nearestOf } from "../../src/console/delegation/lane-data.ts";
+import { type EventLog, readEvents } from "../../src/console/delegation/read-events.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
@@ -44,29 +44,49 @@ test("attempts are lanes, their leases bars; a long pause is short, and says how
   expect([0, 10, 310, 316].map((second) => place(START + second * 1000) * 22)).toEqual([0, 10, 16, 22]);
 });
 
-test.each([
-  { found: 1, after: "0" },
-  { found: 1000, after: "0" },
-  { found: 1001, after: "1000-0" },
-])("nothing is read after the final event, the last of $found", async ({ found, after }) => {
-  const moves = Array.from({ length: found }, (_, index) => event(index + 1, index, "progress"));
-  const all = [
-    ...moves.slice(0, -1),
-    { ...event(found, found, "done"), type: "DELEGATION_COMPLETE" as const },
+test("the nearest tick is that of the lane, or of any lane for a pointer between them", () => {
+  const ticks = [
+    { attempt: 1, place: 0 },
+    { attempt: 1, place: 0.4 },
+    { attempt: 2, place: 0.5 },
+    { attempt: 2, place: 1 },
   ];
-  const asked: (string | undefined)[] = [];
+  const found = (attempt: number) => [-1, 0.1, 0.46, 0.8, 2].map((place) => nearestOf(ticks, attempt, place));
+  expect([found(1), found(2), found(0)]).toEqual([
+    [0, 0, 1, 1, 1],
+    [2, 2, 2, 3, 3],
+    [0, 0, 2, 3, 3],
+  ]);
+});
+
+test.each([
+  { found: 1, perPage: 1000, requests: ["0"] },
+  { found: 1000, perPage: 1000, requests: ["0"] },
+  { found: 1001, perPage: 1000, requests: ["0", "1000-0"] },
+  // Large events make a page short.
+  { found: 7, perPage: 3, requests: ["0", "3-0", "6-0"] },
+])("each event is read once, and none after the last: $found, $perPage at a time", async (given) => {
+  const { found, perPage, requests } = given;
+  const all = Array.from({ length: found }, (_, index) => event(index + 1, index, "progress"));
+  const asked: string[] = [];
   const events = async (_id: string, limit: number, _signal?: AbortSignal, from = "0") => {
     asked.push(from);
-    return all.slice(Number.parseInt(from, 10)).slice(0, limit);
+    return all.slice(Number.parseInt(from, 10)).slice(0, Math.min(limit, perPage));
   };
-  const known = { events: [], after: "0" };
-  // The end may be read before the version that tells of it arrives.
-  for (const _version of [1, 2]) {
-    const read = await readEvents({ events }, "dlg_0_1", known, new AbortController().signal);
-    expect(read).toEqual(all);
-  }
-  expect(asked.at(-1)).toBe(after);
-  expect(asked).toHaveLength(Math.ceil(found / 1000));
+  const log: EventLog = { events: [], after: "0" };
+  // Events may be read before the version that they belong to arrives.
+  for (const version of [found - 1, found, found])
+    await readEvents({ events }, { id: "dlg_0_1", version }, log, new AbortController().signal);
+  expect(log.events).toEqual(all);
+  expect(asked).toEqual(requests);
+});
+
+test("reading ends where the other events are no longer stored", async () => {
+  const log: EventLog = { events: [], after: "0" };
+  const events = async (_id: string, _limit: number, _signal?: AbortSignal, from = "0") =>
+    from === "0" ? [event(3, 0, "progress")] : [];
+  await readEvents({ events }, { id: "dlg_0_1", version: 5 }, log, new AbortController().signal);
+  expect(log).toEqual({ events: [event(3, 0, "progress")], after: "3-0" });
 });
 
 describe.skipIf(SKIP)("in Chromium", () => {
@@ -119,7 +139,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".event-gap", { hasText: "⋯ 5 min" }).waitFor();
     const lanes = page.getByRole("slider", { name: "Events over time, 1 attempt" });
     const shown = page.locator(".lane-text");
-    await lanes.focus();
+    await page.getByRole("link", { name: "Raw" }).focus();
+    await page.keyboard.press("Tab");
     await shown.getByText("+5 min · after a pause of 5 min · follow-up · by operator").waitFor();
     expect(await lanes.getAttribute("aria-valuetext")).toBe(await shown.textContent());
     await page.keyboard.press("ArrowLeft");
@@ -127,8 +148,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("Home");
     await shown.getByText("+0.0 s · accepted").waitFor();
     expect(await lanes.getAttribute("aria-valuenow")).toBe("1");
-    await page.locator(".lanes .tick").last().hover({ force: true });
+    await page.locator(".lanes .tick:not(.marked)").last().hover({ force: true });
     await shown.getByText("follow-up").waitFor();
+    await lanes.blur();
+    await lanes.click({ position: { x: 2, y: 8 } });
+    await shown.getByText(/^\+0\.\d s · /).waitFor();
     const reads: (string | null)[] = [];
     page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());

@@ -1,4 +1,5 @@
-/** Many questions and many agents in the console. Needs a build. */
+/** Many questions, agents and tokens in the console. Needs a build. */
+import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
@@ -53,26 +54,50 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".needs h1", { hasText: "50" }).waitFor();
   });
 
-  test("a hundred agents are drawn, and the others found by their name", async () => {
+  test("of many agents and tokens those in view are drawn, in rows of one height, and all are found by name", async () => {
     const { url } = await startBroker();
     const api = client(url);
-    const names = Array.from({ length: 102 }, (_, n) => `agent-${String(n).padStart(3, "0")}`);
+    const names = Array.from({ length: 210 }, (_, n) => `agent-${String(n).padStart(3, "0")}`);
     await Promise.all(names.map((name) => api.agent(name)));
+    await Promise.all(names.map((name) => api.call("POST", "/v1/tokens", { principal: `caller:${name}` })));
     await api.delegate("agent-100");
+    for (let n = 0; n < 9; n += 1) await api.delegate("agent-001");
+    await api.call("POST", "/v1/agents/agent-001/pause");
     const { page } = await openTab(url);
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
-    const rows = page.locator(".agent-row");
-    await page.getByRole("button", { name: "72 more" }).waitFor();
-    expect(await rows.count()).toBe(30);
+    const agents = page.locator(".agent-row");
+    await page.getByRole("link", { name: "180 more" }).waitFor();
+    expect(await agents.count()).toBe(30);
     // Those with work come first.
-    expect(await rows.first().textContent()).toContain("agent-100");
+    expect(await agents.nth(1).textContent()).toContain("agent-100");
+    await page.getByRole("link", { name: "180 more" }).click();
+    await page.getByRole("heading", { name: "Agents 210 agents" }).waitFor();
+    await checkLongList(page, names.length);
+    await showView(page, "#/agents?part=tokens");
+    await checkLongList(page, names.length);
+
     await showView(page, "#/agents");
-    await page.getByRole("button", { name: "2 more" }).waitFor();
-    expect(await rows.count()).toBe(100);
     await page.getByLabel("Find by name").fill("T-101");
-    await until(async () => (await rows.allTextContents()).every((row) => row.startsWith("agent-101")));
+    await until(async () => (await agents.allTextContents()).every((row) => row.startsWith("agent-101")));
     await page.getByLabel("Find by name").fill("nobody");
     await page.locator("text=No agent has this in its name").waitFor();
   });
 });
+
+/** The list draws a part of its rows, of the same height at each width, and its end when it is scrolled to. */
+async function checkLongList(page: Page, count: number): Promise<void> {
+  const rows = page.locator("main .rows.long > li");
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    await until(async () => (await rows.count()) < 100);
+    const heights = await rows.evaluateAll((all) => all.map((row) => row.getBoundingClientRect().height));
+    expect(new Set(heights.map(Math.round)).size, `heights at ${width}`).toBe(1);
+    // The end is where the heights that were measured put it.
+    await until(async () => {
+      await page.locator("main").evaluate((column) => column.scrollTo({ top: column.scrollHeight }));
+      return (await rows.last().getAttribute("aria-posinset")) === String(count);
+    });
+    await page.locator("main").evaluate((column) => column.scrollTo({ top: 0 }));
+  }
+}

@@ -134,13 +134,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const refusal = page.getByRole("alert").filter({ hasText: "The broker does not know this token." });
     await refusal.waitFor();
     await page.locator(".hint", { hasText: /npm start.*npx errand invite NAME --approver/ }).waitFor();
-    // What no request could carry is not a token either.
-    await page.getByLabel("Token").fill("errand_größer");
-    const asked: string[] = [];
-    page.on("request", (request) => asked.push(request.url()));
+    // A text that no header can carry is not a token either.
+    await page.reload();
+    await page.getByLabel("Token").fill("errand_€");
+    expect(await refusal.count()).toBe(0);
     await page.getByRole("button", { name: "Sign in" }).click();
     await refusal.waitFor();
-    expect(asked).toEqual([]);
     expect(await page.evaluate("localStorage.getItem('errand-session')")).toBeNull();
   });
 

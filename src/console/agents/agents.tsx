@@ -1,10 +1,10 @@
-import { useSignal } from "@preact/signals";
 import { href, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { AgentRow } from "../live/agent-row.tsx";
 import { isOperator } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
-import { useFirst } from "../ui/use-first.tsx";
+import { useSearch } from "../ui/use-search.tsx";
+import { Windowed } from "../ui/windowed.tsx";
 import { count } from "../ui/words.ts";
 import { AgentPage } from "./agent-page.tsx";
 import { AuditLog } from "./audit-log.tsx";
@@ -44,16 +44,9 @@ export function Agents() {
   );
 }
 
-/** How many rows are drawn first, and with each click. */
-const STEP = 100;
-/** With more agents than this, a field finds one by its name. */
-const MANY = 20;
-
 function AgentList() {
-  const text = useSignal("");
   const found = agents.value;
-  const fitting = (found ?? []).filter(({ name }) => name.includes(text.value.trim().toLowerCase()));
-  const { shown, more } = useFirst(fitting, STEP);
+  const { field, fitting } = useSearch(found ?? [], "agent", ({ name }) => name);
   return (
     <section aria-labelledby="agents-title">
       <h1 id="agents-title">
@@ -67,28 +60,10 @@ function AgentList() {
           {isOperator.value && " Create one above, or from a terminal:"}
         </Empty>
       )}
-      {found !== null && found.length > MANY && (
-        <input
-          type="search"
-          aria-label="Find by name"
-          placeholder="Find by name"
-          value={text.value}
-          onInput={({ currentTarget }) => {
-            text.value = currentTarget.value;
-          }}
-        />
-      )}
-      <ul class="rows agent-rows">
-        {shown.map((agent) => (
-          <li key={agent.name}>
-            <AgentRow agent={agent} />
-          </li>
-        ))}
-      </ul>
-      {found !== null && found.length > 0 && fitting.length === 0 && (
-        <p class="dim">No agent has this in its name.</p>
-      )}
-      {more}
+      {field}
+      <Windowed items={fitting} keyOf={({ name }) => name}>
+        {(agent) => <AgentRow agent={agent} />}
+      </Windowed>
     </section>
   );
 }

@@ -9,17 +9,15 @@ import { CopyLine } from "../ui/copy.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
-import { useFirst } from "../ui/use-first.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-
-/** How many tokens are drawn first, and with each click. */
-const STEP = 100;
+import { useSearch } from "../ui/use-search.tsx";
+import { Windowed } from "../ui/windowed.tsx";
 
 /** The tokens of all principals. A secret is shown once, when it is made. */
 export function Tokens() {
   const { value, error, reload } = useLoaded("tokens", ({ admin }, signal) => admin.listTokens({ signal }));
   const fresh = useSignal<NewToken | null>(null);
-  const { shown, more } = useFirst(value ?? [], STEP);
+  const { field, fitting } = useSearch(value ?? [], "token", ({ principal }) => principal);
   return (
     <section aria-labelledby="tokens-title">
       <h1 id="tokens-title">Tokens</h1>
@@ -43,12 +41,10 @@ export function Tokens() {
           A token lets one principal in: an agent's worker, somebody who delegates, approves or only looks.
         </Empty>
       )}
-      <ul class="tokens">
-        {shown.map((token) => (
-          <Token key={token.id} token={token} onRevoked={reload} />
-        ))}
-      </ul>
-      {more}
+      {field}
+      <Windowed items={fitting} keyOf={({ id }) => id} kind="tokens">
+        {(token) => <Token token={token} onRevoked={reload} />}
+      </Windowed>
     </section>
   );
 }
@@ -60,8 +56,8 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
     onRevoked();
   };
   return (
-    <li>
-      <b>{principal}</b>
+    <div class="token">
+      <b title={principal}>{principal}</b>
       <code>{id}</code>
       <span class="dim">
         made <Age at={created_at} ago />
@@ -74,7 +70,7 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
       <Confirm verb="Revoke" question={`Revoke this token of ${principal}?`} danger onConfirm={revoke}>
         <p>The token stops working within a second, also in open streams.</p>
       </Confirm>
-    </li>
+    </div>
   );
 }
 

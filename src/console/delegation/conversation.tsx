@@ -1,5 +1,6 @@
-import { type ComponentChildren, Fragment } from "preact";
-import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import type { VNode } from "preact";
+import { useMemo, useRef } from "preact/hooks";
 import { isFollowUp, type Message } from "../../schema/a2a.ts";
 import type { Delegation, DelegationError } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
@@ -7,42 +8,65 @@ import { optionText } from "../needs/proposal.ts";
 import { Age } from "../ui/age.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
-import { nameOf } from "../ui/words.ts";
-import { type Asked, askedOf } from "./asked.ts";
+import { count, nameOf } from "../ui/words.ts";
 import { Output } from "./output.tsx";
-import { Progress, reportsBetween } from "./progress.tsx";
-import { useEvents } from "./use-events.ts";
+import { Progress } from "./progress.tsx";
+import { type Asked, examine, noTalkEvents, reportsBetween } from "./talk-events.ts";
 
-/** The task, everything said and reported since, and how it ended. */
-export function Conversation({ delegation }: { readonly delegation: Delegation }) {
-  const { value } = useEvents(delegation);
-  const events = value ?? NONE;
-  const asked = useMemo(() => askedOf(events), [events]);
-  const entries = entriesOf(delegation, asked);
+/** How many messages are drawn at first, and how many more with each click. */
+const STEP = 50;
+
+interface Props {
+  readonly delegation: Delegation;
+  /** Null: not read yet. */
+  readonly events: readonly DelegationEvent[] | null;
+}
+
+/** The task, the messages and reports since then, and how it ended. Of many messages, the latest. */
+export function Conversation({ delegation, events }: Props) {
+  const { current: talk } = useRef(noTalkEvents());
+  if (events !== null) examine(talk, events);
+  const [task, ...entries] = entriesOf(delegation, talk.asked);
+  // The first that is drawn stays so when a message arrives: nothing leaves while somebody reads it.
+  const first = useSignal(Math.max(0, entries.length - STEP));
+  const earlier = Math.min(first.value, entries.length);
   const reports = reportsBetween(
-    events,
+    talk.reports,
     entries.map(({ at }) => at),
   );
+  const progressBefore = (index: number) => {
+    const group = reports[index] ?? [];
+    const [{ seq } = {}] = group;
+    return seq === undefined ? [] : [<Progress key={`reports from ${seq}`} reports={group} />];
+  };
   return (
     <ol class="conversation">
-      {entries.map(({ key, block }, index) => (
-        <Fragment key={key}>
-          <Progress reports={reports[index] ?? NONE} />
-          {block}
-        </Fragment>
-      ))}
-      <Progress reports={reports.at(-1) ?? NONE} />
+      {task?.block}
+      {earlier > 0 && (
+        <li class="earlier" key="earlier">
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              first.value = Math.max(0, earlier - STEP);
+            }}
+          >
+            Show earlier ({count(earlier, "message")})
+          </button>
+        </li>
+      )}
+      {entries
+        .slice(earlier)
+        .flatMap(({ block }, index) => [...progressBefore(earlier + index), block])
+        .concat(progressBefore(entries.length))}
     </ol>
   );
 }
 
-const NONE: readonly DelegationEvent[] = [];
-
 interface Entry {
-  readonly key: string;
   /** Null: unknown. */
   readonly at: string | null;
-  readonly block: ComponentChildren;
+  readonly block: VNode;
 }
 
 function entriesOf(delegation: Delegation, asked: ReadonlyMap<string, Asked>): readonly Entry[] {
@@ -51,12 +75,12 @@ function entriesOf(delegation: Delegation, asked: ReadonlyMap<string, Asked>): r
   const open = new Set(interrupt?.requests.map((request) => request.message.messageId));
   const entries: Entry[] = [];
   const add = (key: string, { at, ...block }: BlockProps) => {
-    entries.push({ key, at, block: <Block {...block} at={at} /> });
+    entries.push({ at, block: <Block key={key} {...block} at={at} /> });
   };
   add("task", { author: nameOf(delegator), what: "delegated", at: created_at, parts: message.parts });
   for (const [index, one] of history.entries()) {
     const { messageId, role, parts } = one;
-    // The open question stands beneath, with its answers.
+    // The open question is shown below the conversation, with the form for its answer.
     if (open.has(messageId)) continue;
     const of = role === "ROLE_AGENT" ? asked.get(messageId) : undefined;
     const head = blockOf(one, delegation);
@@ -65,8 +89,7 @@ function entriesOf(delegation: Delegation, asked: ReadonlyMap<string, Asked>): r
   if (interrupt) add("asks", { author: target, what: "asks", at: interrupt.raised_at, parts: [] });
   if (reply && hasContent(reply))
     add("reply", { author: target, what: "replied", at: finished_at, parts: reply.parts });
-  if (error)
-    entries.push({ key: "error", at: finished_at, block: <Failure error={error} at={finished_at} /> });
+  if (error) entries.push({ at: finished_at, block: <Failure key="error" error={error} at={finished_at} /> });
   return entries;
 }
 
@@ -102,28 +125,32 @@ interface Head {
 }
 
 interface BlockProps extends Head, Pick<Message, "parts"> {
-  /** For a question that is no longer open: the choices of its answer. */
+  /** For a question that is no longer open: what it proposed and offered. */
   readonly asked?: Asked | undefined;
 }
 
 function Block({ author, what, at, parts, asked }: BlockProps) {
-  return (
-    <li class="said-block">
-      <p class="author">
-        {author !== null && <b title={author}>{author}</b>} {what} {at !== null && <Age at={at} ago />}
-      </p>
-      <Output parts={parts} />
-      {asked?.action && <Proposed name={asked.action.name} value={asked.action.arguments} />}
-      {asked && asked.options.length > 0 && (
-        <ul class="offered" aria-label="The options">
-          {asked.options.map((option, index) => (
-            <li key={index}>
-              <Said>{optionText(option)}</Said>
-            </li>
-          ))}
-        </ul>
-      )}
-    </li>
+  // A message never changes, so it is drawn again only when an event completes its head or its question.
+  return useMemo(
+    () => (
+      <li class="said-block">
+        <p class="author">
+          {author !== null && <b title={author}>{author}</b>} {what} {at !== null && <Age at={at} ago />}
+        </p>
+        <Output parts={parts} />
+        {asked?.action && <Proposed name={asked.action.name} value={asked.action.arguments} />}
+        {asked && asked.options.length > 0 && (
+          <ul class="offered" aria-label="The options">
+            {asked.options.map((option, index) => (
+              <li key={index}>
+                <Said>{optionText(option)}</Said>
+              </li>
+            ))}
+          </ul>
+        )}
+      </li>
+    ),
+    [author, what, at, asked],
   );
 }
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Delegation } from "../../schema/delegation.ts";
 import { isTerminal } from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
 import { focusByKeyboard } from "../app/keys.ts";
 import { go, hrefWith, route } from "../app/route.ts";
@@ -18,6 +19,7 @@ import { Summary } from "./summary.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
 import { useDelegation } from "./use-delegation.ts";
+import { useEvents } from "./use-events.ts";
 
 const TABS = ["conversation", "timeline", "artifacts", "tree", "raw"] as const;
 type Tab = (typeof TABS)[number];
@@ -61,6 +63,8 @@ const shortOf = (id: string): string => `…${id.slice(-8)}`;
 
 function Whole({ delegation, reload }: { readonly delegation: Delegation; readonly reload: () => void }) {
   const tab = TABS.find((one) => one === route.value.params.get("tab")) ?? "conversation";
+  // Read once for both tabs that show them.
+  const events = useEvents(delegation, tab === "conversation" || tab === "timeline");
   return (
     <>
       <Summary delegation={delegation} />
@@ -80,8 +84,10 @@ function Whole({ delegation, reload }: { readonly delegation: Delegation; readon
         ))}
       </nav>
       <div class="tab">
-        {tab === "conversation" && <Talk delegation={delegation} reload={reload} />}
-        {tab === "timeline" && <Timeline delegation={delegation} />}
+        {tab === "conversation" && <Talk delegation={delegation} events={events.value} reload={reload} />}
+        {tab === "timeline" && (
+          <Timeline delegation={delegation} events={events.value} error={events.error} />
+        )}
         {tab === "artifacts" && <Artifacts artifacts={delegation.artifacts} />}
         {tab === "tree" && <Tree delegation={delegation} />}
         {tab === "raw" && <JsonText value={delegation} />}
@@ -90,11 +96,17 @@ function Whole({ delegation, reload }: { readonly delegation: Delegation; readon
   );
 }
 
-function Talk({ delegation, reload }: { readonly delegation: Delegation; readonly reload: () => void }) {
+interface TalkProps {
+  readonly delegation: Delegation;
+  readonly events: readonly DelegationEvent[] | null;
+  readonly reload: () => void;
+}
+
+function Talk({ delegation, events, reload }: TalkProps) {
   const { interrupt, state } = delegation;
   return (
     <>
-      <Conversation delegation={delegation} />
+      <Conversation delegation={delegation} events={events} />
       {interrupt && maySteer(delegation) && (
         <section class="question" data-question={interrupt.id} aria-label="The open question">
           <TimeLeft interrupt={interrupt} />

@@ -1,4 +1,4 @@
-/** An event in a line of words, and its time. */
+/** The words for an event: what happened, when, and after which pause. */
 import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
@@ -18,7 +18,8 @@ const detailsSchema = z.object({
   artifact: optional(z.object({ artifactId: z.string(), name: optional(z.string()) })),
 });
 
-const WORDS: Readonly<Record<string, string>> = {
+/** What happened, by the status of the event. */
+const STATUS_WORDS: Readonly<Record<string, string>> = {
   queued: "accepted",
   delayed: "accepted for later",
   leased: "a worker took it",
@@ -32,11 +33,14 @@ const WORDS: Readonly<Record<string, string>> = {
   retrying: "the attempt failed",
 };
 
+/** `a worker took it · attempt 2 · worker-1` */
 export function eventText(event: DelegationEvent): string {
   const details = detailsSchema.parse(event);
   const { by, auto, decision, attempt = 1, worker_id, reason, retry_at, progress, error, artifact } = details;
   const ended = event.type === "DELEGATION_COMPLETE" || event.type === "DELEGATION_FAILED";
-  const what = ended ? STATE_WORDS[event.state] : (WORDS[event.status ?? ""] ?? event.status ?? event.type);
+  const what = ended
+    ? STATE_WORDS[event.state]
+    : (STATUS_WORDS[event.status ?? ""] ?? event.status ?? event.type);
   return [
     what,
     attempt > 1 && `attempt ${attempt}`,
@@ -53,20 +57,20 @@ export function eventText(event: DelegationEvent): string {
     .join(" · ");
 }
 
-/** The statuses that end an attempt but not the delegation, in words. */
-const ENDINGS: Readonly<Record<string, string>> = {
+/** How an attempt ended after which there may be another one, by the status of the event. */
+const ENDED_ATTEMPT_WORDS: Readonly<Record<string, string>> = {
   released: "the worker gave it back",
   lease_expired: "the worker stopped responding",
   retrying: "failed",
 };
 
-/** The end of the attempt after which the delegation waits; empty if it waits for another reason. */
+/** How the last attempt ended, if the delegation now waits for another one; otherwise empty. */
 export function lastAttemptText(events: readonly StreamEvent[]): string {
   const event = events.findLast(({ status }) => status !== "message");
-  const ending = ENDINGS[String(event?.status)];
-  if (ending === undefined) return "";
+  const words = ENDED_ATTEMPT_WORDS[String(event?.status)];
+  if (words === undefined) return "";
   const { error, reason } = detailsSchema.parse(event);
-  return [ending, error?.message || error?.code, reason].filter(Boolean).join(": ");
+  return [words, error?.message || error?.code, reason].filter(Boolean).join(": ");
 }
 
 /** The CSS class that colours the event. */
@@ -79,8 +83,8 @@ export function toneOf(event: DelegationEvent): string {
 }
 
 const MINUTE_MS = 60_000;
-/** The time since the start. */
+/** The time since the first event. */
 export const offsetText = (ms: number): string =>
   ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${duration(ms)}`;
-/** How long a pause was; empty for a short one. */
+/** The length of the pause before an event; empty if it was short. */
 export const pauseText = (ms: number): string => (ms >= MINUTE_MS ? duration(ms) : "");

@@ -1,4 +1,4 @@
-/** The attempts of a delegation as lanes, and the scale of their time. */
+/** The attempts of a delegation as lanes, the scale of their time, and the tick nearest to a place. */
 import { isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { duration } from "../ui/words.ts";
@@ -63,4 +63,31 @@ export function compress(instants: readonly number[]) {
     place: (instant: number): number => (places.get(instant) ?? 0) / whole,
     breaks: breaks.map(({ at, ms }): Break => ({ at: at / whole, label: duration(ms) })),
   };
+}
+
+/** An event in its lane. */
+export interface Tick {
+  readonly event: DelegationEvent;
+  readonly attempt: number;
+  /** Between 0 and 1. */
+  readonly place: number;
+}
+
+/** The index of the tick nearest to the place: of this attempt, or of all if it has none. */
+export function nearestOf(
+  ticks: readonly Pick<Tick, "attempt" | "place">[],
+  attempt: number,
+  place: number,
+): number {
+  const hasTicks = ticks.some((tick) => tick.attempt === attempt);
+  let nearest = 0;
+  let least = Number.POSITIVE_INFINITY;
+  for (const [index, tick] of ticks.entries()) {
+    if (hasTicks && tick.attempt !== attempt) continue;
+    const distance = Math.abs(tick.place - place);
+    if (distance >= least) continue;
+    nearest = index;
+    least = distance;
+  }
+  return nearest;
 }

@@ -6,9 +6,9 @@ import { Said } from "../ui/said.tsx";
 import { useMark } from "../ui/use-mark.ts";
 import { count } from "../ui/words.ts";
 import { eventText, offsetText, pauseText, toneOf } from "./event-text.ts";
-import { type Break, compress, type Lane, lanesOf } from "./lane-data.ts";
+import { type Break, compress, type Lane, lanesOf, nearestOf, type Tick } from "./lane-data.ts";
 
-/** Ticks beyond this number add nothing that the eye can tell apart. */
+/** The eye cannot tell more ticks than this apart. */
 const MAX_TICKS = 300;
 
 interface Props {
@@ -17,23 +17,21 @@ interface Props {
 }
 
 /**
- * One lane for each attempt: its leases as bars, its events as ticks. Long pauses are drawn short, and broken. The arrow
- * keys and the pointer go from tick to tick, and the text of one is shown beneath.
+ * One lane for each attempt: its leases as bars, its events as ticks. Long pauses are drawn short, and broken. The pointer
+ * and the arrow keys mark a tick, and its text is shown beneath.
  */
 export function Lanes({ events, delegation }: Props) {
   const end = isTerminal(delegation.state) ? Date.parse(delegation.updated_at) : now.value;
-  // A delegation may have 10 000 events, and the mark moves with the pointer.
+  // A delegation may have 10 000 events, and every move of the pointer draws again.
   const { scale, lanes, ticks } = useMemo(() => drawingOf(events, end), [events, end]);
   const { at, ...handlers } = useMark(ticks.length, ({ clientX, target }, { left, width }) => {
-    const row = target instanceof Element ? target.closest("[data-attempt]") : null;
-    const lane = lanes.find(({ attempt }) => String(attempt) === row?.getAttribute("data-attempt"));
-    const distance = (event: DelegationEvent) =>
-      Math.abs(scale.place(Date.parse(event.at)) - (clientX - left) / width);
-    const nearest = (lane?.ticks ?? ticks).toSorted((a, b) => distance(a) - distance(b))[0];
-    return nearest ? ticks.indexOf(nearest) : 0;
+    const lane = target instanceof Element ? target.closest("[data-attempt]") : null;
+    const attempt = Number(lane?.getAttribute("data-attempt"));
+    return nearestOf(ticks, attempt, (clientX - left) / width);
   });
-  const marked = ticks[at ?? ticks.length - 1];
-  const text = marked ? lineOf(marked, events) : "";
+  const tick = ticks[at ?? ticks.length - 1];
+  const text = tick ? lineOf(tick.event, events) : "";
+  const marked = at === null ? undefined : tick;
   return (
     <>
       <div
@@ -48,7 +46,12 @@ export function Lanes({ events, delegation }: Props) {
         {...handlers}
       >
         {lanes.map((lane) => (
-          <OneLane key={lane.attempt} lane={lane} place={scale.place} marked={at === null ? null : marked} />
+          <OneLane
+            key={lane.attempt}
+            lane={lane}
+            place={scale.place}
+            marked={marked?.attempt === lane.attempt ? marked : undefined}
+          />
         ))}
         {scale.breaks.map((one) => (
           <span class="break" key={one.at} style={{ insetInlineStart: percent(one.at) }} title={one.label} />
@@ -66,9 +69,17 @@ export function Lanes({ events, delegation }: Props) {
   );
 }
 
+interface LaneWithTicks extends Lane {
+  readonly ticks: readonly Tick[];
+}
+
 function drawingOf(events: readonly DelegationEvent[], end: number) {
   const scale = compress([...events.map(({ at }) => Date.parse(at)), end]);
-  const lanes = lanesOf(events, end).map((lane) => ({ ...lane, ticks: lane.events.slice(-MAX_TICKS) }));
+  const lanes = lanesOf(events, end).map((lane): LaneWithTicks => {
+    const { attempt, events: own } = lane;
+    const toTick = (event: DelegationEvent) => ({ event, attempt, place: scale.place(Date.parse(event.at)) });
+    return { ...lane, ticks: own.slice(-MAX_TICKS).map(toTick) };
+  });
   return { scale, lanes, ticks: lanes.flatMap((lane) => lane.ticks) };
 }
 
@@ -100,28 +111,39 @@ function labelsOf(breaks: readonly Break[]): readonly Break[] {
 const percent = (share: number): string => `${(share * 100).toFixed(2)}%`;
 
 interface LaneProps {
-  readonly lane: Lane & { readonly ticks: readonly DelegationEvent[] };
+  readonly lane: LaneWithTicks;
   readonly place: (ms: number) => number;
-  readonly marked: DelegationEvent | null | undefined;
+  readonly marked: Tick | undefined;
 }
 
 function OneLane({ lane, place, marked }: LaneProps) {
-  return (
-    <div class="lane" data-attempt={lane.attempt}>
-      {lane.leases.map(([from, to]) => (
+  const drawn = useMemo(
+    () => [
+      ...lane.leases.map(([from, to]) => (
         <span
           class="lease"
-          key={from}
+          key={`lease ${from}`}
           style={{ insetInlineStart: percent(place(from)), width: percent(place(to) - place(from)) }}
         />
-      ))}
-      {lane.ticks.map((event) => (
-        <span
-          class={`tick ${toneOf(event)} ${event === marked ? "marked" : ""}`}
-          key={event.seq}
-          style={{ insetInlineStart: percent(place(Date.parse(event.at))) }}
-        />
-      ))}
+      )),
+      ...lane.ticks.map((tick) => <TickMark key={tick.event.seq} tick={tick} />),
+    ],
+    [lane],
+  );
+  return (
+    <div class="lane" data-attempt={lane.attempt}>
+      {drawn}
+      {marked && <TickMark tick={marked} isMarked />}
     </div>
+  );
+}
+
+function TickMark({ tick, isMarked = false }: { readonly tick: Tick; readonly isMarked?: boolean }) {
+  const { event, place } = tick;
+  return (
+    <span
+      class={`tick ${toneOf(event)} ${isMarked ? "marked" : ""}`}
+      style={{ insetInlineStart: percent(place) }}
+    />
   );
 }

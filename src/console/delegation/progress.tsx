@@ -1,5 +1,6 @@
-/** The progress reports between two messages: one line with the latest, which opens to those before it. */
+/** The reports of progress between two messages: one line with the latest, which opens to show the earlier ones. */
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
@@ -7,26 +8,12 @@ import { Age } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { count, stepOf } from "../ui/words.ts";
 
-/** The most reports that are drawn before the latest; the timeline has all. */
-const SHOWN = 100;
-
-/** The reports before each of the instants, and after the last one. A null instant takes none. */
-export function reportsBetween(
-  events: readonly DelegationEvent[],
-  instants: readonly (string | null)[],
-): readonly (readonly DelegationEvent[])[] {
-  const reports = events.filter(({ status }) => status === "progress");
-  let from = 0;
-  const groups = instants.map((instant) => {
-    const start = from;
-    while (instant !== null && (reports[from]?.at ?? "~") <= instant) from += 1;
-    return reports.slice(start, from);
-  });
-  return [...groups, reports.slice(from)];
-}
+/** How many earlier reports are drawn at first, and how many more with each click. */
+const STEP = 100;
 
 export function Progress({ reports }: { readonly reports: readonly DelegationEvent[] }) {
   const isOpen = useSignal(false);
+  const most = useSignal(STEP);
   const latest = reports.at(-1);
   if (latest === undefined) return null;
   const earlier = reports.slice(0, -1);
@@ -37,7 +24,7 @@ export function Progress({ reports }: { readonly reports: readonly DelegationEve
       </li>
     );
   }
-  const shown = earlier.slice(-SHOWN);
+  const shown = earlier.slice(-most.value);
   return (
     <li class="reports">
       <details
@@ -52,7 +39,17 @@ export function Progress({ reports }: { readonly reports: readonly DelegationEve
         {isOpen.value && (
           <ol>
             {shown.length < earlier.length && (
-              <li>{count(earlier.length - shown.length, "report")} before these: see the timeline.</li>
+              <li>
+                <button
+                  type="button"
+                  class="quiet"
+                  onClick={() => {
+                    most.value += STEP;
+                  }}
+                >
+                  Show earlier ({count(earlier.length - shown.length, "report")})
+                </button>
+              </li>
             )}
             {shown.map((event) => (
               <li key={event.seq}>
@@ -69,9 +66,10 @@ export function Progress({ reports }: { readonly reports: readonly DelegationEve
 const eventSchema = z.object({ progress: progressSchema });
 
 function Report({ event }: { readonly event: DelegationEvent }) {
+  const text = useMemo(() => textOf(event), [event]);
   return (
     <span class="report">
-      <Said>{textOf(event)}</Said> · <Age at={event.at} ago />
+      <Said>{text}</Said> · <Age at={event.at} ago />
     </span>
   );
 }

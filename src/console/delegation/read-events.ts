@@ -1,30 +1,31 @@
 /** Reads the events of a delegation page by page. */
 import type { Pages } from "../../client/pages.ts";
-import { type DelegationEvent, type StreamEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 
 const PAGE = 1000;
 
-/** What is read already. A read that fails keeps its pages here, and the next one continues after them. */
-export interface ReadEvents {
+/** The events that were read so far. A failed reading keeps its pages here, and the next one continues after them. */
+export interface EventLog {
   events: readonly DelegationEvent[];
   after: string;
 }
 
-/** Adds the events after those that are known, and returns all. */
+/** Adds the events up to the version of the delegation, which is the number of its newest event. Returns all. */
 export async function readEvents(
   pages: Pick<Pages, "events">,
-  id: string,
-  known: ReadEvents,
+  { id, version }: { readonly id: string; readonly version: number },
+  log: EventLog,
   signal: AbortSignal,
 ): Promise<readonly DelegationEvent[]> {
-  // After the final event the broker answers 204, because nothing can follow it.
-  while (!TERMINAL_EVENT_TYPES.includes(known.events.at(-1)?.type ?? "")) {
-    const page = await pages.events(id, PAGE, signal, known.after);
-    known.events = [...known.events, ...page.filter(isMove)];
-    known.after = page.at(-1)?.id ?? known.after;
-    if (page.length < PAGE) break;
+  while ((log.events.at(-1)?.seq ?? 0) < version) {
+    const page = await pages.events(id, PAGE, signal, log.after);
+    log.events = [...log.events, ...page.filter(isMove)];
+    const last = page.at(-1)?.id ?? log.after;
+    // The others are no longer stored.
+    if (last === log.after) break;
+    log.after = last;
   }
-  return known.events;
+  return log.events;
 }
 
 const isMove = (event: StreamEvent): event is DelegationEvent =>

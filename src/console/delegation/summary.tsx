@@ -20,12 +20,12 @@ import {
 } from "../ui/words.ts";
 import { lastAttemptText } from "./event-text.ts";
 
-/** The head of a delegation: its state in words, whose it is, and why it waits. */
+/** The head of a delegation: the task, the state in words, who delegated it to whom, and why it waits. */
 export function Summary({ delegation }: { readonly delegation: Delegation }) {
   const { state, target, delegator, created_at, finished_at } = delegation;
   const { attempt, max_attempts, redrive_of, parent_id, interrupt } = delegation;
   const phase = PHASES[state];
-  const since = interrupt?.raised_at ?? delegation.lease?.granted_at;
+  const inStateSince = interrupt?.raised_at ?? delegation.lease?.granted_at;
   return (
     <header class="summary">
       <h1>
@@ -33,9 +33,9 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
       </h1>
       <p class={`state ${phase}`}>
         <StateMark phase={phase} /> <b>{STATE_WORDS[state]}</b>{" "}
-        {since !== undefined ? (
+        {inStateSince !== undefined ? (
           <>
-            for <Elapsed from={since} to={null} />
+            for <Elapsed from={inStateSince} to={null} />
           </>
         ) : finished_at === null ? (
           <>
@@ -70,16 +70,16 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
   );
 }
 
-/** With more events than this, none are read. */
+/** A delegation with more events than this is explained without them. */
 const MAX_EVENTS = 300;
 
+/** Why the delegation waits, and how its last attempt ended. */
 function Why({ delegation }: { readonly delegation: Delegation }) {
   const { id, state, target, version } = delegation;
-  // Only the events have the end of the last attempt and the time of the next one. Version 1 has only the event of its
-  // submit.
-  const hasMore = state === "submitted" && version > 1 && version <= MAX_EVENTS;
+  // Only the events say how the last attempt ended and when the next one may start. At version 1 there was no attempt.
+  const needsEvents = state === "submitted" && version > 1 && version <= MAX_EVENTS;
   const { value: events } = useLoaded(`${id} ${version}`, async ({ pages }, signal) =>
-    hasMore ? await pages.events(id, MAX_EVENTS, signal) : [],
+    needsEvents ? await pages.events(id, MAX_EVENTS, signal) : [],
   );
   const why = explainWait({ ...delegation, retry_at: retryAtOf(events ?? []) }, agentOf(target), now.value);
   const ended = lastAttemptText(events ?? []);
@@ -97,7 +97,7 @@ function Why({ delegation }: { readonly delegation: Delegation }) {
   );
 }
 
-/** The progress of the agent, and its lease. */
+/** What the worker reported last, and its lease. */
 function Working({ delegation }: { readonly delegation: Delegation }) {
   const { lease, progress } = delegation;
   const share = shareOf(delegation);

@@ -12,21 +12,21 @@ import { StateMark } from "../ui/state-mark.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 
-/** More than this many are not read. */
+/** At most this many delegations are read. */
 const MAX = 200;
 /** The shortest time between two readings. */
 const PAUSE_MS = 1_000;
 
-/** Whether the event changes the state of a member, or adds one. Progress changes no state. */
-const concerns = (event: DelegationEvent, members: ReadonlySet<unknown>): boolean =>
-  (members.has(event.delegation_id) && event.status !== "progress") || members.has(event.parent_id);
+/** Whether the tree with these ids is different after the event. A report of progress changes nothing that it shows. */
+const changesTree = (event: DelegationEvent, ids: ReadonlySet<unknown>): boolean =>
+  (ids.has(event.delegation_id) && event.status !== "progress") || ids.has(event.parent_id);
 
-/** The delegation with everything delegated under it. */
+/** The delegation and everything delegated under it, with the states. */
 export function Tree({ delegation }: { readonly delegation: Delegation }) {
   const { id } = delegation;
   const { value, error, reload } = useLoaded(id, (connection, signal) => read(connection, id, signal));
-  const members = new Set<unknown>([id, ...(value ?? []).map((branch) => branch.delegation.id)]);
-  useSoonAfter((event) => concerns(event, members), reload, PAUSE_MS);
+  const ids = new Set<unknown>([id, ...(value ?? []).map((branch) => branch.delegation.id)]);
+  useSoonAfter((event) => changesTree(event, ids), reload, PAUSE_MS);
   if (error !== null) return <Problem error={error} />;
   if (value === null) return <p class="loading">Reading the tree …</p>;
   return (
@@ -52,7 +52,7 @@ function NothingUnder({ delegation: { id, state } }: { readonly delegation: Dele
   if (isTerminal(state)) return <p class="dim">Nothing was delegated under it.</p>;
   return (
     <Empty title="Nothing is delegated under it" line={`npx errand delegate AGENT "TASK" --parent ${id}`}>
-      What its agent, or somebody else, delegates as a part of it appears here.
+      Delegations that its agent, or somebody else, makes as parts of it appear here.
       {mayDelegate.value && (
         <>
           {" "}

@@ -1,12 +1,15 @@
-/** All events of a delegation. Every version has one more: only those after the last one are read. */
 import { useRef } from "preact/hooks";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { Connection } from "../data/connection.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { type ReadEvents, readEvents } from "./read-events.ts";
+import { type EventLog, readEvents } from "./read-events.ts";
 
-export function useEvents({ id, version }: Pick<Delegation, "id" | "version">) {
-  const known = useRef<ReadEvents>({ events: [], after: "0" });
-  const read = ({ pages }: Connection, signal: AbortSignal) => readEvents(pages, id, known.current, signal);
-  return useLoaded(id, read, version);
+/** All events of a delegation, each read once, while `isNeeded`. */
+export function useEvents({ id, version }: Pick<Delegation, "id" | "version">, isNeeded: boolean) {
+  const { current: log } = useRef<EventLog>({ events: [], after: "0" });
+  const read = async ({ pages }: Connection, signal: AbortSignal) => {
+    if (isNeeded) return await readEvents(pages, { id, version }, log, signal);
+    return log.events.length > 0 ? log.events : null;
+  };
+  return useLoaded(id, read, `${version} ${isNeeded}`);
 }

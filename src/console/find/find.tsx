@@ -11,8 +11,6 @@ import { filterOf, isFiltered } from "./filter.ts";
 import { FilterForm } from "./filter-form.tsx";
 import { useFound } from "./use-found.ts";
 
-const ROW_HEIGHT = 52;
-
 /** Every delegation that the reader may see, by any of its properties. The filter is in the URL. */
 export function Find() {
   const { params } = route.value;
@@ -30,7 +28,7 @@ export function Find() {
       </h1>
       <FilterForm params={params} />
       <Problem error={error} />
-      <Windowed items={found} rowHeight={ROW_HEIGHT} keyOf={({ id }) => id}>
+      <Windowed items={found} keyOf={({ id }) => id}>
         {(delegation) => <Row delegation={delegation} />}
       </Windowed>
       {!isComplete && error === null && (

@@ -5,14 +5,13 @@ import { agentOf, agents } from "../data/agents.ts";
 import { inView, isLoaded } from "../data/flights.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
-import { useFirst } from "../ui/use-first.tsx";
 import { count } from "../ui/words.ts";
 import { AgentRow, PresenceOf } from "./agent-row.tsx";
 import { FlightList } from "./flight-list.tsx";
 import { FlightRow } from "./flight-row.tsx";
 import { type Group, groups, tally, tallyText } from "./tally.ts";
 
-/** With more than this, the delegations are grouped by agent. */
+/** With more delegations than this, they are grouped by agent. Of more agents than this, the others are a link. */
 const MANY = 30;
 
 /** The live delegations. */
@@ -49,8 +48,8 @@ function NothingLive() {
   if (!agents.value?.some(({ presence }) => presence.state === "online")) {
     return (
       <Empty title="Nothing is on its way" line={`npx errand work --agent ${name} -- wc -w`}>
-        Every delegation appears here on its way from its delegator to its agent: a name with a queue, for
-        whose work a worker asks. No worker is online. This starts one that counts words
+        Every delegation appears here on its way from its delegator to its agent. An agent is a name with a
+        queue; a worker takes the work. No worker is online. This starts one that counts words
         {!isOperator.value && " (it needs a token of the agent)"}:
       </Empty>
     );
@@ -71,7 +70,7 @@ function OneGroup({ group }: { readonly group: Group }) {
   const { target, more } = group;
   const agent = agentOf(target);
   const list = useRef<HTMLUListElement>(null);
-  const rows = useKept(group.rows, list);
+  const rows = useSteady(group.rows, list);
   return (
     <section class="group" aria-label={target}>
       <h2>
@@ -93,34 +92,38 @@ function OneGroup({ group }: { readonly group: Group }) {
   );
 }
 
-/** The rows to show; while the reader uses the list, those of before keep their places as long as they live. */
-function useKept(rows: Group["rows"], list: { readonly current: Element | null }): Group["rows"] {
-  const kept = useRef(rows);
-  if (list.current?.matches(":focus-within, :hover")) {
-    const alive = kept.current.filter((flight) => inView.value.includes(flight));
-    kept.current = [...new Set([...alive, ...rows])].slice(0, rows.length);
-  } else kept.current = rows;
-  return kept.current;
+/** A touch screen goes on hovering where it was tapped last. */
+const canHover = matchMedia("(hover: hover)");
+const isInUse = (list: Element | null): boolean =>
+  list?.matches(canHover.matches ? ":focus-within, :hover" : ":focus-within") ?? false;
+
+/** The rows to draw. While the list is in use, the rows that are drawn keep their places until they end. */
+function useSteady(rows: Group["rows"], list: { readonly current: Element | null }): Group["rows"] {
+  const drawn = useRef(rows);
+  if (isInUse(list.current)) {
+    const live = drawn.current.filter((flight) => inView.value.includes(flight));
+    drawn.current = [...new Set([...live, ...rows])].slice(0, rows.length);
+  } else drawn.current = rows;
+  return drawn.current;
 }
 
-/** By name; among many, those with work or with workers first, because not all are shown. */
-function inOrder(all: readonly Agent[]): readonly Agent[] {
+/** The agents to show, by name. Of many, those with work come first, then those that are online. */
+function toShow(all: readonly Agent[]): readonly Agent[] {
   if (all.length <= MANY) return all;
   const rank = ({ counts, presence }: Agent): number =>
     Object.values(counts).some((number) => number > 0) ? 0 : presence.state === "online" ? 1 : 2;
-  return all.toSorted((a, b) => rank(a) - rank(b));
+  return all.toSorted((a, b) => rank(a) - rank(b)).slice(0, MANY);
 }
 
 function AgentList() {
   const found = agents.value;
-  const { shown, more } = useFirst(inOrder(found ?? []), MANY);
   if (found === null) return null;
   if (found.length === 0) {
     return (
       <section aria-labelledby="agents-title">
         <h2 id="agents-title">Agents</h2>
         <Empty title="No agent yet" line="npx errand work --agent scout -- wc -w">
-          An agent is a name with a queue. A worker asks for its work; this starts one:
+          An agent is a name with a queue. A worker takes the work; this starts one:
           {!isOperator.value && " (it needs a token of the agent)"}
         </Empty>
       </section>
@@ -132,13 +135,17 @@ function AgentList() {
         Agents <small>{count(found.length, "agent")}</small>
       </h2>
       <ul class="rows agent-rows">
-        {shown.map((agent) => (
+        {toShow(found).map((agent) => (
           <li key={agent.name}>
             <AgentRow agent={agent} />
           </li>
         ))}
       </ul>
-      {more}
+      {found.length > MANY && (
+        <a class="more" href={href("agents")}>
+          {(found.length - MANY).toLocaleString("en")} more
+        </a>
+      )}
     </section>
   );
 }

@@ -1,4 +1,4 @@
-/** The place where a text stops being JSON, and the reason in words. The words of browsers differ, and some name no place. */
+/** Finds the first fault in a text that should be JSON. Browsers explain it in different words, and some without its place. */
 
 export interface JsonFault {
   /** Counted from 1. */
@@ -9,13 +9,13 @@ export interface JsonFault {
 
 const SPACE = /[\t\n\r ]*/y;
 const STRING = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/uy;
-const PLAIN = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)(?![\w.+-])/y;
+const OTHER_VALUE = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null)(?![\w.+-])/y;
 
 const NO_VALUE = "a value is missing; text needs double quotes";
 const NO_NAME = "a name in double quotes is missing";
 const NO_COLON = "a colon is missing";
-const MORE = "the value ends before this";
-const BROKEN_TEXT = "this text has no closing double quote, or a \\ that JSON does not know";
+const AFTER_END = "the value ends before this";
+const BROKEN_STRING = "this text has no closing double quote, or a \\ that JSON does not know";
 
 /** Null if the text is JSON. */
 export function jsonFault(text: string): JsonFault | null {
@@ -29,14 +29,14 @@ export function jsonFault(text: string): JsonFault | null {
   }
 }
 
-/** Reads as far as the text is JSON. */
+/** Reads to the first fault. Returns its index in the text, and the reason. */
 function scan(text: string): { readonly at: number; readonly why: string } {
   let at = 0;
   const take = (pattern: RegExp): boolean => {
     pattern.lastIndex = at;
-    const isThere = pattern.test(text);
-    if (isThere) at = pattern.lastIndex;
-    return isThere;
+    const fits = pattern.test(text);
+    if (fits) at = pattern.lastIndex;
+    return fits;
   };
   const takeChar = (char: string): boolean => {
     take(SPACE);
@@ -44,39 +44,39 @@ function scan(text: string): { readonly at: number; readonly why: string } {
     at += 1;
     return true;
   };
-  const noText = (why: string) => ({ at, why: text[at] === '"' ? BROKEN_TEXT : why });
-  /** The closing brackets that are due, the innermost last. */
-  const due: string[] = [];
-  /** The name of a member and its colon; the place where they are not, if so. */
-  const member = () => {
+  const noString = (why: string) => ({ at, why: text[at] === '"' ? BROKEN_STRING : why });
+  /** The closing brackets of the open objects and arrays, the innermost last. */
+  const closing: string[] = [];
+  /** Takes the name of a member and its colon. Returns the fault, or null. */
+  const takeName = () => {
     take(SPACE);
-    if (!take(STRING)) return noText(NO_NAME);
+    if (!take(STRING)) return noString(NO_NAME);
     return takeChar(":") ? null : { at, why: NO_COLON };
   };
   for (;;) {
     if (takeChar("{")) {
       if (!takeChar("}")) {
-        due.push("}");
-        const fault = member();
+        closing.push("}");
+        const fault = takeName();
         if (fault) return fault;
         continue;
       }
     } else if (takeChar("[")) {
       if (!takeChar("]")) {
-        due.push("]");
+        closing.push("]");
         continue;
       }
-    } else if (!take(STRING) && !take(PLAIN)) return noText(NO_VALUE);
-    // The value is over, and with it perhaps those around it.
-    let close = due.at(-1);
+    } else if (!take(STRING) && !take(OTHER_VALUE)) return noString(NO_VALUE);
+    // The value ends here. Closing brackets may follow, which end the values around it.
+    let close = closing.at(-1);
     while (close !== undefined && takeChar(close)) {
-      due.pop();
-      close = due.at(-1);
+      closing.pop();
+      close = closing.at(-1);
     }
     take(SPACE);
-    if (close === undefined) return { at, why: MORE };
+    if (close === undefined) return { at, why: AFTER_END };
     if (!takeChar(",")) return { at, why: `a comma or ${close} is missing` };
-    const fault = close === "}" ? member() : null;
+    const fault = close === "}" ? takeName() : null;
     if (fault) return fault;
   }
 }

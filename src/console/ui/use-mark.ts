@@ -1,12 +1,12 @@
-/** One of many items in a drawing whose text is shown: that under the pointer, or the one that the keys chose. */
+/** Marks one of many items in a drawing, so that its text can be shown: by pointer, by touch or by keyboard. */
 import { useSignal } from "@preact/signals";
 
-/** How far PageUp and PageDown go. */
+/** Items that Page Up and Page Down pass over. */
 const PAGE = 10;
 
 /**
- * `at` is null while no item is marked. The rest are the handlers of the element that holds all items, a slider. The last
- * of `count` items is marked first. `itemAt` finds the item under the pointer.
+ * Returns the index of the marked item, `at` (null: none), and the handlers for the element that holds all items, a
+ * slider. `itemAt` returns the index of the item under the pointer. The keyboard starts at the last of the `count` items.
  */
 export function useMark(count: number, itemAt: (event: PointerEvent, box: DOMRect) => number) {
   const at = useSignal<number | null>(null);
@@ -14,14 +14,14 @@ export function useMark(count: number, itemAt: (event: PointerEvent, box: DOMRec
   const mark = (index: number) => {
     at.value = Math.min(Math.max(index, 0), last);
   };
-  const point = (event: PointerEvent) => {
-    const { currentTarget } = event;
-    if (currentTarget instanceof Element) mark(itemAt(event, currentTarget.getBoundingClientRect()));
-  };
   const unmark = () => {
     at.value = null;
   };
-  const press = (event: KeyboardEvent) => {
+  const markUnderPointer = (event: PointerEvent) => {
+    const { currentTarget } = event;
+    if (currentTarget instanceof Element) mark(itemAt(event, currentTarget.getBoundingClientRect()));
+  };
+  const markByKey = (event: KeyboardEvent) => {
     const now = at.value ?? last;
     const next = {
       ...{ ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last },
@@ -33,11 +33,19 @@ export function useMark(count: number, itemAt: (event: PointerEvent, box: DOMRec
   };
   return {
     at: at.value === null ? null : Math.min(at.value, last),
-    onPointerMove: point,
-    onPointerDown: point,
-    onPointerLeave: unmark,
-    onFocus: () => mark(last),
+    onPointerMove: markUnderPointer,
+    onPointerDown: markUnderPointer,
+    onPointerLeave: ({ pointerType }: PointerEvent) => {
+      // A finger leaves at the end of every tap.
+      if (pointerType !== "touch") unmark();
+    },
+    // The finger scrolls the page instead.
+    onPointerCancel: unmark,
+    onFocus: ({ currentTarget }: FocusEvent) => {
+      // A click or a tap gives the focus, too, and has already marked an item.
+      if (currentTarget instanceof Element && currentTarget.matches(":focus-visible")) mark(last);
+    },
     onBlur: unmark,
-    onKeyDown: press,
+    onKeyDown: markByKey,
   };
 }

@@ -3,50 +3,73 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 /** A list with at most this many rows is drawn whole. */
-export const PLAIN = 200;
+const PLAIN = 200;
 /** Rows drawn above and below those in view. */
 const MARGIN = 20;
 
 interface Props<T> {
   readonly items: readonly T[];
-  /** The height of every row, in pixels. */
-  readonly rowHeight: number;
   readonly keyOf: (item: T) => string;
-  readonly children: (item: T) => ComponentChildren;
+  readonly children: (item: T, index: number) => ComponentChildren;
+  /** A further class of the list. */
+  readonly kind?: string;
 }
 
-/** A list that draws only the rows in view when there are many. The page scrolls, or the column that it is in. */
-export function Windowed<T>({ items, rowHeight, keyOf, children }: Props<T>) {
+/**
+ * A list that draws only the rows in view when there are many; the page scrolls, or the column that it is in. A long list
+ * has the class `long`: the styles must give all its rows the same height.
+ */
+export function Windowed<T>({ items, keyOf, children, kind = "" }: Props<T>) {
   const list = useRef<HTMLUListElement>(null);
-  const range = useSignal<readonly [number, number]>([0, PLAIN]);
+  const drawn = useSignal({ first: 0, last: PLAIN, rowHeight: 0 });
   const isLong = items.length > PLAIN;
   useEffect(() => {
-    if (!isLong) return;
+    if (!isLong || !list.current) return;
+    const { current } = list;
     const measure = () => {
-      const top = list.current?.getBoundingClientRect().top ?? 0;
+      const { top } = current.getBoundingClientRect();
+      const rowHeight = heightOf(current) || drawn.value.rowHeight;
+      if (rowHeight === 0) return;
       const first = Math.max(0, Math.floor(-top / rowHeight) - MARGIN);
       const last = Math.ceil((innerHeight - top) / rowHeight) + MARGIN;
-      if (first !== range.value[0] || last !== range.value[1]) range.value = [first, last];
+      const { value } = drawn;
+      if (first !== value.first || last !== value.last || rowHeight !== value.rowHeight)
+        drawn.value = { first, last, rowHeight };
     };
     measure();
     addEventListener("scroll", measure, { capture: true, passive: true });
     addEventListener("resize", measure);
+    // Another column may take some of the width, and the rows then wrap.
+    const observer = new ResizeObserver(measure);
+    observer.observe(current);
     return () => {
       removeEventListener("scroll", measure, { capture: true });
       removeEventListener("resize", measure);
+      observer.disconnect();
     };
-  }, [isLong, rowHeight]);
-  const [first, last] = isLong ? range.value : [0, items.length];
-  const shown = items.slice(first, last);
+  }, [isLong, items.length]);
+  const { last, rowHeight } = drawn.value;
+  // A list that became shorter may end before the first row that was drawn.
+  const first = isLong ? Math.min(drawn.value.first, items.length - 1) : 0;
+  const shown = isLong ? items.slice(first, last) : items;
   const above = first * rowHeight;
-  const below = Math.max(0, items.length - first - shown.length) * rowHeight;
+  const below = (items.length - first - shown.length) * rowHeight;
   return (
-    <ul class="rows" ref={list} style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
-      {shown.map((item) => (
-        <li key={keyOf(item)} aria-setsize={items.length}>
-          {children(item)}
+    <ul
+      class={`rows ${kind} ${isLong ? "long" : ""}`}
+      ref={list}
+      style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}
+    >
+      {shown.map((item, index) => (
+        <li key={keyOf(item)} aria-setsize={items.length} aria-posinset={first + index + 1}>
+          {children(item, first + index)}
         </li>
       ))}
     </ul>
   );
+}
+
+/** The distance from one row to the next; 0 if fewer than two are drawn. */
+function heightOf({ children: [one, two] }: Element): number {
+  return one && two ? two.getBoundingClientRect().top - one.getBoundingClientRect().top : 0;
 }

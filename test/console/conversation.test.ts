@@ -1,0 +1,94 @@
+/** The conversation of a delegation with many messages, and the events that it and the timeline show. Needs a build. */
+import { describe, expect, test } from "vitest";
+import { examine, noTalkEvents, reportsBetween } from "../../src/console/delegation/talk-events.ts";
+import type { DelegationEvent } from "../../src/schema/event.ts";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+
+function event(seq: number, status: string, more: Record<string, unknown> = {}): DelegationEvent {
+  return {
+    id: `${seq}-0`,
+    type: "DELEGATION_STATUS",
+    delegation_id: "dlg_0_1",
+    seq,
+    at: `2026-01-01T00:00:0${seq}.000Z`,
+    state: "working",
+    target: "scout",
+    delegator: "operator",
+    context_id: "ctx_1",
+    status,
+    ...more,
+  };
+}
+
+test("each event is examined once: reports are grouped by the messages between them, questions found by their id", () => {
+  const request = { message: { messageId: "m1" }, options: ["now"], action: { name: "run", arguments: {} } };
+  const events = [event(1, "queued"), event(2, "progress"), event(3, "progress")];
+  const talk = noTalkEvents();
+  examine(talk, events);
+  events.push(event(4, "interrupted", { interrupt: { requests: [request] } }), event(5, "progress"));
+  examine(talk, events);
+  examine(talk, events);
+  const seqsBetween = (...instants: (string | null)[]) =>
+    reportsBetween(talk.reports, instants).map((group) => group.map(({ seq }) => seq));
+  expect(seqsBetween("2026-01-01T00:00:02.500Z", null, "2026-01-01T00:00:04.000Z")).toEqual([
+    [2],
+    [],
+    [3],
+    [5],
+  ]);
+  expect([...talk.asked]).toEqual([
+    ["m1", { options: ["now"], action: request.action, at: "2026-01-01T00:00:04.000Z" }],
+  ]);
+});
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("the latest messages are drawn, earlier ones on request; opened reports stay open; no event is read twice", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Look around" })).body;
+    const [{ lease_id: lease }] = (await api.lease("scout", { lease_seconds: 900 })).body.leases;
+    for (let n = 0; n < 60; n += 1) await api.message(id, `Message ${n}.`);
+    for (let done = 0; done < 3; done += 1) await api.heartbeat(lease, { progress: { done, total: 9 } });
+    const { page } = await openTab(url);
+    const reads: (string | null)[] = [];
+    page.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname === `/v1/delegations/${id}/events`) reads.push(searchParams.get("after"));
+    });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    await showView(page, `#/live?open=${id}`);
+    const messages = page.locator(".conversation .said-block .text");
+    const reports = page.locator(".conversation .reports");
+    await reports.locator("summary", { hasText: /^2\/9 .*2 earlier reports$/ }).waitFor();
+    expect(await messages.allTextContents()).toEqual([
+      "Look around",
+      ...Array.from({ length: 50 }, (_, n) => `Message ${n + 10}.`),
+    ]);
+    const earlier = page.getByRole("button", { name: "Show earlier" });
+    expect(await earlier.textContent()).toBe("Show earlier (10 messages)");
+    await reports.locator("summary").click();
+    await reports.locator("ol li").first().waitFor();
+    await api.message(id, "Message 60.");
+    await until(async () => (await messages.last().textContent()) === "Message 60.");
+    await api.heartbeat(lease, { progress: { done: 3, total: 9 } });
+    await reports.nth(1).waitFor();
+    // Above the new message, nothing has changed.
+    expect(await reports.first().locator("ol li").count()).toBe(2);
+    expect(await messages.nth(1).textContent()).toBe("Message 10.");
+    await earlier.click();
+    await until(async () => (await messages.count()) === 62);
+    expect(await messages.nth(1).textContent()).toBe("Message 0.");
+    expect(await earlier.count()).toBe(0);
+
+    await showView(page, `#/live?open=${id}&tab=timeline`);
+    await page.locator(".event", { hasText: "3/9" }).waitFor();
+    await showView(page, `#/live?open=${id}`);
+    await reports.nth(1).waitFor();
+    expect(reads.filter((after, index) => reads.indexOf(after) !== index)).toEqual([]);
+  });
+});

@@ -1,0 +1,70 @@
+/** The console by touch: a tap shows what was tapped, and nothing waits for a pointer that has left. Needs a build. */
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+import { setCrowd } from "./scene.ts";
+
+const TOUCH: BrowserContextOptions = {
+  viewport: { width: 1024, height: 800 },
+  hasTouch: true,
+  isMobile: true,
+};
+
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator(".flight").first().waitFor();
+}
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("a tap on a timeline or a chart shows what was tapped, and goes on showing it", async () => {
+    const { url, clock } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Look around" })).body;
+    clock.offset_ms += 30_000;
+    await api.message(id, "Hurry");
+    const { page } = await openTab(url, TOUCH);
+    await signIn(page);
+    const hasFocus = () => page.evaluate("document.activeElement?.getAttribute('role') === 'slider'");
+    await showView(page, `#/live?tab=timeline&open=${id}`);
+    await page.getByRole("slider", { name: "Events over time" }).tap({ position: { x: 3, y: 8 } });
+    // The tap is over when the focus has moved.
+    await until(hasFocus);
+    expect(await page.locator(".lane-text").textContent()).toBe("+0.0 s · accepted");
+    // Another tap takes the mark away.
+    await page.locator(".summary h1").tap();
+    await page.getByText("Point at a mark").waitFor();
+
+    await showView(page, "#/charts");
+    const chart = page.getByRole("slider", { name: "Sent: 1" });
+    await chart.tap({ position: { x: 3, y: 60 } });
+    await until(hasFocus);
+    expect(await chart.getAttribute("aria-valuenow")).toBe("0");
+    await page.locator(".chart-times b", { hasText: "sent 0" }).waitFor();
+  });
+
+  test("the rows of a group keep their places under a mouse, not where a screen was tapped last", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    for (const name of ["coder", "scout", "deployer", "nightly"]) await api.agent(name);
+    await setCrowd(url, 40);
+    const pages = { mouse: (await openTab(url)).page, touch: (await openTab(url, TOUCH)).page };
+    const hovered = (page: Page) => page.locator(".group .rows:hover .flight").first();
+    for (const page of Object.values(pages)) {
+      await signIn(page);
+      const box = await page.locator(".group .flight").first().boundingBox();
+      await page.mouse.move((box?.x ?? 0) + 20, (box?.y ?? 0) + 5);
+      await hovered(page).waitFor();
+    }
+    const before = await hovered(pages.mouse).getAttribute("data-row");
+    const { body } = await api.lease("coder");
+    for (const page of Object.values(pages))
+      await page.locator(".group h2", { hasText: "coder" }).getByText("1 working, 9 queued").waitFor();
+    expect(await hovered(pages.mouse).getAttribute("data-row")).toBe(before);
+    // Work in progress comes first.
+    expect(await hovered(pages.touch).getAttribute("data-row")).toBe(body.leases[0].delegation.id);
+  });
+});
