@@ -85,7 +85,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.interrupt(lease, { text: "Push the fix?", request_id: "push" });
     const question = page.locator(".needs .question");
     await question.locator("text=Push the fix?").waitFor();
-    await question.locator("header", { hasText: "coder asks about a task of operator" }).waitFor();
+    await question.locator("header", { hasText: "coder asks, for operator" }).waitFor();
     // A question in words is answered in words first.
     const primary = question.locator(".primary, .approve");
     await until(async () => (await primary.allTextContents()).join() === "Answer");

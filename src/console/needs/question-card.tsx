@@ -32,7 +32,7 @@ export function QuestionCard({ flight }: { readonly flight: Flight }) {
         <SelectQuestion interrupt={interrupt} />
         <StateMark phase="asks" />
         <span class="question-who">
-          <b>{target}</b> asks about a task of <span title={delegator}>{nameOf(delegator)}</span>
+          <b>{target}</b> asks, for <span title={delegator}>{nameOf(delegator)}</span>
         </span>
         <Age at={interrupt.raised_at} ago />
       </header>
