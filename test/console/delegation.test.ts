@@ -1,6 +1,6 @@
 /** One delegation in the console: its questions, output of each type, attempts, tree and lease. Needs a build. */
 import { describe, expect, test } from "vitest";
-import { compress, lanesOf, nearestOf } from "../../src/console/delegation/lane-data.ts";
+import { lanesOf, lineOf, nearestOf, scaleOf } from "../../src/console/delegation/lane-data.ts";
 import { type EventLog, readEvents } from "../../src/console/delegation/read-events.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
@@ -32,16 +32,23 @@ test("attempts are lanes, their leases bars; a long pause is short, and says how
     event(3, 10, "lease_expired"),
     event(4, 310, "leased"),
   ];
-  const lanes = lanesOf(events, START + 316_000);
-  const seconds = (ms: number) => (ms - START) / 1000;
+  const lanes = lanesOf(events);
+  const seconds = (ms: number | null) => ms && (ms - START) / 1000;
   expect(lanes.map(({ attempt, leases }) => [attempt, leases.map((lease) => lease.map(seconds))])).toEqual([
     [1, [[2, 10]]],
-    [2, [[310, 316]]],
+    [2, [[310, null]]],
   ]);
-  const { place, breaks } = compress([...events.map(({ at }) => Date.parse(at)), START + 316_000]);
-  expect(breaks.map(({ label }) => label)).toEqual(["5 min"]);
+  const line = lineOf(events.map(({ at }) => Date.parse(at)));
+  const drawn = (end: number, whole: number) => {
+    const { place, breaks } = scaleOf(line, START + end * 1000);
+    const places = [0, 10, 310].map((second) => place(START + second * 1000) * whole);
+    return [places, ...breaks.map(({ at, label }) => `${label} at ${Math.round(at * whole)}`)];
+  };
   // Of 22 drawn seconds, the pause takes 6.
-  expect([0, 10, 310, 316].map((second) => place(START + second * 1000) * 22)).toEqual([0, 10, 16, 22]);
+  expect(drawn(316, 22)).toEqual([[0, 10, 16], "5 min at 13"]);
+  expect(drawn(490, 22)).toEqual([[0, 10, 16], "5 min at 13", "3 min at 19"]);
+  // The clock of the page may be behind.
+  expect(drawn(300, 16)).toEqual([[0, 10, 16], "5 min at 13"]);
 });
 
 test("the nearest tick is that of the lane, or of any lane for a pointer between them", () => {

@@ -6,15 +6,15 @@ import { duration } from "../ui/words.ts";
 export interface Lane {
   readonly attempt: number;
   readonly events: DelegationEvent[];
-  /** From and to, in milliseconds since 1970. */
-  readonly leases: [number, number][];
+  /** From and to, in milliseconds since 1970; a null end: the lease goes on. */
+  readonly leases: [number, number | null][];
 }
 
 /** Events that end a lease; the attempt after one may be another. */
 const ENDS_LEASE: readonly string[] = ["released", "lease_expired", "retrying", "interrupted"];
 const ENDS_ATTEMPT: readonly string[] = ["lease_expired", "retrying"];
 
-export function lanesOf(events: readonly DelegationEvent[], end: number): readonly Lane[] {
+export function lanesOf(events: readonly DelegationEvent[]): readonly Lane[] {
   let lane: Lane = { attempt: 1, events: [], leases: [] };
   const lanes = [lane];
   let leasedAt: number | null = null;
@@ -32,7 +32,7 @@ export function lanesOf(events: readonly DelegationEvent[], end: number): readon
       lanes.push(lane);
     }
   }
-  if (leasedAt !== null) lane.leases.push([leasedAt, end]);
+  if (leasedAt !== null) lane.leases.push([leasedAt, null]);
   return lanes.filter(({ events: own, leases }) => own.length > 0 || leases.length > 0);
 }
 
@@ -46,22 +46,40 @@ export interface Break {
   readonly label: string;
 }
 
-/** A scale from 0 to 1 that shortens long pauses between instants. */
-export function compress(instants: readonly number[]) {
+/** Instants on a line, on which long pauses are short. */
+export interface Line {
+  readonly last: number;
+  /** The place of each instant, in milliseconds from the first one. */
+  readonly places: ReadonlyMap<number, number>;
+  readonly breaks: readonly { readonly at: number; readonly ms: number }[];
+  readonly length: number;
+}
+
+export function lineOf(instants: readonly number[]): Line {
   const sorted = [...new Set(instants)].sort((a, b) => a - b);
   const places = new Map<number, number>();
   const breaks: { at: number; ms: number }[] = [];
-  let drawn = 0;
+  let length = 0;
   for (const [index, instant] of sorted.entries()) {
     const pause = instant - (sorted[index - 1] ?? instant);
-    if (pause > LONG_MS) breaks.push({ at: drawn + SHORT_MS / 2, ms: pause });
-    drawn += pause > LONG_MS ? SHORT_MS : pause;
-    places.set(instant, drawn);
+    if (pause > LONG_MS) breaks.push({ at: length + SHORT_MS / 2, ms: pause });
+    length += drawnLength(pause);
+    places.set(instant, length);
   }
-  const whole = Math.max(1, drawn);
+  return { last: sorted.at(-1) ?? 0, places, breaks, length };
+}
+
+const drawnLength = (pause: number): number => (pause > LONG_MS ? SHORT_MS : pause);
+
+/** The line up to `end`, with places from 0 to 1. The end may be now, and move on: this does not look at every instant. */
+export function scaleOf({ last, places, breaks, length }: Line, end: number) {
+  const pause = Math.max(0, end - last);
+  const whole = Math.max(1, length + drawnLength(pause));
+  const isBroken = pause > LONG_MS;
+  const all = isBroken ? [...breaks, { at: length + SHORT_MS / 2, ms: pause }] : breaks;
   return {
-    place: (instant: number): number => (places.get(instant) ?? 0) / whole,
-    breaks: breaks.map(({ at, ms }): Break => ({ at: at / whole, label: duration(ms) })),
+    place: (instant: number): number => (places.get(instant) ?? whole) / whole,
+    breaks: all.map(({ at, ms }): Break => ({ at: at / whole, label: duration(ms) })),
   };
 }
 

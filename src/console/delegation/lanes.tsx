@@ -6,7 +6,16 @@ import { Said } from "../ui/said.tsx";
 import { useMark } from "../ui/use-mark.ts";
 import { count } from "../ui/words.ts";
 import { eventText, offsetText, pauseText, toneOf } from "./event-text.ts";
-import { type Break, compress, type Lane, lanesOf, nearestOf, type Tick } from "./lane-data.ts";
+import {
+  type Break,
+  type Lane,
+  type Line,
+  lanesOf,
+  lineOf,
+  nearestOf,
+  scaleOf,
+  type Tick,
+} from "./lane-data.ts";
 
 /** The eye cannot tell more ticks than this apart. */
 const MAX_TICKS = 300;
@@ -22,15 +31,16 @@ interface Props {
  */
 export function Lanes({ events, delegation }: Props) {
   const end = isTerminal(delegation.state) ? Date.parse(delegation.updated_at) : now.value;
-  // A delegation may have 10 000 events, and every move of the pointer draws again.
-  const { scale, lanes, ticks } = useMemo(() => drawingOf(events, end), [events, end]);
+  // A delegation may have 10 000 events. What concerns all of them is done once, not every second or as the pointer moves.
+  const base = useMemo(() => baseOf(events), [events]);
+  const { scale, lanes, ticks } = useMemo(() => drawingOf(base, end), [base, end]);
   const { at, ...handlers } = useMark(ticks.length, ({ clientX, target }, { left, width }) => {
     const lane = target instanceof Element ? target.closest("[data-attempt]") : null;
     const attempt = Number(lane?.getAttribute("data-attempt"));
     return nearestOf(ticks, attempt, (clientX - left) / width);
   });
   const tick = ticks[at ?? ticks.length - 1];
-  const text = tick ? lineOf(tick.event, events) : "";
+  const text = tick ? textOf(tick.event, events) : "";
   const marked = at === null ? undefined : tick;
   return (
     <>
@@ -73,9 +83,19 @@ interface LaneWithTicks extends Lane {
   readonly ticks: readonly Tick[];
 }
 
-function drawingOf(events: readonly DelegationEvent[], end: number) {
-  const scale = compress([...events.map(({ at }) => Date.parse(at)), end]);
-  const lanes = lanesOf(events, end).map((lane): LaneWithTicks => {
+interface Base {
+  readonly line: Line;
+  readonly lanes: readonly Lane[];
+}
+
+const baseOf = (events: readonly DelegationEvent[]): Base => ({
+  line: lineOf(events.map(({ at }) => Date.parse(at))),
+  lanes: lanesOf(events),
+});
+
+function drawingOf(base: Base, end: number) {
+  const scale = scaleOf(base.line, end);
+  const lanes = base.lanes.map((lane): LaneWithTicks => {
     const { attempt, events: own } = lane;
     const toTick = (event: DelegationEvent) => ({ event, attempt, place: scale.place(Date.parse(event.at)) });
     return { ...lane, ticks: own.slice(-MAX_TICKS).map(toTick) };
@@ -84,7 +104,7 @@ function drawingOf(events: readonly DelegationEvent[], end: number) {
 }
 
 /** An event with its time and the pause before it. */
-function lineOf(event: DelegationEvent, events: readonly DelegationEvent[]): string {
+function textOf(event: DelegationEvent, events: readonly DelegationEvent[]): string {
   const ms = Date.parse(event.at);
   // Events are numbered without gaps; the oldest may be gone.
   const before = events[event.seq - (events[0]?.seq ?? 1) - 1];
@@ -119,13 +139,16 @@ interface LaneProps {
 function OneLane({ lane, place, marked }: LaneProps) {
   const drawn = useMemo(
     () => [
-      ...lane.leases.map(([from, to]) => (
-        <span
-          class="lease"
-          key={`lease ${from}`}
-          style={{ insetInlineStart: percent(place(from)), width: percent(place(to) - place(from)) }}
-        />
-      )),
+      ...lane.leases.map(([from, to]) => {
+        const width = percent((to === null ? 1 : place(to)) - place(from));
+        return (
+          <span
+            class="lease"
+            key={`lease ${from}`}
+            style={{ insetInlineStart: percent(place(from)), width }}
+          />
+        );
+      }),
       ...lane.ticks.map((tick) => <TickMark key={tick.event.seq} tick={tick} />),
     ],
     [lane],
