@@ -69,7 +69,8 @@ export function Windowed<T>({ items, keyOf, children, kind = "" }: Props<T>) {
   );
 }
 
-/** The distance from one row to the next; 0 if fewer than two are drawn. */
+/** The distance from one row to the next; 0 if fewer than two are drawn. Fractions of pixels differ with the scrolling. */
 function heightOf({ children: [one, two] }: Element): number {
-  return one && two ? two.getBoundingClientRect().top - one.getBoundingClientRect().top : 0;
+  if (!one || !two) return 0;
+  return Math.round((two.getBoundingClientRect().top - one.getBoundingClientRect().top) * 100) / 100;
 }
