@@ -48,7 +48,7 @@ export async function serveSupervised(config: Config, channel: Channel): Promise
   }
   const { broker } = gateway;
   handlers.signIn = () => signInLine(broker);
-  handlers.forget = (dead) => {
+  handlers.siblingDied = (dead) => {
     const failed = (error: unknown) => log.debug({ err: String(error) }, "presence not withdrawn");
     broker.presence.withdraw(dead).catch(failed);
   };

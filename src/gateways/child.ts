@@ -1,6 +1,7 @@
 /** One gateway, as its supervisor knows it. */
 import type { Log } from "../telemetry/log.ts";
 import { type Order, type Report, reportSchema, type Setup, type Sibling } from "./messages.ts";
+import { SignOfLife } from "./sign-of-life.ts";
 
 /** The process of a gateway. */
 export interface Forked {
@@ -42,6 +43,7 @@ export class GatewayChild {
   #innerPort: number | null = null;
   #readyMs = 0;
   #tookOver: string[] = [];
+  readonly #signOfLife = new SignOfLife();
 
   constructor(number: number, process: Forked, { setup, log, onReport }: ChildOptions) {
     this.number = number;
@@ -64,6 +66,7 @@ export class GatewayChild {
     process.onMessage((message) => {
       const { data: report } = reportSchema.safeParse(message);
       if (!report) return;
+      this.#signOfLife.received(report);
       if (report.type === "hello") this.send(setup);
       else if (report.type === "ready") {
         this.#gateway = report.gateway;
@@ -100,7 +103,7 @@ export class GatewayChild {
     return performance.now() - this.#since;
   }
 
-  /** How long its start took. */
+  /** How long its start took; 0 until it is ready. */
   get startedMs(): number {
     return Math.round(this.#readyMs);
   }
@@ -108,6 +111,11 @@ export class GatewayChild {
   /** Whether its end was requested. */
   get isDismissed(): boolean {
     return this.#dismissed;
+  }
+
+  /** Call it at regular intervals. */
+  isHanging(): boolean {
+    return this.#signOfLife.isMissing();
   }
 
   dismiss(): void {
@@ -140,7 +148,7 @@ export class GatewayChild {
     if (!this.#isGone) this.#process.kill();
   }
 
-  /** Kills it if it takes longer. */
+  /** Resolves when it has ended; kills it if that takes longer. */
   async endsWithin(ms: number): Promise<void> {
     const timer = setTimeout(() => {
       this.#log.warn({ gateway: this.number, pid: this.pid }, "a gateway did not stop in time and is killed");

@@ -1,13 +1,13 @@
 /**
- * Starts gateways with node:cluster: this process accepts the connections and deals them out in turn. (A listening socket
- * shared by all would be left to the kernel, which prefers a few of them.) A gateway's log comes through a pipe, so that
- * there is one writer and no mixed lines.
+ * Starts gateways with node:cluster: this process accepts the connections and deals them out in turn. (If all gateways
+ * shared a listening socket, the kernel would prefer a few of them.) A gateway's log comes through a pipe, so that one
+ * process writes all lines.
  */
 import type { Serializable } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
 import { createInterface } from "node:readline";
 import { z } from "zod";
-import type { Forked } from "./child.ts";
+import type { ChildEnd, Forked } from "./child.ts";
 import type { Channel } from "./siblings.ts";
 
 /** `line` is called with each line that a gateway writes to its stderr. */
@@ -75,11 +75,19 @@ function toForked(worker: Worker): Forked {
     },
     kill: () => worker.process.kill("SIGKILL"),
     onMessage: (receive) => worker.on("message", receive),
-    onEnd: (callback) => worker.process.once("close", (code, signal) => callback({ code, signal })),
+    onEnd: (callback) =>
+      worker.process.once("close", (code, signal) =>
+        callback(worker.process.pid === undefined ? NOT_FORKED : { code, signal }),
+      ),
   };
 }
 
-/** The fork failed, for example for lack of memory. It counts as a gateway that ended, so it is tried again unless it is the first. */
+/**
+ * No process was started, for example for lack of memory. That counts as a gateway that ended, so it is tried again unless
+ * it is the first; its exit code asks for another try of the whole start.
+ */
+const NOT_FORKED: ChildEnd = { code: 75, signal: null };
+
 function notForked(error: unknown, line: (text: string) => void): Forked {
   line(String(error));
   const nothing = () => {};
@@ -88,7 +96,7 @@ function notForked(error: unknown, line: (text: string) => void): Forked {
     send: nothing,
     kill: nothing,
     onMessage: nothing,
-    onEnd: (callback) => void setImmediate(callback, { code: 1, signal: null }),
+    onEnd: (callback) => void setImmediate(callback, NOT_FORKED),
   };
 }
 

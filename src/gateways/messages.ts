@@ -75,6 +75,8 @@ export type Order = z.infer<typeof orderSchema>;
 /** From a gateway to the supervisor. */
 export const reportSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("hello") }),
+  /** Its event loop runs; sent regularly (sign-of-life.ts). */
+  z.object({ type: z.literal("alive") }),
   z.object({
     type: z.literal("ready"),
     port: z.number(),

@@ -1,4 +1,4 @@
-/** How long to wait before a gateway that ended is replaced: longer after each one that did not last. */
+/** The pause before a gateway that ended is started again: longer after each one that did not last. */
 
 const FIRST_MS = 100;
 export const LONGEST_MS = 30_000;

@@ -12,6 +12,7 @@ import {
   type Setup,
   type Sibling,
 } from "./messages.ts";
+import { BEAT_MS } from "./sign-of-life.ts";
 
 /** The connection to the supervisor. */
 export interface Channel {
@@ -27,7 +28,8 @@ export interface Channel {
 interface OrderHandlers {
   stop: (handover: boolean) => void;
   signIn: () => Promise<string | undefined>;
-  forget: (gateway: string) => void;
+  /** Another gateway died without withdrawing its presence. */
+  siblingDied: (gateway: string) => void;
   takeOver: (sessions: readonly PassedSession[]) => Promise<void>;
 }
 
@@ -40,7 +42,7 @@ export class Siblings {
   readonly handlers: OrderHandlers = {
     stop: () => {},
     signIn: async () => undefined,
-    forget: () => {},
+    siblingDied: () => {},
     takeOver: async () => {},
   };
   readonly #channel: Channel;
@@ -62,6 +64,7 @@ export class Siblings {
       channel.onMessage((message) => {
         const { data: order } = orderSchema.safeParse(message);
         if (order?.type === "setup") {
+          if (!siblings) beat(channel);
           siblings ??= new Siblings(channel, order);
           resolve(siblings);
         } else if (order && siblings) siblings.#obey(order);
@@ -162,7 +165,7 @@ export class Siblings {
         );
         break;
       case "died":
-        this.handlers.forget(order.gateway);
+        this.handlers.siblingDied(order.gateway);
         break;
       case "stop":
         this.handlers.stop(order.handover);
@@ -171,6 +174,13 @@ export class Siblings {
         break;
     }
   }
+}
+
+/** Until the process ends. */
+function beat(channel: Channel): void {
+  const report = () => channel.send({ type: "alive" });
+  report();
+  setInterval(report, BEAT_MS).unref();
 }
 
 /** An MCP session's id names the gateway that has it. */

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ChildEnd, Forked } from "../../src/gateways/child.ts";
 import type { Order, Report } from "../../src/gateways/messages.ts";
 import { RestartDelays } from "../../src/gateways/restart-delays.ts";
+import { Siblings } from "../../src/gateways/siblings.ts";
 import { GatewayStartError, Supervisor } from "../../src/gateways/supervisor.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 
@@ -293,4 +294,95 @@ test("an MCP session goes to the successor, and siblings learn where it is", asy
   expect(child(2).orders.at(-1)).toMatchObject({
     siblings: expect.arrayContaining([expect.objectContaining({ pid: receiver?.pid, took_over: ["name1"] })]),
   });
+});
+
+/** Lets seconds pass in which only these gateways report that they are alive. */
+async function beat(alive: readonly Pretender[], seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second += 5) {
+    for (const child of alive) child.report({ type: "alive" });
+    await pass(5_000);
+  }
+}
+
+test("a gateway whose event loop stands still is killed after half a minute, and started again", async () => {
+  const { child, children, lines } = await started(2);
+  await beat([child(1), child(2)], 120);
+  await beat([child(2)], 25);
+  expect(child(1).isGone).toBe(false);
+  await beat([child(2)], 10);
+  expect([child(1).isGone, child(2).isGone]).toEqual([true, false]);
+  expect(lines.at(-2)).toMatchObject({
+    level: 50,
+    gateway: 1,
+    pid: 1,
+    msg: "gateway does not respond and is killed",
+  });
+  expect(lines.at(-1)).toMatchObject({ gateway: 1, signal: "SIGKILL", again_in_ms: 100 });
+  expect(child(2).orders).toContainEqual({ type: "died", gateway: "name1" });
+  await pass(100);
+  expect(children).toHaveLength(3);
+});
+
+test("a gateway that hangs while it stops or starts is killed, too", async () => {
+  const { supervisor, child, children } = await started(1);
+  child(1).report({ type: "alive" });
+  child(1).send = () => {};
+  const roll = supervisor.roll();
+  await pass();
+  child(2).ready();
+  await beat([child(2)], 35);
+  expect(child(1).isGone).toBe(true);
+  await roll;
+  // A process that never reports anything, in a place of its own.
+  child(2).end(null);
+  await pass(100);
+  await pass(55_000);
+  expect(child(3).isGone).toBe(false);
+  await pass(15_000);
+  expect(child(3).isGone).toBe(true);
+  expect(children).toHaveLength(4);
+});
+
+test("a gateway of a version that reports no beats is left alone, and so is one after a stall of the supervisor", async () => {
+  const { child } = await started(2);
+  child(1).report({ type: "alive" });
+  // A minute in which no timer ran: one check, and the beats are read after it.
+  vi.setSystemTime(Date.now() + 60_000);
+  await pass(5_000);
+  await beat([child(1)], 120);
+  expect([child(1).isGone, child(2).isGone]).toEqual([false, false]);
+});
+
+test("a gateway reports that it is alive from its setup on", async () => {
+  const reports: Report[] = [];
+  let order: (message: unknown) => void = () => {};
+  const joined = Siblings.join({
+    send: (report) => reports.push(report),
+    onMessage: (receive) => {
+      order = receive;
+    },
+    close: async () => {},
+    onClose: () => {},
+  });
+  const setup = { type: "setup", number: 1, count: 2, port: 0, redis: { socket: "/none" } };
+  for (let n = 0; n < 2; n += 1) order({ ...setup, operator_token: "secret", inner_secret: "secret" });
+  await joined;
+  await pass(10_000);
+  expect(reports.map(({ type }) => type)).toEqual(["hello", "alive", "alive", "alive"]);
+});
+
+test("a start ends with 78 when the gateways that were ready are gone and a setting is wrong by now", async () => {
+  const { supervisor, child } = supervise(2);
+  const start = expect(supervisor.start()).rejects.toEqual(new GatewayStartError(78));
+  await pass();
+  child(1).ready();
+  await pass();
+  child(2).end(75);
+  await pass(50);
+  child(1).end(1);
+  await pass(50);
+  child(3).end(75);
+  await pass(50);
+  child(4).end(78);
+  await start;
 });
