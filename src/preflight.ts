@@ -6,7 +6,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Preflight } from "./cli/host.ts";
 import { ConfigError, readConfig } from "./config.ts";
-import { checkTarget, NotACluster } from "./redis/check.ts";
+import { checkTarget, WrongTarget } from "./redis/check.ts";
 import { logfileIn } from "./redis/embedded-home.ts";
 import { readLastLoad } from "./redis/embedded-log.ts";
 import { findRedisServer } from "./redis/find-server.ts";
@@ -40,7 +40,7 @@ async function external(url: string) {
     return { detail: `external: ${product} ${version}${kind} at ${where}`, refused, warnings };
   } catch (error) {
     const reason = error instanceof Error ? error.message : "unknown";
-    const isAway = !(error instanceof NotACluster);
+    const isAway = !(error instanceof WrongTarget);
     const why = isAway ? `it does not respond (${reason})` : reason;
     return { detail: `external, at ${where}`, refused: [why], warnings: [], isAway };
   }

@@ -13,7 +13,7 @@ import { embeddedOptions } from "./embedded-options.ts";
 import { channelToSupervisor } from "./gateways/fork.ts";
 import { howToSignIn, nextSteps } from "./next-steps.ts";
 import { reachableLines } from "./reachable.ts";
-import { checkTarget, NotACluster } from "./redis/check.ts";
+import { checkTarget, WrongTarget } from "./redis/check.ts";
 import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
 import { RedisBinaryError } from "./redis/find-server.ts";
@@ -187,7 +187,7 @@ async function openStorage(
 /** Returns the target, marked if it is a Cluster. */
 async function checkExternal(given: RedisTarget, shards: number, log: Log): Promise<RedisTarget> {
   const { target, refused, warnings, status } = await checkTarget(given).catch((error: unknown) => {
-    if (error instanceof NotACluster) throw new ServeError(error.message, EXIT_CONFIG);
+    if (error instanceof WrongTarget) throw new ServeError(error.message, EXIT_CONFIG);
     const reason = error instanceof Error ? error.message : "unknown";
     throw new ServeError(
       `Redis at ERRAND_REDIS_URL does not respond (${reason}); check that it is running and the URL is correct`,

@@ -4,6 +4,7 @@
  */
 import type { RedisStatus } from "../schema/status.ts";
 import { connect, connectServer, type Redis, reasonOf, type ServerConnection } from "./connect.ts";
+import { isUnknownGroup } from "./sentinel.ts";
 import { fieldOf, isOneServer, mastersOf, replicasOf } from "./servers.ts";
 import { clusterOf, nameOf, placeOf, type RedisTarget, serverTargets } from "./target.ts";
 
@@ -60,9 +61,9 @@ export async function checkTarget(given: RedisTarget): Promise<Checked> {
   }
 }
 
-/** Several servers that are not a Cluster. */
-export class NotACluster extends Error {
-  override readonly name = "NotACluster";
+/** What answers is not what the URL says, so the URL is wrong. */
+export class WrongTarget extends Error {
+  override readonly name = "WrongTarget";
 }
 
 /** Asks the first server that answers whether it belongs to a Cluster. */
@@ -71,21 +72,37 @@ async function recognize(target: RedisTarget): Promise<RedisTarget> {
   for (const one of serverTargets(target)) {
     const redis = connectServer(one, "commands");
     const reason = reasonOf(redis, one);
+    const wrongGroup = unknownGroupOf(redis);
     try {
       const isClusterNode = fieldOf(await redis.info("cluster"), "cluster_enabled") === "1";
       if (clusterOf(target) === null) return { ...target, ...(isClusterNode && { isClusterNode }) };
       if (isClusterNode) return target;
-      throw new NotACluster(
+      throw new WrongTarget(
         `ERRAND_REDIS_URL names several servers, but ${placeOf(one)} is not a node of a Cluster; name one server, or start each with cluster-enabled yes`,
       );
     } catch (error) {
-      if (error instanceof NotACluster) throw error;
+      if (error instanceof WrongTarget) throw error;
+      const group = wrongGroup();
+      if (group !== null) {
+        throw new WrongTarget(
+          `ERRAND_REDIS_URL names a group that its Sentinels do not have: ${group}. Correct the name after the hosts, or configure the group with 'sentinel monitor'`,
+        );
+      }
       failure = new Error(reason(error));
     } finally {
       redis.disconnect();
     }
   }
   throw failure;
+}
+
+/** Returns what the Sentinels said last if they do not know the group, otherwise null. */
+function unknownGroupOf(redis: Redis): () => string | null {
+  let last: Error | null = null;
+  redis.on("error", (error: Error) => {
+    last = error;
+  });
+  return () => (last !== null && isUnknownGroup(last) ? last.message : null);
 }
 
 /** Checks every server. A finding that only some servers have names them. */

@@ -1,7 +1,7 @@
 /** Opens connections to Redis, with limits of time. Limit: connections.ts knows which ones a gateway needs. */
 import { type Cluster, Redis as OneServer, type RedisOptions } from "ioredis";
 import { connectCluster } from "./cluster.ts";
-import { isSentinelUrl, sentinelOf, sentinelOptionsOf } from "./sentinel.ts";
+import { explainSentinels, isSentinelUrl, sentinelOf, sentinelOptionsOf } from "./sentinel.ts";
 import { limitSilence } from "./silence.ts";
 import { clusterOf, placeOf, type RedisTarget, socketOf, urlOf } from "./target.ts";
 
@@ -93,8 +93,12 @@ function open(target: RedisTarget, role: Role, more: Options | undefined): OneSe
   const base = { ...optionsOf(role), ...more, ...(target.db !== undefined && { db: target.db }) };
   const path = socketOf(target);
   const url = urlOf(target);
-  if (path === null && isSentinelUrl(url))
-    return new OneServer({ ...base, ...sentinelOptionsOf(sentinelOf(url)) });
+  if (path === null && isSentinelUrl(url)) {
+    const sentinel = sentinelOf(url);
+    const redis = new OneServer({ ...base, ...sentinelOptionsOf(sentinel) });
+    explainSentinels(redis, sentinel);
+    return redis;
+  }
   if (path === null) return new OneServer(url, base);
   return new OneServer({ ...base, path, ...(target.password && { password: target.password }) });
 }

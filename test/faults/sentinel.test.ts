@@ -3,19 +3,20 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
+import { checkTarget, WrongTarget } from "../../src/redis/check.ts";
 import { terminate } from "../../src/redis/embedded-server.ts";
 import { startLocked } from "../../src/redis/locked-process.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { as, client, startBroker } from "../support/broker.ts";
-import { freshDir } from "../support/program.ts";
+import { errand, freshDir } from "../support/program.ts";
 import { freePort, startPair } from "../support/redis-pair.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { retryUntilAnswered } from "../support/retry.ts";
 import { subscribe } from "../support/subscriber.ts";
 import { until } from "../support/until.ts";
 
-/** A Sentinel that watches a master on this port; resolves when it knows the replica. */
-async function startSentinel(master: number): Promise<number> {
+/** A Sentinel that watches a master on this port, as the group `main`. */
+async function startSentinel(master: number): Promise<{ port: number; sentinel: Redis }> {
   const [directory, port] = [freshDir(), await freePort()];
   const file = join(directory, "sentinel.conf");
   const lines = [
@@ -36,6 +37,12 @@ async function startSentinel(master: number): Promise<number> {
     sentinel.disconnect();
     await terminate(child);
   });
+  await until(() => sentinel.ping(), { what: "a Sentinel" });
+  return { port, sentinel };
+}
+
+async function startSentinelOfPair(master: number): Promise<number> {
+  const { port, sentinel } = await startSentinel(master);
   const replicas = async () => {
     const known = await sentinel.call("SENTINEL", "replicas", "main");
     return Array.isArray(known) && JSON.stringify(known).includes('"master-link-status","ok"');
@@ -62,7 +69,7 @@ function startSilent(): Promise<number> {
 
 test("when the master dies, the gateway goes on with the one that the Sentinels choose", async () => {
   const { master, replica } = await startPair();
-  const port = await startSentinel(master.port);
+  const port = await startSentinelOfPair(master.port);
   const silent = await startSilent();
   const target = { url: `redis+sentinel://127.0.0.1:${silent},127.0.0.1:${port}/main` };
   const { url, log } = await startBroker({ redis: target });
@@ -93,4 +100,33 @@ test("when the master dies, the gateway goes on with the one that the Sentinels 
   expect(away.map((line) => JSON.parse(line).redis)).toEqual([
     `main at 127.0.0.1:${silent}, 127.0.0.1:${port}`,
   ]);
+});
+
+test("a group that no Sentinel knows is a wrong setting; Sentinels that do not answer are an outage", async () => {
+  const { port } = await startSentinel(await freePort());
+  const [here, closed] = [`127.0.0.1:${port}`, `127.0.0.1:${await freePort()}`];
+  const check = (hosts: string, name: string) =>
+    checkTarget({ url: `redis+sentinel://:secret@${hosts}/${name}` }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+  const wrong = await check(here, "mian");
+  expect(wrong).toBeInstanceOf(WrongTarget);
+  expect(String(wrong)).toContain(`no group "mian" is known to the Sentinel at ${here}`);
+  // The one that does not answer may know it.
+  const unknown = await check(`${closed},${here}`, "mian");
+  expect(unknown).not.toBeInstanceOf(WrongTarget);
+  expect(String(unknown)).toContain(`no group "mian" is known to the Sentinel at ${here}; no answer from`);
+  const away = await check(closed, "main");
+  expect(away).not.toBeInstanceOf(WrongTarget);
+  expect(String(away)).toContain(`no answer from the Sentinel at ${closed} (no connection)`);
+
+  const dir = freshDir();
+  const { ended, stderr } = errand(dir, ["serve"], {
+    ERRAND_REDIS_URL: `redis+sentinel://${here}/mian`,
+    ERRAND_DATA_DIR: join(dir, "data"),
+    ERRAND_PORT: "0",
+  });
+  expect(await ended()).toBe(78);
+  expect(stderr()).toContain(`no group "mian" is known to the Sentinel at ${here}`);
 });

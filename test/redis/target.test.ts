@@ -93,7 +93,17 @@ test.each([
   ["redis+sentinel://one,/main", "invalid address of a Sentinel"],
   ["redis+sentinel://:50%off@one/main", "write it as %25"],
   ["redis+sentinel://one/main/x", "more than a database number"],
+  ["redis+sentinel://one/main?", null],
+  ["redis+sentinel://one/main?sentinel_password=a", null],
+  ["redis+sentinel://one/main?sentinel_pasword=a", 'unknown parameter "sentinel_pasword"; the only one is'],
+  ["redis+sentinel://one/main?sentinel_password=a&tls=1", 'unknown parameter "tls"'],
+  ["redis+sentinel://one/main?sentinel_password=a&sentinel_password=b", "sentinel_password more than once"],
+  ["redis+sentinel://one,:b@two/main", "a user or password at a Sentinel other than the first"],
+  ["redis+sentinel://:a@one,:b@two/main", "a user or password at a Sentinel other than the first"],
+  ["redis+sentinel://ann:a@one,ann:a@two/main", null],
 ])("%s: %s", (url, problem) => {
   if (problem === null) expect(problemOf(url)).toBeNull();
   else expect(problemOf(url)).toContain(problem);
+  // Never a password.
+  expect(problemOf(url) ?? "").not.toMatch(/:[ab]@|=[ab]/);
 });
