@@ -65,9 +65,10 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
   let { port } = options;
   const redis = connections.open("commands");
   if (options.onRedisLost) redis.on("close", options.onRedisLost);
-  const shards = new Shards(options.shards, await checkLayout(redis, options.shards));
+  const layout = await checkLayout(redis, options.shards);
+  const shards = new Shards(options.shards, layout.history);
   const publicUrl = () => options.publicUrl ?? urlOf(host, port);
-  const engine = wireEngine(options, { gateway, connections, redis, shards, publicUrl });
+  const engine = wireEngine(options, { gateway, connections, redis, shards, layout, publicUrl });
   const { broker, sweep } = engine;
   const stopping = new AbortController();
   // Every parked poll and every stream listens to it.

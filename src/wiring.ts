@@ -36,6 +36,7 @@ import { Tickets } from "./queue/tickets.ts";
 import { Bus } from "./redis/bus.ts";
 import type { Redis } from "./redis/connect.ts";
 import type { Connections } from "./redis/connections.ts";
+import type { CheckedLayout } from "./redis/layout.ts";
 import type { Shards } from "./redis/shards.ts";
 import type { Service } from "./services.ts";
 import { Metrics } from "./telemetry/metrics.ts";
@@ -50,6 +51,7 @@ interface Base {
   readonly connections: Connections;
   readonly redis: Redis;
   readonly shards: Shards;
+  readonly layout: CheckedLayout;
   readonly publicUrl: () => string;
 }
 
@@ -62,7 +64,7 @@ export interface Engine {
 }
 
 export function wireEngine(options: GatewayOptions, base: Base): Engine {
-  const { gateway, connections, redis, shards, publicUrl } = base;
+  const { gateway, connections, redis, shards, layout, publicUrl } = base;
   const { log, operatorToken, retentionMs } = options;
   const clock = options.clock ?? { offset_ms: 0 };
   const metrics = new Metrics();
@@ -181,6 +183,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     },
     { name: "feed", start: () => feed.start(), stop: () => feed.stop() },
     { name: "presence", start: () => broker.presence.start(), stop: () => broker.presence.stop() },
+    // Before anything that writes work.
+    { name: "layout", start: () => layout.requireUnchanged(), stop: nothing },
     { name: "figures", start: () => counters.start(), stop: () => counters.stop() },
     { name: "queue sampler", start: () => sampler.start(), stop: () => sampler.stop() },
     {

@@ -1,9 +1,10 @@
 /**
- * The layout of the data: the number of shards, what still depends on earlier numbers, and the versions that can read it. A
+ * The layout of the data: the number of shards, what still depends on earlier numbers, and which versions can read it. A
  * gateway of an older version would treat this version's records as deleted and drop their tickets, so the two must not
  * share data. Limit: an older gateway that starts at the moment of the upgrade is not noticed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Redis } from "./connect.ts";
 import { isRecordKey, keys } from "./keys.ts";
@@ -17,9 +18,9 @@ export class LayoutError extends Error {
 }
 
 /** Stored after the number of shards. Older versions compare the whole text with their number and refuse to start. */
-const MARK = ", written by a newer version";
+const NOT_FOR_OLDER = ", written by a newer version";
 
-/** Stored before a number of shards that grew: older versions, which would look in the wrong shard, find no number. */
+/** Stored before a number of shards that grew. Older versions would look in the wrong shard; so they find no number. */
 const GROWN = "grown to ";
 
 /** Stored in place of the number of shards while data is restored or moved, so that no gateway starts. */
@@ -33,21 +34,37 @@ const growthSchema = z.object({ from: z.int(), to: z.int(), at: z.number() });
 /** A change to more shards that has begun; `at`: when, ms. */
 export type Growth = z.output<typeof growthSchema>;
 
-/**
- * Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. Returns what
- * still depends on earlier numbers of shards; it changes only while no gateway runs.
- */
-export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<ShardHistory> {
+export interface CheckedLayout {
+  /** What still depends on earlier numbers of shards; it changes only while no gateway runs. */
+  readonly history: ShardHistory;
+  /**
+   * Throws {@link LayoutError} if the layout has changed since. Call it when this gateway's sign of life is written: a
+   * restore or migration marks the layout before it looks for gateways, so at least one of the two notices the other.
+   */
+  readonly requireUnchanged: () => Promise<void>;
+}
+
+/** Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. */
+export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<CheckedLayout> {
   await requireShards(redis, shards, deadMs);
-  return (await readLayout(redis)).history;
+  const checked = await readStored(redis);
+  return {
+    history: layoutOf(checked).history,
+    requireUnchanged: async () => {
+      if (isDeepStrictEqual(await readStored(redis), checked)) return;
+      throw new LayoutError(
+        "The data was restored or migrated while this gateway started. Wait until that ends, then start the gateway again.",
+      );
+    },
+  };
 }
 
 async function requireShards(redis: Redis, shards: number, deadMs: number): Promise<void> {
-  const marked = `${shards}${MARK}`;
+  const current = `${shards}${NOT_FOR_OLDER}`;
   let stored = await redis.hget(keys.layout, "shards");
   if (stored === null) {
     // Written only once, and even at full memory, so that a gateway can start then.
-    await writeEvenIfFull(redis, "HSETNX", keys.layout, "shards", marked);
+    await writeEvenIfFull(redis, "HSETNX", keys.layout, "shards", current);
     stored = await redis.hget(keys.layout, "shards");
   }
   if (stored === RESTORING) {
@@ -62,10 +79,10 @@ async function requireShards(redis: Redis, shards: number, deadMs: number): Prom
       `The data is laid out for ERRAND_SHARDS=${count}, not ${shards}. Start with ${count}${more}, or with an empty Redis.`,
     );
   }
-  if (stored === marked || stored?.startsWith(GROWN)) return;
-  await requireNoneAlive(redis, marked, deadMs);
+  if (stored === current || stored?.startsWith(GROWN)) return;
+  await requireNoneAlive(redis, current, deadMs);
   await requireReadable(redis);
-  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", marked);
+  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", current);
 }
 
 /** An agent or a context may be named `artifacts`, so the end of a key does not say enough. */
@@ -101,11 +118,15 @@ export interface StoredLayout {
   readonly growth: Growth | null;
 }
 
-export async function readLayout(redis: Redis): Promise<StoredLayout> {
-  const [{ shards: stored, earlier = "[]", growth }, placed] = await Promise.all([
-    redis.hgetall(keys.layout),
-    redis.hgetall(keys.placed),
-  ]);
+/** The fields of the layout, and the agents that are placed. */
+type Stored = readonly [Record<string, string>, Record<string, string>];
+
+const readStored = (redis: Redis): Promise<Stored> =>
+  Promise.all([redis.hgetall(keys.layout), redis.hgetall(keys.placed)]);
+
+export const readLayout = async (redis: Redis): Promise<StoredLayout> => layoutOf(await readStored(redis));
+
+function layoutOf([{ shards: stored, earlier = "[]", growth }, placed]: Stored): StoredLayout {
   const state = stored === undefined ? "none" : stored === RESTORING ? "restoring" : "complete";
   return {
     state,
@@ -131,7 +152,7 @@ export async function finishGrowth(
   earlier: ShardHistory["earlier"],
 ): Promise<void> {
   const all = from === to ? earlier : [...earlier, { count: from, until: at }];
-  const stored = all.length === 0 ? `${to}${MARK}` : `${GROWN}${to}`;
+  const stored = all.length === 0 ? `${to}${NOT_FOR_OLDER}` : `${GROWN}${to}`;
   await writeEvenIfFull(
     redis,
     "HSET",
@@ -183,13 +204,13 @@ async function signsOfLife(redis: Redis): Promise<Map<string, string>> {
   return new Map(found.flatMap((name, n) => (n % 2 === 0 ? [[name, found[n + 1] ?? ""]] : [])));
 }
 
-/** Waits until gateways that were killed count as dead. */
-async function requireNoneAlive(redis: Redis, marked: string, deadMs: number): Promise<void> {
+/** Throws {@link LayoutError} if a gateway is alive; waits until one that was killed counts as dead. `current`: the layout of this version. */
+async function requireNoneAlive(redis: Redis, current: string, deadMs: number): Promise<void> {
   const start = Date.now();
   while (Date.now() - start <= deadMs) {
     const alive = await redis.zcount(keys.gateways, start + 1, "+inf");
     // Another gateway of this version may have taken over the data meanwhile.
-    if ((await redis.hget(keys.layout, "shards")) === marked) return;
+    if ((await redis.hget(keys.layout, "shards")) === current) return;
     if (alive > 0) {
       throw new LayoutError(
         "A gateway of an older version uses this data and would drop newer delegations. Stop all gateways, then start this one.",

@@ -28,17 +28,17 @@ export function randomId(length: number): string {
   return pool.toString("latin1", used - length, used);
 }
 
-/** What is left of the time when there were fewer shards. */
+/** What remains from the time when there were fewer shards. */
 export interface ShardHistory {
-  /** Agents in another shard than their name leads to: they had unfinished work when the number grew. */
+  /** Agents that stayed in their old shard because they had unfinished work when the number grew, and that shard. */
   readonly placed: ReadonlyMap<string, number>;
-  /** The earlier numbers of shards, ascending, and until when each one was in use, ms. */
+  /** The earlier numbers of shards, ascending. `until`: when the number grew, ms. */
   readonly earlier: readonly { readonly count: number; readonly until: number }[];
 }
 
 export const NO_HISTORY: ShardHistory = { placed: new Map(), earlier: [] };
 
-/** The shard that an agent's name leads to. */
+/** The shard that an agent's name hashes to. */
 export const shardOfName = (agent: string, count: number): number =>
   count === 1 ? 0 : createHash("sha1").update(agent).digest().readUInt32BE(0) % count;
 
@@ -71,7 +71,7 @@ export class Shards {
     return this.at(this.indexOfAgent(agent));
   }
 
-  /** The shards that may have delegations of this agent: its own, and those where it was before. */
+  /** The shards that may have delegations of this agent: its own, and those that it was in before. */
   withDelegationsOf(agent: string): readonly ShardKeys[] {
     const earlier = this.earlier.map(({ count }) => shardOfName(agent, count));
     return [...new Set([this.indexOfAgent(agent), ...earlier])].map((shard) => this.at(shard));
@@ -81,7 +81,7 @@ export class Shards {
     return `dlg_${this.indexOfAgent(target).toString(36)}_${randomId(26)}`;
   }
 
-  /** The shard of a delegation or lease id; undefined when no such shard exists, so no such id either. */
+  /** The shard in a delegation or lease id; undefined if there is no such shard, so that the id cannot exist. */
   indexOfId(id: string): number | undefined {
     // parseInt stops at the next underscore.
     const shard = Number.parseInt(id.slice(id.indexOf("_") + 1), 36);

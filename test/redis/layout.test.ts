@@ -1,7 +1,8 @@
 /** Gateways of this version and of older ones never work on the same data. */
 import { expect, onTestFinished, test, vi } from "vitest";
+import { PresenceTracker } from "../../src/engine/agents/presence.ts";
 import { keys, shardKeys } from "../../src/redis/keys.ts";
-import { checkLayout, countAlive } from "../../src/redis/layout.ts";
+import { checkLayout, countAlive, LayoutError, markRestoring } from "../../src/redis/layout.ts";
 import { client, startBroker } from "../support/broker.ts";
 
 async function setup() {
@@ -80,4 +81,35 @@ test("a gateway is alive, whatever the clock of this machine or its own says", a
   });
   while (!isCounted) await redis.zincrby(keys.gateways, 5_000, "recent");
   expect(await counted).toBe(1);
+});
+
+test("a gateway that found the data complete, and signs on after a migration has marked it, stops again", async () => {
+  const { gateway, redis, another } = await startBroker();
+  await gateway.close();
+  const start = PresenceTracker.prototype.start;
+  const late = vi.spyOn(PresenceTracker.prototype, "start").mockImplementation(async function (
+    this: PresenceTracker,
+  ) {
+    await markRestoring(redis);
+    // It looks for gateways here, and finds none.
+    expect(await redis.zcard(keys.gateways)).toBe(0);
+    await start.call(this);
+    expect(await redis.zcard(keys.gateways)).toBe(1);
+  });
+  onTestFinished(() => late.mockRestore());
+  await expect(another()).rejects.toThrow(LayoutError);
+  expect(late).toHaveBeenCalledOnce();
+  expect(await redis.zcard(keys.gateways)).toBe(0);
+});
+
+test("a layout of the same number of shards is another one if agents were placed or numbers were added", async () => {
+  const { redis } = await setup();
+  const { requireUnchanged } = await checkLayout(redis, 1, 300);
+  await requireUnchanged();
+  await redis.hset(keys.placed, "scout", 0);
+  await expect(requireUnchanged()).rejects.toThrow(/restored or migrated while this gateway started/);
+  await redis.del(keys.placed);
+  await requireUnchanged();
+  await redis.hset(keys.layout, "earlier", '[{"count":1,"until":1}]');
+  await expect(requireUnchanged()).rejects.toThrow(LayoutError);
 });
