@@ -15,7 +15,10 @@ const takeDueScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
 ${readLua("./take-due.lua", import.meta.url)}`);
 
-const BATCH = 100;
+/** About how many records a gateway sweeps at once, in all shards together: after an outage, all of them are due. */
+const AT_ONCE = 100;
+/** Otherwise a shard with much due work would need a round trip for every few records. */
+const LEAST_OF_SHARD = 4;
 /** How long a gateway has for the due records that it took; then another may take them. */
 const TAKEN_MS = 2_000;
 /** The limit of the shard's stream in bytes; the script limits its length. Live readers need only the last seconds. */
@@ -26,7 +29,8 @@ export class Sweep {
   readonly #shards: readonly ShardSweep[];
 
   constructor(broker: Broker, everyMs = 250) {
-    this.#shards = broker.shards.all.map((keys) => new ShardSweep(broker, keys, everyMs));
+    const batch = batchOf(broker.shards.count);
+    this.#shards = broker.shards.all.map((keys) => new ShardSweep(broker, keys, { everyMs, batch }));
   }
 
   start(): void {
@@ -47,18 +51,28 @@ export class Sweep {
   }
 }
 
+/** How many records of each shard are swept at once. */
+export const batchOf = (shards: number): number => Math.max(LEAST_OF_SHARD, Math.floor(AT_ONCE / shards));
+
+interface ShardSweepOptions {
+  readonly everyMs: number;
+  readonly batch: number;
+}
+
 class ShardSweep {
   readonly #broker: Broker;
   readonly #keys: ShardKeys;
   readonly #everyMs: number;
+  readonly #batch: number;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(broker: Broker, keys: ShardKeys, everyMs: number) {
+  constructor(broker: Broker, keys: ShardKeys, { everyMs, batch }: ShardSweepOptions) {
     this.#broker = broker;
     this.#keys = keys;
     this.#everyMs = everyMs;
+    this.#batch = batch;
   }
 
   start(): void {
@@ -93,13 +107,13 @@ class ShardSweep {
   async #tick(): Promise<number> {
     let handled = 0;
     for (let full = true; full && !this.#stopped; ) {
-      const ids = await takeDue(this.#broker, this.#keys);
+      const ids = await takeDue(this.#broker, this.#keys, this.#batch);
       const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
       for (const result of results) {
         if (result.status === "rejected") warn(this.#broker, result.reason, "sweep of one record failed");
       }
       handled += ids.length;
-      full = ids.length === BATCH;
+      full = ids.length === this.#batch;
     }
     return handled;
   }
@@ -149,11 +163,11 @@ class ShardSweep {
   }
 }
 
-async function takeDue(broker: Broker, keys: ShardKeys): Promise<string[]> {
+async function takeDue(broker: Broker, keys: ShardKeys, batch: number): Promise<string[]> {
   const ids = await takeDueScript.run(
     broker.redis,
     [keys.due, keys.events],
-    [broker.clock.offset_ms, BATCH, TAKEN_MS, broker.retentionMs, LIVE_BYTES],
+    [broker.clock.offset_ms, batch, TAKEN_MS, broker.retentionMs, LIVE_BYTES],
   );
   return Array.isArray(ids) ? ids.map(String) : [];
 }

@@ -1,5 +1,6 @@
 /** The tickets that the sweep makes again: those that no poll would get, and no others. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { batchOf } from "../../../src/engine/upkeep/sweep.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
@@ -53,6 +54,32 @@ test("a shard that cannot be swept does not keep the others from it", async () =
   clock.offset_ms += 2_000;
   await until(async () => (await api.get(id)).body.state === "submitted", { what: "the end of the lease" });
   expect(log.some((line) => line.includes("sweep interrupted"))).toBe(true);
+});
+
+test("all shards together sweep about as many records at once as one alone", async () => {
+  expect([1, 4, 16, 256].map(batchOf)).toEqual([100, 25, 6, 4]);
+  const { url, gateway, clock } = await startBroker({ shards: 20 });
+  const { broker } = gateway;
+  const api = client(url);
+  await api.agent("scout");
+  const ids = Array.from(
+    { length: 12 },
+    async () => (await api.delegate("scout", { ttl_seconds: 1 })).body.id,
+  );
+  await Promise.all(ids);
+  const move = broker.writer.move.bind(broker.writer);
+  let [now, most] = [0, 0];
+  vi.spyOn(broker.writer, "move").mockImplementation(async (...args) => {
+    now += 1;
+    most = Math.max(most, now);
+    return move(...args).finally(() => {
+      now -= 1;
+    });
+  });
+  clock.offset_ms += 2_000;
+  expect(await gateway.sweep.tick()).toBe(12);
+  expect(most).toBe(5);
+  expect((await api.get(await (ids[0] ?? ""))).body.state).toBe("failed");
 });
 
 test("a delayed ticket that is due is not lost: the next poll gets it", async () => {
