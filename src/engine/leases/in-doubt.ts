@@ -103,9 +103,8 @@ export class InDoubt {
   }
 
   /**
-   * Cases that cannot be resolved yet stay for the next round. After one case gets no
-   * answer, the round skips the rest of its shard, because each attempt takes up to the command's timeout. Other shards may
-   * have other masters.
+   * Cases that cannot be resolved yet stay for the next round. When one case gets no answer, the round skips the rest of
+   * its shard, because each attempt takes up to the command's timeout. Other shards may have other masters.
    */
   async #round(): Promise<void> {
     const { shards } = this.#options;
@@ -115,8 +114,7 @@ export class InDoubt {
   }
 
   async #roundOf(shard: number, offers: readonly Offer[]): Promise<void> {
-    await this.#offerAgain(offers);
-    await this.#returnAgain(shard);
+    if (!(await this.#offerAgain(offers)) || !(await this.#returnAgain(shard))) return;
     for (const [agent, grants] of [...this.grants]) {
       if (this.#options.shards.indexOfAgent(agent) !== shard) continue;
       if (!(await this.#search(agent, grants))) return;
@@ -124,7 +122,8 @@ export class InDoubt {
     }
   }
 
-  async #offerAgain(offers: readonly Offer[]): Promise<void> {
+  /** False when Redis did not answer; so are the next two. */
+  async #offerAgain(offers: readonly Offer[]): Promise<boolean> {
     for (const [at, offer] of offers.entries()) {
       try {
         await this.#options.offer(offer);
@@ -132,13 +131,13 @@ export class InDoubt {
         this.#options.warn(error, "ticket not added yet");
         const isAway = isUnavailable(error);
         for (const one of isAway ? offers.slice(at) : [offer]) this.offer(one);
-        if (isAway) return;
+        if (isAway) return false;
       }
     }
+    return true;
   }
 
-  /** In order, until Redis does not answer. */
-  async #returnAgain(shard: number): Promise<void> {
+  async #returnAgain(shard: number): Promise<boolean> {
     const isHere = ({ delegation_id }: LeaseRef) =>
       (this.#options.shards.indexOfId(delegation_id) ?? 0) === shard;
     for (let lease = this.returns.find(isHere); lease !== undefined; lease = this.returns.find(isHere)) {
@@ -147,13 +146,14 @@ export class InDoubt {
       } catch (error) {
         this.#options.warn(error, "lease not returned yet");
         // Any other error would come every time: give up, and let the lease expire.
-        if (isUnavailable(error)) return;
+        if (isUnavailable(error)) return false;
       }
       this.returns.splice(this.returns.indexOf(lease), 1);
     }
+    return true;
   }
 
-  /** Finds the leases that no poll received, and returns them to the queue. False when Redis did not answer. */
+  /** Finds the leases that no poll received, and returns them to the queue. */
   async #search(agent: string, grants: readonly Grant[]): Promise<boolean> {
     try {
       for (const lease of await this.#options.findGrants(agent, grants)) await this.returnLease(lease);
