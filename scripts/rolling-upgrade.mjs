@@ -15,9 +15,11 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { OPERATOR, send } from "./call-broker.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-const OPERATOR = "operator-token-for-tests";
+/** How long a call may wait for its answer, before it is repeated. */
+const ANSWER_MS = 20_000;
 const { values } = parseArgs({
   options: { from: { type: "string" }, seconds: { type: "string", default: "8" } },
 });
@@ -115,21 +117,8 @@ const anyUrl = () => urls[Math.floor(Math.random() * urls.length)];
 async function call(method, path, body, headers = {}, url = anyUrl()) {
   for (let at = url, tries = 0; ; tries += 1, at = other(at)) {
     counts.requests += 1;
-    const response = await fetch(`${at}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${OPERATOR}`,
-        accept: "application/json",
-        "content-type": "application/json",
-        ...headers,
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(20_000),
-    }).catch(() => null);
-    const answer = await response?.text().catch(() => null);
-    if (response && response.status !== 503 && answer !== null && answer !== undefined) {
-      return { status: response.status, body: answer === "" ? null : JSON.parse(answer), url: at };
-    }
+    const answer = await send(at, method, path, body, headers, ANSWER_MS).catch(() => null);
+    if (answer !== null && answer.status !== 503) return { ...answer, url: at };
     counts.repeated += 1;
     if (tries > 100) throw new Error(`${method} ${path} got no answer`);
     await sleep(50);

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { backoffMs } from "../../src/util/timing.ts";
 import { serve } from "../remote.ts";
+import { StatusLine } from "../status-line.ts";
 import { clock } from "../tally.ts";
 
 const RETRY_MS = 1_000;
@@ -100,7 +101,7 @@ class Stream extends Client {
 class Poll extends Client {
   readonly #agent: string;
   #failures = 0;
-  #isAnswered = false;
+  #status = new StatusLine();
   #askedAt = 0;
 
   constructor(url: string, token: string, agent: string) {
@@ -110,7 +111,7 @@ class Poll extends Client {
 
   protected request(): string {
     this.open = true;
-    this.#isAnswered = false;
+    this.#status = new StatusLine();
     this.#askedAt = clock();
     const head = `POST /v1/agents/${this.#agent}/leases HTTP/1.1\nconnection: close\n`;
     return `${head}content-type: application/json\ncontent-length: ${POLL.length}\n\n${POLL}`;
@@ -118,25 +119,14 @@ class Poll extends Client {
 
   // There is no work: the answer ends the connection, and the next one polls again.
   protected read(text: string): void {
-    this.#isAnswered = text.startsWith("HTTP/1.1 200");
+    this.#status.add(text);
   }
 
   protected pauseMs(): number {
-    if (!this.#isAnswered) return backoffMs(this.#failures++, 0, LONGEST_RETRY_MS);
+    if (!this.#status.isOk) return backoffMs(this.#failures++, 0, LONGEST_RETRY_MS);
     this.#failures = 0;
     return clock() - this.#askedAt < 1_000 ? backoffMs(1) : 0;
   }
-}
-
-/** The most of these ascending times within one second. */
-function busiestSecond(times: readonly number[]): number {
-  let first = 0;
-  let most = 0;
-  for (const [last, time] of times.entries()) {
-    while (time - (times[first] ?? time) > 1_000) first += 1;
-    most = Math.max(most, last - first + 1);
-  }
-  return most;
 }
 
 serve({
@@ -155,11 +145,9 @@ serve({
   countAgain() {
     connectedAt = [];
   },
-  /** How many are open, and the most that connected within one second since the last count. */
-  returned: () => ({
-    open: clients.filter(({ open }) => open).length,
-    busiest: busiestSecond(connectedAt),
-  }),
+  open: () => clients.filter(({ open }) => open).length,
+  /** When connections were made since the last count. */
+  connectedAt: () => connectedAt,
   /** The first stream that lacks one of its token's events, or has one too many; null if there is none. */
   wrong(args) {
     const expected = expectedSchema.parse(args);

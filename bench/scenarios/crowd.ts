@@ -6,6 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { busiestSecond } from "../busiest-second.ts";
 import { type Figure, figure } from "../figures.ts";
 import { Gateway, type Poll } from "../gateway.ts";
 import { quantile } from "../numbers.ts";
@@ -29,7 +30,6 @@ const MANY_MS = 235_000;
 const DELAY_SECONDS = 86_400;
 
 const pageSchema = z.object({ events: z.array(z.object({ id: z.string() })), cursor: z.string() });
-const returnSchema = z.object({ open: z.number(), busiest: z.number() });
 
 interface Plan {
   /** Polls of as many agents, and as many streams. */
@@ -139,12 +139,12 @@ async function measure(stage: Stage, plan: Plan, say: (line: string) => void): P
     gateway = await Gateway.start(stage, first);
     const others = new Others(gateway, target.agent);
     await delegateAll(gateway, callers, target.agent);
-    await until(async () => (await returned(streaming)).open === count, "streams back", PATIENCE_MS);
+    await until(async () => (await openAt(streaming)) === count, "streams back", PATIENCE_MS);
     const streamsBackSeconds = (clock() - endedAt) / 1000;
     await settled(gateway, streaming, count, polls);
     const backSeconds = (clock() - endedAt) / 1000;
     const readMsMeanwhile = await others.end();
-    const counts = await Promise.all(clients.map(returned));
+    const connectedAt = await Promise.all(clients.map((one) => one.ask("connectedAt", z.array(z.number()))));
     const expected: Record<string, string[]> = {};
     for (const token of callers) expected[token] = await allEvents(gateway, token);
     const events = Object.values(expected).reduce((sum, ids) => sum + ids.length, 0);
@@ -156,7 +156,7 @@ async function measure(stage: Stage, plan: Plan, say: (line: string) => void): P
     say(`all back after ${backSeconds.toFixed(1)} s, ${events} events, none missed and none twice`);
     return {
       ...{ percent: rest.percent, rss: rest.rss, readMs, backSeconds, streamsBackSeconds, readMsMeanwhile },
-      busiest: counts.reduce((sum, { busiest }) => sum + busiest, 0),
+      busiest: busiestSecond(connectedAt.flat()),
       rssAfter: (await gateway.usage()).rss,
       events,
     };
@@ -168,7 +168,7 @@ async function measure(stage: Stage, plan: Plan, say: (line: string) => void): P
   }
 }
 
-const returned = (clients: Remote) => clients.ask("returned", returnSchema);
+const openAt = (clients: Remote) => clients.ask("open", z.number());
 
 const wrong = (clients: Remote, expected: Record<string, string[]>): Promise<string | null> =>
   clients.ask("wrong", z.string().nullable(), expected);
@@ -182,8 +182,7 @@ async function settled(
 ): Promise<void> {
   await until(
     async () => {
-      const { open } = await returned(streaming);
-      return open === streams && (await gateway.usage()).parked === polls.length;
+      return (await openAt(streaming)) === streams && (await gateway.usage()).parked === polls.length;
     },
     "the crowd",
     PATIENCE_MS,

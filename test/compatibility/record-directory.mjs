@@ -12,9 +12,9 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { callerOf, OPERATOR } from "../../scripts/call-broker.mjs";
 
 const [dist = "", folder = ""] = process.argv.slice(2);
-const OPERATOR = "operator-token-for-tests";
 const dataDir = mkdtempSync(join(tmpdir(), "errand-record-"));
 const broker = spawn(process.execPath, [join(dist, "main.js"), "serve"], {
   stdio: ["ignore", "ignore", "pipe"],
@@ -34,21 +34,7 @@ const url = await new Promise((resolve, reject) => {
   });
 });
 
-async function call(method, path, body, headers = {}) {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${OPERATOR}`,
-      accept: "application/json",
-      "content-type": "application/json",
-      ...headers,
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-  return text === "" ? null : JSON.parse(text);
-}
+const call = callerOf(url);
 const ids = {};
 const leases = {};
 const agent = (name) => call("PUT", `/v1/agents/${name}`, { description: `the agent ${name}` });

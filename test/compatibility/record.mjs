@@ -13,9 +13,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { callerOf, OPERATOR } from "../../scripts/call-broker.mjs";
 
 const [dist, redisServer = "redis-server"] = process.argv.slice(2);
-const OPERATOR = "operator-token-for-tests";
 const folder = mkdtempSync(join(tmpdir(), "errand-record-"));
 const socket = join(folder, "redis.sock");
 
@@ -88,21 +88,7 @@ await patiently(async () => {
   if (!(await fetch(`${url}/readyz`)).ok) throw new Error("the broker does not start");
 });
 
-async function call(method, path, body, headers = {}) {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${OPERATOR}`,
-      accept: "application/json",
-      "content-type": "application/json",
-      ...headers,
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-  return text === "" ? null : JSON.parse(text);
-}
+const call = callerOf(url);
 const delegate = async (target, more = {}, headers = {}) =>
   (await call("POST", "/v1/delegations", { target, task: `for ${target}`, ...more }, headers)).id;
 const take = async (agent) =>
