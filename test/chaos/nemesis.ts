@@ -57,7 +57,8 @@ export class Nemesis {
   #isTaken(target: string): boolean {
     if (isOfRedis(target) && [...this.#running.keys()].some(isOfRedis)) return true;
     const all = "all gateways";
-    if (target === all) return [...this.#running.keys()].some((name) => name.startsWith("gateway"));
+    if (target === all)
+      return [...this.#running.keys()].some((name) => name === all || name.startsWith("gateway"));
     return this.#running.has(target) || (target.startsWith("gateway") && this.#running.has(all));
   }
 

@@ -12,6 +12,8 @@ import { type ChaosRedis, type RedisNode, scanServer } from "./chaos-redis.ts";
 
 /** Longer than any fault lasts, and than a restart takes on a busy machine. */
 const NODE_TIMEOUT_MS = 60_000;
+/** A node that was elected is not elected again before: Redis takes it for the same, expired attempt. */
+const ELECTED_AGAIN_MS = 4 * NODE_TIMEOUT_MS + 5_000;
 
 export class RedisClusterProcesses implements ChaosRedis {
   readonly socket = null;
@@ -19,6 +21,8 @@ export class RedisClusterProcesses implements ChaosRedis {
   readonly #fsync: string;
   #cluster: RedisCluster | undefined;
   #nodes: readonly RedisNode[] = [];
+  /** When nodes asked to become masters. */
+  readonly #electedAt = new Map<ClusterNode, number>();
 
   constructor(directory: string, fsync: "always" | "everysec") {
     this.#directory = directory;
@@ -76,7 +80,10 @@ export class RedisClusterProcesses implements ChaosRedis {
     if (to) await this.cluster.moveSlot(key, to);
   }
 
-  /** The master of a key changes places with its replica, which first gets everything. */
+  /**
+   * The master of a key changes places with its replica, which first gets everything; nothing happens if that one was
+   * elected lately.
+   */
   async handOver(key: string): Promise<void> {
     await this.cluster.untilHealthy();
     const master = await this.cluster.masterOf(key);
@@ -86,6 +93,9 @@ export class RedisClusterProcesses implements ChaosRedis {
       lines.some((line) => line.includes(` ${address}@`) && line.includes(` slave ${id} `)),
     );
     if (!replica) throw new Error(`${master.address} has no replica`);
+    const now = performance.now();
+    if (now - (this.#electedAt.get(replica) ?? Number.NEGATIVE_INFINITY) < ELECTED_AGAIN_MS) return;
+    this.#electedAt.set(replica, now);
     await replica.redis.cluster("FAILOVER");
     await until(async () => (await this.cluster.masterOf(key)) !== master, { what: "the new master" });
   }
