@@ -80,7 +80,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     allowedOrigins: options.allowedOrigins,
     signer: options.cardSigningKey ? new CardSigner(options.cardSigningKey) : null,
     stopping: stopping.signal,
-    notReadyReason: () => notReadyReason(connections),
+    readiness: () => connections.readiness(),
     mcpExtension: options.mcpExtension,
     direct: options.direct,
     mcpPingMs: options.mcpPingMs,
@@ -136,12 +136,4 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
       return services.stop();
     },
   };
-}
-
-/** Tests with a write, because a replica, or a Redis whose disk is full, still answers a ping. */
-function notReadyReason(connections: Connections): Promise<string | null> {
-  return connections.wasWritable().then(
-    () => null,
-    (error: unknown) => `Redis refuses writes: ${error instanceof Error ? error.message : "unknown"}`,
-  );
 }

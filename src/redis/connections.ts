@@ -3,6 +3,7 @@
  * server is no longer the master, and checks readiness by a write to every master. Limit: health is only a hint, so
  * commands are always sent.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import type { Log } from "../telemetry/log.ts";
 import { atAnyNode, atMasterOf, connectAgain, follow, keysAtEachMaster, type Place } from "./cluster.ts";
@@ -35,6 +36,10 @@ const RECHECK_MS = 500;
 const MOVE_LOG_MS = 60_000;
 /** Readiness needs no token, so one write answers all requests for this long. */
 const WRITTEN_MS = 250;
+/** A write that has not ended by then, because a master delays writes, says nothing about the others any more. */
+const SHARED_MS = 2_000;
+/** How long readiness waits for the masters that it does not need, so that it can report one that is away. */
+const OTHERS_MS = 100;
 
 /** Redirects: the driver resends the command to the node that they name. */
 const REDIRECT = /^(?:MOVED|ASK) /;
@@ -48,6 +53,19 @@ export interface Reader {
   readonly keys: readonly string[];
 }
 
+/** A write to every master. */
+interface Write {
+  readonly startedAt: number;
+  readonly all: Promise<void>;
+  /** Resolves earlier: when the master of the keys outside the shards and more than half of all masters accepted it. */
+  readonly enough: Promise<void>;
+}
+
+/** `degraded`: most requests are served; some masters of the Cluster accept no writes. */
+export type Readiness =
+  | { readonly status: "ready" }
+  | { readonly status: "degraded" | "not_ready"; readonly reason: string };
+
 export class Connections {
   readonly #target: RedisTarget;
   readonly #gateway: string;
@@ -60,7 +78,9 @@ export class Connections {
   #awaySince: number | null = null;
   /** Whether the loss is logged already. */
   #isAwayLogged = false;
-  #writing: Promise<void> | null = null;
+  #writing: Write | null = null;
+  /** Why a master did not accept the last write that all masters had to accept; null if all did. */
+  #refusal: Error | null = null;
   #timer: NodeJS.Timeout | null = null;
   #moveLoggedAt = Number.NEGATIVE_INFINITY;
   #reconnectedAt = Number.NEGATIVE_INFINITY;
@@ -142,18 +162,30 @@ export class Connections {
     return true;
   }
 
-  /** Resolves when Redis accepts a write; rejects with the reason. Concurrent callers share one write. */
+  /** Resolves when every master accepts a write; rejects with the reason. */
   writable(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null;
-    });
-    return this.#writing;
+    return this.#startWrite().all;
   }
 
-  /** Like {@link writable}, but a write of the last 250 ms is enough. */
-  async wasWritable(): Promise<void> {
+  /**
+   * Whether a load balancer should send requests here. A Cluster that lost one master is degraded at every gateway, so it
+   * must not count as not ready: then nobody would serve the other shards.
+   */
+  async readiness(): Promise<Readiness> {
     const isFresh = performance.now() - this.#wroteAt < WRITTEN_MS;
-    if (!isFresh || this.#awaySince !== null || this.#commands?.status !== "ready") await this.writable();
+    if (isFresh && this.#awaySince === null && this.#commands?.status === "ready") return { status: "ready" };
+    const write = this.#startWrite();
+    try {
+      await write.enough;
+    } catch (error) {
+      return { status: "not_ready", reason: refusalText(error) };
+    }
+    const others = write.all.then(
+      () => null,
+      (error: unknown) => error,
+    );
+    const refusal = await Promise.race([others, sleep(OTHERS_MS, this.#refusal, { ref: false })]);
+    return refusal === null ? { status: "ready" } : { status: "degraded", reason: refusalText(refusal) };
   }
 
   close(): void {
@@ -175,25 +207,51 @@ export class Connections {
     });
   }
 
-  async #write(): Promise<void> {
+  /** Concurrent callers share one write. */
+  #startWrite(): Write {
+    const startedAt = performance.now();
+    if (this.#writing && startedAt - this.#writing.startedAt < SHARED_MS) return this.#writing;
+    const write = { startedAt, ...this.#write() };
+    const settle = (refusal: Error | null) => {
+      if (this.#writing === write) this.#writing = null;
+      this.#refusal = refusal;
+      if (refusal === null) this.#wroteAt = performance.now();
+    };
+    write.all.then(
+      () => settle(null),
+      (error: unknown) => settle(error instanceof Error ? error : new Error("unknown")),
+    );
+    write.enough.catch(() => {});
+    this.#writing = write;
+    return write;
+  }
+
+  #write(): Pick<Write, "all" | "enough"> {
     const commands = this.#commands;
     if (commands?.status !== "ready") {
       const why = this.#lastError
         ? errorText(this.#lastError, placeOf(this.#target))
         : `the connection is ${commands?.status ?? "not open"}`;
-      throw new Error(why);
+      const refused = Promise.reject(new Error(why));
+      return { all: refused, enough: refused };
     }
-    const writes =
+    const common = keys.writable(this.#gateway);
+    const others =
       commands instanceof Cluster
-        ? keysAtEachMaster(commands, (n) => keys.writableAt(this.#gateway, n))
-        : [keys.writable(this.#gateway)];
-    await Promise.all(
-      writes.map(async (key) => {
-        await writeScript.run(commands, [key], [MARK_MS]);
-        await this.#replicas.confirm(key);
-      }),
-    );
-    this.#wroteAt = performance.now();
+        ? keysAtEachMaster(commands, (n) => (n === 0 ? common : keys.writableAt(this.#gateway, n)))
+        : [];
+    // The common key even if no master has its slot: then its write fails.
+    const writes = [...new Set([common, ...others])].map(async (key) => {
+      await writeScript.run(commands, [key], [MARK_MS]);
+      await this.#replicas.confirm(key);
+    });
+    const most = fulfilled(writes, Math.floor(writes.length / 2) + 1);
+    return {
+      all: Promise.allSettled(writes)
+        .then(() => Promise.all(writes))
+        .then(() => {}),
+      enough: Promise.all([writes[0], most]).then(() => {}),
+    };
   }
 
   #away(error: Error | null): void {
@@ -260,6 +318,28 @@ export class Connections {
     });
     return false;
   }
+}
+
+const refusalText = (error: unknown): string =>
+  `Redis refuses writes: ${error instanceof Error ? error.message : "unknown"}`;
+
+/** Resolves when `count` of the promises have; rejects with the last reason when so many cannot any more. */
+function fulfilled(promises: readonly Promise<unknown>[], count: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let [missing, spare] = [count, promises.length - count];
+    for (const promise of promises) {
+      promise.then(
+        () => {
+          missing -= 1;
+          if (missing === 0) resolve();
+        },
+        (error: unknown) => {
+          spare -= 1;
+          if (spare < 0) reject(error);
+        },
+      );
+    }
+  });
 }
 
 /** The next command reconnects a closed node of a Cluster. */

@@ -1,6 +1,7 @@
 /** A broker with 4 shards on a Redis Cluster of three masters and their replicas: whole stories, a slot that moves, a kill. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { checkTarget } from "../../src/redis/check.ts";
+import { keys } from "../../src/redis/keys.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { AGENT_APIS, DELEGATOR_APIS } from "../support/apis.ts";
 import { type Answer, as, client, request, startBroker } from "../support/broker.ts";
@@ -233,6 +234,47 @@ test.each(Object.entries(HALF_WAY))(
   },
 );
 
+test("a gateway is ready without a few masters, but not without the tokens' one or most of them", async () => {
+  const { url, api } = await start();
+  for (const name of AGENTS) await api.agent(name);
+  const masters = await cluster.masters();
+  const common = await cluster.masterOf(keys.tokens);
+  const others = masters.filter(({ port }) => port !== common.port);
+  const [other] = others;
+  if (!other) throw new Error("no other master");
+  const readiness = async () => {
+    const { status, body } = await request(url, "GET", "/readyz", { token: null });
+    return `${status} ${body.status}`;
+  };
+  const isReady = () => until(async () => (await readiness()) === "200 ready", { what: "readiness" });
+  /** These masters refuse writes meanwhile. */
+  const without = async (nodes: typeof masters, expected: string) => {
+    const needReplicas = (count: string) =>
+      Promise.all(nodes.map(({ redis }) => redis.config("SET", "min-replicas-to-write", count)));
+    await needReplicas("9");
+    await until(async () => (await readiness()) === expected, { what: expected });
+    const answers = await Promise.all(AGENTS.map((name) => api.delegate(name)));
+    await needReplicas("0");
+    await isReady();
+    return answers.map(({ status }) => status);
+  };
+  await isReady();
+  const places = await Promise.all(
+    AGENTS.map(async (name) => (await cluster.masterOf(shards.ofAgent(name).events)).port),
+  );
+  expect(await without([other], "200 degraded")).toEqual(
+    places.map((port) => (port === other.port ? 503 : 202)),
+  );
+  await without([common], "503 not_ready");
+  await without(others, "503 not_ready");
+
+  // Nor does a master that delays writes delay the answer.
+  await other.redis.client("PAUSE", 600_000, "WRITE");
+  expect(await readiness()).toMatch(/^200/);
+  await other.redis.client("UNPAUSE");
+  await isReady();
+});
+
 test("the death of a master is answered, and everything goes on with its replica", async () => {
   const { url, api } = await start();
   for (const name of AGENTS) await api.agent(name);
@@ -243,8 +285,9 @@ test("the death of a master is answered, and everything goes on with its replica
   await until(() => running.finished.size > 5);
   const master = await cluster.masterOf(shards.ofAgent(agent).events);
   master.signal("SIGKILL");
-  await until(async () => (await request(url, "GET", "/readyz", { token: null })).status === 503);
-  await until(async () => (await request(url, "GET", "/readyz", { token: null })).status === 200);
+  const readiness = async () => (await request(url, "GET", "/readyz", { token: null })).body.status;
+  await until(async () => (await readiness()) !== "ready");
+  await until(async () => (await readiness()) === "ready");
   const soFar = running.finished.size;
   await until(() => running.finished.size > soFar + 5);
   const { body } = await retryUntilAnswered(() => api.delegate(agent, { task: "after" }));

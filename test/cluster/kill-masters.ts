@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { z } from "zod";
 import { startGateway } from "../../src/app.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { isTerminal, stateSchema } from "../../src/schema/delegation.ts";
@@ -189,14 +190,18 @@ async function killOnce(
   const master = await cluster.masterOf(key);
   const at = performance.now();
   master.signal("SIGKILL");
-  const ready = async () => (await fetch(`${url}/readyz`).catch(() => null))?.status;
-  await until(async () => (await ready()) === 503, { what: "an outage" });
+  /** Only with all masters. */
+  const isReady = async () => {
+    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    return answer !== null && z.object({ status: z.string() }).parse(await answer.json()).status === "ready";
+  };
+  await until(async () => !(await isReady()), { what: "an outage" });
   // The new master has no replica, so the old one must come back before anything is confirmed.
   if (waitReplicas > 0) {
     await cluster.masterOf(key);
     await master.restart();
   }
-  await until(async () => (await ready()) === 200, { what: "the end of the outage" });
+  await until(isReady, { what: "the end of the outage" });
   const outage = performance.now() - at;
   if (waitReplicas === 0) await master.restart();
   await cluster.untilHealthy();

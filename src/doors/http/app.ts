@@ -5,6 +5,7 @@
 import { type HttpBindings, RequestError } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
+import type { Readiness } from "../../redis/connections.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { CardSigner } from "../a2a/cards/signing.ts";
 import { a2aAddresses, a2aRoutes } from "../a2a/routes.ts";
@@ -72,8 +73,8 @@ function describeApi(): Document {
 export interface HttpAppOptions extends PipelineOptions {
   /** Signs agent cards; null leaves them unsigned. */
   readonly signer: CardSigner | null;
-  /** Returns the reason why the broker is not ready, or null. */
-  readonly notReadyReason: () => Promise<string | null>;
+  /** Tests with a write, because a replica, or a Redis whose disk is full, still answers a ping. */
+  readonly readiness: () => Promise<Readiness>;
   /** Additional MCP tools; for tests. */
   readonly mcpExtension?: McpTestExtension | undefined;
   /** False serves every request through Hono; for tests and benchmarks. */
@@ -143,8 +144,9 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
     const isShutDown = stopping.aborted && stopping.reason !== HANDOVER;
-    const reason = isShutDown ? "shutting down" : await options.notReadyReason();
-    return reason === null ? c.json({ status: "ready" }) : c.json({ status: "not_ready", reason }, 503);
+    if (isShutDown) return c.json({ status: "not_ready", reason: "shutting down" }, 503);
+    const readiness = await options.readiness();
+    return c.json(readiness, readiness.status === "not_ready" ? 503 : 200);
   });
   app.get("/openapi.json", async (c) => deliver(c, await withText(c.json(describeApi()))));
   app.get("/docs", async (c) => deliver(c, await withText(docsPage(describeApi()))));

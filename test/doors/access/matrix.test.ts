@@ -93,7 +93,7 @@ describe("over HTTP", () => {
       allowedOrigins: [],
       stopping: AbortSignal.abort(),
       signer: null,
-      notReadyReason: async () => null,
+      readiness: async () => ({ status: "ready" }),
     });
     const routes = app.routes
       .map(({ method, path }) => `${method} ${path}`)

@@ -40,7 +40,7 @@ async function setup() {
     allowedOrigins: ["https://ops.example"],
     stopping: new AbortController().signal,
     signer: null,
-    notReadyReason: async () => null,
+    readiness: async () => ({ status: "ready" as const }),
   };
   const apps = [createHttpApp(options), createHttpApp({ ...options, direct: false })];
   const listeners = await Promise.all(
