@@ -17,7 +17,7 @@ export async function startFailure(error: unknown, config: Config, dataDir: stri
   const isOfRedis = error instanceof Error && isUnavailable(error) && !isOfListener(error);
   if (!isOfRedis) return error;
   return new ServeError(
-    `Redis is not available: ${error.message}. Check that it runs, then start the broker again`,
+    `Redis is not available: ${error.message.replace(/\.$/, "")}. Check that it runs, then start the broker again`,
     EXIT_TRANSPORT,
   );
 }
