@@ -88,6 +88,9 @@ const takerOf = ({ agent, request }: PollTerms): Taker => ({
   confirm_ms: ms(request.confirm_within_seconds),
 });
 
+/** Two shards may write events with the same id. */
+const eventKey = ({ shard, id }: Pick<Entry, "shard" | "id">): string => `${shard} ${id}`;
+
 /** Whether a match took an older ticket instead of the command's. */
 const isOther = ({ outcome }: Result, { id }: Command): boolean => outcome.kind === "ok" && outcome.id !== id;
 
@@ -96,7 +99,7 @@ export class Handoff {
   readonly inDoubt: InDoubt;
   readonly #options: HandoffOptions;
   readonly #waiters: LocalWaiters;
-  /** Events of tickets that this gateway announced before the feed delivered them. */
+  /** Events of tickets that this gateway announced before the feed delivered them, as {@link eventKey} names them. */
   readonly #announced = new BoundedSet<string>(MAX_REMEMBERED);
   /** Delegations that are being submitted with a match: `#receive` wakes no poll for them, and deletes them here. */
   readonly #matched = new BoundedSet<string>(MAX_REMEMBERED);
@@ -233,9 +236,10 @@ export class Handoff {
       this.wake(agent, false);
       return;
     }
+    const shard = shards.indexOfAgent(agent);
     // The feed delivered the event before the script's answer came, and has woken a poll.
-    if (feed.hasDelivered(shards.indexOfAgent(agent), event_id)) return;
-    this.#announced.add(event_id);
+    if (feed.hasDelivered(shard, event_id)) return;
+    this.#announced.add(eventKey({ shard, id: event_id }));
     this.wakeHere(agent, false);
   }
 
@@ -246,7 +250,7 @@ export class Handoff {
       const isOurs = this.#fetched.delete(delegation_id);
       if (!isOurs && this.#offered.delete(delegation_id)) this.#unwoken.add(delegation_id);
     }
-    if (!hasTicket(entry) || this.#announced.delete(entry.id)) return;
+    if (!hasTicket(entry) || this.#announced.delete(eventKey(entry))) return;
     if (entry.type === SENT && this.#matched.delete(delegation_id)) return;
     // The feed delivers what one read returned without a pause. A match at another gateway writes both events at once.
     if (this.#offered.size === 0) queueMicrotask(() => this.#wakeForOffered());
