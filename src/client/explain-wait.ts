@@ -1,6 +1,7 @@
 /** Says in a sentence why a delegation waits. */
 import type { Agent } from "../schema/agent.ts";
 import type { Delegation } from "../schema/delegation.ts";
+import { type WaitingAgent, waitCause } from "./wait-cause.ts";
 import { duration, nameOf, timeLeft } from "./words.ts";
 
 /**
@@ -21,25 +22,30 @@ export function explainWait(
   agent?: Pick<Agent, "paused" | "presence" | "limits" | "counts" | "delivery">,
   now = Date.now(),
 ): string | null {
-  const { state, target, delegator, not_before_at, interrupt, retry_at } = delegation;
+  const { target, delegator, not_before_at, interrupt, retry_at } = delegation;
   if (interrupt !== null) {
     const left = timeLeft(Date.parse(interrupt.expires_at) - now);
     return `Waiting for an answer from ${nameOf(delegator)} or an approver, ${left} left.`;
   }
-  if (state !== "submitted") return null;
-  const starts = Date.parse(not_before_at ?? "") - now;
-  if (starts > 0) return `It may start in ${timeLeft(starts)}, as requested.`;
-  const again = Date.parse(retry_at ?? "") - now;
-  if (again > 0) return `The next attempt may start in ${timeLeft(again)}.`;
-  if (agent === undefined) return `Waiting for a worker of ${target}.`;
-  const { paused, presence, limits, counts, delivery } = agent;
-  if (paused) return `${target} is paused until the operator resumes it.`;
-  if (presence.state !== "online") return unseen(target, presence.last_seen_at, delivery.mode, now);
-  const others = counts.waiting > 1 ? `; ${counts.waiting - 1} more in its queue` : "";
-  const most = limits?.max_working;
-  return typeof most === "number" && counts.working >= most
-    ? `${target} is at its limit of running delegations (max_working ${most})${others}.`
-    : `Waiting for a worker of ${target}${others}.`;
+  const others = agent && agent.counts.waiting > 1 ? `; ${agent.counts.waiting - 1} more in its queue` : "";
+  switch (waitCause(delegation, agent, now)) {
+    case null:
+      return null;
+    case "delay":
+      return `It may start in ${timeLeft(Date.parse(not_before_at ?? "") - now)}, as requested.`;
+    case "retry":
+      return `The next attempt may start in ${timeLeft(Date.parse(retry_at ?? "") - now)}.`;
+    case "paused":
+      return `${target} is paused until the operator resumes it.`;
+    case "limit":
+      return `${target} is at its limit of running delegations (max_working ${agent?.limits?.max_working})${others}.`;
+    case "busy":
+      return `No worker of ${target} is free (${agent?.counts.working} in progress)${others}.`;
+    case "unseen":
+      return unseen(target, agent, now);
+    case "turn":
+      return `Waiting for a worker of ${target}${others}.`;
+  }
 }
 
 /** When the next attempt may start, by the newest event that says so. */
@@ -48,9 +54,10 @@ export function retryAtOf(events: readonly { readonly [field: string]: unknown }
   return typeof at === "string" ? at : null;
 }
 
-function unseen(target: string, seenAt: string | null, mode: "poll" | "push", now: number): string {
+function unseen(target: string, agent: WaitingAgent | undefined, now: number): string {
+  const seenAt = agent?.presence.last_seen_at ?? null;
   const seen = seenAt === null ? "never seen" : `last seen ${duration(now - Date.parse(seenAt))} ago`;
-  return mode === "push"
+  return agent?.delivery.mode === "push"
     ? `${target} cannot be reached (${seen}).`
     : `No worker is polling ${target} (${seen}).`;
 }

@@ -53,6 +53,7 @@ test("each reason is a sentence", () => {
     of(WAITING, { ...SCOUT, presence: AWAY, delivery: { mode: "push" } }),
     of(WAITING, { ...SCOUT, counts: { ...SCOUT.counts, waiting: 4 } }),
     of(WAITING, { ...SCOUT, limits: { ...LIMITS, max_working: 2 }, counts: { ...SCOUT.counts, working: 2 } }),
+    of(WAITING, { ...SCOUT, presence: AWAY, counts: { ...SCOUT.counts, working: 2, waiting: 4 } }),
     of(WAITING),
   ]).toEqual([
     null,
@@ -66,6 +67,7 @@ test("each reason is a sentence", () => {
     "scout cannot be reached (last seen 2 d ago).",
     "Waiting for a worker of scout; 3 more in its queue.",
     "scout is at its limit of running delegations (max_working 2).",
+    "No worker of scout is free (2 in progress); 3 more in its queue.",
     "Waiting for a worker of scout.",
   ]);
 });

@@ -153,7 +153,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("ArrowLeft");
     await shown.getByText("29/30 commit 29").waitFor();
     await page.keyboard.press("Home");
-    await shown.getByText("+0.0 s · accepted").waitFor();
+    await shown.getByText("+0.0 s · delegated").waitFor();
     expect(await lanes.getAttribute("aria-valuenow")).toBe("1");
     await page.locator(".lanes .tick:not(.marked)").last().hover({ force: true });
     await shown.getByText("follow-up").waitFor();

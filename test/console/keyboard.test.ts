@@ -124,13 +124,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(() => page.evaluate("document.activeElement?.id === 'view'"));
 
     await showView(page, "#/charts");
-    const chart = page.getByRole("slider", { name: "Sent: 9" });
+    const chart = page.getByRole("slider", { name: "Delegated: 9" });
     await chart.focus();
-    expect(await chart.getAttribute("aria-valuetext")).toMatch(/^\d\d:\d\d.*: sent \d$/);
+    expect(await chart.getAttribute("aria-valuetext")).toMatch(/^\d\d:\d\d.*: delegated \d$/);
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowRight");
     expect(await chart.getAttribute("aria-valuenow")).toBe("1");
-    await page.locator(".chart-times", { hasText: "sent 0" }).waitFor();
+    await page.locator(".chart-times", { hasText: "delegated 0" }).waitFor();
   });
 
   test("everything is in reach of Tab, and nothing is wider than a phone of 360 pixels, in every view", async () => {

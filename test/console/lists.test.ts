@@ -91,21 +91,24 @@ describe.skipIf(SKIP)("in Chromium", () => {
         "coder never seen 41 queued",
         "deployer never seen 40 queued",
         "nightly never seen 40 queued",
-        "scout polling‖ paused 1 working, 1 asking, 40 queued",
+        "scout paused, 1 worker ready 1 working, 1 asking, 40 queued",
       ]);
     const rows = await groups.last().locator(".flight").allTextContents();
     expect(
       rows.map((row) => /working(?=lease \d+ \w+ left$)|asks a question$|queued: paused$/.exec(row)?.[0]),
-    ).toEqual(["working", "asks a question", ...Array.from({ length: 3 }, () => "queued: paused")]);
-    await groups.first().locator(".flight", { hasText: "queued: no worker" }).first().waitFor();
-    // A row that is used keeps its place, although what is in progress comes first otherwise.
+    ).toEqual(["asks a question", "working", ...Array.from({ length: 3 }, () => "queued: paused")]);
+    await groups.first().locator(".flight", { hasText: "queued: no worker polls" }).first().waitFor();
+    // A row that is used keeps its place, although what is in progress comes first otherwise; it is added to them.
     const coder = groups.first().locator(".flight");
     const first = await coder.first().textContent();
     await coder.first().focus();
+    await api.delegate("coder", { task: "Urgent", priority: 9 });
     await api.lease("coder");
-    await groups.first().locator("h2", { hasText: "1 working, 40 queued" }).waitFor();
+    await groups.first().locator("h2", { hasText: "1 working, 41 queued" }).waitFor();
+    await coder.nth(5).getByText("Urgent").waitFor();
+    await groups.first().getByText("36 more").waitFor();
     expect(await coder.first().textContent()).toContain(taskOf(first));
     expect(await coder.first().evaluate((row) => row === document.activeElement)).toBe(true);
-    await page.locator(".agent-row", { hasText: /scout.*1 working1 asking40 queuedoldest \d+ s$/ }).waitFor();
+    await page.locator(".agent-row", { hasText: /scout.*1 working1 asking40 queuedoldest for \d+ s$/ }).waitFor();
   });
 });

@@ -265,7 +265,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await until(async () => (await client(url, secret).call("GET", "/v1/status")).status === 401);
     await page.getByRole("link", { name: "Log" }).click();
-    await page.locator(".log", { hasText: "token: revoke" }).waitFor();
+    await page.locator(".log", { hasText: "revoked the token of caller:alice" }).waitFor();
   });
 
   test("a search is its URL; a form answers a schema; redrive, cancel and erase", async () => {
@@ -317,9 +317,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     ]);
 
     await showView(page, "#/charts?agent=coder");
-    await page.getByRole("slider", { name: "Sent: 2" }).waitFor();
+    await page.getByRole("slider", { name: "Delegated: 2" }).waitFor();
     // Without waiting for the next sample.
-    await page.getByRole("slider", { name: "Queue: highest: 1 waiting" }).waitFor();
+    await page.getByRole("slider", { name: "Queue: highest: 1 queued" }).waitFor();
     await page.locator(".failures").getByRole("link", { name: "disk_full" }).click();
     await page.locator(".found", { hasText: "Fails" }).waitFor();
     await showView(page, "#/live");

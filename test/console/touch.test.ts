@@ -33,17 +33,17 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("slider", { name: "Events over time" }).tap({ position: { x: 3, y: 8 } });
     // The tap is over when the focus has moved.
     await until(hasFocus);
-    expect(await page.locator(".lane-text").textContent()).toBe("+0.0 s · accepted");
+    expect(await page.locator(".lane-text").textContent()).toBe("+0.0 s · delegated");
     // Another tap takes the mark away.
     await page.locator(".summary h1").tap();
     await page.getByText("Point at a mark").waitFor();
 
     await showView(page, "#/charts");
-    const chart = page.getByRole("slider", { name: "Sent: 1" });
+    const chart = page.getByRole("slider", { name: "Delegated: 1" });
     await chart.tap({ position: { x: 3, y: 60 } });
     await until(hasFocus);
     expect(await chart.getAttribute("aria-valuenow")).toBe("0");
-    await page.locator(".chart-times b", { hasText: "sent 0" }).waitFor();
+    await page.locator(".chart-times b", { hasText: "delegated 0" }).waitFor();
   });
 
   test("the rows of a group keep their places under a mouse, not where a screen was tapped last", async () => {

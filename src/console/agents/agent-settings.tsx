@@ -14,7 +14,7 @@ const LIMITS = [
   ["max_attempts", "Attempts at one delegation"],
   ["lease_seconds", "Length of a lease, in seconds"],
   ["max_working", "In progress at once (empty: any number)"],
-  ["max_waiting", "Waiting at most"],
+  ["max_waiting", "Queued at most"],
   ["interrupt_ttl_seconds", "A question stays open, in seconds"],
 ] as const;
 

@@ -1,6 +1,10 @@
+import { useRef } from "preact/hooks";
+import type { Agent } from "../../schema/agent.ts";
 import { href, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { AgentRow } from "../live/agent-row.tsx";
+import { agentsByNeed } from "../live/need.ts";
+import { isInUse } from "../live/steady.ts";
 import { isOperator } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { useSearch } from "../ui/use-search.tsx";
@@ -46,9 +50,11 @@ export function Agents() {
 
 function AgentList() {
   const found = agents.value;
-  const { field, fitting } = useSearch(found ?? [], "agent", ({ name }) => name);
+  const section = useRef<HTMLElement>(null);
+  const isUsed = isInUse(section.current?.querySelector(".rows"));
+  const { field, fitting } = useSearch(useOrder(found ?? [], isUsed), "agent", ({ name }) => name);
   return (
-    <section aria-labelledby="agents-title">
+    <section aria-labelledby="agents-title" ref={section}>
       <h1 id="agents-title">
         Agents {found !== null && found.length > 0 && <small>{count(found.length, "agent")}</small>}
       </h1>
@@ -66,4 +72,15 @@ function AgentList() {
       </Windowed>
     </section>
   );
+}
+
+/** By need. While the list is used, the rows keep their places, and new agents come last. */
+function useOrder(found: readonly Agent[], isUsed: boolean): readonly Agent[] {
+  const before = useRef<readonly Agent[]>([]);
+  if (isUsed) {
+    const current = new Map(found.map((agent) => [agent.name, agent]));
+    const kept = before.current.flatMap(({ name }) => current.get(name) ?? []);
+    before.current = [...new Set([...kept, ...found])];
+  } else before.current = agentsByNeed(found);
+  return before.current;
 }

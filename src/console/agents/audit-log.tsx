@@ -5,6 +5,7 @@ import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
+import { auditText, ownersOf } from "./audit-text.ts";
 
 /** The newest entries; `errand audit` has all. */
 const MAX = 200;
@@ -12,6 +13,7 @@ const MAX = 200;
 /** The audit log: who changed tokens, sessions or agents, erased delegations, or acted in bulk. */
 export function AuditLog() {
   const { value, error } = useLoaded("log", read);
+  const owners = ownersOf(value ?? []);
   return (
     <section aria-labelledby="log-title">
       <h1 id="log-title">Log</h1>
@@ -26,12 +28,25 @@ export function AuditLog() {
           <li key={index}>
             <Age at={entry.at} ago />
             <b>{entry.by}</b>
-            <span>{entry.action.replace(".", ": ").replaceAll("_", " ")}</span>
-            <Said>{entry.subject}</Said>
+            <What entry={entry} owners={owners} />
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+interface WhatProps {
+  readonly entry: AuditEntry;
+  readonly owners: ReadonlyMap<string, string>;
+}
+
+function What({ entry, owners }: WhatProps) {
+  const { what, whom } = auditText(entry, owners);
+  return (
+    <span class="log-what" title={`${entry.action} ${entry.subject}`}>
+      {what} <Said>{whom}</Said>
+    </span>
   );
 }
 

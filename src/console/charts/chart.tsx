@@ -4,11 +4,12 @@
  */
 import { useMark } from "../ui/use-mark.ts";
 import { duration } from "../ui/words.ts";
+import { topOf } from "./scale.ts";
 
 export interface Series {
   readonly name: string;
-  /** Its colour and pattern: a class of charts.css. */
-  readonly look: "one" | "two" | "good" | "bad" | "quiet";
+  /** What it means, and so its colour and pattern: a class of charts.css. */
+  readonly look: "sent" | "queued" | "working" | "completed" | "failed" | "canceled" | "time" | "time95";
   /** One value for each bucket; null: nothing was measured. */
   readonly values: readonly (number | null)[];
 }
@@ -22,7 +23,7 @@ interface Props {
   readonly series: readonly Series[];
   /** A value with its unit. */
   readonly show?: (value: number) => string;
-  /** Round values at which the scale may end; otherwise 1, 2, 5, 10, 20 … */
+  /** Round values at which the scale may end. */
   readonly tops?: readonly number[];
   /** The total of all buckets, for the head and for screen readers. */
   readonly sum: string;
@@ -31,14 +32,14 @@ interface Props {
 const WIDTH = 600;
 const HEIGHT = 120;
 
-export function Chart({ title, note, kind, times, series, show = plain, tops = [], sum }: Props) {
+export function Chart({ title, note, kind, times, series, show = plain, tops, sum }: Props) {
   const columns = times.map((_, index) => series.map(({ values }) => values[index] ?? null));
   const height = (column: readonly (number | null)[]) =>
     kind === "bars"
       ? column.reduce<number>((all, value) => all + (value ?? 0), 0)
       : Math.max(0, ...column.map(Number));
   const most = Math.max(0, ...columns.map(height));
-  const top = tops.find((value) => value >= most) ?? niceTop(most);
+  const top = topOf(most, tops);
   const step = WIDTH / Math.max(1, times.length);
   const y = (value: number) => HEIGHT - (value / top) * HEIGHT;
   const { at, ...handlers } = useMark(times.length, ({ clientX }, { left, width }) =>
@@ -61,7 +62,7 @@ export function Chart({ title, note, kind, times, series, show = plain, tops = [
         <ul class="legend">
           {series.map(({ name, look }) => (
             <li key={name}>
-              <span class={`swatch ${look}`} aria-hidden="true" /> {name}
+              <Swatch kind={kind} look={look} /> {name}
             </li>
           ))}
         </ul>
@@ -99,6 +100,19 @@ export function Chart({ title, note, kind, times, series, show = plain, tops = [
         )}
       </p>
     </figure>
+  );
+}
+
+/** As the series is drawn: a block, or a line. */
+function Swatch({ kind, look }: Pick<Props, "kind"> & Pick<Series, "look">) {
+  return (
+    <svg class="swatch" viewBox="0 0 18 10" aria-hidden="true">
+      {kind === "bars" ? (
+        <rect class={`bar ${look}`} width="10" height="10" rx="2" />
+      ) : (
+        <path class={`line ${look}`} d="M0 5h18" />
+      )}
+    </svg>
   );
 }
 
@@ -154,13 +168,6 @@ function Line({ one, y, step }: { readonly one: Series } & Pick<BarProps, "y" | 
       <path class={`line dot ${one.look}`} d={dots} />
     </>
   );
-}
-
-/** The next of 1, 2, 5, 10, 20 … */
-function niceTop(most: number): number {
-  if (most <= 0) return 1;
-  const power = 10 ** Math.floor(Math.log10(most));
-  return ([1, 2, 5, 10].find((factor) => factor * power >= most) ?? 10) * power;
 }
 
 const plain = (value: number): string => value.toLocaleString("en");

@@ -11,6 +11,7 @@ import { useLoaded } from "../ui/use-loaded.ts";
 import { Chart } from "./chart.tsx";
 import { styles } from "./charts.css";
 import { Failures } from "./failures.tsx";
+import { TIMES } from "./scale.ts";
 
 adopt(styles);
 
@@ -70,7 +71,7 @@ function AgentChoice({ target }: { readonly target: string | undefined }) {
       value={target ?? ""}
       onChange={({ currentTarget }) => go(hrefWith({ agent: currentTarget.value || undefined }))}
     >
-      <option value="">all agents</option>
+      <option value="">All agents</option>
       {names.map((name) => (
         <option key={name} value={name}>
           {name}
@@ -97,12 +98,12 @@ function Grid({ stats }: { readonly stats: Stats }) {
       series: [
         {
           name: "median",
-          look: "one",
+          look: "time",
           values: values((bucket) => bucket[name]?.median_seconds ?? null),
         },
         {
           name: "95 % within",
-          look: "two",
+          look: "time95",
           values: values((bucket) => bucket[name]?.p95_seconds ?? null),
         },
       ],
@@ -111,11 +112,11 @@ function Grid({ stats }: { readonly stats: Stats }) {
   return (
     <div class="charts">
       <Chart
-        title="Sent"
-        note={`delegations accepted, ${every}`}
+        title="Delegated"
+        note={every}
         kind="bars"
         times={times}
-        series={[{ name: "sent", look: "one", values: values(({ sent }) => sent) }]}
+        series={[{ name: "delegated", look: "sent", values: values(({ sent }) => sent) }]}
         sum={number(totals.sent)}
       />
       <Chart
@@ -124,13 +125,13 @@ function Grid({ stats }: { readonly stats: Stats }) {
         kind="bars"
         times={times}
         series={[
-          { name: "completed", look: "good", values: values(({ completed }) => completed) },
+          { name: "completed", look: "completed", values: values(({ completed }) => completed) },
           {
             name: "failed or rejected",
-            look: "bad",
+            look: "failed",
             values: values((bucket) => bucket.failed + bucket.rejected),
           },
-          { name: "canceled", look: "quiet", values: values(({ canceled }) => canceled) },
+          { name: "canceled", look: "canceled", values: values(({ canceled }) => canceled) },
         ]}
         sum={number(ended)}
       />
@@ -142,10 +143,10 @@ function Grid({ stats }: { readonly stats: Stats }) {
             kind="lines"
             times={times}
             series={[
-              { name: "waiting", look: "two", values: values(({ waiting }) => waiting) },
-              { name: "working", look: "one", values: values(({ working }) => working) },
+              { name: "queued", look: "queued", values: values(({ waiting }) => waiting) },
+              { name: "working", look: "working", values: values(({ working }) => working) },
             ]}
-            sum={`highest: ${number(most(({ waiting }) => waiting))} waiting`}
+            sum={`highest: ${number(most(({ waiting }) => waiting))} queued`}
           />
           <Chart
             title="Age of the oldest"
@@ -154,7 +155,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
             times={times}
             show={seconds}
             tops={TIMES}
-            series={[{ name: "age", look: "two", values: values((bucket) => bucket.oldest_seconds) }]}
+            series={[{ name: "age", look: "queued", values: values((bucket) => bucket.oldest_seconds) }]}
             sum={`highest: ${seconds(most((bucket) => bucket.oldest_seconds))}`}
           />
         </>
@@ -166,16 +167,13 @@ function Grid({ stats }: { readonly stats: Stats }) {
       />
       <Chart
         title="Time to completion"
-        note="from acceptance to the end, queue time included; estimates"
+        note="from the delegation to the end, queue time included; estimates"
         {...durations("time_to_answer")}
       />
       <Failures failures={totals.failures} />
     </div>
   );
 }
-
-/** Round times, s. */
-const TIMES = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400];
 
 const number = (value: number): string => value.toLocaleString("en");
 

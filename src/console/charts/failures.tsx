@@ -16,7 +16,7 @@ export function Failures({ failures }: Pick<Stats["totals"], "failures">) {
           <li key={code}>
             {code === "other" ? <Said>{code}</Said> : <a href={href("find", { error_code: code })}>{code}</a>}
             <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-              <rect class="bar bad" width={(100 * count) / most} height={8} />
+              <rect class="bar failed" width={(100 * count) / most} height={8} />
             </svg>
             <b>{count.toLocaleString("en")}</b>
           </li>

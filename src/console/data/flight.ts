@@ -10,6 +10,7 @@ import {
   type State,
 } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
+import { taskEnd } from "../ui/words.ts";
 
 export interface FlightLease {
   readonly expires_at: string;
@@ -30,6 +31,8 @@ export interface Flight
     | "not_before_at"
     | "attempt"
   > {
+  /** How the task ends, unless it is long. */
+  readonly task_end?: string;
   readonly progress: Progress | null;
   readonly lease: FlightLease | null;
   readonly interrupt: Interrupt | null;
@@ -45,6 +48,7 @@ export function toFlight(delegation: Delegation): Flight {
   return {
     ...{ id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt },
     ...{ progress, interrupt, finished_at },
+    task_end: taskEnd(delegation.message),
     lease: lease && { expires_at: lease.expires_at },
     error: error === null ? null : error.message || error.code,
   };

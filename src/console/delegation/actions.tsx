@@ -34,7 +34,13 @@ function Cancel({ delegation }: { readonly delegation: Delegation }) {
     if (canceled) show(canceled);
   };
   return (
-    <Confirm verb="Cancel" question="Cancel this delegation?" danger onConfirm={cancel}>
+    <Confirm
+      verb="Cancel"
+      question="Cancel this delegation?"
+      help="Cancel: stop this task"
+      danger
+      onConfirm={cancel}
+    >
       <p>
         Its agent is notified at once, and everything delegated under it is canceled, too. This cannot be
         undone.
@@ -65,7 +71,12 @@ function Redrive({ id }: { readonly id: string }) {
   };
   return (
     <>
-      <button type="button" disabled={isRunning} onClick={() => void run(redrive)}>
+      <button
+        type="button"
+        title="Redrive: run it again as a new delegation"
+        disabled={isRunning}
+        onClick={() => void run(redrive)}
+      >
         Redrive
       </button>
       <Problem error={error} />
@@ -80,7 +91,13 @@ function Erase({ id }: { readonly id: string }) {
     go(hrefWith({ open: undefined, tab: undefined }));
   };
   return (
-    <Confirm verb="Erase" question="Erase this delegation?" danger onConfirm={erase}>
+    <Confirm
+      verb="Erase"
+      question="Erase this delegation?"
+      help="Erase: delete everything about it"
+      danger
+      onConfirm={erase}
+    >
       <p>Its task, conversation, events and artifacts are deleted for everybody. This cannot be undone.</p>
     </Confirm>
   );

@@ -20,8 +20,8 @@ const detailsSchema = z.object({
 
 /** What happened, by the status of the event. */
 const STATUS_WORDS: Readonly<Record<string, string>> = {
-  queued: "accepted",
-  delayed: "accepted for later",
+  queued: "delegated",
+  delayed: "delegated for later",
   leased: "a worker took it",
   progress: "progress",
   artifact: "artifact",

@@ -69,7 +69,7 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
           value={params.get("state") ?? ""}
           onChange={({ currentTarget }) => set("state", currentTarget.value)}
         >
-          <option value="">Any state</option>
+          <option value="">All states</option>
           <option value="live">Live</option>
           {[...LIVE_STATES, ...TERMINAL_STATES].map((state) => (
             <option key={state} value={state}>
@@ -82,7 +82,7 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
           value={params.get("target") ?? ""}
           onChange={({ currentTarget }) => set("target", currentTarget.value)}
         >
-          <option value="">Any agent</option>
+          <option value="">All agents</option>
           {agents.value?.map(({ name }) => (
             <option key={name} value={name}>
               {name}

@@ -1,8 +1,12 @@
 import type { Delegation } from "../../schema/delegation.ts";
 import { go, href, hrefOf, opened, route } from "../app/route.ts";
+import { agentOf } from "../data/agents.ts";
+import { isAway } from "../data/away.ts";
+import { now } from "../data/clock.ts";
 import { Age } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { queuedText } from "../ui/queued-text.ts";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { Windowed } from "../ui/windowed.tsx";
@@ -63,7 +67,9 @@ function Row({ delegation }: { readonly delegation: Delegation }) {
           {nameOf(delegator)} → {target}
         </span>
         <span class={`state ${phase}`}>
-          {STATE_WORDS[state]}
+          {state === "submitted"
+            ? queuedText(delegation, isAway.value ? undefined : agentOf(target), now.peek())
+            : STATE_WORDS[state]}
           {error !== null && state !== "canceled" && <Said>: {error.code}</Said>}
         </span>
       </span>

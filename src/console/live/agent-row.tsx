@@ -3,6 +3,8 @@ import type { Agent } from "../../schema/agent.ts";
 import { href } from "../app/route.ts";
 import { isAway } from "../data/away.ts";
 import { Age } from "../ui/age.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
+import { count } from "../ui/words.ts";
 import { groups } from "./tally.ts";
 
 /** An agent: whether somebody works under its name, and how much it has to do. */
@@ -21,7 +23,7 @@ export function AgentRow({ agent }: { readonly agent: Agent }) {
         <Count number={counts.waiting} word="queued" />
         {counts.waiting > 0 && oldestAt !== null && (
           <span class="count">
-            oldest <Age at={oldestAt} />
+            oldest for <Age at={oldestAt} />
           </span>
         )}
         {counts.delayed > 0 && <Count number={counts.delayed} word="delayed" />}
@@ -38,30 +40,57 @@ function Count({ number, word }: { readonly number: number; readonly word: strin
   );
 }
 
-export function PresenceOf({ agent }: { readonly agent: Pick<Agent, "presence" | "paused" | "delivery"> }) {
-  const { presence, paused, delivery } = agent;
-  const isOnline = presence.state === "online" && !isAway.value;
+/** Whether work under the agent's name would be taken now, and if not, why. */
+export function PresenceOf({
+  agent,
+}: {
+  readonly agent: Pick<Agent, "presence" | "paused" | "delivery" | "counts">;
+}) {
+  const { presence, paused, counts } = agent;
+  const isOnline = presence.state === "online";
+  const sign = isAway.value
+    ? "unseen"
+    : paused
+      ? "paused"
+      : isOnline
+        ? "online"
+        : counts.working > 0
+          ? "working"
+          : "unseen";
   return (
-    <span class={`presence ${isAway.value ? "offline" : presence.state}`}>
-      <svg viewBox="0 0 16 16" aria-hidden="true" class={`mark ${isOnline ? "online" : "offline"}`}>
-        <circle class={isOnline ? "solid" : "hollow"} cx="8" cy="8" r="4.5" />
-      </svg>
-      {isAway.value ? (
-        "not known now"
-      ) : isOnline ? (
-        delivery.mode === "push" ? (
-          "reachable"
+    <span class={`presence ${sign}`}>
+      <StateMark phase={sign} />
+      <span>
+        {isAway.value ? (
+          "not known now"
         ) : (
-          `${presence.pollers > 1 ? `${presence.pollers} ` : ""}polling`
-        )
-      ) : presence.last_seen_at === null ? (
-        "never seen"
-      ) : (
-        <span>
-          last seen <Age at={presence.last_seen_at} ago />
-        </span>
-      )}
-      {paused && <b class="paused">‖ paused</b>}
+          <>
+            {paused && (
+              <>
+                <b>paused</b>,{" "}
+              </>
+            )}
+            {isOnline ? (
+              onlineText(agent)
+            ) : counts.working > 0 ? (
+              "busy"
+            ) : presence.last_seen_at === null ? (
+              "never seen"
+            ) : (
+              <>
+                last seen <Age at={presence.last_seen_at} ago />
+              </>
+            )}
+          </>
+        )}
+      </span>
     </span>
   );
+}
+
+/** The workers of a paused agent poll on and get nothing. */
+function onlineText({ presence: { pollers }, paused, delivery }: Pick<Agent, "presence" | "paused" | "delivery">) {
+  if (delivery.mode === "push") return "reachable";
+  if (paused) return `${count(Math.max(1, pollers), "worker")} ready`;
+  return pollers > 1 ? `${pollers} polling` : "polling";
 }

@@ -1,11 +1,11 @@
 import type { Signal } from "@preact/signals";
-import type { Agent } from "../../schema/agent.ts";
 import { hrefOf, opened } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
 import type { Flight } from "../data/flight.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
+import { queuedText } from "../ui/queued-text.ts";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
@@ -23,7 +23,13 @@ export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
           <Said>{taskText(flight.value)}</Said>
         </span>
         <span class="flight-age">
-          {finished_at === null ? <Elapsed from={created_at} to={null} /> : <Age at={finished_at} ago />}
+          {finished_at === null ? (
+            <>
+              for <Elapsed from={created_at} to={null} />
+            </>
+          ) : (
+            <Age at={finished_at} ago />
+          )}
         </span>
       </span>
       <span class="flight-from" title={delegator}>
@@ -64,21 +70,9 @@ function placeOf(flight: Flight, phase: Phase): number {
 }
 
 function statusOf(flight: Flight): string {
-  const { state, error, attempt, not_before_at } = flight;
+  const { state, error, target } = flight;
   if (state === "working") return stepOf(flight) || "working";
-  if (state === "submitted" && Date.parse(not_before_at ?? "") > now.peek()) return "delayed";
-  if (state === "submitted") {
-    const obstacle = obstacleOf(agentOf(flight.target));
-    return [attempt > 1 ? `waits for attempt ${attempt}` : "queued", obstacle].filter(Boolean).join(": ");
-  }
+  if (state === "submitted")
+    return queuedText(flight, isAway.value ? undefined : agentOf(target), now.peek());
   return error === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${error}`;
-}
-
-/** Why nobody takes work from the agent's queue, in two words; empty if somebody may. */
-function obstacleOf(agent: Agent | undefined): string {
-  if (agent === undefined || isAway.value) return "";
-  if (agent.paused) return "paused";
-  // A worker that is busy need not poll.
-  if (agent.presence.state === "online" || agent.counts.working > 0) return "";
-  return agent.delivery.mode === "push" ? "not reachable" : "no worker";
 }

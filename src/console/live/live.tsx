@@ -1,5 +1,4 @@
 import { useRef } from "preact/hooks";
-import type { Agent } from "../../schema/agent.ts";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
 import { inView, isLoaded } from "../data/flights.ts";
@@ -9,10 +8,9 @@ import { count } from "../ui/words.ts";
 import { AgentRow, PresenceOf } from "./agent-row.tsx";
 import { FlightList } from "./flight-list.tsx";
 import { FlightRow } from "./flight-row.tsx";
+import { agentsByNeed, MANY } from "./need.ts";
+import { isInUse } from "./steady.ts";
 import { type Group, groups, tally, tallyText } from "./tally.ts";
-
-/** With more delegations than this, they are grouped by agent. Of more agents than this, the others are a link. */
-const MANY = 30;
 
 /** The live delegations. */
 export function Live() {
@@ -67,10 +65,11 @@ function Groups() {
 }
 
 function OneGroup({ group }: { readonly group: Group }) {
-  const { target, more } = group;
+  const { target, total } = group;
   const agent = agentOf(target);
   const list = useRef<HTMLUListElement>(null);
   const rows = useSteady(group.rows, list);
+  const more = total - rows.length;
   return (
     <section class="group" aria-label={target}>
       <h2>
@@ -85,34 +84,26 @@ function OneGroup({ group }: { readonly group: Group }) {
       </ul>
       {more > 0 && (
         <a class="more" href={href("find", { target, state: "live" })}>
-          {more} more
+          {more.toLocaleString("en")} more
         </a>
       )}
     </section>
   );
 }
 
-/** A touch screen goes on hovering where it was tapped last. */
-const canHover = matchMedia("(hover: hover)");
-const isInUse = (list: Element | null): boolean =>
-  list?.matches(canHover.matches ? ":focus-within, :hover" : ":focus-within") ?? false;
-
-/** The rows to draw. While the list is in use, the rows that are drawn keep their places until they end. */
+/**
+ * The rows to draw. While the list is in use, the rows that are drawn keep their places until they end; what asks or is in
+ * progress is added to them, rather than hidden.
+ */
 function useSteady(rows: Group["rows"], list: { readonly current: Element | null }): Group["rows"] {
   const drawn = useRef(rows);
   if (isInUse(list.current)) {
     const live = drawn.current.filter((flight) => inView.value.includes(flight));
-    drawn.current = [...new Set([...live, ...rows])].slice(0, rows.length);
+    const added = rows.filter((flight) => !live.includes(flight));
+    const kept = live.length + added.filter(({ value }) => value.state !== "submitted").length;
+    drawn.current = [...live, ...added].slice(0, Math.max(kept, rows.length));
   } else drawn.current = rows;
   return drawn.current;
-}
-
-/** The agents to show, by name. Of many, those with work come first, then those that are online. */
-function toShow(all: readonly Agent[]): readonly Agent[] {
-  if (all.length <= MANY) return all;
-  const rank = ({ counts, presence }: Agent): number =>
-    Object.values(counts).some((number) => number > 0) ? 0 : presence.state === "online" ? 1 : 2;
-  return all.toSorted((a, b) => rank(a) - rank(b)).slice(0, MANY);
 }
 
 function AgentList() {
@@ -135,7 +126,7 @@ function AgentList() {
         Agents <small>{count(found.length, "agent")}</small>
       </h2>
       <ul class="rows agent-rows">
-        {toShow(found).map((agent) => (
+        {agentsByNeed(found).slice(0, MANY).map((agent) => (
           <li key={agent.name}>
             <AgentRow agent={agent} />
           </li>

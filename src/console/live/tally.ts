@@ -4,6 +4,7 @@ import { now } from "../data/clock.ts";
 import type { Flight } from "../data/flight.ts";
 import { inView } from "../data/flights.ts";
 import { count, PHASES, type Phase } from "../ui/words.ts";
+import { byNeed, instantOf } from "./need.ts";
 
 export interface Tally {
   readonly working: number;
@@ -15,14 +16,13 @@ export interface Group extends Tally {
   readonly target: string;
   /** Since when the oldest has been queued; null if none is. */
   readonly oldestAt: string | null;
-  /** The rows to show, and how many are left out. */
+  /** The rows to show, and of how many. */
   readonly rows: readonly Signal<Flight>[];
-  readonly more: number;
+  readonly total: number;
 }
 
-/** Rows of a group; at least KEPT of them show work in progress, if there is any. */
+/** Rows of a group. */
 const SHOWN = 5;
-const KEPT = 3;
 
 /** By agent, in the order of the names, so that no group moves. */
 export const groups = computed<ReadonlyMap<string, Group>>(() => {
@@ -39,7 +39,7 @@ export const groups = computed<ReadonlyMap<string, Group>>(() => {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([target, flights]) => [
         target,
-        { target, ...tallyOf(flights), ...oldestOf(flights), ...rowsOf(flights) },
+        { target, ...tallyOf(flights), ...rowsOf(byNeed(flights)) },
       ]),
   );
 });
@@ -51,21 +51,16 @@ function tallyOf(flights: readonly Signal<Flight>[]): Tally {
   return { working: number("working"), asking: number("asks"), queued: number("queued") };
 }
 
-function oldestOf(flights: readonly Signal<Flight>[]): Pick<Group, "oldestAt"> {
-  const readyAt = flights
-    .filter(({ value }) => value.state === "submitted")
-    .map(({ value }) => value.not_before_at ?? value.created_at)
-    .filter((at) => Date.parse(at) <= now.peek());
-  return { oldestAt: readyAt.sort((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null };
-}
-
-/** Delegations in progress or just ended come first, then the newest queued ones. */
-function rowsOf(flights: readonly Signal<Flight>[]): Pick<Group, "rows" | "more"> {
-  const isQueued = ({ value }: Signal<Flight>) => value.state === "submitted";
-  const queued = flights.filter(isQueued);
-  const active = flights.filter((flight) => !isQueued(flight));
-  const rows = [...active.slice(0, Math.max(KEPT, SHOWN - queued.length)), ...queued].slice(0, SHOWN);
-  return { rows, more: flights.length - rows.length };
+/** Of delegations in the order of need. */
+function rowsOf(flights: readonly Signal<Flight>[]): Pick<Group, "rows" | "total" | "oldestAt"> {
+  const oldest = flights.find(({ value }) => value.state === "submitted");
+  const oldestAt = oldest ? instantOf(oldest.value) : null;
+  return {
+    rows: flights.slice(0, SHOWN),
+    total: flights.length,
+    // The first may be one that starts later.
+    oldestAt: oldestAt !== null && Date.parse(oldestAt) <= now.peek() ? oldestAt : null,
+  };
 }
 
 /** `1 working, 3 asking, 2 queued`. */

@@ -7,6 +7,8 @@ interface Props {
   /** The verb: on the button, and again in the question. */
   readonly verb: string;
   readonly question: string;
+  /** What the verb means here. */
+  readonly help?: string;
   /** The consequences of the action, or fields. */
   readonly children?: ComponentChildren;
   readonly danger?: boolean;
@@ -14,7 +16,7 @@ interface Props {
 }
 
 /** A button that asks before it acts. */
-export function Confirm({ verb, question, children, danger = false, onConfirm }: Props) {
+export function Confirm({ verb, question, help, children, danger = false, onConfirm }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const { isRunning, error, run } = useAction();
   const close = () => dialog.current?.close();
@@ -27,7 +29,12 @@ export function Confirm({ verb, question, children, danger = false, onConfirm }:
   };
   return (
     <>
-      <button type="button" class={danger ? "danger" : ""} onClick={() => dialog.current?.showModal()}>
+      <button
+        type="button"
+        class={danger ? "danger" : ""}
+        title={help}
+        onClick={() => dialog.current?.showModal()}
+      >
         {verb}
       </button>
       <dialog ref={dialog} aria-label={question}>

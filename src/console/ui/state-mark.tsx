@@ -1,7 +1,10 @@
 import type { Phase } from "./words.ts";
 
-/** The shape of a state; its colour comes from the styles. Shape and word together never rely on colour. */
-export function StateMark({ phase }: { readonly phase: Phase }) {
+/** The shape of a delegation's state, or of an agent's presence. */
+type Sign = Phase | "online" | "paused" | "unseen";
+
+/** A shape; its colour comes from the styles. Shape and word together never rely on colour. */
+export function StateMark({ phase }: { readonly phase: Sign }) {
   return (
     <svg class={`mark ${phase}`} viewBox="0 0 16 16" aria-hidden="true">
       <Shape phase={phase} />
@@ -9,11 +12,12 @@ export function StateMark({ phase }: { readonly phase: Phase }) {
   );
 }
 
-function Shape({ phase }: { readonly phase: Phase }) {
+function Shape({ phase }: { readonly phase: Sign }) {
   switch (phase) {
     case "queued":
       return <circle class="hollow" cx="8" cy="8" r="4.5" />;
     case "working":
+    case "online":
       return <circle class="solid" cx="8" cy="8" r="5" />;
     case "asks":
       return (
@@ -27,6 +31,10 @@ function Shape({ phase }: { readonly phase: Phase }) {
       return <path class="line" d="m3 8.5 3.5 3.5L13 4.5" />;
     case "failed":
       return <path class="line" d="m4 4 8 8m0-8-8 8" />;
+    case "paused":
+      return <path class="line" d="M5.5 4v8m5-8v8" />;
+    case "unseen":
+      return <path class="line" d="M3.3 8a4.7 4.7 0 1 0 9.4 0 4.7 4.7 0 1 0-9.4 0m1.4 3.3 6.6-6.6" />;
     case "canceled":
       return <path class="line" d="M3 8h10" />;
   }

@@ -1,5 +1,6 @@
 /** States, names and times as people say them. */
 import { duration, nameOf, timeLeft } from "../../client/words.ts";
+import { type Message, textOf } from "../../schema/a2a.ts";
 import type { State } from "../../schema/delegation.ts";
 import type { Flight } from "../data/flight.ts";
 
@@ -30,11 +31,28 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
 
 export { duration, nameOf };
 
-/** The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. */
-export function taskText({ task_preview }: Pick<Flight, "task_preview">): string {
+/** A longer text is not known by its end. */
+const SHORT = 200;
+const END = 20;
+
+/** The end of a short text, for tasks that differ only there; empty for a long one. */
+export function taskEnd(message: Message): string {
+  const text = textOf(message).trim();
+  return text.length > SHORT ? "" : [...text].slice(-END).join("");
+}
+
+/**
+ * The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. If its end is known, it is
+ * cut in the middle.
+ */
+export function taskText({
+  task_preview,
+  message,
+  task_end = message ? taskEnd(message) : "",
+}: Pick<Flight, "task_preview" | "task_end"> & { readonly message?: Message }): string {
   const bytes = new TextEncoder().encode(task_preview).length;
-  const isCut = bytes > 99 || (bytes > 96 && bytes > task_preview.length);
-  return isCut ? `${task_preview}…` : task_preview || "(no text)";
+  if (bytes <= 96 || (bytes < 100 && bytes === task_preview.length)) return task_preview || "(no text)";
+  return `${task_end ? [...task_preview].slice(0, -END).join("") : task_preview}…${task_end}`;
 }
 
 /** The step that an agent is at; empty if it reports none. */

@@ -1,0 +1,52 @@
+/** An entry of the audit log in words: what was done, and to what. */
+import type { AuditAction, AuditEntry } from "../../schema/audit.ts";
+import { count } from "../ui/words.ts";
+
+const VERBS: Readonly<Record<AuditAction, string>> = {
+  "token.create": "created a token for",
+  "token.revoke": "revoked the token of",
+  "session.create": "signed in",
+  "session.revoke": "ended the session of",
+  "agent.create": "created the agent",
+  "agent.update": "changed the agent",
+  "agent.pause": "paused the agent",
+  "agent.resume": "resumed the agent",
+  "agent.delete": "deleted the agent",
+  "delegation.erase": "erased the delegation",
+  "delegations.cancel": "canceled",
+  "delegations.redrive": "redrove",
+};
+
+type Entry = Pick<AuditEntry, "action" | "subject" | "by" | "details">;
+
+/** Whose tokens and sessions the entries created, by their ids. An entry that ends one has only its id. */
+export function ownersOf(entries: readonly Entry[]): ReadonlyMap<string, string> {
+  const owners = new Map<string, string>();
+  for (const { action, subject, by, details } of entries) {
+    if (action === "session.create") owners.set(subject, by);
+    if (action === "token.create" && typeof details.principal === "string")
+      owners.set(subject, details.principal);
+  }
+  return owners;
+}
+
+/** The verb, and what somebody else named: `created a token for`, `agent:coder`. */
+export function auditText(
+  { action, subject, details }: Entry,
+  owners: ReadonlyMap<string, string>,
+): { readonly what: string; readonly whom: string } {
+  const what = VERBS[action];
+  switch (action) {
+    case "session.create":
+      return { what, whom: "" };
+    case "delegations.cancel":
+    case "delegations.redrive": {
+      const many = typeof details.count === "number" ? count(details.count, "delegation") : "delegations";
+      return { what: `${what} ${many} of`, whom: subject };
+    }
+    case "delegation.erase":
+      return { what, whom: `…${subject.slice(-8)}` };
+    default:
+      return { what, whom: owners.get(subject) ?? subject };
+  }
+}

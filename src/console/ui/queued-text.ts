@@ -1,0 +1,30 @@
+/** Why a queued delegation waits, in a few words: the short form of `explainWait`. */
+import { type WaitingAgent, waitCause } from "../../client/wait-cause.ts";
+import { timeLeft } from "../../client/words.ts";
+import type { Flight } from "../data/flight.ts";
+
+/** `queued`, or `queued: no worker polls`. Without the agent, what the delegation itself says. */
+export function queuedText(
+  flight: Pick<Flight, "state" | "not_before_at" | "attempt">,
+  agent: WaitingAgent | undefined,
+  now: number,
+): string {
+  const state = flight.attempt > 1 ? `queued for attempt ${flight.attempt}` : "queued";
+  const reason = reasonOf(flight, agent, now);
+  return reason === "" ? state : `${state}: ${reason}`;
+}
+
+function reasonOf(
+  flight: Pick<Flight, "state" | "not_before_at">,
+  agent: WaitingAgent | undefined,
+  now: number,
+): string {
+  const cause = waitCause(flight, agent, now);
+  if (cause === "delay") return `starts in ${timeLeft(Date.parse(flight.not_before_at ?? "") - now)}`;
+  if (agent === undefined || cause === null) return "";
+  if (cause === "limit") return `agent at its limit of ${agent.limits?.max_working}`;
+  if (cause === "busy") return "no worker is free";
+  if (cause === "unseen") return agent.delivery.mode === "push" ? "cannot be reached" : "no worker polls";
+  const { waiting } = agent.counts;
+  return cause === "turn" ? (waiting > 1 ? `${waiting.toLocaleString("en")} in line` : "") : cause;
+}

@@ -1,0 +1,119 @@
+/** What the console says in words, and the scale and the colours with which it draws. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { auditText, ownersOf } from "../../src/console/agents/audit-text.ts";
+import { TIMES, topOf } from "../../src/console/charts/scale.ts";
+import { queuedText } from "../../src/console/ui/queued-text.ts";
+import { taskText } from "../../src/console/ui/words.ts";
+
+const NOW = Date.parse("2026-01-01T12:00:00.000Z");
+const QUEUED = { state: "submitted", not_before_at: null, attempt: 1 } as const;
+const AGENT = {
+  paused: false,
+  presence: { state: "online", last_seen_at: null, pollers: 1 },
+  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0 },
+  delivery: { mode: "poll" },
+} as const;
+const AWAY = { state: "offline", last_seen_at: null, pollers: 0 } as const;
+const LIMITS = {
+  ...{ max_attempts: 3, lease_seconds: 60, max_working: 2 },
+  ...{ max_waiting: 10_000, interrupt_ttl_seconds: 86_400 },
+};
+
+test("a queued delegation says in a few words why it waits", () => {
+  const of = (agent?: Parameters<typeof queuedText>[1], flight: Parameters<typeof queuedText>[0] = QUEUED) =>
+    queuedText(flight, agent, NOW);
+  const working = { ...AGENT.counts, working: 2 };
+  expect([
+    of(),
+    of(AGENT),
+    of({ ...AGENT, counts: { ...AGENT.counts, waiting: 1493 } }),
+    of({ ...AGENT, paused: true }),
+    of({ ...AGENT, presence: AWAY }),
+    of({ ...AGENT, presence: AWAY, delivery: { mode: "push" } }),
+    of({ ...AGENT, presence: AWAY, counts: working }),
+    of({ ...AGENT, limits: LIMITS, counts: working }),
+    of(AGENT, { ...QUEUED, not_before_at: "2026-01-01T12:05:00.000Z" }),
+    of({ ...AGENT, paused: true }, { ...QUEUED, attempt: 2 }),
+  ]).toEqual([
+    "queued",
+    "queued",
+    "queued: 1,493 in line",
+    "queued: paused",
+    "queued: no worker polls",
+    "queued: cannot be reached",
+    "queued: no worker is free",
+    "queued: agent at its limit of 2",
+    "queued: starts in 5 min",
+    "queued for attempt 2: paused",
+  ]);
+});
+
+test("a task that was cut shows its end if it is short, and only its beginning otherwise", () => {
+  const textOf = (text: string) =>
+    taskText({
+      task_preview: text.slice(0, 100),
+      message: { messageId: "m", role: "ROLE_USER", parts: [{ text }] },
+    });
+  expect(textOf(`${"x".repeat(110)} (117)`)).toBe(`${"x".repeat(80)}…${"x".repeat(14)} (117)`);
+  expect(textOf(`${"x".repeat(300)} (117)`)).toBe(`${"x".repeat(100)}…`);
+  expect(textOf("Short (117)")).toBe("Short (117)");
+  // The end is not cut inside a character.
+  expect(textOf(`${"x".repeat(110)}${"👍".repeat(20)}`)).toBe(`${"x".repeat(80)}…${"👍".repeat(20)}`);
+});
+
+test("the audit log says whose token was created and revoked", () => {
+  const log = [
+    { action: "token.revoke", subject: "t1", by: "operator", details: {} },
+    { action: "token.create", subject: "t1", by: "operator", details: { principal: "agent:coder" } },
+    { action: "token.revoke", subject: "t0", by: "operator", details: {} },
+    { action: "session.create", subject: "ses_1", by: "caller:alice", details: {} },
+    { action: "session.revoke", subject: "ses_1", by: "operator", details: {} },
+    { action: "delegations.cancel", subject: "coder", by: "operator", details: { count: 2 } },
+    { action: "delegation.erase", subject: "dlg_0123456789abcdef", by: "operator", details: {} },
+    { action: "agent.pause", subject: "coder", by: "operator", details: {} },
+  ] as const;
+  const owners = ownersOf(log);
+  expect(log.map((entry) => Object.values(auditText(entry, owners)).join(" ").trim())).toEqual([
+    "revoked the token of agent:coder",
+    "created a token for agent:coder",
+    "revoked the token of t0",
+    "signed in",
+    "ended the session of caller:alice",
+    "canceled 2 delegations of coder",
+    "erased the delegation …89abcdef",
+    "paused the agent coder",
+  ]);
+});
+
+test("the scale of a chart ends at a round value not far above the highest one", () => {
+  expect([0, 1, 2, 3, 7, 9, 11, 15, 21, 101, 2132, 9001].map((most) => topOf(most))).toEqual([
+    1, 1, 2, 3, 8, 10, 15, 15, 25, 150, 2500, 10_000,
+  ]);
+  expect([0.29, 174, 86_401].map((most) => topOf(most, TIMES))).toEqual([0.5, 180, 172_800]);
+});
+
+/** The contrast of two colours (WCAG 2), `#rrggbb`. */
+function contrast(one: string, other: string): number {
+  const luminance = (color: string): number =>
+    [1, 3, 5]
+      .map((from) => Number.parseInt(color.slice(from, from + 2), 16) / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, part, index) => sum + part * ([0.2126, 0.7152, 0.0722][index] ?? 0), 0);
+  const [dark = 0, light = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+test("the edges of fields and bars stand out from every surface, light and dark (WCAG 1.4.11)", () => {
+  const tokens = readFileSync(new URL("../../src/console/styles/tokens.css", import.meta.url), "utf8");
+  const themes = [...tokens.matchAll(/^(?::root|\[data-theme="dark"\]) \{$([^}]*--control[^}]*)\}/gm)];
+  expect(themes.length).toBe(2);
+  for (const [, theme = ""] of themes) {
+    const colors = new Map([...theme.matchAll(/--([\w-]+): (#[\da-f]{6});/g)].map(([, name, value]) => [name, value]));
+    for (const surface of ["background", "raised", "hover", "code"])
+      expect(
+        contrast(colors.get("control") ?? "", colors.get(surface) ?? ""),
+        `control on ${surface}`,
+      ).toBeGreaterThanOrEqual(3);
+  }
+});
