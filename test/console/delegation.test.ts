@@ -110,7 +110,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await showView(page, `#/live?open=${id}`);
     const talk = page.locator(".conversation");
     // An answer can be understood without the question's form.
-    await talk.locator(".offered li", { hasText: "release/2.4" }).waitFor();
+    // Options that were offered look like text, not like buttons.
+    const offered = talk.locator(".offered li", { hasText: "release/2.4" });
+    expect(await offered.evaluate((one) => getComputedStyle(one).borderTopWidth)).toBe("0px");
     const proposed = talk.locator("li", { has: page.locator(".proposal", { hasText: "deploy" }) });
     await proposed.locator("pre", { hasText: '"hosts"' }).waitFor();
     await proposed.locator(".author", { hasText: /talker asked .*ago/ }).waitFor();

@@ -18,6 +18,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".needs").getByRole("button", { name: "2 more" }).waitFor();
     expect(await cards.count()).toBe(50);
 
+    // The hints of the keys are in the question that the keys reach: the first one, or the focused one.
+    const hints = page.locator("[data-question] kbd:visible");
+    await until(async () => (await cards.first().locator("kbd:visible").count()) === 2);
+    expect(await hints.count()).toBe(2);
+    await cards.nth(1).focus();
+    await until(async () => (await cards.nth(1).locator("kbd:visible").count()) === 2);
+    expect(await hints.count()).toBe(2);
+
     const card = (n: number) => page.locator(".needs .question", { hasText: `touch file ${n}?` });
     await card(0).focus();
     await page.keyboard.press("x");
