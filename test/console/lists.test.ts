@@ -109,6 +109,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await groups.first().getByText("36 more").waitFor();
     expect(await coder.first().textContent()).toContain(taskOf(first));
     expect(await coder.first().evaluate((row) => row === document.activeElement)).toBe(true);
-    await page.locator(".agent-row", { hasText: /scout.*1 working1 asking40 queuedoldest for \d+ s$/ }).waitFor();
+    await page
+      .locator(".agent-row", { hasText: /scout.*1 working1 asking40 queuedoldest for \d+ s$/ })
+      .waitFor();
   });
 });

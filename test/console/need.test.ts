@@ -44,7 +44,11 @@ test("within an agent, questions come first by their expiry, then work in progre
 });
 
 const NO_WORK = { waiting: 0, delayed: 0, working: 0, interrupted: 0 };
-const agent = (name: string, seen: "online" | "offline" | "never", counts: Partial<Agent["counts"]> = {}): Agent => ({
+const agent = (
+  name: string,
+  seen: "online" | "offline" | "never",
+  counts: Partial<Agent["counts"]> = {},
+): Agent => ({
   ...{ name, description: "", skills: [], version: "1", delivery: { mode: "poll" }, paused: false },
   ...{ approvals: "any", created_at: at(0), updated_at: at(0), a2a_card_url: "" },
   presence: {

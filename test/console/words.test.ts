@@ -109,7 +109,9 @@ test("the edges of fields and bars stand out from every surface, light and dark 
   const themes = [...tokens.matchAll(/^(?::root|\[data-theme="dark"\]) \{$([^}]*--control[^}]*)\}/gm)];
   expect(themes.length).toBe(2);
   for (const [, theme = ""] of themes) {
-    const colors = new Map([...theme.matchAll(/--([\w-]+): (#[\da-f]{6});/g)].map(([, name, value]) => [name, value]));
+    const colors = new Map(
+      [...theme.matchAll(/--([\w-]+): (#[\da-f]{6});/g)].map(([, name, value]) => [name, value]),
+    );
     for (const surface of ["background", "raised", "hover", "code"])
       expect(
         contrast(colors.get("control") ?? "", colors.get(surface) ?? ""),

@@ -106,7 +106,7 @@ export function Chart({ title, note, kind, times, series, show = plain, tops, su
 /** As the series is drawn: a block, or a line. */
 function Swatch({ kind, look }: Pick<Props, "kind"> & Pick<Series, "look">) {
   return (
-    <svg class="swatch" viewBox="0 0 18 10" aria-hidden="true">
+    <svg class="swatch" viewBox={kind === "bars" ? "0 0 10 10" : "0 0 18 10"} aria-hidden="true">
       {kind === "bars" ? (
         <rect class={`bar ${look}`} width="10" height="10" rx="2" />
       ) : (

@@ -14,5 +14,7 @@ export function topOf(most: number, round: readonly number[] = []): number {
   const power = 10 ** Math.floor(Math.log10(most));
   const top = round.find((value) => value >= most);
   // Half a delegation is no mark of a scale.
-  return top ?? STEPS.map((step) => step * power).find((value) => value >= most && value % 1 === 0) ?? 10 * power;
+  return (
+    top ?? STEPS.map((step) => step * power).find((value) => value >= most && value % 1 === 0) ?? 10 * power
+  );
 }

@@ -89,7 +89,11 @@ export function PresenceOf({
 }
 
 /** The workers of a paused agent poll on and get nothing. */
-function onlineText({ presence: { pollers }, paused, delivery }: Pick<Agent, "presence" | "paused" | "delivery">) {
+function onlineText({
+  presence: { pollers },
+  paused,
+  delivery,
+}: Pick<Agent, "presence" | "paused" | "delivery">) {
   if (delivery.mode === "push") return "reachable";
   if (paused) return `${count(Math.max(1, pollers), "worker")} ready`;
   return pollers > 1 ? `${pollers} polling` : "polling";

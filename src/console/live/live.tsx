@@ -126,11 +126,13 @@ function AgentList() {
         Agents <small>{count(found.length, "agent")}</small>
       </h2>
       <ul class="rows agent-rows">
-        {agentsByNeed(found).slice(0, MANY).map((agent) => (
-          <li key={agent.name}>
-            <AgentRow agent={agent} />
-          </li>
-        ))}
+        {agentsByNeed(found)
+          .slice(0, MANY)
+          .map((agent) => (
+            <li key={agent.name}>
+              <AgentRow agent={agent} />
+            </li>
+          ))}
       </ul>
       {found.length > MANY && (
         <a class="more" href={href("agents")}>

@@ -37,10 +37,7 @@ export const groups = computed<ReadonlyMap<string, Group>>(() => {
   return new Map(
     [...byTarget]
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([target, flights]) => [
-        target,
-        { target, ...tallyOf(flights), ...rowsOf(byNeed(flights)) },
-      ]),
+      .map(([target, flights]) => [target, { target, ...tallyOf(flights), ...rowsOf(byNeed(flights)) }]),
   );
 });
 
