@@ -25,26 +25,28 @@ async function faults(page: Page): Promise<string[]> {
 
 /** Fields and bars whose edge has a contrast below 3:1 (WCAG 1.4.11). axe has no rule for it. */
 const faintEdges = (page: Page) =>
-  page.locator(":is(input:not([type=file]), select, textarea, progress, .time-left .bar):visible").evaluateAll((all) => {
-    const luminance = (color: string): number =>
-      [...color.matchAll(/[\d.]+/g)]
-        .slice(0, 3)
-        .map(([part]) => Number(part) / 255)
-        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
-        .reduce((sum, part, index) => sum + part * ([0.2126, 0.7152, 0.0722][index] ?? 0), 0);
-    const behind = (element: Element | null): string => {
-      const color = element ? getComputedStyle(element).backgroundColor : "rgb(255, 255, 255)";
-      return element && /, 0\)$/.test(color) ? behind(element.parentElement) : color;
-    };
-    return all
-      .filter((one) => {
-        const { borderTopColor, borderTopWidth } = getComputedStyle(one);
-        const pair = [luminance(borderTopColor), luminance(behind(one.parentElement))];
-        const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
-        return borderTopWidth === "0px" || ratio < 3;
-      })
-      .map((one) => `faint edge ${one.outerHTML}`);
-  });
+  page
+    .locator(":is(input:not([type=file]), select, textarea, progress, .time-left .bar):visible")
+    .evaluateAll((all) => {
+      const luminance = (color: string): number =>
+        [...color.matchAll(/[\d.]+/g)]
+          .slice(0, 3)
+          .map(([part]) => Number(part) / 255)
+          .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+          .reduce((sum, part, index) => sum + part * ([0.2126, 0.7152, 0.0722][index] ?? 0), 0);
+      const behind = (element: Element | null): string => {
+        const color = element ? getComputedStyle(element).backgroundColor : "rgb(255, 255, 255)";
+        return element && /, 0\)$/.test(color) ? behind(element.parentElement) : color;
+      };
+      return all
+        .filter((one) => {
+          const { borderTopColor, borderTopWidth } = getComputedStyle(one);
+          const pair = [luminance(borderTopColor), luminance(behind(one.parentElement))];
+          const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+          return borderTopWidth === "0px" || ratio < 3;
+        })
+        .map((one) => `faint edge ${one.outerHTML}`);
+    });
 
 async function faultsNow(page: Page, colors: keyof typeof RULES): Promise<string[]> {
   return [...(await axeFaults(page, colors)), ...(await faintEdges(page))];

@@ -10,7 +10,7 @@ import {
   type State,
 } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
-import { taskEnd } from "../ui/words.ts";
+import { taskEnd } from "./task-end.ts";
 
 export interface FlightLease {
   readonly expires_at: string;

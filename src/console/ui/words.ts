@@ -1,8 +1,9 @@
 /** States, names and times as people say them. */
 import { duration, nameOf, timeLeft } from "../../client/words.ts";
-import { type Message, textOf } from "../../schema/a2a.ts";
+import type { Message } from "../../schema/a2a.ts";
 import type { State } from "../../schema/delegation.ts";
 import type { Flight } from "../data/flight.ts";
+import { TASK_END, taskEnd } from "../data/task-end.ts";
 
 /** How a state is drawn: its colour and its shape. */
 export type Phase = "queued" | "working" | "asks" | "completed" | "failed" | "canceled";
@@ -31,16 +32,6 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
 
 export { duration, nameOf };
 
-/** A longer text is not known by its end. */
-const SHORT = 200;
-const END = 20;
-
-/** The end of a short text, for tasks that differ only there; empty for a long one. */
-export function taskEnd(message: Message): string {
-  const text = textOf(message).trim();
-  return text.length > SHORT ? "" : [...text].slice(-END).join("");
-}
-
 /**
  * The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. If its end is known, it is
  * cut in the middle.
@@ -52,7 +43,7 @@ export function taskText({
 }: Pick<Flight, "task_preview" | "task_end"> & { readonly message?: Message }): string {
   const bytes = new TextEncoder().encode(task_preview).length;
   if (bytes <= 96 || (bytes < 100 && bytes === task_preview.length)) return task_preview || "(no text)";
-  return `${task_end ? [...task_preview].slice(0, -END).join("") : task_preview}…${task_end}`;
+  return `${task_end ? [...task_preview].slice(0, -TASK_END).join("") : task_preview}…${task_end}`;
 }
 
 /** The step that an agent is at; empty if it reports none. */
