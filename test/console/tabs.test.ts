@@ -178,7 +178,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await ask("It is in view");
     expect(await shown()).toEqual([]);
     await setHidden(page, true);
-    const id = await ask(`Deploy it ${"x".repeat(100)}`);
+    const id = await ask(`Deploy it ${"x".repeat(200)}`);
     await until(async () => (await page.title()) === "(3) Errand");
     expect(await shown()).toEqual([
       { title: "scout asks", body: `Deploy it ${"x".repeat(90)}…`, hasTag: true },
