@@ -80,6 +80,11 @@ const MIGRATIONS: Readonly<Record<MigrationError["reason"], Advice>> = {
     recovery:
       "Name another Redis by --to; to change only the number of shards, leave it out. Nothing was changed.",
   },
+  replica: {
+    code: "redis_is_replica",
+    category: "CONFIG",
+    recovery: "Name its master, or a Redis that replicates no other. Nothing was changed.",
+  },
   wrong_shards: {
     code: "wrong_shards",
     category: "PROTOCOL",

@@ -4,12 +4,13 @@
  */
 import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
-import { countAlive, isIncompleteCopy, markRestoring } from "../redis/layout.ts";
+import { countAlive, isIncompleteCopy, markRestoring, putLayout } from "../redis/layout.ts";
 import { ownKeys, unlinkAll } from "../redis/own-keys.ts";
 import type { BackupEntry, OpenBackup } from "./backup-file.ts";
 import { Crc64 } from "./crc64.ts";
+import { markUnlessStarted, signsOfLifeText } from "./mark.ts";
 import { RestoreError } from "./restore-error.ts";
-import { type TransferLock, withTransferLock } from "./transfer-lock.ts";
+import { type TransferLock, takenOver, withTransferLock } from "./transfer-lock.ts";
 
 const BATCH_BYTES = 1_048_576;
 const BATCH_KEYS = 1_000;
@@ -35,10 +36,16 @@ export async function restore(
   let hasWritten = false;
   try {
     await withTransferLock(redis, options.signal, async (lock) => {
+      const before = await signsOfLifeText(redis);
       await check(redis, backup, options);
-      hasWritten = true;
-      await markRestoring(redis);
-      await deleteKeys(redis, lock.signal);
+      await markUnlessStarted({
+        ...{ redis, lock, watched: [{ redis, before }] },
+        write: () => {
+          hasWritten = true;
+          return markRestoring(redis, lock.owner);
+        },
+      });
+      await deleteKeys(redis, lock);
       await write(redis, backup, options, lock);
     });
   } catch (error) {
@@ -93,9 +100,9 @@ async function hasKeys(redis: Redis): Promise<boolean> {
 }
 
 /** All but the layout, so that no gateway starts meanwhile. */
-export async function deleteKeys(redis: Redis, signal: AbortSignal): Promise<void> {
+export async function deleteKeys(redis: Redis, { requireHeld }: TransferLock): Promise<void> {
   for await (const { server, names } of ownKeys(redis)) {
-    signal.throwIfAborted();
+    await requireHeld();
     await unlinkAll({ server, names: names.filter((name) => name !== keys.layout) });
   }
 }
@@ -104,14 +111,14 @@ async function write(
   redis: Redis,
   { header, entries }: OpenBackup,
   { onProgress }: RestoreOptions,
-  { signal, requireHeld }: TransferLock,
+  { owner, requireHeld, renew }: TransferLock,
 ): Promise<void> {
   let layout: BackupEntry | undefined;
   let done = 0;
   let batch: BackupEntry[] = [];
   let bytes = 0;
   const flush = async () => {
-    signal.throwIfAborted();
+    await requireHeld();
     await writeBatch(redis, batch, header.rdb_version);
     done += batch.length;
     onProgress(done);
@@ -128,11 +135,10 @@ async function write(
     if (bytes >= BATCH_BYTES || batch.length >= BATCH_KEYS) await flush();
   }
   await flush();
-  signal.throwIfAborted();
-  await requireHeld();
+  await renew();
   // Last, because it lets gateways start. Without it, no gateway had ever started on this data.
-  if (layout) await writeBatch(redis, [layout], header.rdb_version);
-  else await redis.del(keys.layout);
+  const dump = layout ? payload(layout.value, header.rdb_version) : null;
+  if (!(await putLayout(redis, owner, dump))) throw takenOver();
 }
 
 async function writeBatch(redis: Redis, batch: readonly BackupEntry[], rdbVersion: number): Promise<void> {

@@ -139,43 +139,79 @@ function layoutOf([{ shards: stored, earlier = "[]", growth }, placed]: Stored):
   };
 }
 
-/** No gateway starts until {@link finishGrowth}. An interrupted growth begins here again. */
-export async function beginGrowth(redis: Redis, growth: Growth): Promise<void> {
+/** No gateway starts until {@link finishGrowth} by the same owner. An interrupted growth begins here again. */
+export async function beginGrowth(redis: Redis, growth: Growth, owner: string): Promise<void> {
   const text = JSON.stringify(growth);
-  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", RESTORING, "growth", text);
+  await writeEvenIfFull(redis, "HSET", keys.layout, ...["shards", RESTORING, "growth", text, "owner", owner]);
 }
 
-/** Lets gateways with `to` shards start. */
+/** Lets gateways with `to` shards start. Returns false, and changes nothing, unless `owner` has marked the layout last. */
 export async function finishGrowth(
   redis: Redis,
   { from, to, at }: Growth,
   earlier: ShardHistory["earlier"],
-): Promise<void> {
+  owner: string,
+): Promise<boolean> {
   const all = from === to ? earlier : [...earlier, { count: from, until: at }];
   const stored = all.length === 0 ? `${to}${NOT_FOR_OLDER}` : `${GROWN}${to}`;
-  await writeEvenIfFull(
-    redis,
-    "HSET",
-    keys.layout,
-    ...["shards", stored, "earlier", JSON.stringify(all), "growth", ""],
-  );
-  await redis.hdel(keys.layout, "growth");
+  return (await finishScript.run(redis, [keys.layout], [owner, stored, JSON.stringify(all)])) === 1;
 }
+
+/** KEYS: the layout · ARGV: the owner of its mark; the fields `shards` and `earlier` */
+const finishScript = new Script(`#!lua flags=allow-oom
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'shards', ARGV[2], 'earlier', ARGV[3])
+redis.call('HDEL', KEYS[1], 'growth', 'owner')
+return 1`);
 
 /**
- * Keeps gateways from starting until the key of the layout is restored or deleted. Also removes the mark of an unfinished
+ * Keeps gateways from starting until {@link putLayout} by the same owner. Also removes the mark of an unfinished
  * growth: otherwise `errand migrate` could finish that growth on an incomplete copy, and gateways would start on it.
  */
-export async function markRestoring(redis: Redis): Promise<void> {
-  await markScript.run(redis, [keys.layout], [RESTORING]);
+export async function markRestoring(redis: Redis, owner: string): Promise<void> {
+  await markScript.run(redis, [keys.layout], [RESTORING, owner]);
 }
 
-/** KEYS: the layout · ARGV: what is stored as its number of shards */
+/** KEYS: the layout · ARGV: what is stored as its number of shards; the owner of the mark */
 const markScript = new Script(`#!lua flags=allow-oom
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'shards', ARGV[1])`);
+redis.call('HSET', KEYS[1], 'shards', ARGV[1], 'owner', ARGV[2])`);
 
-/** Whether a restore or a copy has not finished. An unfinished growth is something else: its data is complete. */
+/** The layout in the form of DUMP, for {@link putLayout}; null if there is none. */
+export const dumpLayout = (redis: Redis): Promise<Buffer | null> => redis.dumpBuffer(keys.layout);
+
+/**
+ * Replaces the mark by a layout, or deletes it, so that gateways may start. Returns false, and changes nothing, unless
+ * `owner` has marked the layout last.
+ */
+export async function putLayout(redis: Redis, owner: string, dump: Buffer | null): Promise<boolean> {
+  return (await putScript.run(redis, [keys.layout], [owner, dump ?? ""])) === 1;
+}
+
+/** KEYS: the layout · ARGV: the owner of its mark; the new layout in the form of DUMP, or an empty text */
+const putScript = new Script(`#!lua flags=allow-oom
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1])
+else redis.call('RESTORE', KEYS[1], 0, ARGV[2], 'REPLACE') end
+return 1`);
+
+/** Whether a layout in the form of DUMP has the mark of an unfinished restore or migration. Stores nothing. */
+export async function isMarked(redis: Redis, dump: Buffer): Promise<boolean> {
+  return (await tryScript.run(redis, [keys.writable("layout")], [dump])) === RESTORING;
+}
+
+/** KEYS: any name · ARGV: a layout in the form of DUMP */
+const tryScript = new Script(`#!lua flags=allow-oom
+redis.call('RESTORE', KEYS[1], 0, ARGV[1], 'REPLACE')
+local shards = redis.call('HGET', KEYS[1], 'shards')
+redis.call('DEL', KEYS[1])
+return shards`);
+
+/** Differs whenever a restore, a migration or an upgrade has begun. */
+export const layoutText = (redis: Redis): Promise<string> =>
+  redis.hgetall(keys.layout).then((fields) => JSON.stringify(Object.entries(fields).sort()));
+
+/** Whether a restore or a copy has not finished. False for an unfinished growth, whose data is complete. */
 export async function isIncompleteCopy(redis: Redis): Promise<boolean> {
   const { state, growth } = await readLayout(redis);
   return state === "restoring" && growth === null;

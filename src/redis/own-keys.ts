@@ -1,7 +1,7 @@
 /** All keys of Errand in a Redis, which others may use, too. Limit: keys that are written meanwhile may be missed. */
 import type { Redis, ServerConnection } from "./connect.ts";
 import { isOwnKey } from "./keys.ts";
-import { mastersOf } from "./servers.ts";
+import { allMastersOf } from "./servers.ts";
 
 const SCANNED = 1_000;
 
@@ -11,9 +11,9 @@ export interface OwnKeys {
   readonly names: readonly string[];
 }
 
-/** In portions; of a Cluster, the keys of each master. `pattern` is one of SCAN. */
+/** In portions; of a Cluster, the keys of each master; throws if one does not respond. `pattern` is one of SCAN. */
 export async function* ownKeys(redis: Redis, pattern = "*"): AsyncGenerator<OwnKeys> {
-  for (const server of await mastersOf(redis)) {
+  for (const server of await allMastersOf(redis)) {
     let cursor = "0";
     do {
       const [next, found] = await server.scan(cursor, "MATCH", pattern, "COUNT", SCANNED);

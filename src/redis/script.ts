@@ -41,7 +41,11 @@ export class Script {
     this.#text = textOf(text);
   }
 
-  async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+  async run(
+    redis: Redis,
+    keys: readonly string[],
+    args: readonly (string | number | Buffer)[],
+  ): Promise<unknown> {
     if (!isInCluster(redis)) return run(redis, this.#text, keys, args);
     // After the first line, which has the flags.
     this.#inCluster ??= textOf(this.#text.text.replace("\n", () => `\n${WHOLE_SLOT}`));
@@ -60,7 +64,7 @@ async function run(
   redis: Redis,
   { text, sha }: Text,
   keys: readonly string[],
-  args: readonly (string | number)[],
+  args: readonly (string | number | Buffer)[],
 ): Promise<unknown> {
   try {
     return await redis.evalsha(sha, keys.length, ...keys, ...args);

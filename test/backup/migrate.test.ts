@@ -1,12 +1,16 @@
 /** A stopped broker's data in another Redis, or in more shards: all that was promised is kept, and the source is unchanged. */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Redis } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
 import { backUp } from "../../src/backup/back-up.ts";
 import { toLocalError } from "../../src/backup/errors.ts";
+import { countKeys, fingerprint } from "../../src/backup/migration/copy.ts";
 import { type MigrateOptions, migrate } from "../../src/backup/migration/migrate.ts";
+import { restore } from "../../src/backup/restore.ts";
+import type * as Lock from "../../src/backup/transfer-lock.ts";
 import { OUTBOUND_QUEUE } from "../../src/queue/outbound-queue.ts";
+import { connect } from "../../src/redis/connect.ts";
 import { keys, shardKeys, transferKey } from "../../src/redis/keys.ts";
 import type * as Layout from "../../src/redis/layout.ts";
 import { beginGrowth, checkLayout, markRestoring, readLayout } from "../../src/redis/layout.ts";
@@ -14,15 +18,17 @@ import { Shards, shardOfName } from "../../src/redis/shards.ts";
 import { run } from "../cli/fake-host.ts";
 import { as, client, freshDb, request, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
+import { emptyBackup } from "../support/empty-backup.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { freshDir } from "../support/program.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
-import { startServer } from "../support/redis-pair.ts";
+import { startPair, startServer } from "../support/redis-pair.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
+import { until } from "../support/until.ts";
 
-/** Runs when the checks are done and the target is about to be marked. */
-const moment = vi.hoisted(() => ({ beforeMark: async () => {} }));
+/** `beforeMark`: when the checks are done and the target is about to be marked. `beforeRenewal`: of the lock. */
+const moment = vi.hoisted(() => ({ beforeMark: async () => {}, beforeRenewal: async () => {} }));
 vi.mock("../../src/redis/layout.ts", async (original) => {
   const real = await original<typeof Layout>();
   const after =
@@ -32,6 +38,18 @@ vi.mock("../../src/redis/layout.ts", async (original) => {
       return mark(...args);
     };
   return { ...real, markRestoring: after(real.markRestoring), beginGrowth: after(real.beginGrowth) };
+});
+vi.mock("../../src/backup/transfer-lock.ts", async (original) => {
+  const real = await original<typeof Lock>();
+  const withTransferLock: typeof Lock.withTransferLock = (redis, signal, write) =>
+    real.withTransferLock(redis, signal, (lock) => {
+      const renew = async () => {
+        await moment.beforeRenewal();
+        await lock.renew();
+      };
+      return write({ ...lock, renew });
+    });
+  return { ...real, withTransferLock };
 });
 const beforeMark = (act: () => Promise<unknown>) => {
   moment.beforeMark = async () => {
@@ -310,8 +328,8 @@ test("a change of the shards that was stopped half-way is finished by the same c
 
 test("a growth that a restore has replaced half-way cannot be finished", async () => {
   const { redis, source } = await small();
-  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() });
-  await markRestoring(redis);
+  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
+  await markRestoring(redis, "restore");
   await expect(with_({ source, target: null, shards: SHARDS })).rejects.toThrow(
     /restore or a migration .* has not finished/,
   );
@@ -320,7 +338,7 @@ test("a growth that a restore has replaced half-way cannot be finished", async (
 
 test("a backup of data whose shards are being raised is refused with what to do", async () => {
   const { source, redis } = await small();
-  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() });
+  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
   const path = join(freshDir(), "errand.backup");
   const refused = await backUp(source.target, {
     ...{ path, errandVersion: "1", onProgress: () => {}, signal: NEVER },
@@ -332,7 +350,7 @@ test("a backup of data whose shards are being raised is refused with what to do"
   });
 });
 
-test("two migrations or restores to one Redis notice each other; one that was killed can be repeated", async () => {
+test("two migrations or restores to one Redis exclude each other; one that was killed can be repeated", async () => {
   const { source } = await small();
   const { redis: copy, side: target } = await at();
   const { source: second } = await small();
@@ -351,10 +369,10 @@ test("two migrations or restores to one Redis notice each other; one that was ki
   expect(refused).toEqual(Array(3).fill(expect.objectContaining({ code: "transfer_running" })));
   expect(await copy.exists(transferKey)).toBe(0);
   // The other one was killed; 15 s later, its lock is no more.
-  const ends = Number((await copy.time())[0]) * 1000;
-  await copy.hset(transferKey, { owner: "killed", ends: ends + 15_000 });
+  const now = Number((await copy.time())[0]) * 1000;
+  await copy.hset(transferKey, { owner: "killed", expires_at: now + 15_000 });
   await expect(with_({ source, target, force: true })).rejects.toMatchObject({ reason: "in_progress" });
-  await copy.hset(transferKey, { ends: ends - 1_000 });
+  await copy.hset(transferKey, { expires_at: now - 1_000 });
   await with_({ source, target, force: true });
   // Another one takes the lock while this one stands still: this one must not let brokers start.
   const takeOver = () => void copy.hset(transferKey, { owner: "other" });
@@ -365,10 +383,53 @@ test("two migrations or restores to one Redis notice each other; one that was ki
   expect(await copy.hget(transferKey, "owner")).toBe("other");
 });
 
+test("of two migrations in opposite directions that begin at once, none deletes the data of the other", async () => {
+  const [one, two] = [await small(), await small()];
+  const before = [await dump(one.redis), await dump(two.redis)];
+  const done = await Promise.allSettled([
+    with_({ source: one.source, target: two.source, force: true }),
+    with_({ source: two.source, target: one.source, force: true }),
+  ]);
+  const refused = done.map((result) => (result.status === "rejected" ? result.reason.reason : null));
+  expect(refused).toContain("in_progress");
+  expect(refused.every((reason) => reason === null || reason === "in_progress")).toBe(true);
+  // What the other one would have deleted.
+  if (refused[0] !== null) expect(await dump(two.redis)).toEqual(before[1]);
+  if (refused[1] !== null) expect(await dump(one.redis)).toEqual(before[0]);
+});
+
+test("a process that was suspended cannot let brokers start on what another command has begun to write", async () => {
+  const { source } = await small();
+  const { redis: copy, side: target } = await at();
+  const markAgain = () => void copy.hset(keys.layout, "owner", "other");
+  for (const shards of [undefined, SHARDS]) {
+    const half = with_({ source, target, shards, force: true, onProgress: markAgain });
+    await expect(half).rejects.toMatchObject({ reason: "taken_over" });
+    await expect(checkLayout(copy, 1)).rejects.toThrow(/has not finished/);
+    expect(await copy.hget(keys.layout, "owner")).toBe("other");
+  }
+});
+
+test("the copy gets the layout that was compared", async () => {
+  const { redis, source } = await small();
+  const { redis: copy, side: target } = await at();
+  let renewals = 0;
+  moment.beforeRenewal = async () => {
+    renewals += 1;
+    // The first one is before the mark.
+    if (renewals === 2) await redis.hset(keys.layout, "shards", "9, changed after the comparison");
+  };
+  onTestFinished(() => {
+    moment.beforeRenewal = async () => {};
+  });
+  await with_({ source, target });
+  expect([renewals, (await readLayout(copy)).shards]).toEqual([2, 1]);
+});
+
 test("a growth that begins on the source of a copy is noticed", async () => {
   const { redis, source } = await small();
   const { redis: copy, side: target } = await at();
-  const grow = () => void beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() });
+  const grow = () => void beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
   await expect(with_({ source, target, onProgress: grow })).rejects.toMatchObject({
     reason: "source_changed",
   });
@@ -461,6 +522,18 @@ test("a broker that starts while a migration checks is noticed before anything i
   expect(await nothing.keys("*")).toEqual([]);
 });
 
+test("a broker that starts while a restore checks is noticed before anything is deleted", async () => {
+  const { redis, source } = await small();
+  const before = await dump(redis);
+  const options = { force: true, isExclusive: false, onProgress: () => {}, signal: NEVER };
+  beforeMark(() => redis.zadd(keys.gateways, Date.now(), "started"));
+  await expect(restore(source.target, emptyBackup, options)).rejects.toMatchObject({ reason: "in_use" });
+  expect(await dump(redis)).toEqual(before);
+  await redis.del(keys.gateways);
+  await restore(source.target, emptyBackup, options);
+  expect(await redis.keys("*")).toEqual([]);
+});
+
 test("a cursor from before a growth gets a RESET when events of a new shard were trimmed, and else none", async () => {
   const { redis, source, cursor } = await small();
   await with_({ source, target: null, shards: 2 });
@@ -492,7 +565,7 @@ test("a backup is restored into a Cluster", async () => {
   const file = join(freshDir(), "errand.backup");
   await backUp(own.target, { path: file, errandVersion: "1", onProgress: () => {}, signal: NEVER });
   await cluster.client.set("foreign", "kept");
-  await cluster.client.hset(transferKey, { owner: "other", ends: Date.now() + 60_000 });
+  await cluster.client.hset(transferKey, { owner: "other", expires_at: Date.now() + 60_000 });
   expect(await cli("restore", file, "--redis-url", cluster.url)).toMatchObject({
     code: 64,
     stderr: expect.stringContaining("another restore or migration writes to this Redis"),
@@ -506,6 +579,49 @@ test("a backup is restored into a Cluster", async () => {
   expect(await cluster.client.get("foreign")).toBe("kept");
   const { url } = await startBroker({ redis: { url: cluster.url }, shards: 1 });
   expect((await client(url).lease(BUSY)).body.leases).toMatchObject([{ delegation: { id } }]);
+});
+
+test("a replica is neither source nor target, because its master may be the other side", async () => {
+  const { master, replica } = await startPair();
+  await master.redis.hset(keys.layout, "shards", "1, written by a newer version");
+  await master.redis.hset(keys.tokens, "some", "1");
+  await until(async () => (await replica.redis.exists(keys.tokens)) === 1);
+  const [one, two] = [master, replica].map(({ socket }) => ({ target: { socket }, isExclusive: false }));
+  if (!one || !two) throw new Error("there are two");
+  for (const sides of [
+    { source: two, target: one },
+    { source: one, target: two },
+    { source: two, target: null, shards: SHARDS },
+  ])
+    await expect(with_({ ...sides, force: true })).rejects.toMatchObject({ reason: "replica" });
+  expect(await master.redis.exists(keys.tokens)).toBe(1);
+});
+
+test("a master of a Cluster that does not respond is not skipped", async () => {
+  const redis = connect({ url: cluster.url }, "commands");
+  onTestFinished(() => redis.disconnect());
+  redis.on("error", () => {});
+  await countKeys(redis);
+  if (!(redis instanceof Cluster)) throw new Error("it is a Cluster");
+  redis.nodes("master")[0]?.disconnect();
+  await until(() => redis.nodes("master").length === 2);
+  await expect(countKeys(redis)).rejects.toThrow(
+    /^the master at 127.0.0.1:\d+ of the Cluster does not respond$/,
+  );
+});
+
+test("a broker that came and went during the copy is noticed by agents' settings and the audit log", async () => {
+  const { redis } = await small();
+  const seen = async (change: () => Promise<unknown>) => {
+    const before = await fingerprint(redis, 1);
+    await change();
+    return (await fingerprint(redis, 1)) !== before;
+  };
+  const { agent } = shardKeys(0);
+  expect(await seen(() => redis.hset(agent(BUSY), "doc", "{}"))).toBe(true);
+  expect(await seen(() => redis.xadd(keys.audit, "*", "e", "1"))).toBe(true);
+  expect(await seen(() => redis.xadd(keys.auditOthers, "*", "e", "1"))).toBe(true);
+  expect(await seen(async () => {})).toBe(false);
 });
 
 test("what cannot be migrated is refused with the reason, and nothing is changed", async () => {

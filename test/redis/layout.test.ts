@@ -90,7 +90,7 @@ test("a gateway that found the data complete, and signs on after a migration has
   const late = vi.spyOn(PresenceTracker.prototype, "start").mockImplementation(async function (
     this: PresenceTracker,
   ) {
-    await markRestoring(redis);
+    await markRestoring(redis, "restore");
     // It looks for gateways here, and finds none.
     expect(await redis.zcard(keys.gateways)).toBe(0);
     await start.call(this);

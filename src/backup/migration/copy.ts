@@ -3,16 +3,20 @@
  * else may write to either of them meanwhile.
  */
 
+import { createHash } from "node:crypto";
 import type { Redis, ServerConnection } from "../../redis/connect.ts";
-import { isRecordKey, keys } from "../../redis/keys.ts";
+import { isRecordKey, keys, type ShardKeys } from "../../redis/keys.ts";
 import { type OwnKeys, ownKeys } from "../../redis/own-keys.ts";
-import { fieldOf, mastersOf } from "../../redis/servers.ts";
+import { allMastersOf, fieldOf } from "../../redis/servers.ts";
 import { Shards } from "../../redis/shards.ts";
 import { type Dumped, restoreAll } from "../restore.ts";
+import type { TransferLock } from "../transfer-lock.ts";
 
 /** About how many bytes are in memory at a time. */
 const BATCH_BYTES = 4_194_304;
 const BATCH_KEYS = 500;
+/** How many settings are read at a time. */
+const BATCH_AGENTS = 500;
 
 /** PEXPIRETIME of a key that does not expire, and of one that does not exist. */
 const NEVER = -1;
@@ -75,15 +79,16 @@ export async function countKeys(redis: Redis): Promise<Counts> {
 export async function copyKeys(
   source: Redis,
   target: Redis,
-  { onProgress, signal }: { readonly onProgress: (keys: number) => void; readonly signal: AbortSignal },
+  { requireHeld }: TransferLock,
+  onProgress: (keys: number) => void,
 ): Promise<void> {
   let copied = 0;
   for await (const found of copiedKeys(source)) {
     const { server, names } = found;
     const sizes = await forEachKey(found, (pipeline, name) => pipeline.memory("USAGE", name));
     for (const batch of inBatches(names, sizes.map(Number))) {
-      signal.throwIfAborted();
       const entries = await dumpAll({ server, names: batch });
+      await requireHeld();
       await restoreAll(target, entries);
       copied += entries.length;
       onProgress(copied);
@@ -143,34 +148,43 @@ export async function formatOf(redis: Redis): Promise<number> {
   return dump.readUInt16LE(dump.length - 10);
 }
 
-/** Differs whenever a broker has worked: the newest event, the due records, the delegations and agents of each shard; the tokens. */
+/**
+ * Differs whenever a broker has worked: the newest event, the due records, the delegations, and the agents with their
+ * settings, of each shard; the tokens; the newest entries of the audit log.
+ */
 export async function fingerprint(redis: Redis, shards: number): Promise<string> {
-  const ofShards = new Shards(shards).all.map(async ({ events, due, agents, list }) => [
-    await lastId(redis, events),
-    await redis.zcard(due),
-    await redis.zcard(list("all")),
-    await redis.scard(agents),
-  ]);
-  return JSON.stringify([await Promise.all(ofShards), await redis.hlen(keys.tokens)]);
+  const hash = createHash("sha256");
+  for (const shard of new Shards(shards).all) {
+    const { events, due, list } = shard;
+    const counts = [lastId(redis, events), redis.zcard(due), redis.zcard(list("all"))];
+    hash.update(JSON.stringify(await Promise.all(counts)));
+    for await (const settings of agentSettings(redis, shard)) hash.update(JSON.stringify(settings));
+  }
+  const others = [redis.hlen(keys.tokens), lastId(redis, keys.audit), lastId(redis, keys.auditOthers)];
+  return hash.update(JSON.stringify(await Promise.all(others))).digest("hex");
 }
 
-/** Differs whenever a gateway has started or works. */
-export const signsOfLife = (redis: Redis): Promise<string> =>
-  redis.zrange(keys.gateways, "0", "-1", "WITHSCORES").then((signs) => signs.join(" "));
-
-/** Differs whenever a restore, a migration or an upgrade has begun. */
-export const layoutText = (redis: Redis): Promise<string> =>
-  redis.hgetall(keys.layout).then((fields) => JSON.stringify(Object.entries(fields).sort()));
+/** Names and documents, in portions, in the same order at each server. */
+async function* agentSettings(redis: Redis, { agents, agent }: ShardKeys) {
+  const names = (await redis.smembers(agents)).sort();
+  for (let at = 0; at < names.length; at += BATCH_AGENTS) {
+    const some = names.slice(at, at + BATCH_AGENTS);
+    yield await Promise.all(some.map(async (name) => [name, await redis.hget(agent(name), "doc")]));
+  }
+}
 
 async function lastId(redis: Redis, stream: string): Promise<string | null> {
   const [last] = await redis.xrevrange(stream, "+", "-", "COUNT", 1);
   return last?.[0] ?? null;
 }
 
-/** Identifies a Redis, whatever its address: the servers that have slots, and the database. */
-export async function identityOf(redis: Redis, database: number): Promise<string> {
-  const ids = await Promise.all(
-    (await mastersOf(redis)).map(async (server) => fieldOf(await server.info("server"), "run_id")),
-  );
+/**
+ * Identifies a Redis, whatever its address: the servers that have slots, and the database. Null if one is a replica: it
+ * has the data of another server, perhaps of the one with which it is compared.
+ */
+export async function identityOf(redis: Redis, database: number): Promise<string | null> {
+  const infos = await Promise.all((await allMastersOf(redis)).map((server) => server.info("replication")));
+  if (infos.some((info) => fieldOf(info, "role") !== "master")) return null;
+  const ids = infos.map((info) => fieldOf(info, "master_replid"));
   return `${ids.sort().join(" ")} ${database}`;
 }

@@ -14,7 +14,7 @@ import { ownKeys } from "../../redis/own-keys.ts";
 import { Script, writeEvenIfFull } from "../../redis/script.ts";
 import { Shards, shardOfName } from "../../redis/shards.ts";
 import { restoreAll } from "../restore.ts";
-import type { TransferLock } from "../transfer-lock.ts";
+import { type TransferLock, takenOver } from "../transfer-lock.ts";
 import { dumpOf } from "./copy.ts";
 
 const UNFINISHED = ["submitted", "working", "interrupted"] as const;
@@ -68,25 +68,32 @@ export async function grow(
   redis: Redis,
   growth: Growth,
   { placed, earlier }: StoredLayout["history"],
-  { signal, requireHeld }: TransferLock,
+  lock: TransferLock,
 ): Promise<Plan> {
   const { from, to, at } = growth;
+  const { requireHeld } = lock;
   const misplaced = await misplacedAgents(redis, from, to);
   for (const { agent, shard, isBusy } of misplaced) {
-    if (isBusy) await writeEvenIfFull(redis, "HSET", keys.placed, agent, shard);
+    if (!isBusy) continue;
+    await requireHeld();
+    await writeEvenIfFull(redis, "HSET", keys.placed, agent, shard);
   }
+  await requireHeld();
   await keepOutbound(redis, new Shards(from, { placed, earlier }), to);
-  for (const { events } of new Shards(to).all.slice(from)) await beginScript.run(redis, [events], [at]);
+  for (const { events } of new Shards(to).all.slice(from)) {
+    await requireHeld();
+    await beginScript.run(redis, [events], [at]);
+  }
   const idle = misplaced.filter(({ isBusy }) => !isBusy);
   const queues = await queueKeysOf(redis, idle);
   for (const one of idle) {
-    signal.throwIfAborted();
+    await requireHeld();
     await move(redis, one, queues.get(one.agent) ?? []);
   }
-  await forgetPlaces(redis, misplaced, placed);
-  await dropReservations(redis, new Shards(to));
-  await requireHeld();
-  await finishGrowth(redis, growth, earlier);
+  await forgetPlaces(redis, misplaced, placed, lock);
+  await dropReservations(redis, new Shards(to), lock);
+  await lock.renew();
+  if (!(await finishGrowth(redis, growth, earlier, lock.owner))) throw takenOver();
   return planOf(misplaced);
 }
 
@@ -159,9 +166,14 @@ async function forgetPlaces(
   redis: Redis,
   misplaced: readonly Misplaced[],
   placed: ReadonlyMap<string, number>,
+  { requireHeld }: TransferLock,
 ): Promise<void> {
   const needed = new Set([OUTBOUND_QUEUE, ...misplaced.map(({ agent }) => agent)]);
-  for (const agent of placed.keys()) if (!needed.has(agent)) await redis.hdel(keys.placed, agent);
+  for (const agent of placed.keys()) {
+    if (needed.has(agent)) continue;
+    await requireHeld();
+    await redis.hdel(keys.placed, agent);
+  }
 }
 
 /** KEYS: a record */
@@ -172,9 +184,10 @@ return ${isRecordLua("KEYS[1]")} and 1 or 0`);
  * Frees the idempotency keys whose delegation was never created. The id that such a key reserves names the shard in which
  * the agent was. No request is on its way, so the next one with the key may get a new id.
  */
-async function dropReservations(redis: Redis, shards: Shards): Promise<void> {
+async function dropReservations(redis: Redis, shards: Shards, { requireHeld }: TransferLock): Promise<void> {
   for await (const { server, names } of ownKeys(redis, keys.idempotency("*"))) {
     const texts = await Promise.all(names.map((name) => server.get(name)));
+    await requireHeld();
     await Promise.all(
       texts.map(async (text, at) => {
         const [, id = "", mark] = (text ?? "").split(" ");

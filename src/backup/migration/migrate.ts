@@ -2,33 +2,24 @@
  * Moves a broker's data to another Redis, to more shards, or both, while no gateway runs. The source of a copy is only
  * read. No gateway starts on the result before the end, so an interrupted run is repeated by the same command.
  */
-import { connect, databaseOf, type Redis, type RedisTarget, reasonOf } from "../../redis/connect.ts";
-import { keys } from "../../redis/keys.ts";
+import { connect, databaseOf, placeOf, type Redis, type RedisTarget, reasonOf } from "../../redis/connect.ts";
 import {
   beginGrowth,
   countAlive,
+  dumpLayout,
   type Growth,
   LayoutError,
   markRestoring,
+  putLayout,
   readLayout,
   requireReadable,
   type StoredLayout,
 } from "../../redis/layout.ts";
-import { type Dumped, deleteKeys, readsFormat, requireFree, restoreAll } from "../restore.ts";
+import { markUnlessStarted, signsOfLifeText, type Watched } from "../mark.ts";
+import { deleteKeys, readsFormat, requireFree } from "../restore.ts";
 import { RestoreError } from "../restore-error.ts";
-import { requireNoTransfer, type TransferLock, withTransferLock } from "../transfer-lock.ts";
-import {
-  type Counts,
-  copyKeys,
-  countKeys,
-  countMissing,
-  dumpOf,
-  fingerprint,
-  formatOf,
-  identityOf,
-  layoutText,
-  signsOfLife,
-} from "./copy.ts";
+import { requireNoTransfer, type TransferLock, takenOver, withTransferLock } from "../transfer-lock.ts";
+import { type Counts, copyKeys, countKeys, countMissing, fingerprint, formatOf, identityOf } from "./copy.ts";
 import { grow, type Plan, planGrowth } from "./grow.ts";
 
 /** A large value takes a while, and so does the disk. */
@@ -37,7 +28,7 @@ const MAX_SHARDS = 256;
 const NO_AGENTS: Plan = { moved: [], stay: [] };
 
 /**
- * `no_data`, `unreadable`, `unfinished`, `same_redis`, `wrong_shards`: nothing was changed. `differs`: the copy does not
+ * `no_data`, `unreadable`, `unfinished`, `same_redis`, `replica`, `wrong_shards`: nothing was changed. `differs`: the copy does not
  * have the keys of the source. `source_changed`: the source was used meanwhile, so the copy may mix two moments; what the
  * target had is deleted.
  */
@@ -48,6 +39,7 @@ export class MigrationError extends Error {
     | "unreadable"
     | "unfinished"
     | "same_redis"
+    | "replica"
     | "wrong_shards"
     | "differs"
     | "source_changed";
@@ -87,14 +79,19 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const target = options.target === null || options.target === "new" ? null : open(options.target);
   const written = target ?? source;
   let hasWritten = false;
+  const onWrite = () => {
+    hasWritten = true;
+  };
   const prepare = async () => {
+    if (target !== null) await requireNoTransfer(source.redis);
     const checked = await check(source, target, options);
     const counts = await countKeys(source.redis);
     const { from, to } = checked.growth;
     return { checked, counts, shards: { from, to } };
   };
   try {
-    if (target !== null) await requireNoTransfer(source.redis);
+    // First, because the lock of the one would be found at the other.
+    await requireTwoMasters(source, target);
     if (options.dryRun) {
       await requireNoTransfer(written.redis);
       const { checked, counts, shards } = await prepare();
@@ -102,11 +99,11 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       return { ...counts, ...plan, shards };
     }
     return await withTransferLock(written.redis, options.signal, async (lock) => {
+      // Only now, so that of two migrations in opposite directions at least one finds the lock of the other.
       const { checked, counts, shards } = await prepare();
-      hasWritten = true;
       const plan = await (target === null
-        ? growInPlace(source, checked, lock)
-        : copy(source, target, checked, counts, lock, options));
+        ? growInPlace(source, checked, { lock, onWrite })
+        : copy(source, target, checked, { ...options, lock, onWrite, keys: counts.keys }));
       return { ...counts, ...plan, shards };
     });
   } catch (error) {
@@ -132,6 +129,8 @@ function open(side: Side): Opened {
 
 interface Checked {
   readonly layout: StoredLayout;
+  /** The layout of the source, in the form of DUMP. */
+  readonly dump: Buffer | null;
   readonly growth: Growth;
   /** The signs of life from before the check for gateways. As long as they stay the same, no gateway has started. */
   readonly signs: { readonly source: string; readonly target: string };
@@ -140,9 +139,10 @@ interface Checked {
 /** Refuses what is impossible or would lose data, before anything is changed. */
 async function check(source: Opened, target: Opened | null, options: MigrateOptions): Promise<Checked> {
   const signs = {
-    source: await signsOfLife(source.redis),
-    target: target ? await signsOfLife(target.redis) : "",
+    source: await signsOfLifeText(source.redis),
+    target: target ? await signsOfLifeText(target.redis) : "",
   };
+  const dump = await dumpLayout(source.redis);
   const layout = await readLayout(source.redis);
   const isResumed = layout.growth !== null && options.target === null;
   if (layout.state === "none") throw new MigrationError("no_data", "there is no data of a broker");
@@ -171,59 +171,69 @@ async function check(source: Opened, target: Opened | null, options: MigrateOpti
   if (target) await checkTarget(source, target, options);
   // The server's time, because it is in the ids of events.
   const [seconds = 0] = (await (target ?? source).redis.time()).map(Number);
-  return { layout, signs, growth: layout.growth ?? { from, to, at: (seconds + 1) * 1_000 } };
+  return { layout, dump, signs, growth: layout.growth ?? { from, to, at: (seconds + 1) * 1_000 } };
+}
+
+/** A copy to the master of the source would first delete the data on both. */
+async function requireTwoMasters(source: Opened, target: Opened | null): Promise<void> {
+  const sides = target === null ? [source] : [source, target];
+  const ids = await Promise.all(sides.map(({ redis }) => identityOf(redis, databaseOf(redis))));
+  const replica = sides[ids.indexOf(null)];
+  if (replica) throw new MigrationError("replica", `Redis at ${placeOf(replica.target)} is a replica`);
+  const [one, other] = ids;
+  if (one === other) throw new MigrationError("same_redis", "source and target are the same Redis");
 }
 
 async function checkTarget(source: Opened, target: Opened, { force }: MigrateOptions): Promise<void> {
-  const ids = [source, target].map(({ redis }) => identityOf(redis, databaseOf(redis)));
-  const [one, other] = await Promise.all(ids);
-  if (one === other) throw new MigrationError("same_redis", "source and target are the same Redis");
   await requireFree(target.redis, { force, isExclusive: target.isExclusive });
   if (!(await readsFormat(target.redis, await formatOf(source.redis)))) {
     throw new RestoreError("too_old", "the new Redis cannot read the values of the present one");
   }
 }
 
-/**
- * The mark keeps gateways from starting, but one may have started between the check and the mark. Then this puts the
- * layout back as it was, and throws.
- */
-async function requireNoneStarted(
-  marked: Redis,
-  old: readonly Dumped[],
-  sides: readonly (readonly [redis: Redis, before: string])[],
-): Promise<void> {
-  const now = await Promise.all(sides.map(([redis]) => signsOfLife(redis)));
-  if (sides.every(([, before], at) => before === now[at])) return;
-  if (old.length === 0) await marked.del(keys.layout);
-  else await restoreAll(marked, old);
-  throw new RestoreError("in_use", "a broker was started meanwhile");
+/** A migration that begins to write. */
+interface Writing {
+  readonly lock: TransferLock;
+  /** Called right before the first write. */
+  readonly onWrite: () => void;
+}
+
+interface Copying extends Writing, Pick<MigrateOptions, "onProgress" | "shards"> {
+  /** How many keys there are to copy, about. */
+  readonly keys: number;
 }
 
 async function copy(
   source: Opened,
   target: Opened,
-  { layout, growth, signs }: Checked,
-  counts: Counts,
-  { signal, requireHeld }: TransferLock,
-  { onProgress, shards }: MigrateOptions,
+  { layout, dump, growth, signs }: Checked,
+  { lock, onWrite, onProgress, shards, keys }: Copying,
 ): Promise<Plan> {
   const [from, to] = [source.redis, target.redis];
   const ofSource = await fingerprint(from, growth.from);
-  const before = [ofSource, signs.source, await layoutText(from)];
-  const old = await dumpOf(to, keys.layout);
-  await markRestoring(to);
-  await requireNoneStarted(to, old, [
-    [from, signs.source],
-    [to, signs.target],
-  ]);
-  await deleteKeys(to, signal);
-  await copyKeys(from, to, { signal, onProgress: (done) => onProgress(done, counts.keys) });
-  const missing = await countMissing(from, to, signal);
-  const extra = await countMissing(to, from, signal);
+  const before = [ofSource, signs.source, dump?.toString("base64")];
+  const watched: Watched[] = [
+    { redis: from, before: signs.source },
+    { redis: to, before: signs.target },
+  ];
+  await markUnlessStarted({
+    ...{ redis: to, lock, watched },
+    write: () => {
+      onWrite();
+      return markRestoring(to, lock.owner);
+    },
+  });
+  await deleteKeys(to, lock);
+  await copyKeys(from, to, lock, (done) => onProgress(done, keys));
+  const missing = await countMissing(from, to, lock.signal);
+  const extra = await countMissing(to, from, lock.signal);
   const ofTarget = await fingerprint(to, growth.from);
   // After the comparison, so that nothing in it can have come from a later moment of the source.
-  const after = [await fingerprint(from, growth.from), await signsOfLife(from), await layoutText(from)];
+  const after = [
+    await fingerprint(from, growth.from),
+    await signsOfLifeText(from),
+    (await dumpLayout(from))?.toString("base64"),
+  ];
   if (after.join() !== before.join()) {
     throw new MigrationError(
       "source_changed",
@@ -233,7 +243,7 @@ async function copy(
   if (missing > 0 || extra > 0) {
     throw new MigrationError(
       "differs",
-      `the copy lacks ${missing} of the ${counts.keys} keys, and has ${extra} that the source does not have`,
+      `the copy lacks ${missing} of the ${keys} keys, and has ${extra} that the source does not have`,
     );
   }
   if (ofTarget !== ofSource) {
@@ -242,20 +252,24 @@ async function copy(
       "the newest events, the due records, the delegations or the agents of the copy differ",
     );
   }
-  signal.throwIfAborted();
-  if (shards !== undefined) return grow(to, growth, layout.history, { signal, requireHeld });
-  await requireHeld();
-  await restoreAll(to, await dumpOf(from, keys.layout));
+  if (shards !== undefined) return grow(to, growth, layout.history, lock);
+  await lock.renew();
+  // The one that was compared: the source may have changed since.
+  if (!(await putLayout(to, lock.owner, dump))) throw takenOver();
   return NO_AGENTS;
 }
 
 async function growInPlace(
   { redis }: Opened,
   { layout, growth, signs }: Checked,
-  lock: TransferLock,
+  { lock, onWrite }: Writing,
 ): Promise<Plan> {
-  const old = await dumpOf(redis, keys.layout);
-  await beginGrowth(redis, growth);
-  await requireNoneStarted(redis, old, [[redis, signs.source]]);
+  await markUnlessStarted({
+    ...{ redis, lock, watched: [{ redis, before: signs.source }] },
+    write: () => {
+      onWrite();
+      return beginGrowth(redis, growth, lock.owner);
+    },
+  });
   return grow(redis, growth, layout.history, lock);
 }
