@@ -4,12 +4,13 @@ import { dirname } from "node:path";
 import { serverStatus } from "../redis/check.ts";
 import { connectServer, type Redis, type RedisTarget } from "../redis/connect.ts";
 import { isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
-import { readLayout } from "../redis/layout.ts";
+import { layoutText, readLayout } from "../redis/layout.ts";
 import { randomId } from "../redis/shards.ts";
 import { type BackupEntry, type BackupHeader, BackupWriter } from "./backup-file.ts";
 import { readRdb } from "./rdb.ts";
 import { RestoreError } from "./restore-error.ts";
 import { takeSnapshot } from "./snapshot.ts";
+import { requireNoTransfer } from "./transfer-lock.ts";
 
 const BATCH_BYTES = 1_048_576;
 
@@ -45,7 +46,7 @@ async function writeKeys(
   redis.on("error", () => undefined);
   try {
     const { product, version } = await serverStatus(redis);
-    await requireFinished(redis);
+    const before = await requireFinished(redis);
     const own = redis.options.db ?? 0;
     // Everything acknowledged before this instant is in the snapshot.
     const created_at = new Date().toISOString();
@@ -72,6 +73,7 @@ async function writeKeys(
       if (batchBytes >= BATCH_BYTES) await flush();
     }
     await flush();
+    await requireUnchanged(target, before);
     return await writer.finish({
       errand_version: errandVersion,
       created_at,
@@ -86,8 +88,9 @@ async function writeKeys(
   }
 }
 
-/** A copy of unfinished data would be of no use: no broker starts on it. */
-async function requireFinished(redis: Redis): Promise<void> {
+/** A copy of unfinished data would be of no use: no broker starts on it. Returns the layout for {@link requireUnchanged}. */
+async function requireFinished(redis: Redis): Promise<string> {
+  await requireNoTransfer(redis);
   const { state, growth } = await readLayout(redis);
   if (growth) {
     throw new RestoreError("growing", `the change of this data to ${growth.to} shards has not finished`);
@@ -95,6 +98,19 @@ async function requireFinished(redis: Redis): Promise<void> {
   if (state === "restoring") {
     throw new RestoreError("unfinished", "a restore or a migration into this Redis has not finished");
   }
+  return layoutText(redis);
+}
+
+/** A restore or migration that began after the check may be in the snapshot. Connects again, because the snapshot ended that connection. */
+async function requireUnchanged(target: RedisTarget, before: string): Promise<void> {
+  const redis = connectServer(target, "commands");
+  redis.on("error", () => undefined);
+  try {
+    if ((await requireFinished(redis)) === before) return;
+  } finally {
+    redis.disconnect();
+  }
+  throw new RestoreError("unfinished", "the data was restored, migrated or upgraded during the backup");
 }
 
 /** Syncs the folder, so that the rename survives a crash. */

@@ -5,7 +5,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { z } from "zod";
-import { isOwnKey } from "../redis/keys.ts";
+import { isOwnKey, keys } from "../redis/keys.ts";
 import { type Cursor, parseItems, Truncated } from "./cursor.ts";
 import type { RdbEntry } from "./rdb.ts";
 
@@ -109,6 +109,8 @@ const written = <T>(work: Promise<T>): Promise<T> =>
 /** An open file whose every byte was checked. */
 export interface OpenBackup {
   readonly header: BackupHeader;
+  /** The value of the layout, in the form of DUMP without its end. */
+  readonly layout: Buffer | null;
   readonly entries: () => AsyncGenerator<BackupEntry>;
   readonly close: () => Promise<void>;
 }
@@ -119,12 +121,16 @@ export async function openBackup(path: string, signal: AbortSignal): Promise<Ope
   try {
     const header = await readHeader(file);
     const hash = createHash("sha256");
-    let keys = 0;
-    for await (const _entry of entriesOf(file, signal, (bytes) => hash.update(bytes))) keys += 1;
-    if (keys !== header.keys || finalHash(hash, header) !== header.sha256) {
+    let count = 0;
+    let layout: Buffer | null = null;
+    for await (const { key, value } of entriesOf(file, signal, (bytes) => hash.update(bytes))) {
+      count += 1;
+      if (key.toString("latin1") === keys.layout) layout = value;
+    }
+    if (count !== header.keys || finalHash(hash, header) !== header.sha256) {
       throw new BackupFileError("the file was altered: its checksum is wrong");
     }
-    return { header, entries: () => entriesOf(file, signal), close: () => file.close() };
+    return { header, layout, entries: () => entriesOf(file, signal), close: () => file.close() };
   } catch (error) {
     await file.close();
     throw error;

@@ -39,10 +39,15 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
     category: "TRANSPORT",
     recovery: "Check that Redis runs and that the address is right. Nothing was changed.",
   },
+  incomplete: {
+    code: "backup_incomplete",
+    category: "PROTOCOL",
+    recovery: "Use another backup. Nothing was changed.",
+  },
   unfinished: {
-    code: "restore_failed",
+    code: "transfer_unfinished",
     category: "TRANSPORT",
-    recovery: "Run that command again until it ends, then back up. No file was written.",
+    recovery: "Let that command end, and run it again if it failed; then back up. No file was written.",
   },
   growing: {
     code: "migration_unfinished",

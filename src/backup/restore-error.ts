@@ -1,7 +1,7 @@
 /**
  * Why data was not written into a Redis, or not read from it. `in_use`, `in_progress`, `not_empty`, `too_old`,
- * `unreachable`: nothing was changed. `failed`, `taken_over`: a part was written. `unfinished`, `growing`: the data that
- * should be copied is in the middle of a restore or a growth.
+ * `unreachable`, `incomplete` (the backup): nothing was changed. `failed`, `taken_over`: a part was written. `unfinished`,
+ * `growing`: the data that should be copied is in the middle of a restore or a growth.
  */
 export class RestoreError extends Error {
   override readonly name = "RestoreError";
@@ -11,6 +11,7 @@ export class RestoreError extends Error {
     | "not_empty"
     | "too_old"
     | "unreachable"
+    | "incomplete"
     | "failed"
     | "taken_over"
     | "unfinished"

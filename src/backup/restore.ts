@@ -4,7 +4,7 @@
  */
 import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
-import { countAlive, isIncompleteCopy, markRestoring, putLayout } from "../redis/layout.ts";
+import { countAlive, isIncompleteCopy, isMarked, markRestoring, putLayout } from "../redis/layout.ts";
 import { ownKeys, unlinkAll } from "../redis/own-keys.ts";
 import type { BackupEntry, OpenBackup } from "./backup-file.ts";
 import { Crc64 } from "./crc64.ts";
@@ -57,13 +57,16 @@ export async function restore(
   }
 }
 
-async function check(redis: Redis, { header }: OpenBackup, options: RestoreOptions) {
+async function check(redis: Redis, { header, layout }: OpenBackup, options: RestoreOptions) {
   await requireFree(redis, options);
   if (!(await readsFormat(redis, header.rdb_version))) {
     throw new RestoreError(
       "too_old",
       `the backup is from ${header.server}, and this server is too old to read it`,
     );
+  }
+  if (layout !== null && (await isMarked(redis, payload(layout, header.rdb_version)))) {
+    throw new RestoreError("incomplete", "the backup was made in the middle of a restore or a migration");
   }
 }
 
@@ -109,11 +112,10 @@ export async function deleteKeys(redis: Redis, { requireHeld }: TransferLock): P
 
 async function write(
   redis: Redis,
-  { header, entries }: OpenBackup,
+  { header, layout, entries }: OpenBackup,
   { onProgress }: RestoreOptions,
   { owner, requireHeld, renew }: TransferLock,
 ): Promise<void> {
-  let layout: BackupEntry | undefined;
   let done = 0;
   let batch: BackupEntry[] = [];
   let bytes = 0;
@@ -126,10 +128,7 @@ async function write(
     bytes = 0;
   };
   for await (const entry of entries()) {
-    if (entry.key.toString("latin1") === keys.layout) {
-      layout = entry;
-      continue;
-    }
+    if (entry.key.toString("latin1") === keys.layout) continue;
     batch.push(entry);
     bytes += entry.value.length;
     if (bytes >= BATCH_BYTES || batch.length >= BATCH_KEYS) await flush();
@@ -137,7 +136,7 @@ async function write(
   await flush();
   await renew();
   // Last, because it lets gateways start. Without it, no gateway had ever started on this data.
-  const dump = layout ? payload(layout.value, header.rdb_version) : null;
+  const dump = layout && payload(layout, header.rdb_version);
   if (!(await putLayout(redis, owner, dump))) throw takenOver();
 }
 

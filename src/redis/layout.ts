@@ -203,9 +203,9 @@ export async function isMarked(redis: Redis, dump: Buffer): Promise<boolean> {
 /** KEYS: any name · ARGV: a layout in the form of DUMP */
 const tryScript = new Script(`#!lua flags=allow-oom
 redis.call('RESTORE', KEYS[1], 0, ARGV[1], 'REPLACE')
-local shards = redis.call('HGET', KEYS[1], 'shards')
+local shards = redis.pcall('HGET', KEYS[1], 'shards')
 redis.call('DEL', KEYS[1])
-return shards`);
+return type(shards) == 'string' and shards or ''`);
 
 /** Differs whenever a restore, a migration or an upgrade has begun. */
 export const layoutText = (redis: Redis): Promise<string> =>

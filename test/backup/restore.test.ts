@@ -5,8 +5,10 @@ import { Redis } from "ioredis";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { backUp } from "../../src/backup/back-up.ts";
 import { openBackup } from "../../src/backup/backup-file.ts";
+import { toLocalError } from "../../src/backup/errors.ts";
 import { restore } from "../../src/backup/restore.ts";
-import { isOwnKey } from "../../src/redis/keys.ts";
+import { isOwnKey, keys, transferKey } from "../../src/redis/keys.ts";
+import { markRestoring } from "../../src/redis/layout.ts";
 import { run } from "../cli/fake-host.ts";
 import { client, freshDb, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
@@ -150,6 +152,46 @@ test("into a shared Redis only Errand's keys are written; other data and running
   expect(await redis.get("foreign")).toBe("kept");
   const again = await startBroker({ redis: { socket, db } });
   expect((await client(again.url).call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
+});
+
+test("a backup is made of no data that is restored or migrated meanwhile, and such a backup is refused", async () => {
+  const { own, gateway, file } = await small();
+  await gateway.close({ idleGrace: false });
+  const path = `${file}.half`;
+  const made = (onProgress: () => unknown) =>
+    backUp(own.target, {
+      ...{ path, errandVersion: "1", signal: NEVER },
+      onProgress: () => void onProgress(),
+    }).catch((error: unknown) => toLocalError(error, path));
+  const layout = await own.redis.dumpBuffer(keys.layout);
+  const lock = { owner: "other", expires_at: Date.now() + 600_000 };
+  expect(await made(() => own.redis.hset(transferKey, lock))).toMatchObject({ code: "transfer_running" });
+  expect(await made(() => {})).toMatchObject({ code: "transfer_running" });
+  await own.redis.del(transferKey);
+  expect(await made(() => markRestoring(own.redis, "other"))).toMatchObject({ code: "transfer_unfinished" });
+  expect(await made(() => {})).toMatchObject({ code: "transfer_unfinished" });
+  // One that began after the first check and ended before the second, with other data.
+  await own.redis.restore(keys.layout, 0, layout ?? "", "REPLACE");
+  expect(await made(() => own.redis.hset(keys.layout, "earlier", "[]"))).toMatchObject({
+    code: "transfer_unfinished",
+    recovery: expect.stringContaining("No file was written."),
+  });
+  expect(await readdir(dirname(file))).toEqual(["errand.backup"]);
+
+  // As an earlier version could make it.
+  await markRestoring(own.redis, "other");
+  const marked = (await own.redis.dumpBuffer(keys.layout))?.subarray(0, -10) ?? null;
+  const backup = await openBackup(file, NEVER);
+  onTestFinished(() => backup.close());
+  const into = { socket: inject("redisSocket"), db: await freshDb() };
+  const options = { force: false, isExclusive: false, onProgress: () => {}, signal: NEVER };
+  await expect(restore(into, { ...backup, layout: marked }, options)).rejects.toMatchObject({
+    reason: "incomplete",
+  });
+  const redis = new Redis(into.socket, { db: into.db });
+  onTestFinished(() => redis.disconnect());
+  expect(await redis.keys("*")).toEqual([]);
+  await restore(into, backup, options);
 });
 
 test("existing data and files are kept, unless forced", async () => {

@@ -8,6 +8,7 @@ export const emptyBackup: OpenBackup = {
     rdb_version: 6,
     ...{ database: 0, keys: 0, delegations: 0, bytes: 0, sha256: "" },
   },
+  layout: null,
   entries: async function* () {},
   close: async () => undefined,
 };
