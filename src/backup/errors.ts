@@ -58,7 +58,7 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
   taken_over: {
     code: "transfer_taken_over",
     category: "TRANSPORT",
-    recovery: "Let the other command end. No broker starts on the data before that.",
+    recovery: "Let the other command end. If no broker starts then, run this command again.",
   },
   failed: {
     code: "restore_failed",
@@ -66,6 +66,8 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
     recovery: "Only a part was written, and no broker starts on it. Fix the cause and run the command again.",
   },
 };
+
+const FAILED = { code: "transfer_failed", category: "TRANSPORT" } as const;
 
 const MIGRATIONS: Readonly<Record<MigrationError["reason"], Advice>> = {
   no_data: {
@@ -99,12 +101,23 @@ const MIGRATIONS: Readonly<Record<MigrationError["reason"], Advice>> = {
     code: "source_changed",
     category: "TRANSPORT",
     recovery:
-      "Stop that broker and run the command again. No broker starts on the copy; the source is unchanged.",
+      "Stop that broker and run the command again. No broker starts on the copy; this command did not write to the source.",
+  },
+  failed: {
+    ...FAILED,
+    recovery:
+      "Only a part was copied, and no broker starts on it; this command did not write to the source. Fix the cause and run the command again.",
+  },
+  growth_failed: {
+    ...FAILED,
+    recovery:
+      "All data is still there, but no broker starts on it before the shards are raised. Fix the cause and run the command again.",
   },
   differs: {
     code: "migration_failed",
     category: "TRANSPORT",
-    recovery: "The source is unchanged, and no broker starts on the copy. Run the command again.",
+    recovery:
+      "This command did not write to the source, and no broker starts on the copy. Run the command again.",
   },
 };
 

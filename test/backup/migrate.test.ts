@@ -1,5 +1,5 @@
 /** A stopped broker's data in another Redis, or in more shards: all that was promised is kept, and the source is unchanged. */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
@@ -258,6 +258,7 @@ const at = async (db?: number) => {
   return { redis, side: { target, isExclusive: false } };
 };
 
+const RESTORE = { force: true, isExclusive: false, onProgress: () => {}, signal: NEVER };
 const with_ = (more: Pick<MigrateOptions, "source" | "target"> & Partial<MigrateOptions>) =>
   migrate({ shards: undefined, force: false, dryRun: false, onProgress: () => {}, signal: NEVER, ...more });
 
@@ -274,7 +275,12 @@ test("a copy that was stopped lets no broker start, and is repeated; a broker th
   const fail = () => {
     throw new Error("the disk is on fire");
   };
-  await expect(with_({ source, target, onProgress: fail })).rejects.toThrow("the disk is on fire");
+  const failed = await with_({ source, target, onProgress: fail }).catch((error: unknown) => error);
+  expect(toLocalError(failed, "")).toMatchObject({
+    code: "transfer_failed",
+    message: "the disk is on fire",
+    recovery: expect.stringContaining("Only a part was copied"),
+  });
   const wake = () => void redis.zadd(keys.gateways, 1, "started");
   const woken = await with_({ source, target, onProgress: wake }).catch((error: unknown) => error);
   expect(woken).toMatchObject({ message: expect.stringContaining("was started on the source") });
@@ -282,7 +288,9 @@ test("a copy that was stopped lets no broker start, and is repeated; a broker th
   expect(toLocalError(woken, "")).toMatchObject({
     code: "source_changed",
     category: "TRANSPORT",
-    recovery: expect.stringContaining("No broker starts on the copy; the source is unchanged."),
+    recovery: expect.stringContaining(
+      "No broker starts on the copy; this command did not write to the source.",
+    ),
   });
   await expect(checkLayout(copy, 1)).rejects.toThrow(/has not finished/);
   await redis.del(keys.gateways);
@@ -324,6 +332,34 @@ test("a change of the shards that was stopped half-way is finished by the same c
   expect((await client(url).lease(BUSY)).body.leases).toMatchObject([{ delegation: { id } }]);
   const { body } = await request(url, "GET", "/v1/agents");
   expect(body.agents.map(({ name }: { name: string }) => name).sort()).toEqual([BUSY, IDLE]);
+});
+
+test("an error says whether anything was written, and what of a growth in place", async () => {
+  const { redis, source } = await small();
+  const { side: target } = await at();
+  const fail = async () => {
+    throw new Error("the disk is on fire");
+  };
+  const failing = async (more: Partial<MigrateOptions> & Pick<MigrateOptions, "target">) =>
+    toLocalError(await with_({ source, ...more }).catch((error: unknown) => error), "");
+  onTestFinished(() => {
+    moment.beforeRenewal = async () => {};
+  });
+  // After all checks, before the mark.
+  moment.beforeRenewal = fail;
+  const unwritten = { code: "redis_unavailable", recovery: expect.stringContaining("Nothing was changed.") };
+  expect(await failing({ target })).toMatchObject(unwritten);
+  expect(await failing({ target: null, shards: SHARDS })).toMatchObject(unwritten);
+  await expect(restore(target.target, emptyBackup, RESTORE)).rejects.toMatchObject({ reason: "unreachable" });
+  await checkLayout(redis, 1);
+  // Before the end.
+  moment.beforeRenewal = async () => {
+    moment.beforeRenewal = fail;
+  };
+  expect(await failing({ target: null, shards: SHARDS })).toMatchObject({
+    code: "transfer_failed",
+    recovery: expect.stringContaining("All data is still there"),
+  });
 });
 
 test("a growth that a restore has replaced half-way cannot be finished", async () => {
@@ -480,6 +516,28 @@ test("a dry run writes nothing to either side, and makes no folder", async () =>
   expect(existsSync(folder)).toBe(false);
 });
 
+test("in place, the advice names a directory that was found in a parent directory", async () => {
+  const own = await startOwnRedis("everysec");
+  const { gateway } = await startBroker({ redis: own.target, shards: 1 });
+  await gateway.close({ idleGrace: false });
+  await own.embedded.stop();
+  const parent = freshDir();
+  const found = join(parent, ".errand");
+  renameSync(dirname(own.target.socket), found);
+  mkdirSync(join(parent, "below"));
+  const { PATH, ERRAND_REDIS_BIN } = process.env;
+  const { code, stderr } = await run(["migrate", "--shards", "2"], {
+    env: { dataDir: join(parent, "below", ".errand") },
+    childEnv: { PATH, ...(ERRAND_REDIS_BIN !== undefined && { ERRAND_REDIS_BIN }) },
+  });
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringContaining(
+      `Start the broker now: 'errand serve --data-dir ${found}', with ERRAND_SHARDS=2.`,
+    ),
+  ]);
+});
+
 test("from one database of a server to another, by URLs that come from the environment and stdin", async () => {
   const { port } = await startServer(["appendonly yes", "appendfsync always"]);
   const url = `redis://127.0.0.1:${port}`;
@@ -525,12 +583,11 @@ test("a broker that starts while a migration checks is noticed before anything i
 test("a broker that starts while a restore checks is noticed before anything is deleted", async () => {
   const { redis, source } = await small();
   const before = await dump(redis);
-  const options = { force: true, isExclusive: false, onProgress: () => {}, signal: NEVER };
   beforeMark(() => redis.zadd(keys.gateways, Date.now(), "started"));
-  await expect(restore(source.target, emptyBackup, options)).rejects.toMatchObject({ reason: "in_use" });
+  await expect(restore(source.target, emptyBackup, RESTORE)).rejects.toMatchObject({ reason: "in_use" });
   expect(await dump(redis)).toEqual(before);
   await redis.del(keys.gateways);
-  await restore(source.target, emptyBackup, options);
+  await restore(source.target, emptyBackup, RESTORE);
   expect(await redis.keys("*")).toEqual([]);
 });
 

@@ -28,8 +28,8 @@ const MAX_SHARDS = 256;
 const NO_AGENTS: Plan = { moved: [], stay: [] };
 
 /**
- * `no_data`, `unreadable`, `unfinished`, `same_redis`, `replica`, `wrong_shards`: nothing was changed. `differs`: the copy does not
- * have the keys of the source. `source_changed`: the source was used meanwhile, so the copy may mix two moments; what the
+ * `no_data`, `unreadable`, `unfinished`, `same_redis`, `replica`, `wrong_shards`: nothing was changed. `failed`: only a part
+ * was copied. `growth_failed`: the data is complete, but the change to more shards is not. `differs`: the copy does not have the keys of the source. `source_changed`: the source was used meanwhile, so the copy may mix two moments; what the
  * target had is deleted.
  */
 export class MigrationError extends Error {
@@ -41,6 +41,8 @@ export class MigrationError extends Error {
     | "same_redis"
     | "replica"
     | "wrong_shards"
+    | "failed"
+    | "growth_failed"
     | "differs"
     | "source_changed";
 
@@ -110,7 +112,8 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     if (error instanceof MigrationError || error instanceof RestoreError) throw error;
     options.signal.throwIfAborted();
     const reason = source.reason(target ? new Error(target.reason(error)) : error);
-    throw new RestoreError(hasWritten ? "failed" : "unreachable", reason);
+    if (!hasWritten) throw new RestoreError("unreachable", reason);
+    throw new MigrationError(target === null ? "growth_failed" : "failed", reason);
   } finally {
     source.redis.disconnect();
     target?.redis.disconnect();

@@ -1,4 +1,5 @@
 /** `errand migrate`: moves a stopped broker's data to another Redis, to more shards, or both. */
+import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { findDataDir } from "../discover.ts";
@@ -74,7 +75,7 @@ async function noteWhatToDo(
   if (!isCopy) return;
   await note(
     host,
-    `${source} is unchanged. Start no broker there, unless you go back and give up what happens from now on.`,
+    `This command did not write to ${source}. Start no broker there, unless you go back and give up what happens from now on.`,
   );
   await note(
     host,
@@ -151,6 +152,9 @@ export function addMigrate(program: Command, { host }: Cli): void {
       if (json) return printJson(host, done);
       const isCopy = to !== null;
       for (const line of linesOf(done, isCopy)) await print(host, line);
-      if (!dryRun) await noteWhatToDo(host, done, to ?? { dataDir, redisUrl }, isCopy);
+      // A directory that was found in a parent directory: the broker would create another one here.
+      const isElsewhere = done.source === foundDataDir && foundDataDir !== resolve(".errand");
+      const here = { dataDir: isElsewhere ? foundDataDir : dataDir, redisUrl };
+      if (!dryRun) await noteWhatToDo(host, done, to ?? here, isCopy);
     });
 }
