@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { watchQuestions } from "../../src/cli/watch-questions.ts";
 import { Delegator } from "../../src/client/delegator.ts";
 import { delegationLike, stubBroker } from "../client/stub-broker.ts";
+import { run } from "./fake-host.ts";
 
 const PAGE = 100;
+const frame = (data: object) => `id: 9-0\nevent: x\ndata: ${JSON.stringify(data)}\n\n`;
 const idOf = (n: number) => `dlg_0_${String(n).padStart(26, "0")}`;
 
 const asking = (n: number) =>
@@ -25,8 +27,6 @@ const asking = (n: number) =>
 
 test("all open questions are shown, and those that are open after a RESET only if they are new", async () => {
   let open = 1_050;
-  let resets = 0;
-  const frame = (data: object) => `id: 9-0\nevent: x\ndata: ${JSON.stringify(data)}\n\n`;
   const asked = (n: number, seq: number) =>
     frame({
       ...{
@@ -55,20 +55,42 @@ test("all open questions are shown, and those that are open after a RESET only i
   });
   const stop = new AbortController();
   const ids: string[] = [];
-  const watching = watchQuestions(
-    new Delegator({ url, token: "t" }),
-    {},
-    {
-      onReset: () => {
-        resets += 1;
-      },
-      signal: stop.signal,
-    },
-  );
+  /** The cursors, each with the number of questions that were shown up to there. */
+  const cursors: unknown[] = [];
+  const resets: number[] = [];
+  const watching = watchQuestions(new Delegator({ url, token: "t" }), {}, { signal: stop.signal });
   for await (const event of watching) {
-    if ("delegation_id" in event) ids.push(String(event.delegation_id));
+    if (event.type === "RESET") resets.push(ids.length);
+    else ids.push(event.delegation_id);
+    if ("id" in event) cursors.push([event.id, ids.length]);
     if (ids.length === 1_052) break;
   }
   expect(ids).toEqual([...Array(1_050).keys(), 1_050, 1_051].map((n) => idOf(n + 1)));
-  expect(resets).toBe(1);
+  // A reader that stores them loses no question: none covers questions that come after it.
+  expect(cursors).toEqual([
+    ["7-0", 1_050],
+    ["9-0", 1_051],
+    ["8-0", 1_052],
+  ]);
+  expect(resets).toEqual([1_051]);
+});
+
+test("a RESET is printed with --json, and else noted; without open questions, it has the cursor", async () => {
+  const end = {
+    ...{ id: "9-0", type: "DELEGATION_COMPLETE", delegation_id: idOf(1), seq: 4 },
+    ...{ at: "2026-01-01T00:00:00.000Z", state: "completed", target: "scout" },
+    ...{ delegator: "caller:alice", context_id: "c" },
+  };
+  const { url } = await stubBroker(({ headers }, answer) => {
+    if (!headers.accept?.includes("event-stream")) return answer.json(delegationLike({ id: idOf(1) }));
+    answer.events([frame({ id: "8-0", type: "RESET" }), frame(end)]);
+  });
+  const watching = (...more: string[]) =>
+    run(["watch", idOf(1), "--questions", ...more], { env: { url, token: "t" } });
+  expect(await watching("--json")).toMatchObject({
+    code: 0,
+    stdout: '{"id":"8-0","type":"RESET"}\n',
+    stderr: "",
+  });
+  expect(await watching()).toMatchObject({ stdout: "", stderr: expect.stringContaining("no longer stored") });
 });

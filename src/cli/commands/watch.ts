@@ -25,7 +25,11 @@ interface WatchOptions extends GlobalOptions {
 
 const ABOUT = `
 Each line has the local time, the beginning of the id, the agent and what happened. It is cut at the width of the
-terminal, or at 80 columns without one.`;
+terminal, or at 80 columns without one.
+
+With --json, store the id of an event, and pass it with --after to resume. Of the questions that are open already, only
+the last one has an id, because it covers them all. A RESET says that some events are no longer stored; with --questions,
+the open questions follow it.`;
 
 const LOST =
   "some events are no longer stored. Questions that were asked and answered meanwhile are not shown; the open ones follow.";
@@ -81,16 +85,16 @@ export function addWatch(program: Command, { host }: Cli): void {
       const width = wide ? Number.POSITIVE_INFINITY : terminalWidth(host, "stdout");
       if (host.isTty.stderr && !json) await note(host, whatIsWatched(id, options));
       const what = id ?? { target, delegator, context_id: context, types: options.types };
-      const onReset = () => {
-        if (!json) void note(host, LOST).catch(() => undefined);
-      };
       await interruptible(async (signal) => {
         const delegator = new Delegator({ ...connection, onRetry, fetch: watching });
         const events = questions
-          ? watchQuestions(delegator, what, { after, onReset, signal })
+          ? watchQuestions(delegator, what, { after, signal })
           : delegator.watch(what, { after, signal });
-        for await (const event of events)
-          await (json ? printJson(host, event) : print(host, eventLine(event, paint, width)));
+        for await (const event of events) {
+          if (json) await printJson(host, event);
+          else if (questions && event.type === "RESET") await note(host, LOST);
+          else await print(host, eventLine(event, paint, width));
+        }
       });
     });
 }

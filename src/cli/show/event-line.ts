@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { durationText } from "../../client/words.ts";
 import { type Delegation, interruptSchema, progressSchema } from "../../schema/delegation.ts";
-import type { StreamEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
+import type { WatchedEvent } from "../watch-questions.ts";
 import { cutTo, displayWidth } from "./display-width.ts";
 import { oneLine, type Painter, stateText } from "./output.ts";
 import { questionText } from "./questions.ts";
@@ -33,7 +33,7 @@ export const extrasSchema = z.object({
 type Extras = z.infer<typeof extrasSchema>;
 
 /** Local time, short id, agent and what happened. `width`: the longest line, at which its end is cut. */
-export function eventLine(event: StreamEvent, paint: Painter, width = Number.POSITIVE_INFINITY): string {
+export function eventLine(event: WatchedEvent, paint: Painter, width = Number.POSITIVE_INFINITY): string {
   if (event.type === "RESET") return paint.yellow("earlier events are no longer stored");
   const isSnapshot = event.type === "DELEGATION_SNAPSHOT";
   const { target, at } = isSnapshot
@@ -52,7 +52,7 @@ export function eventLine(event: StreamEvent, paint: Painter, width = Number.POS
 const snapshotWords = ({ state, interrupt, task_preview }: Delegation): string =>
   `${stateText(state)} ${quoted((interrupt && questionText(interrupt)) || task_preview)}`;
 
-function colorOf({ type, ...event }: StreamEvent, { green, red, yellow, bold }: Painter) {
+function colorOf({ type, ...event }: WatchedEvent, { green, red, yellow, bold }: Painter) {
   if (type === "DELEGATION_COMPLETE") return green;
   if (type === "DELEGATION_FAILED") return red;
   if ("status" in event && event.status === "interrupted") return yellow;
