@@ -25,7 +25,7 @@ import { checkAddress, EXIT_TRANSPORT, startFailure } from "./start-error.ts";
 import { superviseGateways } from "./supervise.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { textLine } from "./telemetry/log-text.ts";
-import { urlOf } from "./url-of.ts";
+import { addressUrlOf, urlOf } from "./url-of.ts";
 
 /** How long the process that started the embedded Redis has to restart it before another process does. */
 const OWNER_FIRST_MS = 300;
@@ -103,14 +103,15 @@ async function run(
     if (gateways === null) return;
     signals.onHangup(() => gateways.roll());
     signals.onSecond(() => gateways.kill());
-    const url = urlOf(config.ERRAND_HOST, gateways.port);
-    const announced = await announce(dataDir, { url, port: gateways.port }, log);
+    const { ERRAND_HOST: host, ERRAND_PUBLIC_URL: publicUrl } = config;
+    const { port } = gateways;
+    const url = urlOf(host, port);
+    const announced = await announce(dataDir, { url: await addressUrlOf(host, port), port }, log);
     say(`errand is ready at ${url}`);
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }
-    const { ERRAND_HOST: host, ERRAND_PUBLIC_URL: publicUrl } = config;
-    for (const line of reachableLines({ host, port: gateways.port, publicUrl })) say(line);
+    for (const line of reachableLines({ host, port, publicUrl })) say(line);
     const hasOwnToken = config.ERRAND_OPERATOR_TOKEN !== undefined;
     const started = { dataDir, url, hasOwnToken, announced };
     say(howClientsConnect(started));

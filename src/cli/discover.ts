@@ -2,7 +2,8 @@
  * Finds the broker's URL and the token: from flags, then the environment, then the local broker's files.
  * The operator token is sent only to the broker that wrote it.
  */
-import { readFile, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { getuid } from "node:process";
 import { z } from "zod";
@@ -88,7 +89,7 @@ export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> 
 async function findLocal(dataDir: string): Promise<Local | undefined> {
   const folder = await findDataDir(dataDir);
   if (folder === undefined) return undefined;
-  const local = await readLocal(folder);
+  const local = await readLocal(folder, isSearchedFor(dataDir));
   // In a folder from elsewhere, such as a clone, the file could name any server, which would get work and tokens.
   if (local.url !== undefined && !isOnThisMachine(local.url)) throw elsewhere(folder, local.url);
   return local;
@@ -96,7 +97,7 @@ async function findLocal(dataDir: string): Promise<Local | undefined> {
 
 /** The data directory, if it exists. The default name is searched for in parent directories, too, as git does. */
 export async function findDataDir(dataDir: string): Promise<string | undefined> {
-  const isDefault = basename(dataDir) === DATA_DIR;
+  const isDefault = isSearchedFor(dataDir);
   for (let folder = resolve(dataDir); ; folder = join(dirname(dirname(folder)), DATA_DIR)) {
     const owner = await ownerOf(folder);
     if (owner !== undefined) {
@@ -108,6 +109,8 @@ export async function findDataDir(dataDir: string): Promise<string | undefined> 
   }
 }
 
+const isSearchedFor = (dataDir: string): boolean => basename(dataDir) === DATA_DIR;
+
 async function ownerOf(folder: string): Promise<number | undefined> {
   try {
     const found = await stat(folder);
@@ -117,16 +120,25 @@ async function ownerOf(folder: string): Promise<number | undefined> {
   }
 }
 
-async function readLocal(folder: string): Promise<Local> {
+async function readLocal(folder: string, mustBeOwn: boolean): Promise<Local> {
   const [gateway, token] = await Promise.all([
-    readText(join(folder, "gateway.json")),
-    readText(join(folder, "operator-token")),
+    readText(join(folder, "gateway.json"), mustBeOwn),
+    readText(join(folder, "operator-token"), mustBeOwn),
   ]);
   return { folder, url: urlIn(gateway), operatorToken: token?.trim() || undefined };
 }
 
-async function readText(path: string): Promise<string | undefined> {
-  return readFile(path, "utf8").catch(() => undefined);
+async function readText(path: string, mustBeOwn: boolean): Promise<string | undefined> {
+  // Another user's FIFO must not stop us.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    // The open file is checked, because the folder may have been replaced since its owner was.
+    if (mustBeOwn && getuid && (await file.stat()).uid !== getuid()) throw foreign(path);
+    return await file.readFile("utf8").catch(() => undefined);
+  } finally {
+    await file.close();
+  }
 }
 
 function urlIn(gateway: string | undefined): string | undefined {
@@ -157,7 +169,7 @@ function elsewhere(folder: string, url: string) {
   return localError({
     code: "foreign_broker",
     category: "CONFIG",
-    detail: `${join(folder, "gateway.json")} names ${new URL(url).origin}, which is neither an address nor the name of this machine, and is not trusted`,
+    detail: `${join(folder, "gateway.json")} names ${new URL(url).origin}, which is no address of this machine, and is not trusted`,
     recovery: "If that broker is yours, set ERRAND_URL and ERRAND_TOKEN.",
   });
 }

@@ -1,7 +1,8 @@
 /** Finds the local broker, and sends the operator token to no other server. */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { hostname, networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
+import { getuid } from "node:process";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { discover } from "../../src/cli/discover.ts";
 import { AGENT, stubBroker } from "../client/stub-broker.ts";
@@ -10,6 +11,8 @@ import { run } from "./fake-host.ts";
 // Every name leads to this machine at first; by the time of a request, its owner could have changed that.
 vi.mock("node:dns/promises", () => ({ lookup: async () => [{ address: "127.0.0.1", family: 4 }] }));
 
+/** Of this machine: also looked up. */
+const NAME = hostname() === "localhost" ? [] : [`${hostname()}:4180`];
 const LOCAL = "http://127.0.0.1:4180";
 
 async function folder(): Promise<string> {
@@ -87,23 +90,35 @@ describe("with a local broker", () => {
 
 test("a data directory that names another machine gets neither the work nor a token", async () => {
   const dataDir = join(await folder(), ".errand");
-  for (const url of ["http://192.0.2.1:4180", "https://[2001:db8::1]/", "http://rebinds.example:4180"]) {
+  const names = ["192.0.2.1:4180", "[2001:db8::1]", "rebinds.example:4180", ...NAME];
+  for (const url of names.map((name) => `http://${name}`)) {
     await brokerIn(dataDir, url);
     for (const env of [{ dataDir }, { dataDir, token: "mine" }])
       await expect(discover(env, {})).rejects.toMatchObject({
         code: "foreign_broker",
-        message: expect.stringContaining(
-          `names ${new URL(url).origin}, which is neither an address nor the name of this machine`,
-        ),
+        message: expect.stringContaining(`names ${new URL(url).origin}, which is no address of this machine`),
       });
     expect(await discover({ dataDir, token: "mine", url }, {})).toEqual({ url, token: "mine" });
   }
   const own = Object.values(networkInterfaces()).flatMap((all = []) => all.filter(({ scopeid }) => !scopeid));
   const addresses = own.map(({ address }) => (address.includes(":") ? `[${address}]` : address));
-  for (const name of [...addresses, "127.0.0.2", "localhost", hostname()]) {
+  for (const name of [...addresses, "127.0.0.2", "localhost"]) {
     const url = `http://${name}:4180`;
     await brokerIn(dataDir, url);
     expect(await discover({ dataDir }, {})).toEqual({ url, token: "errand_local" });
+  }
+});
+
+test.skipIf(getuid?.() !== 0)("a file of another user in an own folder is not read", async () => {
+  const dataDir = join(await folder(), ".errand");
+  for (const file of ["gateway.json", "operator-token"]) {
+    await brokerIn(dataDir);
+    await chown(join(dataDir, file), 12_345, 12_345);
+    await expect(discover({ dataDir }, {})).rejects.toMatchObject({
+      code: "foreign_data_dir",
+      message: expect.stringContaining(file),
+    });
+    await rm(join(dataDir, file));
   }
 });
 
