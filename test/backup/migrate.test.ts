@@ -556,7 +556,7 @@ test("from one database of a server to another, by URLs that come from the envir
   expect(await migrate("")).toMatchObject({ code: 64, stderr: expect.stringContaining("stdin has no URL") });
   expect(await run(["migrate", "--to", "-"])).toMatchObject({
     code: 64,
-    stderr: expect.stringContaining("stdin is a terminal"),
+    stderr: expect.stringContaining("stdin is a terminal, which would show the URL. Pipe it."),
   });
 });
 

@@ -7,7 +7,7 @@ import { Interrupted, usageError } from "../failure.ts";
 import type { CliHost, MigrationSummary, Place } from "../host.ts";
 import { wholeBetween } from "../input/arguments.ts";
 import { addPlaceOptions, notEmpty } from "../input/place.ts";
-import { secretIn } from "../input/server-credentials.ts";
+import { secretFromStdin } from "../input/server-credentials.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { startCommand } from "../show/start-command.ts";
 import { countText, progressNotes } from "../show/transfer.ts";
@@ -86,7 +86,7 @@ async function noteWhatToDo(
 /** The URL; `-` stands for the first line of stdin. */
 async function urlToCopyTo(host: CliHost, to: string | undefined): Promise<string | undefined> {
   if (to !== "-") return to;
-  const [url = ""] = (await secretIn(host, "-", "URL")).trim().split("\n");
+  const [url = ""] = (await secretFromStdin(host, "URL")).trim().split("\n");
   if (url === "") throw usageError("stdin has no URL for --to -");
   return url.trim();
 }

@@ -69,11 +69,17 @@ const SHAPES =
   'Write {"scheme": "bearer", "token": "…"}, {"scheme": "basic", "username": "…", "password": "…"} or {"scheme": "headers", "headers": {"X-Api-Key": "…"}}.';
 
 /** The path `-` stands for stdin. */
-export async function secretIn(host: CliHost, path: string, what: string): Promise<string> {
-  if (path === "-" && host.isTty.stdin) {
-    throw usageError(`stdin is a terminal, which would show the ${what}`, "Pipe it, or name a file.");
-  }
+async function secretIn(host: CliHost, path: string, what: string): Promise<string> {
+  if (path === "-") return secretFromStdin(host, what, "Pipe it, or name a file.");
   return textFrom(host, path).catch(() => {
     throw usageError(`cannot read ${nameOf(path, what)}`, "Pass a file that this user can read.");
+  });
+}
+
+/** `advice`: what to do instead of typing it. */
+export async function secretFromStdin(host: CliHost, what: string, advice = "Pipe it."): Promise<string> {
+  if (host.isTty.stdin) throw usageError(`stdin is a terminal, which would show the ${what}`, advice);
+  return textFrom(host, "-").catch(() => {
+    throw usageError("cannot read stdin", advice);
   });
 }

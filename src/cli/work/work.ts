@@ -190,12 +190,17 @@ interface Job {
 interface Start {
   readonly command: readonly [string, ...string[]];
   readonly input: string;
-  /**
-   * Becomes a file, the program's first argument. As an argument itself, it could be read by all users of the machine,
-   * and would have to be short.
-   */
+  /** Becomes a file. As an argument, it could be read by all users of the machine, and would have to be short. */
   readonly script?: string;
 }
+
+/**
+ * Arguments of `sh` before the path of a script. The delegator gets the messages of the shell, and the path would be in
+ * them: so the shell reads the file first, and is called `sh` there. The variable's name is one that no environment has,
+ * because a variable of the environment would be passed on to all commands of the script. The space is for scripts that
+ * begin with a dash.
+ */
+const READ_SCRIPT = ["-c", '_errand_task=$(cat "$1") || exit; shift; eval " $_errand_task"', "sh"] as const;
 
 function startOf(program: string, preset: WorkOptions["preset"], words: readonly string[]): Job["start"] {
   if (preset === undefined) return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
@@ -245,7 +250,7 @@ async function runCommand(
   const files = await createCommandFiles(task, script);
   const [program, ...words] = command;
   const run: CommandRun = {
-    command: files.script === undefined ? command : [program, files.script, ...words],
+    command: files.script === undefined ? command : [program, ...READ_SCRIPT, files.script, ...words],
     env: envFor(task, environment, files),
     input,
     signal: task.signal,

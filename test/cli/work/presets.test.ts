@@ -141,8 +141,19 @@ test("shell: the script may begin with a dash and be long, and is in no list of 
   const long = await work(["--preset", "shell", "--", "7"], {}, script);
   expect(long.reply).toMatchObject({
     state: "completed",
-    text: expect.stringMatching(/^sh \S+\/task\.sh 7 7$/),
+    text: expect.stringMatching(/^sh -c \S+ .*" \$_errand_task" sh \S+\/task\.sh 7 7$/),
   });
+});
+
+test("shell: its messages do not name the file with the script", async () => {
+  const { work } = setup({});
+  const { reply } = await work(
+    ["--preset", "shell"],
+    {},
+    'echo "$0" >&2\nset -e\nno-such-command\necho after',
+  );
+  expect(reply).toMatchObject({ state: "failed", error: { code: "command_failed" } });
+  expect(Object(reply?.error).message).toMatch(/^sh\nsh: .*no-such-command: .*not found$/);
 });
 
 test("an answer is not lost when its conversation cannot be stored", async () => {
