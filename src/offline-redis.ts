@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import { toLocalError } from "./backup/errors.ts";
-import { RestoreError } from "./backup/restore-error.ts";
+import { TransferError } from "./backup/transfer-error.ts";
 import type { Place } from "./cli/host.ts";
 import { localError } from "./client/errors.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
@@ -44,7 +44,7 @@ export async function openStopped(env: Env, place: Place): Promise<Opened> {
   if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config.ERRAND_REDIS_URL);
   const dataDir = dataDirOf(config);
   await requireHome(dataDir, env);
-  return startHere(config, env, dataDir, "alone");
+  return startHere(config, env, dataDir, { mustBeStopped: true });
 }
 
 /** The data directory that {@link openToWrite} would create; null if it exists, or an external Redis is used. */
@@ -70,7 +70,7 @@ async function requireHome(dataDir: string, env: Env) {
 export async function openToWrite(env: Env, place: Place): Promise<Opened> {
   const config = configOf(env, place);
   const { ERRAND_REDIS_URL: url } = config;
-  if (url === undefined) return startHere(config, env, dataDirOf(config), "alone");
+  if (url === undefined) return startHere(config, env, dataDirOf(config), { mustBeStopped: true });
   const { refused, ...opened } = await openExternal(url);
   if (refused.length === 0) return opened;
   throw localError({
@@ -84,12 +84,17 @@ export async function openToWrite(env: Env, place: Place): Promise<Opened> {
 async function openExternal(url: string): Promise<Opened & { readonly refused: readonly string[] }> {
   const { target, refused } = await checkTarget({ url }).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : "unknown";
-    throw new RestoreError("unreachable", `Redis does not respond: ${reason}`);
+    throw new TransferError("unreachable", `Redis does not respond: ${reason}`);
   });
   return { target, where: placeOf(target), close: async () => undefined, refused };
 }
 
-async function startHere(config: Config, env: Env, dataDir: string, alone?: "alone"): Promise<Opened> {
+async function startHere(
+  config: Config,
+  env: Env,
+  dataDir: string,
+  { mustBeStopped = false } = {},
+): Promise<Opened> {
   const silent = createLog("silent", () => undefined);
   const say = (line: string) => void process.stderr.write(`${line}\n`);
   const redis = await startEmbedded(embeddedOptions(config, env, dataDir, say, silent)).catch((error) => {
@@ -101,7 +106,7 @@ async function startHere(config: Config, env: Env, dataDir: string, alone?: "alo
       recovery: "Nothing was changed.",
     });
   });
-  if (alone && redis.adopted) throw new RestoreError("in_use", `a broker runs on ${dataDir}`);
+  if (mustBeStopped && redis.adopted) throw new TransferError("in_use", `a broker runs on ${dataDir}`);
   const { socket, password } = redis;
   return { target: { socket, password }, where: dataDir, close: () => redis.stop() };
 }

@@ -8,8 +8,8 @@ import { layoutText, readLayout } from "../redis/layout.ts";
 import { randomId } from "../redis/shards.ts";
 import { type BackupEntry, type BackupHeader, BackupWriter } from "./backup-file.ts";
 import { readRdb } from "./rdb.ts";
-import { RestoreError } from "./restore-error.ts";
 import { takeSnapshot } from "./snapshot.ts";
+import { TransferError } from "./transfer-error.ts";
 import { requireNoTransfer } from "./transfer-lock.ts";
 
 const BATCH_BYTES = 1_048_576;
@@ -93,10 +93,10 @@ async function requireFinished(redis: Redis): Promise<string> {
   await requireNoTransfer(redis);
   const { state, growth } = await readLayout(redis);
   if (growth) {
-    throw new RestoreError("growing", `the change of this data to ${growth.to} shards has not finished`);
+    throw new TransferError("growing", `the change of this data to ${growth.to} shards has not finished`);
   }
   if (state === "restoring") {
-    throw new RestoreError("unfinished", "a restore or a migration into this Redis has not finished");
+    throw new TransferError("unfinished", "a restore or a migration into this Redis has not finished");
   }
   return layoutText(redis);
 }
@@ -110,7 +110,7 @@ async function requireUnchanged(target: RedisTarget, before: string): Promise<vo
   } finally {
     redis.disconnect();
   }
-  throw new RestoreError("unfinished", "the data was restored, migrated or upgraded during the backup");
+  throw new TransferError("unfinished", "the data was restored, migrated or upgraded during the backup");
 }
 
 /** Syncs the folder, so that the rename survives a crash. */

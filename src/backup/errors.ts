@@ -4,8 +4,8 @@ import type { Category } from "../schema/errors.ts";
 import { BackupFileError, BackupWriteError } from "./backup-file.ts";
 import { MigrationError } from "./migration/migrate.ts";
 import { RdbError } from "./rdb-strings.ts";
-import { RestoreError } from "./restore-error.ts";
 import { SnapshotRefused } from "./snapshot.ts";
+import { TransferError } from "./transfer-error.ts";
 
 interface Advice {
   readonly code: string;
@@ -13,7 +13,7 @@ interface Advice {
   readonly recovery: string;
 }
 
-const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
+const TRANSFER_ADVICE: Readonly<Record<TransferError["reason"], Advice>> = {
   in_use: {
     code: "broker_running",
     category: "PROTOCOL",
@@ -69,7 +69,7 @@ const BY_REASON: Readonly<Record<RestoreError["reason"], Advice>> = {
 
 const FAILED = { code: "transfer_failed", category: "TRANSPORT" } as const;
 
-const MIGRATIONS: Readonly<Record<MigrationError["reason"], Advice>> = {
+const MIGRATION_ADVICE: Readonly<Record<MigrationError["reason"], Advice>> = {
   no_data: {
     code: "no_data",
     category: "CONFIG",
@@ -123,8 +123,8 @@ const MIGRATIONS: Readonly<Record<MigrationError["reason"], Advice>> = {
 
 /** Anything else is returned as it is. */
 export function toLocalError(error: unknown, path: string): unknown {
-  if (error instanceof MigrationError) return withAdvice(error, MIGRATIONS[error.reason]);
-  if (error instanceof RestoreError) return withAdvice(error, BY_REASON[error.reason]);
+  if (error instanceof MigrationError) return withAdvice(error, MIGRATION_ADVICE[error.reason]);
+  if (error instanceof TransferError) return withAdvice(error, TRANSFER_ADVICE[error.reason]);
   if (error instanceof BackupFileError) {
     const recovery = "Use another backup. Nothing was changed.";
     return withAdvice(error, { code: "backup_damaged", category: "PROTOCOL", recovery }, `${path}: `);

@@ -2,7 +2,7 @@
 import type { Redis } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
 import { dumpLayout, putLayout } from "../redis/layout.ts";
-import { RestoreError } from "./restore-error.ts";
+import { TransferError } from "./transfer-error.ts";
 import { type TransferLock, takenOver } from "./transfer-lock.ts";
 
 /** A Redis that no gateway may use. */
@@ -31,7 +31,7 @@ export async function markUnlessStarted({ redis, lock, watched, write }: Marking
   const now = await Promise.all(watched.map((one) => signsOfLifeText(one.redis)));
   if (watched.every(({ before }, at) => before === now[at])) return;
   if (!(await putLayout(redis, lock.owner, old))) throw takenOver();
-  throw new RestoreError("in_use", "a broker was started meanwhile");
+  throw new TransferError("in_use", "a broker was started meanwhile");
 }
 
 /** Differs whenever a gateway has started or works. */

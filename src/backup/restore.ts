@@ -9,7 +9,7 @@ import { ownKeys, unlinkAll } from "../redis/own-keys.ts";
 import type { BackupEntry, OpenBackup } from "./backup-file.ts";
 import { Crc64 } from "./crc64.ts";
 import { markUnlessStarted, signsOfLifeText } from "./mark.ts";
-import { RestoreError } from "./restore-error.ts";
+import { TransferError } from "./transfer-error.ts";
 import { type TransferLock, takenOver, withTransferLock } from "./transfer-lock.ts";
 
 const BATCH_BYTES = 1_048_576;
@@ -49,9 +49,9 @@ export async function restore(
       await write(redis, backup, options, lock);
     });
   } catch (error) {
-    if (error instanceof RestoreError) throw error;
+    if (error instanceof TransferError) throw error;
     options.signal.throwIfAborted();
-    throw new RestoreError(hasWritten ? "failed" : "unreachable", reason(error));
+    throw new TransferError(hasWritten ? "failed" : "unreachable", reason(error));
   } finally {
     redis.disconnect();
   }
@@ -60,13 +60,13 @@ export async function restore(
 async function check(redis: Redis, { header, layout }: OpenBackup, options: RestoreOptions) {
   await requireFree(redis, options);
   if (!(await readsFormat(redis, header.rdb_version))) {
-    throw new RestoreError(
+    throw new TransferError(
       "too_old",
       `the backup is from ${header.server}, and this server is too old to read it`,
     );
   }
   if (layout !== null && (await isMarked(redis, payload(layout, header.rdb_version)))) {
-    throw new RestoreError("incomplete", "the backup was made in the middle of a restore or a migration");
+    throw new TransferError("incomplete", "the backup was made in the middle of a restore or a migration");
   }
 }
 
@@ -76,10 +76,10 @@ export async function requireFree(
   { force, isExclusive }: Pick<RestoreOptions, "force" | "isExclusive">,
 ): Promise<void> {
   if (!isExclusive && (await countAlive(redis)) > 0) {
-    throw new RestoreError("in_use", "a broker uses this Redis, or was killed less than 15 seconds ago");
+    throw new TransferError("in_use", "a broker uses this Redis, or was killed less than 15 seconds ago");
   }
   if (!force && !(await isIncompleteCopy(redis)) && (await hasKeys(redis))) {
-    throw new RestoreError("not_empty", "there is data of a broker already");
+    throw new TransferError("not_empty", "there is data of a broker already");
   }
 }
 

@@ -6,7 +6,7 @@ import type { Redis } from "../redis/connect.ts";
 import { transferKey } from "../redis/keys.ts";
 import { Script } from "../redis/script.ts";
 import { randomId } from "../redis/shards.ts";
-import { RestoreError } from "./restore-error.ts";
+import { TransferError } from "./transfer-error.ts";
 
 const TTL_MS = 15_000;
 const RENEW_MS = 5_000;
@@ -71,14 +71,14 @@ export async function requireNoTransfer(redis: Redis): Promise<void> {
 }
 
 const inProgress = () =>
-  new RestoreError(
+  new TransferError(
     "in_progress",
     "another restore or migration writes to this Redis, or was killed less than 15 seconds ago",
   );
 
 /** For a command that finds the lock, or the mark of the layout, to be that of another one. */
 export const takenOver = () =>
-  new RestoreError(
+  new TransferError(
     "taken_over",
     "this command did not respond for 15 seconds, and another restore or migration has begun",
   );

@@ -2,7 +2,7 @@
 import type { Agent } from "../schema/agent.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { type WaitingAgent, waitCause } from "./wait-cause.ts";
-import { duration, nameOf, timeLeft } from "./words.ts";
+import { largestUnit, nameOf, timeLeft } from "./words.ts";
 
 /**
  * Why nobody works on the delegation now, in one sentence; null if somebody does, or if it is finished. Pass the
@@ -56,7 +56,7 @@ export function retryAtOf(events: readonly { readonly [field: string]: unknown }
 
 function unseen(target: string, agent: WaitingAgent | undefined, now: number): string {
   const seenAt = agent?.presence.last_seen_at ?? null;
-  const seen = seenAt === null ? "never seen" : `last seen ${duration(now - Date.parse(seenAt))} ago`;
+  const seen = seenAt === null ? "never seen" : `last seen ${largestUnit(now - Date.parse(seenAt))} ago`;
   return agent?.delivery.mode === "push"
     ? `${target} cannot be reached (${seen}).`
     : `No worker is polling ${target} (${seen}).`;

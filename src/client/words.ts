@@ -10,7 +10,7 @@ const UNITS = [
 ] as const;
 
 /** The largest unit of a duration: `4 s`, `3 min`, `2 d`. */
-export function duration(ms: number): string {
+export function largestUnit(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   return `${seconds} s`;

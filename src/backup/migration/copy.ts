@@ -52,7 +52,7 @@ const expiriesOf = async (found: OwnKeys): Promise<number[]> =>
   (await forEachKey(found, (pipeline, name) => pipeline.pexpiretime(name))).map(Number);
 
 /** The keys to copy, in portions. SCAN may return a key twice if its server resizes a table meanwhile. */
-async function* copiedKeys(redis: Redis): AsyncGenerator<OwnKeys> {
+async function* keysToCopy(redis: Redis): AsyncGenerator<OwnKeys> {
   for await (const { server, names } of ownKeys(redis)) {
     const copied = [...new Set(names)].filter(isCopied);
     if (copied.length > 0) yield { server, names: copied };
@@ -60,7 +60,7 @@ async function* copiedKeys(redis: Redis): AsyncGenerator<OwnKeys> {
 }
 
 /** The names among these of keys that do not expire. The others may be gone at any time. */
-async function lastingNames(found: OwnKeys): Promise<string[]> {
+async function namesWithoutExpiry(found: OwnKeys): Promise<string[]> {
   const expiries = await expiriesOf(found);
   return found.names.filter((_, at) => expiries[at] === NEVER);
 }
@@ -68,8 +68,8 @@ async function lastingNames(found: OwnKeys): Promise<string[]> {
 export async function countKeys(redis: Redis): Promise<Counts> {
   let all = 0;
   let delegations = 0;
-  for await (const found of copiedKeys(redis)) {
-    const names = await lastingNames(found);
+  for await (const found of keysToCopy(redis)) {
+    const names = await namesWithoutExpiry(found);
     all += names.length;
     delegations += names.filter(isRecordKey).length;
   }
@@ -83,7 +83,7 @@ export async function copyKeys(
   onProgress: (keys: number) => void,
 ): Promise<void> {
   let copied = 0;
-  for await (const found of copiedKeys(source)) {
+  for await (const found of keysToCopy(source)) {
     const { server, names } = found;
     const sizes = await forEachKey(found, (pipeline, name) => pipeline.memory("USAGE", name));
     for (const batch of inBatches(names, sizes.map(Number))) {
@@ -129,11 +129,11 @@ function toDumped(key: string, dump: unknown, expiry: number): Dumped[] {
 }
 
 /** How many keys without an expiry `redis` has that `other` does not have. */
-export async function countMissing(redis: Redis, other: Redis, signal: AbortSignal): Promise<number> {
+export async function countAbsent(redis: Redis, other: Redis, signal: AbortSignal): Promise<number> {
   let missing = 0;
-  for await (const found of copiedKeys(redis)) {
+  for await (const found of keysToCopy(redis)) {
     signal.throwIfAborted();
-    const names = await lastingNames(found);
+    const names = await namesWithoutExpiry(found);
     const there = await Promise.all(names.map((name) => other.pexpiretime(name)));
     missing += there.filter((expiry) => expiry !== NEVER).length;
   }

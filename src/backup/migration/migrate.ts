@@ -17,9 +17,9 @@ import {
 } from "../../redis/layout.ts";
 import { markUnlessStarted, signsOfLifeText, type Watched } from "../mark.ts";
 import { deleteKeys, readsFormat, requireFree } from "../restore.ts";
-import { RestoreError } from "../restore-error.ts";
+import { TransferError } from "../transfer-error.ts";
 import { requireNoTransfer, type TransferLock, takenOver, withTransferLock } from "../transfer-lock.ts";
-import { type Counts, copyKeys, countKeys, countMissing, fingerprint, formatOf, identityOf } from "./copy.ts";
+import { type Counts, copyKeys, countAbsent, countKeys, fingerprint, formatOf, identityOf } from "./copy.ts";
 import { grow, type Plan, planGrowth } from "./grow.ts";
 
 /** A large value takes a while, and so does the disk. */
@@ -77,9 +77,9 @@ export interface Migrated extends Counts, Plan {
 }
 
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const source = open(options.source);
-  const target = options.target === null || options.target === "new" ? null : open(options.target);
-  const written = target ?? source;
+  const source = connectSide(options.source);
+  const target = options.target === null || options.target === "new" ? null : connectSide(options.target);
+  const destination = target ?? source;
   let hasWritten = false;
   const onWrite = () => {
     hasWritten = true;
@@ -95,12 +95,12 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     // First, because the lock of the one would be found at the other.
     await requireTwoMasters(source, target);
     if (options.dryRun) {
-      await requireNoTransfer(written.redis);
+      await requireNoTransfer(destination.redis);
       const { checked, counts, shards } = await prepare();
       const plan = options.shards === undefined ? NO_AGENTS : await planGrowth(source.redis, checked.growth);
       return { ...counts, ...plan, shards };
     }
-    return await withTransferLock(written.redis, options.signal, async (lock) => {
+    return await withTransferLock(destination.redis, options.signal, async (lock) => {
       // Only now, so that of two migrations in opposite directions at least one finds the lock of the other.
       const { checked, counts, shards } = await prepare();
       const plan = await (target === null
@@ -109,10 +109,10 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       return { ...counts, ...plan, shards };
     });
   } catch (error) {
-    if (error instanceof MigrationError || error instanceof RestoreError) throw error;
+    if (error instanceof MigrationError || error instanceof TransferError) throw error;
     options.signal.throwIfAborted();
     const reason = source.reason(target ? new Error(target.reason(error)) : error);
-    if (!hasWritten) throw new RestoreError("unreachable", reason);
+    if (!hasWritten) throw new TransferError("unreachable", reason);
     throw new MigrationError(target === null ? "growth_failed" : "failed", reason);
   } finally {
     source.redis.disconnect();
@@ -120,12 +120,12 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   }
 }
 
-interface Opened extends Side {
+interface Connected extends Side {
   readonly redis: Redis;
   readonly reason: (error: unknown) => string;
 }
 
-function open(side: Side): Opened {
+function connectSide(side: Side): Connected {
   const redis = connect(side.target, "commands", undefined, SILENCE_MS);
   return { ...side, redis, reason: reasonOf(redis, side.target) };
 }
@@ -140,7 +140,7 @@ interface Checked {
 }
 
 /** Refuses what is impossible or would lose data, before anything is changed. */
-async function check(source: Opened, target: Opened | null, options: MigrateOptions): Promise<Checked> {
+async function check(source: Connected, target: Connected | null, options: MigrateOptions): Promise<Checked> {
   const signs = {
     source: await signsOfLifeText(source.redis),
     target: target ? await signsOfLifeText(target.redis) : "",
@@ -153,7 +153,7 @@ async function check(source: Opened, target: Opened | null, options: MigrateOpti
     throw new MigrationError("unfinished", "a restore or a migration of this data has not finished");
   }
   if (!source.isExclusive && (await countAlive(source.redis)) > 0) {
-    throw new RestoreError("in_use", "a broker uses this data, or was killed less than 15 seconds ago");
+    throw new TransferError("in_use", "a broker uses this data, or was killed less than 15 seconds ago");
   }
   const from = layout.growth?.from ?? layout.shards;
   const to = options.shards ?? layout.growth?.to ?? from;
@@ -178,7 +178,7 @@ async function check(source: Opened, target: Opened | null, options: MigrateOpti
 }
 
 /** A copy to the master of the source would first delete the data on both. */
-async function requireTwoMasters(source: Opened, target: Opened | null): Promise<void> {
+async function requireTwoMasters(source: Connected, target: Connected | null): Promise<void> {
   const sides = target === null ? [source] : [source, target];
   const ids = await Promise.all(sides.map(({ redis }) => identityOf(redis, databaseOf(redis))));
   const replica = sides[ids.indexOf(null)];
@@ -187,10 +187,10 @@ async function requireTwoMasters(source: Opened, target: Opened | null): Promise
   if (one === other) throw new MigrationError("same_redis", "source and target are the same Redis");
 }
 
-async function checkTarget(source: Opened, target: Opened, { force }: MigrateOptions): Promise<void> {
+async function checkTarget(source: Connected, target: Connected, { force }: MigrateOptions): Promise<void> {
   await requireFree(target.redis, { force, isExclusive: target.isExclusive });
   if (!(await readsFormat(target.redis, await formatOf(source.redis)))) {
-    throw new RestoreError("too_old", "the new Redis cannot read the values of the present one");
+    throw new TransferError("too_old", "the new Redis cannot read the values of the present one");
   }
 }
 
@@ -207,8 +207,8 @@ interface Copying extends Writing, Pick<MigrateOptions, "onProgress" | "shards">
 }
 
 async function copy(
-  source: Opened,
-  target: Opened,
+  source: Connected,
+  target: Connected,
   { layout, dump, growth, signs }: Checked,
   { lock, onWrite, onProgress, shards, keys }: Copying,
 ): Promise<Plan> {
@@ -228,8 +228,8 @@ async function copy(
   });
   await deleteKeys(to, lock);
   await copyKeys(from, to, lock, (done) => onProgress(done, keys));
-  const missing = await countMissing(from, to, lock.signal);
-  const extra = await countMissing(to, from, lock.signal);
+  const missing = await countAbsent(from, to, lock.signal);
+  const extra = await countAbsent(to, from, lock.signal);
   const ofTarget = await fingerprint(to, growth.from);
   // After the comparison, so that nothing in it can have come from a later moment of the source.
   const after = [
@@ -263,7 +263,7 @@ async function copy(
 }
 
 async function growInPlace(
-  { redis }: Opened,
+  { redis }: Connected,
   { layout, growth, signs }: Checked,
   { lock, onWrite }: Writing,
 ): Promise<Plan> {

@@ -44,7 +44,7 @@ export class BatchWait {
   }
 
   /** Returns true when each has ended or asks, and false when the time runs out first. */
-  async untilOver(
+  async waitUntilSettled(
     sent: readonly Delegation[],
     { timeoutSeconds = Number.POSITIVE_INFINITY, json }: BatchWaitOptions,
     signal: AbortSignal,

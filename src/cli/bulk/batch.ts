@@ -144,7 +144,7 @@ async function waitForAll(
     return all.map(({ delegation }) => delegation);
   };
   try {
-    const isOver = await waiting.untilOver(
+    const isOver = await waiting.waitUntilSettled(
       sent.map(({ delegation }) => delegation),
       options,
       signal,

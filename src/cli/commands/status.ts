@@ -1,6 +1,6 @@
 /** `errand status`: one screen about the broker, its agents and what waits for you. */
 import type { Command } from "commander";
-import { duration, durationText } from "../../client/words.ts";
+import { durationText, largestUnit } from "../../client/words.ts";
 import type { Stats } from "../../schema/stats.ts";
 import type { GatewayStatus, RedisStatus } from "../../schema/status.ts";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
@@ -56,7 +56,7 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
   if (redis) await row("redis", redisText(redis), green);
   await row("agents", agentsText(agents));
   const oldest = work.waiting > 0 && work.oldest_seconds !== null;
-  const age = oldest ? `; the oldest waits ${duration(1000 * Number(work.oldest_seconds))}` : "";
+  const age = oldest ? `; the oldest waits ${largestUnit(1000 * Number(work.oldest_seconds))}` : "";
   await row("work", counted(work, ["waiting", "delayed", "working", "asking"]) + age);
   await row("last hour", totalsText(overview.last_hour));
   await row("last day", totalsText(overview.last_day));

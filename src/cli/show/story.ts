@@ -1,6 +1,6 @@
 /** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
 import { z } from "zod";
-import { duration, durationText } from "../../client/words.ts";
+import { durationText, largestUnit } from "../../client/words.ts";
 import { type Artifact, artifactSchema, messageSchema, textOf } from "../../schema/a2a.ts";
 import { type DelegationEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { artifactText } from "./artifact-line.ts";
@@ -47,7 +47,7 @@ export class Story {
     this.#startedAt ??= at;
     this.#lastAt = at;
     const [day = "", time = "", zone = ""] = localTime(event.at).split(" ");
-    const later = gap < SHORTEST_GAP_MS ? "" : `${duration(gap)} later`;
+    const later = gap < SHORTEST_GAP_MS ? "" : `${largestUnit(gap)} later`;
     const head = `${time}  ${later.padStart(GAP_WIDTH)}  `;
     const words = cutTo(
       oneLine(wordsOf(event, at - this.#startedAt, this.#files)),

@@ -1,5 +1,5 @@
 /** A snapshot of `errand top` as lines, which fit a screen of the given width. */
-import { duration, timeLeft } from "../../client/words.ts";
+import { largestUnit, timeLeft } from "../../client/words.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
@@ -17,7 +17,7 @@ export interface TopLines {
   readonly questions: readonly string[];
 }
 
-const seconds = (value: number | null): string => (value === null ? "-" : duration(value * 1000));
+const seconds = (value: number | null): string => (value === null ? "-" : largestUnit(value * 1000));
 
 const presencePaint = ({ presence, paused, counts }: AgentRow, { green, yellow, red, dim }: Painter) => {
   const isIdle = paused || presence.state !== "online";

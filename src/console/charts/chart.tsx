@@ -3,7 +3,7 @@
  * drawing is stretched to any width, which would distort it.
  */
 import { useMark } from "../ui/use-mark.ts";
-import { duration } from "../ui/words.ts";
+import { largestUnit } from "../ui/words.ts";
 import { topOf } from "./scale.ts";
 
 export interface Series {
@@ -187,4 +187,4 @@ function titleOf(
 }
 
 const ago = (at: string | undefined): string =>
-  at === undefined ? "" : `${duration(Date.now() - Date.parse(at))} ago`;
+  at === undefined ? "" : `${largestUnit(Date.now() - Date.parse(at))} ago`;

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
-import { duration, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
+import { largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 const detailsSchema = z.object({
@@ -85,6 +85,6 @@ export function toneOf(event: DelegationEvent): string {
 const MINUTE_MS = 60_000;
 /** The time since the first event. */
 export const offsetText = (ms: number): string =>
-  ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${duration(ms)}`;
+  ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${largestUnit(ms)}`;
 /** The length of the pause before an event; empty if it was short. */
-export const pauseText = (ms: number): string => (ms >= MINUTE_MS ? duration(ms) : "");
+export const pauseText = (ms: number): string => (ms >= MINUTE_MS ? largestUnit(ms) : "");

@@ -1,7 +1,7 @@
 /** The attempts of a delegation as lanes, the scale of their time, and the tick nearest to a place. */
 import { isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
-import { duration } from "../ui/words.ts";
+import { largestUnit } from "../ui/words.ts";
 
 export interface Lane {
   readonly attempt: number;
@@ -79,7 +79,7 @@ export function scaleOf({ last, places, breaks, length }: Line, end: number) {
   const all = isBroken ? [...breaks, { at: length + SHORT_MS / 2, ms: pause }] : breaks;
   return {
     place: (instant: number): number => (places.get(instant) ?? whole) / whole,
-    breaks: all.map(({ at, ms }): Break => ({ at: at / whole, label: duration(ms) })),
+    breaks: all.map(({ at, ms }): Break => ({ at: at / whole, label: largestUnit(ms) })),
   };
 }
 

@@ -1,11 +1,11 @@
 import { useComputed } from "@preact/signals";
 import { timeLeft } from "../../client/words.ts";
 import { now } from "../data/clock.ts";
-import { duration, elapsed } from "./words.ts";
+import { elapsed, largestUnit } from "./words.ts";
 
 /** How long ago the instant was; the instant itself in the title. */
 export function Age({ at, ago = false }: { readonly at: string; readonly ago?: boolean }) {
-  const text = useComputed(() => `${duration(now.value - Date.parse(at))}${ago ? " ago" : ""}`);
+  const text = useComputed(() => `${largestUnit(now.value - Date.parse(at))}${ago ? " ago" : ""}`);
   return (
     <time dateTime={at} title={new Date(at).toLocaleString()}>
       {text}

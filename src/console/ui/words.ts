@@ -1,5 +1,5 @@
 /** States, names and times as people say them. */
-import { duration, nameOf, timeLeft } from "../../client/words.ts";
+import { largestUnit, nameOf, timeLeft } from "../../client/words.ts";
 import type { Message } from "../../schema/a2a.ts";
 import type { State } from "../../schema/delegation.ts";
 import type { Flight } from "../data/flight.ts";
@@ -30,7 +30,7 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
   canceled: "canceled",
 };
 
-export { duration, nameOf };
+export { largestUnit, nameOf };
 
 /**
  * The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. If its end is known, it is
@@ -71,7 +71,7 @@ export function elapsed(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return duration(ms);
+  return largestUnit(ms);
 }
 
 /** With a full stop, unless it has an end of its own. */

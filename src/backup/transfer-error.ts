@@ -3,8 +3,8 @@
  * `unreachable`, `incomplete` (the backup): nothing was changed. `failed`, `taken_over`: a part was written. `unfinished`,
  * `growing`: the data that should be copied is in the middle of a restore or a growth.
  */
-export class RestoreError extends Error {
-  override readonly name = "RestoreError";
+export class TransferError extends Error {
+  override readonly name = "TransferError";
   readonly reason:
     | "in_use"
     | "in_progress"
@@ -17,7 +17,7 @@ export class RestoreError extends Error {
     | "unfinished"
     | "growing";
 
-  constructor(reason: RestoreError["reason"], message: string) {
+  constructor(reason: TransferError["reason"], message: string) {
     super(message);
     this.reason = reason;
   }
