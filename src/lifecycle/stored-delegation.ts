@@ -22,7 +22,7 @@ export interface StoredDelegation extends ReadFields {
   /** Returns the same record with another history. */
   withHistory(history: readonly string[]): StoredDelegation;
   /** Returns the same record without what is approved in advance. */
-  withoutApproval(): StoredDelegation;
+  withoutAutoApprove(): StoredDelegation;
 }
 
 /** A record that was read from Redis, with the events that only callbacks need. */
@@ -116,7 +116,7 @@ class Stored extends Fields implements StoredDelegation {
     return new Stored(this.id, this.values, { ...this.lists, history });
   }
 
-  withoutApproval(): StoredDelegation {
+  withoutAutoApprove(): StoredDelegation {
     const values = this.values.map((value, place) => (place === PLACE.get("auto_approve") ? "" : value));
     return new Stored(this.id, values, this.lists);
   }

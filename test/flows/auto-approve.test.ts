@@ -1,5 +1,5 @@
 /** Approval in advance: which questions the broker approves in the delegator's name, and which it never does. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { BINDINGS, collect, rawCalls, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
@@ -193,6 +193,17 @@ test.each([
   expect([asked.status, asked.body.answers]).toEqual([200, undefined]);
   const { state, interrupt } = (await alice.get(id)).body;
   expect([state, interrupt.id]).toEqual(["input_required", asked.body.interrupt_id]);
+});
+
+test("one poll reads the agent's setting once, however many leases it gets", async () => {
+  const { gateway, scout, alice } = await setup();
+  const one = { target: "scout", task: "go", auto_approve: true };
+  await alice.call("POST", "/v1/delegations/batch", { delegations: [one, one, one] });
+  const reads = vi.spyOn(gateway.broker.agents, "read");
+  const { leases } = (await scout.lease("scout", { wait_seconds: 5, max: 3 })).body;
+  const shown = leases.map((lease: { delegation: typeof one }) => lease.delegation.auto_approve);
+  expect(shown).toEqual([true, true, true]);
+  expect(reads).toHaveBeenCalledTimes(1);
 });
 
 test("a list approves the actions that it names, exactly or by their beginning", async () => {

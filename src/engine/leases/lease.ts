@@ -51,10 +51,12 @@ async function collect(
   const granted: GrantedLease[] = [];
   try {
     let size = 0;
+    // All are the same agent's, so its settings are read once.
+    let isAllowed: Promise<boolean> | undefined;
     for (let next = await first; next !== null; next = await poll.more()) {
       const { record } = next;
-      const shown = record.auto_approve === null ? record : await withAllowedApproval(broker, record);
-      const one = toLease(broker, next, shown);
+      if (record.auto_approve !== null) isAllowed ??= showsAutoApprove(broker, agent);
+      const one = toLease(broker, next, (await isAllowed) === false ? record.withoutAutoApprove() : record);
       granted.push(one);
       size += one.json.length;
       if (granted.length >= request.max || size >= PAGE_BYTES || signal.aborted) break;
@@ -70,12 +72,9 @@ async function collect(
   return [];
 }
 
-/** The record without an approval in advance that its agent no longer allows: its worker would not ask. */
-async function withAllowedApproval(broker: Broker, record: StoredDelegation): Promise<StoredDelegation> {
-  // If Redis does not answer, the worker asks.
-  const isAllowed = await allowsApprovalInAdvance(broker, record.target).catch(() => false);
-  return isAllowed ? record : record.withoutApproval();
-}
+/** Whether leases show `auto_approve`: a worker that sees it need not ask. If Redis does not answer, the worker asks. */
+const showsAutoApprove = (broker: Broker, agent: string): Promise<boolean> =>
+  allowsApprovalInAdvance(broker, agent).catch(() => false);
 
 function toLease(broker: Broker, { outcome }: Granted, record: StoredDelegation): GrantedLease {
   const { id, fence } = record;
