@@ -195,6 +195,44 @@ test.each([
   expect([state, interrupt.id]).toEqual(["input_required", asked.body.interrupt_id]);
 });
 
+test.each([
+  ["options", DECIDE],
+  ["an action", DEPLOY],
+])("once a person must be asked, a stored approval of %s answers nothing", async (_name, question) => {
+  const { api, scout, alice, leased } = await setup();
+  const { id, lease } = await leased(true);
+  const ask = (lease_id: string, text: string) =>
+    scout.interrupt(lease_id, { ...question, text, request_id: "confirm" });
+  const next = async () => (await scout.lease("scout", { wait_seconds: 5 })).body.leases[0].lease_id;
+  const approvals = (who: string) => api.call("PATCH", "/v1/agents/scout", { approvals: who });
+  await ask(lease.lease_id, "Delete staging?");
+  const second = await next();
+  await approvals("person");
+  const asked = await ask(second, "Delete PRODUCTION?");
+  expect([asked.status, asked.body.answers]).toEqual([200, undefined]);
+  const { interrupt_id } = asked.body;
+  expect((await alice.get(id)).body).toMatchObject({
+    state: "input_required",
+    interrupt: { id: interrupt_id, requests: [{ message: { parts: [{ text: "Delete PRODUCTION?" }] } }] },
+  });
+  // What the person decides holds, also after the agent's owner allows approval in advance again.
+  await alice.answer(id, interrupt_id, { decision: "deny" });
+  const third = await next();
+  const answers = { confirm: { decision: "deny" } };
+  expect((await ask(third, "Delete PRODUCTION?")).body).toMatchObject({ interrupt_id, answers });
+  await approvals("any");
+  expect((await ask(third, "Delete PRODUCTION?")).body).toMatchObject({ interrupt_id, answers });
+});
+
+test("a stored setting that cannot be read approves nothing", async () => {
+  const { redis, gateway, scout, alice, leased } = await setup();
+  const { id, lease } = await leased(true);
+  const key = gateway.broker.shards.ofId(id)?.delegation(id) ?? "";
+  await redis.hset(key, "auto_approve", JSON.stringify({ actions: 7 }));
+  expect((await scout.interrupt(lease.lease_id, DEPLOY)).status).toBe(200);
+  expect((await alice.get(id)).body.state).toBe("input_required");
+});
+
 test("one poll reads the agent's setting once, however many leases it gets", async () => {
   const { gateway, scout, alice } = await setup();
   const one = { target: "scout", task: "go", auto_approve: true };

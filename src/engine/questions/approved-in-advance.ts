@@ -2,15 +2,22 @@
  * Selects the questions that the broker approves in the delegator's name, because the delegator approved them with the
  * task. Limit: it never approves an `auth` question, nor a part of a question.
  */
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { answerIssues } from "../../schema/answer-rules.ts";
-import type { AutoApprove } from "../../schema/auto-approve.ts";
+import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { decisionSchema } from "../../schema/interrupt.ts";
+import { parseJson } from "../../util/parse-json.ts";
 
 /** The answer to every request of such a question. */
 export const APPROVAL = { decision: "approve" } as const;
 
 type Question = Pick<Interrupt, "kind" | "requests">;
+
+/** What the delegator approved in advance; null if it is nothing, or cannot be read: then a person is asked. */
+export function autoApproveOf({ auto_approve }: Pick<StoredDelegation, "auto_approve">): AutoApprove | null {
+  return autoApproveSchema.safeParse(parseJson(auto_approve ?? "")).data ?? null;
+}
 
 /** Whether the setting approves every request of the question. */
 export function isApprovedInAdvance(setting: AutoApprove, { kind, requests }: Question): boolean {
@@ -22,12 +29,12 @@ export function isApprovedInAdvance(setting: AutoApprove, { kind, requests }: Qu
 
 function isCovered(setting: AutoApprove, request: Question["requests"][number]): boolean {
   const { action } = request;
-  if (action === undefined) return setting === true && asksDecision(request);
+  if (action === undefined) return setting === true && isApproveOrDeny(request);
   return setting === true || setting.actions.some((pattern) => matches(pattern, action.name));
 }
 
 /** Whether the request, without an action, can only be approved or denied. */
-export function asksDecision({
+export function isApproveOrDeny({
   action,
   options = [],
   schema,

@@ -5,7 +5,6 @@ import type { Outcome } from "../../lifecycle/outcome.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
-import { autoApproveSchema } from "../../schema/auto-approve.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
@@ -24,7 +23,7 @@ import { holderOf } from "../leases/holder.ts";
 import { allowsApprovalInAdvance } from "./allowed-approval.ts";
 import { answerCommand } from "./answer.ts";
 import { withoutAnswerMetadata } from "./answer-message.ts";
-import { APPROVAL, asksDecision, isApprovedInAdvance } from "./approved-in-advance.ts";
+import { APPROVAL, autoApproveOf, isApprovedInAdvance, isApproveOrDeny } from "./approved-in-advance.ts";
 
 type Kind = "input" | "auth";
 
@@ -46,24 +45,31 @@ const FALLBACK: Record<Kind, string> = {
 const hash = (...parts: readonly string[]): string =>
   createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32);
 
+type Asked = Pick<Interrupt, "kind" | "requests">;
+
 /**
  * Derived from the requests, so that asking the same question again is idempotent. It includes what an approval in advance
  * depends on: the proposed actions, whether it asks for a credential and, if this delegation has such approvals
- * (`isApproving`), whether it asks for a decision. So an approval is never the answer to another question, even if the
- * agent gives both the same request_id.
+ * (`hasAutoApprove`), whether it asks for a decision. So an approval is never the answer to another question, even if the
+ * agent gives both the same request_id. The text is not included: a worker that starts over may choose other words.
  */
-function interruptIdOf(
-  delegationId: string,
-  { kind, requests }: Pick<Interrupt, "kind" | "requests">,
-  isApproving: boolean,
-): string {
+function interruptIdOf(delegationId: string, { kind, requests }: Asked, hasAutoApprove: boolean): string {
   const asked = requests.map((request) => {
     const { request_id, action } = request;
     if (action) return [request_id, bodyHash(action)];
-    return isApproving && asksDecision(request) ? [request_id, "decision"] : request_id;
+    return hasAutoApprove && isApproveOrDeny(request) ? [request_id, "decision"] : request_id;
   });
   return `int_${hash(delegationId, ...(kind === "auth" ? [kind] : []), JSON.stringify(asked))}`;
 }
+
+/**
+ * The id of the same question where a person must answer it, so that no approval in advance that is stored under the
+ * first id does. Undefined if none can be: such a question has one id.
+ */
+const personalIdOf = (interruptId: string, { kind, requests }: Asked): string | undefined =>
+  kind === "input" && requests.every((request) => request.action !== undefined || isApproveOrDeny(request))
+    ? `int_${hash(interruptId, "person")}`
+    : undefined;
 
 /**
  * A request with its id: the agent's request_id, or its message's id, or a hash. The hash includes the number of
@@ -121,8 +127,13 @@ export async function askMove(
     toRequest(kind, one, [id, kind, answered, index].join("\n")),
   );
   requireDistinct(requests.map(({ request_id }) => request_id));
-  const isApproving = (before?.auto_approve ?? null) !== null;
-  const interrupt_id = interruptIdOf(id, { kind, requests }, isApproving);
+  const asked = { kind, requests };
+  const hasAutoApprove = (before?.auto_approve ?? null) !== null;
+  // Read once: the id and the approval must not depend on two states of the setting.
+  const isAllowed = hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.target ?? ""));
+  const plainId = interruptIdOf(id, asked, hasAutoApprove);
+  const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
+  const interrupt_id = isAllowed ? plainId : (personalId ?? plainId);
   const json = JSON.stringify({ id: interrupt_id, kind, requests });
   const command: Command = {
     move: "interrupt",
@@ -131,6 +142,8 @@ export async function askMove(
       ...by,
       to: kind === "input" ? "input_required" : "auth_required",
       interrupt_id,
+      // A person's answer also holds after the agent's owner allows approval in advance again.
+      answered_as: isAllowed ? personalId : undefined,
       interrupt: json,
       interrupt_ttl_ms: question.expires_ms,
       reply_hash,
@@ -145,7 +158,8 @@ export async function askMove(
     shows: "artifacts",
     read: true,
   };
-  if (!(before && (await isApproved(broker, before, { kind, requests })))) {
+  const setting = before && isAllowed ? autoApproveOf(before) : null;
+  if (!before || !setting || !isApprovedInAdvance(setting, asked)) {
     return { interrupt_id, ...(await broker.writer.move(command)) };
   }
   const approved = { ...command, params: { ...command.params, auto: true }, event: { auto: "true" } };
@@ -159,17 +173,6 @@ export async function askMove(
   );
   const { first, second } = await broker.writer.moveBoth(approved, approval);
   return { interrupt_id, ...(second ?? first) };
-}
-
-/** Whether the delegator approved the question in advance, and the agent allows that. */
-async function isApproved(
-  broker: Broker,
-  { auto_approve, target }: StoredDelegation,
-  question: Pick<Interrupt, "kind" | "requests">,
-): Promise<boolean> {
-  if (auto_approve === null) return false;
-  const setting = autoApproveSchema.parse(JSON.parse(auto_approve));
-  return isApprovedInAdvance(setting, question) && (await allowsApprovalInAdvance(broker, target));
 }
 
 /** Asks a question and ends the lease. If it was answered before, returns its answers, and the lease stays. */
@@ -195,7 +198,10 @@ export async function ask(
     case "duplicate":
       return { interrupt_id: outcome.interrupt_id ?? interrupt_id };
     case "answered":
-      return { interrupt_id, answers: givenAnswersSchema.parse(JSON.parse(outcome.answers)) };
+      return {
+        interrupt_id: outcome.interrupt_id ?? interrupt_id,
+        answers: givenAnswersSchema.parse(JSON.parse(outcome.answers)),
+      };
     default:
       throw refusal(outcome, id, leaseIdOf(id, params.fence));
   }
