@@ -46,6 +46,10 @@ function isAllowedAtCeiling(command: Command): boolean {
 const scriptOf = (command: Pick<Command, "move">) =>
   memoryOf(command) === undefined ? inFlightScript : growingScript;
 
+/** What the command adds to the bodies of a delegation, at most. Limit: without its artifacts. */
+const bytesOf = ({ bytes = 0, history = [] }: Command): number =>
+  bytes + Buffer.byteLength(history.join(","));
+
 /** Moves that a caller relies on after a fail-over. The others are repeated, or expire. */
 const REPLICATED: ReadonlySet<string> = new Set<Command["move"]>([
   ...(["submit", "answer", "message", "cancel", "redrive"] as const),
@@ -125,13 +129,19 @@ export class Writer {
 
   /**
    * Makes two moves of one delegation in one step: the second one only if the first one succeeds. `second` is null if it
-   * was not made; the first move is kept.
+   * was not made. The first one is refused if the bytes of both are too many. If memory is short, `alone` is moved
+   * instead of both.
    */
-  async moveBoth(first: Command, second: Command): Promise<{ first: Result; second: Result | null }> {
-    if (this.#ceiling.isReached()) return { first: await this.move(first), second: null };
+  async moveBoth(
+    first: Command,
+    second: Command,
+    alone: Command,
+  ): Promise<{ first: Result; second: Result | null }> {
+    if (this.#ceiling.isReached()) return { first: await this.move(alone), second: null };
     const shard = this.#shards.ofId(first.id);
     if (!shard) return { first: MISSING, second: null };
-    const [args, secondArgs] = [first, second].map((command) => encode(command, shard, this.#common));
+    const bounded = { ...first, params: { ...first.params, next_bytes: bytesOf(second) } };
+    const [args, secondArgs] = [bounded, second].map((command) => encode(command, shard, this.#common));
     const running = this.#batches.run(
       scriptOf(first),
       shard.base,
@@ -143,8 +153,8 @@ export class Writer {
       if (isOutOfMemory(error)) return null;
       throw error;
     });
-    // Redis made neither move; `move` degrades or refuses the first one.
-    if (answers === null) return { first: await this.move(first), second: null };
+    // Redis made neither move.
+    if (answers === null) return { first: await this.move(alone), second: null };
     if (!isReply(answers.second)) return { first: this.#result(answers.first, first), second: null };
     // The record between the two moves is not reported.
     const made = this.#result(answers.first, first, false);

@@ -1,6 +1,7 @@
 /** Approval in advance: which questions the broker approves in the delegator's name, and which it never does. */
 import { expect, test, vi } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
+import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { BINDINGS, collect, rawCalls, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
@@ -222,6 +223,28 @@ test.each([
   expect((await ask(third, "Delete PRODUCTION?")).body).toMatchObject({ interrupt_id, answers });
   await approvals("any");
   expect((await ask(third, "Delete PRODUCTION?")).body).toMatchObject({ interrupt_id, answers });
+});
+
+test("a question whose approval would exceed the delegation's size is refused, not left open", async () => {
+  const { gateway, scout, alice, leased } = await setup();
+  const { id, lease } = await leased(true);
+  const { redis, shards } = gateway.broker;
+  const bytes = async () => (await readRecord(redis, shards, id))?.bytes ?? 0;
+  const put = async (artifactId: string, length: number) => {
+    const artifact = { artifactId, parts: [{ text: "x".repeat(length) }] };
+    const sent = await scout.call("POST", `/v1/leases/${lease.lease_id}/artifacts`, { artifact });
+    expect(sent.status).toBe(200);
+  };
+  for (const name of ["a", "b", "c"]) await put(name, 1_000_000);
+  const before = await bytes();
+  await put("d", 1);
+  const overhead = (await bytes()) - before - 1;
+  // The question takes about 120 bytes, its answer about 330.
+  await put("d", LIMITS.delegation_bytes.value - 300 - before - overhead);
+  const asked = await scout.interrupt(lease.lease_id, DECIDE);
+  expect([asked.status, asked.body.code]).toEqual([413, "payload_too_large"]);
+  expect((await alice.get(id)).body).toMatchObject({ state: "working", history: [], interrupt: null });
+  expect((await scout.reply(lease.lease_id, { text: "ok" })).body.outcome).toBe("matched");
 });
 
 test("a stored setting that cannot be read approves nothing", async () => {

@@ -1,5 +1,6 @@
 /** Commands of one turn go to Redis together. That each keeps its meaning is tested by the walks of test/model. */
 import { expect, test, vi } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { client, startBroker } from "../support/broker.ts";
 
 async function setup(shards = 1) {
@@ -116,12 +117,12 @@ test("two moves of one delegation are one step: the second one only if the first
   const cancel = { move: "cancel" as const, id: made.id, read: true };
   const redrive = { move: "redrive" as const, id: made.id, params: { new_id: "dlg_0_x" } };
 
-  const refused = await broker.writer.moveBoth(redrive, cancel);
+  const refused = await broker.writer.moveBoth(redrive, cancel, redrive);
   expect([refused.first.outcome.kind, refused.second]).toEqual(["state", null]);
-  const half = await broker.writer.moveBoth(message("one"), redrive);
+  const half = await broker.writer.moveBoth(message("one"), redrive, message("one"));
   expect([half.first.outcome.kind, half.second]).toEqual(["ok", null]);
   const [both, after] = await Promise.all([
-    broker.writer.moveBoth(message("two"), cancel),
+    broker.writer.moveBoth(message("two"), cancel, message("two")),
     broker.writer.move(message("three")),
   ]);
   expect(both.first.outcome).toMatchObject({ kind: "ok", move: "message" });
@@ -135,29 +136,61 @@ test("an error in the second move leaves the first one as it is", async () => {
   const made = submit("scout");
   await made.moved;
   await redis.set(`{errand:0}:d:${made.id}:history`, "not a list");
+  const adopt = { move: "adopt" as const, id: made.id, params: { child_id: "dlg_0_child" } };
   const { first, second } = await broker.writer.moveBoth(
-    { move: "adopt", id: made.id, params: { child_id: "dlg_0_child" } },
+    adopt,
     {
       move: "message",
       id: made.id,
       params: { message_id: "m", message_hash: "h" },
       history: ["{}"],
     },
+    adopt,
   );
   expect([first.outcome.kind, second]).toEqual(["ok", null]);
   expect(await redis.smembers(`{errand:0}:d:${made.id}:children`)).toEqual(["dlg_0_child"]);
 });
 
-test("when Redis has no memory for two moves, the first one is tried as a move of its own", async () => {
+test("two moves that exceed the size of the delegation together are both refused", async () => {
+  const { broker, submit } = await setup();
+  const made = submit("scout");
+  await made.moved;
+  const message = (name: string, text: string) => ({
+    move: "message" as const,
+    id: made.id,
+    params: { message_id: name, message_hash: name },
+    history: [JSON.stringify({ messageId: name, role: "ROLE_USER", parts: [{ text }] })],
+    read: true,
+  });
+  const small = message("small", "x");
+  const large = message("large", "x".repeat(LIMITS.delegation_bytes.value - 150));
+  const { first, second } = await broker.writer.moveBoth(small, large, small);
+  expect([first.outcome.kind, first.record?.version, second]).toEqual(["too_large", 1, null]);
+  expect((await broker.writer.move(small)).outcome.kind).toBe("ok");
+});
+
+test("when Redis has no memory for two moves, another one is tried in their place", async () => {
   const { broker, submit, calls } = await setup();
   const made = submit("scout");
   await made.moved;
-  const heartbeat = { move: "progress" as const, id: made.id, params: { fence: 1, agent: "scout" } };
+  const progress = { move: "progress" as const, id: made.id, params: { fence: 1, agent: "scout" } };
   const text = "OOM command not allowed when used memory > 'maxmemory'.";
   const full = Object.assign(new Error(text), { name: "ReplyError" });
   calls.mockRejectedValueOnce(full).mockRejectedValueOnce(full);
-  const { first, second } = await broker.writer.moveBoth(heartbeat, { move: "cancel", id: made.id });
+  const message = (name: string) => ({
+    move: "message" as const,
+    id: made.id,
+    params: { message_id: name, message_hash: name },
+    history: [JSON.stringify({ messageId: name, role: "ROLE_USER", parts: [{ text: name }] })],
+    read: true,
+  });
+  const cancel = { move: "cancel" as const, id: made.id };
+  const { first, second } = await broker.writer.moveBoth(message("one"), cancel, progress);
   // Progress degrades to a heartbeat, which this delegation without a lease refuses.
   expect([first.outcome.kind, second]).toEqual(["no_lease", null]);
   expect(calls).toHaveBeenCalledTimes(4);
+  calls.mockRejectedValueOnce(full);
+  const plain = await broker.writer.moveBoth(message("one"), cancel, message("plain"));
+  expect([plain.first.outcome.kind, plain.second]).toEqual(["ok", null]);
+  expect(plain.first.record?.history.join()).toMatch(/^(?!.*"one").*"plain"/);
 });

@@ -171,7 +171,7 @@ export async function askMove(
     { id: interrupt_id, kind },
     requests.map(({ request_id }) => [request_id, APPROVAL] as const),
   );
-  const { first, second } = await broker.writer.moveBoth(approved, approval);
+  const { first, second } = await broker.writer.moveBoth(approved, approval, command);
   return { interrupt_id, ...(second ?? first) };
 }
 

@@ -18,8 +18,8 @@ function count_pace()
   record.pace_count = running and record.pace_count + 1 or 1
 end
 
--- Limits the bytes of its bodies.
+-- Limits the bytes of its bodies. `cmd.next_bytes`: what the move after it adds, without which it must not be made.
 function guard_size()
-  local added = #history + bodies + growth
+  local added = #history + bodies + growth + (cmd.next_bytes or 0)
   if added > 0 and (record.bytes or 0) + added > LIMITS.delegation_bytes then return { kind = 'too_large' } end
 end
