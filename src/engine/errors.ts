@@ -59,6 +59,10 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
       );
     case "no_agent":
       return new ErrandError("agent_unknown", "The target agent does not exist, or is being deleted.");
+    case "other_agent":
+      return new ErrandError("agent_busy", "The target agent was deleted and created again meanwhile.", {
+        recovery: "Send the request again.",
+      });
     case "too_large":
       return new ErrandError(
         "payload_too_large",

@@ -55,6 +55,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   }),
   base.extend({ kind: z.literal("missing") }),
   base.extend({ kind: z.literal("no_agent") }),
+  /** The agent was deleted, and a new one has its name. */
+  base.extend({ kind: z.literal("other_agent") }),
   base.extend({ kind: z.literal("full") }),
   /** The delegator's delegations in this shard keep `kept` bytes; with this one they would keep more than `max_kept`. */
   base.extend({ kind: z.literal("share"), kept: z.number(), max_kept: z.number() }),

@@ -17,7 +17,8 @@ type Actor = "anyone" | "delegator" | "approver" | "operator" | "agent" | "gatew
 /** Conditions of moves besides the state; lua/guards.lua and lua/limits.lua check them. */
 export const GUARDS = {
   unused: "nothing is stored under its id",
-  agent: "its target exists and is not being deleted",
+  agent:
+    "its target exists, is not being deleted and, if the command says when it was created, is that agent",
   parent: "its parent, if it names one, was not canceled",
   room: "the target's queue is not full",
   holder: "the caller's lease is the newest, and the delegation is working",

@@ -383,7 +383,7 @@ test("a lease does not show it once a person must be asked, so that the worker a
   expect((await alice.get(id)).body.state).toBe("submitted");
 });
 
-test("a child does not inherit it; a redriven delegation keeps it, unless a person must be asked by then", async () => {
+test("a child does not inherit it; nor does a redriven delegation, if a person must be asked by then", async () => {
   const { api, url, scout, alice, leased } = await setup();
   await api.agent("helper");
   const helper = await as(url, "agent:helper");
@@ -395,10 +395,53 @@ test("a child does not inherit it; a redriven delegation keeps it, unless a pers
   expect((await scout.get(child.body.id)).body.state).toBe("input_required");
   await scout.reply(parent.lease.lease_id, { state: "failed", error: { code: "broken", message: "no" } });
   await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
-  const redrive = () => alice.call("POST", `/v1/delegations/${parent.id}/redrive`);
-  expect((await redrive()).body.code).toBe("approval_required");
-  await api.call("PATCH", "/v1/agents/scout", { approvals: "any" });
-  expect((await redrive()).body).toMatchObject({ redrive_of: parent.id, auto_approve: true });
+  const second = await alice.redrive(parent.id);
+  expect(second.body).toMatchObject({ redrive_of: parent.id, state: "submitted" });
+  expect(second.body.auto_approve).toBeUndefined();
+});
+
+test("a redriven delegation keeps it if its delegator redrives it, not if the operator does", async () => {
+  const { api, scout, alice, leased } = await setup();
+  const failed = async () => {
+    const { id, lease } = await leased({ actions: ["deploy"] });
+    await scout.reply(lease.lease_id, { state: "failed", error: { code: "broken", message: "no" } });
+    return id;
+  };
+  const own = await failed();
+  expect((await alice.redrive(own)).body).toMatchObject({
+    redrive_of: own,
+    auto_approve: { actions: ["deploy"] },
+  });
+  await scout.lease("scout", { wait_seconds: 5 });
+  const operators = await failed();
+  const { body } = await api.redrive(operators);
+  expect(body).toMatchObject({ redrive_of: operators, delegator: "caller:alice" });
+  expect(body.auto_approve).toBeUndefined();
+  await scout.lease("scout", { wait_seconds: 5 });
+  const bulk = await failed();
+  const many = await api.call("POST", "/v1/delegations/redrive", { target: "scout", limit: 1 });
+  expect(many.body.delegations).toMatchObject([{ redrive_of: bulk }]);
+  expect(many.body.delegations[0].auto_approve).toBeUndefined();
+});
+
+test("an agent that is deleted and created again while its work is redriven does not get the approval", async () => {
+  const { api, clock, gateway, scout, alice, leased } = await setup();
+  const { id, lease } = await leased(true);
+  await scout.reply(lease.lease_id, { state: "failed", error: { code: "broken", message: "no" } });
+  const { agents } = gateway.broker;
+  const read = agents.read.bind(agents);
+  vi.spyOn(agents, "read").mockImplementationOnce(async (name) => {
+    const found = await read(name);
+    expect((await api.call("DELETE", "/v1/agents/scout")).status).toBeLessThan(300);
+    clock.offset_ms += 1_000;
+    await api.agent("scout");
+    return found;
+  });
+  const refused = await alice.redrive(id);
+  expect([refused.status, refused.body.code]).toEqual([409, "agent_busy"]);
+  const redriven = await alice.redrive(id);
+  expect(redriven.body).toMatchObject({ redrive_of: id });
+  expect(redriven.body.auto_approve).toBeUndefined();
 });
 
 test("a delegation that is redriven at a new agent of the same name loses it", async () => {

@@ -100,7 +100,7 @@ async function isRedriven(broker: Broker, { redriven_as }: StoredDelegation): Pr
 export async function redriveMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
   requireOperator(principal, "redrive in bulk");
   const bulk = await inBulk(broker, principal, request, ["failed"], async (record) =>
-    (await isRedriven(broker, record)) ? null : redriveRecord(broker, record),
+    (await isRedriven(broker, record)) ? null : redriveRecord(broker, principal, record),
   );
   await auditBulk(broker, principal, "delegations.redrive", request, bulk);
   return bulk;

@@ -79,6 +79,8 @@ export interface DelegateOptions {
   readonly keyName?: string | undefined;
   /** The failed delegation that it replaces. */
   readonly redriveOf?: string | undefined;
+  /** When the target was created, ms: an agent that has its name since is refused. */
+  readonly agentCreatedAt?: number | undefined;
   /** A push config that receives every event. */
   readonly push?: MakePushConfig | undefined;
 }
@@ -252,6 +254,7 @@ async function create(
       deadline_at: instant(request.deadline),
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
+      agent_created_at: options.agentCreatedAt,
       traceparent: options.traceparent,
       idempotency: options.keyName,
       max_kept: broker.memory.maxKeptBytes(principal),

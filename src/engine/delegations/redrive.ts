@@ -7,8 +7,10 @@ import { messageInputSchema } from "../../schema/a2a.ts";
 import { delegateRequestSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl, toPrincipal } from "../access/access.ts";
+import type { StoredAgent } from "../agents/stored-agent.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
+import { autoApproveOf } from "../questions/approved-in-advance.ts";
 import { submit } from "./delegate.ts";
 import { read } from "./read.ts";
 import { idElsewhere } from "./redrive-elsewhere.ts";
@@ -23,11 +25,15 @@ export async function redrive(broker: Broker, principal: Principal, id: string):
       delegation_valid: !failed.finished,
     });
   }
-  return redriveRecord(broker, failed);
+  return redriveRecord(broker, principal, failed);
 }
 
 /** {@link redrive} without the permission check. */
-export async function redriveRecord(broker: Broker, failed: StoredDelegation): Promise<StoredDelegation> {
+export async function redriveRecord(
+  broker: Broker,
+  principal: Pick<Principal, "text">,
+  failed: StoredDelegation,
+): Promise<StoredDelegation> {
   const newId = broker.shards.newDelegationId(failed.target);
   const { outcome } = await broker.writer.move({
     move: "redrive",
@@ -51,9 +57,8 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
   if (earlier) return earlier;
   const id = await idElsewhere(broker, failed, chosen, newId);
   const parent = failed.parent_id && (await readRecord(broker.redis, broker.shards, failed.parent_id));
-  // A new agent of the same name is not the one whose questions were approved.
   const agent = await broker.agents.read(failed.target);
-  const isSameAgent = agent !== null && failed.created_at >= agent.created_at;
+  const auto_approve = isStillApproved(principal, failed, agent) ? autoApproveOf(failed) : null;
   const asked = delegateRequestSchema.parse({
     target: failed.target,
     message: messageInputSchema.parse(JSON.parse(failed.message)),
@@ -61,7 +66,7 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
     priority: failed.priority,
     max_attempts: failed.max_attempts,
     metadata: JSON.parse(failed.metadata),
-    ...(failed.auto_approve !== null && isSameAgent && { auto_approve: JSON.parse(failed.auto_approve) }),
+    ...(auto_approve && { auto_approve }),
     ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
     // A finished parent accepts no children, so it is left out.
     ...(parent && !parent.finished && { parent_id: parent.id }),
@@ -73,8 +78,22 @@ export async function redriveRecord(broker: Broker, failed: StoredDelegation): P
   const made = await submit(broker, toPrincipal(failed.delegator), request, id, {
     redriveOf: failed.id,
     traceparent,
+    ...(auto_approve && { agentCreatedAt: agent?.created_at }),
   });
   const record = made ?? (await readRecord(broker.redis, broker.shards, id));
   if (!record) throw refusal({ kind: "missing", now: 0 }, id);
   return record;
+}
+
+/**
+ * Whether the approval in advance is given again. Only its delegator gives it, to the agent that it was given to: a new one of
+ * the same name is another. Where a person must be asked by now, the work is redriven without it.
+ */
+function isStillApproved(
+  principal: Pick<Principal, "text">,
+  { delegator, created_at }: StoredDelegation,
+  agent: StoredAgent | null,
+): boolean {
+  if (agent === null || principal.text !== delegator) return false;
+  return created_at >= agent.created_at && agent.spec.approvals !== "person";
 }

@@ -14,6 +14,8 @@ function guard_submit()
   -- The last three are for a `take` in the same call, so that one command reads them all.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms')
   if rule.needs_agent and (not agent.created_at or agent.deleting) then return { kind = 'no_agent' } end
+  -- What its sender decided about the target holds for this agent only.
+  if cmd.agent_created_at and agent.created_at ~= cmd.agent_created_at then return { kind = 'other_agent' } end
   if rule.needs_parent and cmd.parent_id and redis.call('EXISTS', base .. ':tombstone:' .. cmd.id) == 1 then
     return { kind = 'tombstone' }
   end
