@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
 import { type Artifact, artifactSchema } from "../../schema/a2a.ts";
-import { progressSchema } from "../../schema/delegation.ts";
+import { delegationErrorSchema, progressSchema } from "../../schema/delegation.ts";
 
 /** An artifact, or a placeholder after its body was replaced or dropped. */
 const eventArtifactSchema = z.union([
@@ -21,6 +21,7 @@ const entryFieldsSchema = z.object({
   interrupt: z.object({ requests: z.array(z.unknown()) }).optional(),
   auto: z.boolean().optional(),
   answers: z.record(z.string(), z.unknown()).optional(),
+  error: delegationErrorSchema.optional(),
 });
 export type EntryFields = z.infer<typeof entryFieldsSchema>;
 

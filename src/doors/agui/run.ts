@@ -4,7 +4,7 @@
  * shown causes new snapshots.
  */
 import { toDelegation } from "../../engine/delegations/parse.ts";
-import { read } from "../../engine/delegations/read.ts";
+import { readIfKept } from "../../engine/delegations/read.ts";
 import { delegationEvents } from "../../engine/events/subscribe.ts";
 import type { Entry } from "../../events/entry.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
@@ -16,10 +16,10 @@ import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { Wakes } from "../../util/with-wakes.ts";
 import type { Begun } from "./begin.ts";
+import { endOf, type RunIds } from "./end.ts";
 import { artifactsOf, dropsArtifacts, type EntryFields, fieldsOf } from "./entry-fields.ts";
 import type { Run } from "./find.ts";
 import { activityId } from "./ids.ts";
-import { toInterrupt } from "./interrupt.ts";
 import { artifactMessage, metadataOf, replyMessage, threadMessages } from "./messages.ts";
 import { placesOf } from "./places.ts";
 import { ShownArtifacts } from "./shown-artifacts.ts";
@@ -45,7 +45,7 @@ const keptSchema = runAgentInputSchema.pick({ messages: true, state: true });
 export class RunStream {
   readonly #request: Run["request"];
   readonly #agent: string;
-  readonly #ids: { readonly threadId: string; readonly runId: string };
+  readonly #ids: RunIds;
   /** The messages and the state of the input, as text: while the run is silent, text takes much less memory. */
   readonly #input: string;
   readonly #begun: Begun;
@@ -63,7 +63,7 @@ export class RunStream {
   /** When the next snapshot may be sent, by `performance.now()`. */
   #nextSnapshotAt = 0;
   /** A snapshot that has to wait. It will show everything, so events are skipped until then. */
-  #later: { readonly timer: NodeJS.Timeout; isDue: boolean } | undefined;
+  #pendingSnapshot: { readonly timer: NodeJS.Timeout; isDue: boolean } | undefined;
 
   constructor({ request, agent, input }: Run, begun: Begun) {
     this.#request = request;
@@ -84,25 +84,25 @@ export class RunStream {
     signal.addEventListener("abort", end);
     if (signal.aborted) stop.abort();
     try {
-      yield* this.#show(record, stop.signal);
+      yield* this.#snapshot(record, stop.signal);
       if (unused) yield { type: "CUSTOM", name: "errand.resume_not_open", value: unused };
       if (yield* this.#endIfOver(record)) return;
       yield* this.#subagentChanges(true);
-      yield* this.#follow(record, stop.signal);
+      yield* this.#events(record, stop.signal);
     } finally {
       stop.abort();
       signal.removeEventListener("abort", end);
-      clearTimeout(this.#later?.timer);
+      clearTimeout(this.#pendingSnapshot?.timer);
       this.#subagents.stop();
     }
   }
 
-  async *#follow(record: StoredDelegation, signal: AbortSignal): AsyncGenerator<AgUiEvent, void, undefined> {
+  async *#events(record: StoredDelegation, signal: AbortSignal): AsyncGenerator<AgUiEvent, void, undefined> {
     const { broker, principal } = this.#request;
     const entries = delegationEvents(broker, record, record.event_id, signal);
     for await (const event of this.#wakes.over(entries)) {
       if (event === null) {
-        if (this.#later?.isDue && (yield* this.#showNow(signal))) return;
+        if (this.#pendingSnapshot?.isDue && (yield* this.#snapshotNow(signal))) return;
         yield* this.#subagentChanges(true);
         continue;
       }
@@ -110,17 +110,21 @@ export class RunStream {
       const { entry } = event;
       const fields = fieldsOf(entry);
       if (TERMINAL_EVENT_TYPES.includes(entry.type)) {
-        const ended = await read(broker, principal, record.id);
+        const ended = await readIfKept(broker, principal, record.id);
+        if (ended === null) {
+          yield* this.#endAs(entry, fields);
+          return;
+        }
         const delegation = toDelegation(ended);
-        const isAddition = !this.#later && this.#artifacts.areAmong(delegation.artifacts);
+        const isAddition = !this.#pendingSnapshot && this.#artifacts.areAmong(delegation.artifacts);
         if (isAddition) yield* this.#addEnd(delegation, entry);
-        else yield* this.#show(ended, signal);
+        else yield* this.#snapshot(ended, signal);
         yield* this.#endIfOver(ended);
         return;
       }
       if (this.#needsSnapshot(entry, fields)) {
-        if (yield* this.#showNow(signal)) return;
-      } else if (!this.#later) yield* this.#add(entry, fields);
+        if (yield* this.#snapshotNow(signal)) return;
+      } else if (!this.#pendingSnapshot) yield* this.#add(entry, fields);
       yield* this.#subagentChanges(false);
     }
   }
@@ -129,15 +133,15 @@ export class RunStream {
   #needsSnapshot(entry: Entry, fields: EntryFields): boolean {
     // An open question ends the run, so it does not wait.
     if (entry.status === "interrupted" && fields.auto !== true) return true;
-    if (this.#later || this.#isAddition(entry, fields)) return false;
+    if (this.#pendingSnapshot || this.#isAddition(entry, fields)) return false;
     const waitMs = this.#nextSnapshotAt - performance.now();
     if (waitMs <= 0) return true;
     const timer = setTimeout(() => {
-      later.isDue = true;
+      pending.isDue = true;
       this.#wakes.wake();
     }, waitMs).unref();
-    const later = { timer, isDue: false };
-    this.#later = later;
+    const pending = { timer, isDue: false };
+    this.#pendingSnapshot = pending;
     return false;
   }
 
@@ -150,15 +154,17 @@ export class RunStream {
   }
 
   /** Shows the delegation as it is now; true if that ends the run. */
-  async *#showNow(signal: StopSignal): AsyncGenerator<AgUiEvent, boolean, undefined> {
+  async *#snapshotNow(signal: StopSignal): AsyncGenerator<AgUiEvent, boolean, undefined> {
     const { broker, principal } = this.#request;
-    const now = await read(broker, principal, this.#begun.record.id);
-    yield* this.#show(now, signal);
+    const now = await readIfKept(broker, principal, this.#begun.record.id);
+    // If it is deleted, its last event follows, and ends the run.
+    if (now === null) return false;
+    yield* this.#snapshot(now, signal);
     return yield* this.#endIfOver(now);
   }
 
   /** The snapshots, and the state of this stream that belongs to them. */
-  async *#show(record: StoredDelegation, signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
+  async *#snapshot(record: StoredDelegation, signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
     const { broker } = this.#request;
     const { keepsTaskId } = this.#begun;
     const input = keptSchema.parse(JSON.parse(this.#input));
@@ -172,8 +178,8 @@ export class RunStream {
     yield { type: "STATE_SNAPSHOT", snapshot: stateOf(input, delegation, presence) };
     this.#artifacts.reset(delegation.artifacts);
     this.#version = record.version;
-    clearTimeout(this.#later?.timer);
-    this.#later = undefined;
+    clearTimeout(this.#pendingSnapshot?.timer);
+    this.#pendingSnapshot = undefined;
     const bytes = this.#input.length + record.bytes;
     const pauseMs = Math.max(SNAPSHOT_PAUSE_MS, (1_000 * bytes) / SNAPSHOT_BYTES_PER_SECOND);
     this.#nextSnapshotAt = performance.now() + pauseMs;
@@ -267,24 +273,28 @@ export class RunStream {
   /** Ends the run if the delegation is finished or asks a question. */
   async *#endIfOver(record: StoredDelegation): AsyncGenerator<AgUiEvent, boolean, undefined> {
     const delegation = toDelegation(record);
-    const { id, state, interrupt, error, reply } = delegation;
-    if (!isTerminal(state) && interrupt === null) return false;
+    if (!isTerminal(delegation.state) && delegation.interrupt === null) return false;
     yield* this.#subagentChanges(true);
+    yield* this.#close();
+    yield endOf(this.#ids, delegation);
+    return true;
+  }
+
+  /** Ends the run by its last event, because the record was deleted since. Only the reply is not shown. */
+  *#endAs(entry: Entry, { error }: EntryFields): Generator<AgUiEvent> {
+    const before = { state: this.#state, attempt: this.#attempt };
+    const state = stateSchema.parse(entry.state);
+    this.#note({ state, attempt: this.#attempt, progress: this.#progress });
+    yield* this.#changes(before);
+    yield* this.#close();
+    const ended = { id: entry.delegation_id, state, interrupt: null, error: error ?? null, reply: null };
+    yield endOf(this.#ids, ended);
+  }
+
+  /** Ends what the run has begun. */
+  *#close(): Generator<AgUiEvent> {
     yield* this.#subagents.suspend();
     yield* this.#texts.closeAll();
     yield* this.#changeStep();
-    if (interrupt) {
-      const outcome = { type: "interrupt" as const, interrupts: [toInterrupt(id, interrupt)] };
-      yield { type: "RUN_FINISHED", ...this.#ids, outcome };
-    } else if (state === "canceled") {
-      yield { type: "RUN_FINISHED", ...this.#ids, outcome: { type: "cancelled" } };
-    } else if (error) {
-      const { message, code, ...more } = error;
-      yield { type: "RUN_ERROR", message, code, metadata: metadataOf(id, { state, ...more }) };
-    } else {
-      const result = { delegation_id: id, ...(reply && { reply }) };
-      yield { type: "RUN_FINISHED", ...this.#ids, outcome: { type: "success" }, result };
-    }
-    return true;
   }
 }

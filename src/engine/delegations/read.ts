@@ -7,9 +7,19 @@ import { notFound } from "../errors.ts";
 
 /** Throws `delegation_not_found` for a delegation that does not exist or that the caller may not see. */
 export async function read(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
-  const record = await readRecord(broker.redis, broker.shards, id);
+  const record = await readIfKept(broker, principal, id);
   if (!record) throw notFound(id);
-  return requireVisible(broker, principal, record);
+  return record;
+}
+
+/** As {@link read}, but null for a delegation that does not exist. */
+export async function readIfKept(
+  broker: Broker,
+  principal: Principal,
+  id: string,
+): Promise<StoredDelegation | null> {
+  const record = await readRecord(broker.redis, broker.shards, id);
+  return record && requireVisible(broker, principal, record);
 }
 
 /** True when the delegation is finished or waits for an answer. */

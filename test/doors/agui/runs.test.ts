@@ -333,6 +333,28 @@ test("capabilities, in AG-UI's shape, with presence", async () => {
   expect((await get()).body.custom.errand.auto_approve).toBe(false);
 });
 
+test.each([
+  ["completed", { type: "RUN_FINISHED", outcome: { type: "success" } }],
+  ["failed", { type: "RUN_ERROR", code: "broken", metadata: { errand: { state: "failed" } } }],
+])("a delegation that is deleted as soon as it has %s ends its run by its last event", async (state, end) => {
+  const { gateway, scout, lease, client } = await setup();
+  const { feed, redis, shards } = gateway.broker;
+  const ui = client("t");
+  ui.say("go", "m");
+  const { run, lease_id, delegation } = await started(ui, lease);
+  // On the connection of the run, which reads the record later.
+  const key = shards.ofId(delegation.id)?.delegation(delegation.id) ?? "";
+  const push = ({ type }: { type: string }) => void (type === TERMINAL[state] && redis.unlink(key));
+  const stop = feed.subscribe({ kind: "delegation", id: delegation.id }, { push, gap: () => {} });
+  const error = { code: "broken", message: "no" };
+  await scout.reply(lease_id, state === "failed" ? { state, error } : { text: "done" });
+  const { last } = await run;
+  stop();
+  expect(last).toMatchObject(end);
+  expect(ui.errand().state).toBe(state);
+});
+const TERMINAL: Record<string, string> = { completed: "DELEGATION_COMPLETE", failed: "DELEGATION_FAILED" };
+
 test("a failure of the broker in the middle is the run's error, and no end of the delegation", async () => {
   const { redis, alice, lease, client } = await setup();
   const ui = client("t");
