@@ -18,12 +18,13 @@ import { traceparentOf } from "../http/trace.ts";
 import { toAnswerRequest, toDenial } from "./answer.ts";
 import { toParts } from "./content.ts";
 import {
-  findAsking,
   findAttached,
   findCanceled,
+  findDelegated,
   findFollowed,
-  findKnown,
+  findForResume,
   isFoundByTask,
+  isTask,
   propsOf,
   type Run,
 } from "./find.ts";
@@ -85,7 +86,7 @@ const notOpen = (entries: readonly ResumeEntry[]): Unused | null =>
   unusedEntries(entries, "These questions are not open in the delegation of this run");
 
 const showOrDelegate = async (run: Run): Promise<StoredDelegation> =>
-  (await findKnown(run)) ?? (await delegateTask(run));
+  (await findDelegated(run)) ?? (await delegateTask(run));
 
 async function cancelRun(
   run: Run,
@@ -100,13 +101,15 @@ async function cancelRun(
 async function sendFollowUp(run: Run): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
   const message = requireMessage(run.input);
-  const { id } = await findFollowed(run, message);
-  return followUp(broker, principal, id, { message: toMessage(message) });
+  const found = await findFollowed(run, message);
+  // The agent has it.
+  if (isTask(message, found.message)) return found;
+  return followUp(broker, principal, found.id, { message: toMessage(message) });
 }
 
 async function resumeRun(run: Run, resume: readonly ResumeEntry[]): Promise<Started> {
   const interruptIds = resume.map(({ interruptId }) => interruptId);
-  const found = await findAsking(run, interruptIds);
+  const found = await findForResume(run, interruptIds);
   if (!found) {
     // No entry answers anything, so this is a run like any other. Without a message, it only shows the thread.
     const attaches = propsOf(run).attach || !taskOf(run.input);

@@ -2,7 +2,7 @@
  * AG-UI content as A2A parts, and A2A messages as the text that AG-UI shows. Limit: an agent's message
  * in AG-UI can only be text. Other content is in `RUN_FINISHED.result` and in the state.
  */
-import { isDeepStrictEqual } from "node:util";
+import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import type { Message, Part } from "../../schema/a2a.ts";
 import type { AgUiMessage, ContentPart } from "../../schema/ag-ui-input.ts";
 
@@ -29,9 +29,9 @@ function toPart(part: ContentPart): Part {
 export const toParts = (content: UserContent): Part[] =>
   typeof content === "string" ? [{ text: content }] : content.map(toPart);
 
-/** Whether a user's content, as A2A parts, is these. */
+/** Whether a user's content, as A2A parts, is these as JSON: an idempotency key compares bodies in the same way. */
 export const hasParts = (content: UserContent, parts: readonly Part[]): boolean =>
-  isDeepStrictEqual(toParts(content), parts);
+  bodyHash(toParts(content)) === bodyHash(parts);
 
 function partText({ text, url, data }: Part): string {
   return text ?? url ?? (data === undefined ? "" : JSON.stringify(data));

@@ -4,17 +4,19 @@
  * delegation, of a message, or of a question. Limit: only the newest delegations of the thread are searched.
  */
 import { z } from "zod";
-import { findDelegated } from "../../engine/delegations/delegate.ts";
+import { findDelegated as findByIdempotencyKey } from "../../engine/delegations/delegate.ts";
 import { openInterrupt } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { findByMessages, findByQuestion, findNewest } from "../../engine/delegations/search.ts";
 import { notFound } from "../../engine/errors.ts";
+import type { MessageTexts } from "../../lifecycle/read-messages.ts";
 import { ASKED } from "../../lifecycle/states.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Message, messageSchema } from "../../schema/a2a.ts";
 import type { RunAgentInput } from "../../schema/ag-ui-input.ts";
 import { LIVE_STATES } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { parseJson } from "../../util/parse-json.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { hasParts, shownText } from "./content.ts";
 import { keyOf, shownIn, taskOf, type UserMessage } from "./ids.ts";
@@ -31,10 +33,10 @@ export interface Run {
 export const propsOf = ({ input }: Pick<Run, "input">) => input.forwardedProps.errand ?? {};
 
 /** The thread's delegations that the caller may see. */
-const visible = ({ agent, input }: Run) => ({ target: agent, context_id: input.threadId });
+const visibleQuery = ({ agent, input }: Run) => ({ target: agent, context_id: input.threadId });
 
 /** The caller's own delegations in the thread. */
-const own = (run: Run) => ({ ...visible(run), delegator: run.request.principal.text });
+const ownQuery = (run: Run) => ({ ...visibleQuery(run), delegator: run.request.principal.text });
 
 async function findNamed({ request, agent, input }: Run, id: string): Promise<StoredDelegation> {
   const record = await read(request.broker, request.principal, id);
@@ -48,43 +50,53 @@ async function findNamed({ request, agent, input }: Run, id: string): Promise<St
 }
 
 const messagesSchema = z.array(messageSchema);
-const parsed = (texts: readonly string[]): Message[] =>
-  messagesSchema.parse(JSON.parse(`[${texts.join(",")}]`));
+/** A text that cannot be read has no messages. */
+const parsed = (text: string): readonly Message[] =>
+  messagesSchema.safeParse(parseJson(`[${text}]`)).data ?? [];
 
-/** Whether one of these messages, as JSON texts, is the user's. Principals may use the same id, so the parts count, too. */
-function includesMessage(texts: readonly string[], { id, content }: UserMessage): boolean {
-  const json = JSON.stringify(id);
-  return parsed(texts.filter((text) => text.includes(json))).some(
-    ({ messageId, role, parts }) => messageId === id && role === "ROLE_USER" && hasParts(content, parts),
-  );
-}
+/** Whether this message is the user's. Principals may use the same id, so the parts count, too. */
+const isSame = ({ id, content }: UserMessage, { messageId, role, parts }: Message): boolean =>
+  messageId === id && role === "ROLE_USER" && hasParts(content, parts);
 
-/** Whether one of these messages, as JSON texts, answers one of the questions. */
-function includesAnswer(texts: readonly string[], interruptIds: readonly string[]): boolean {
-  // Most delegations have no answer, so most texts need no parsing.
-  const some = texts.filter((text) => text.includes('"interrupt_id"'));
-  return parsed(some).some(
-    ({ role, metadata }) =>
-      role === "ROLE_USER" && interruptIds.some((interruptId) => interruptId === metadata?.interrupt_id),
-  );
-}
+/** Whether the message is the delegation's task. */
+export const isTask = (message: UserMessage, text: string): boolean =>
+  parsed(text).some((one) => isSame(message, one));
 
-/** The caller's delegation that has this message as its task or as a follow-up, of the thread's newest. */
-const findWithMessage = (run: Run, message: UserMessage): Promise<StoredDelegation | null> => {
-  const { broker, principal } = run.request;
-  const query = { ...own(run), most: SEARCHED };
-  return findByMessages(broker, principal, query, (texts) => includesMessage(texts, message));
-};
+/** Whether the message is among these. */
+const includesMessage = ({ task, history }: MessageTexts, message: UserMessage): boolean =>
+  [...(task === null ? [] : [task]), ...history].some((text) => isTask(message, text));
+
+/** Whether one of these messages answers one of the questions. A task may have such metadata, but answers nothing. */
+const includesAnswer = ({ history }: MessageTexts, interruptIds: readonly string[]): boolean =>
+  history
+    .flatMap(parsed)
+    .some(
+      ({ role, metadata }) =>
+        role === "ROLE_USER" && interruptIds.some((interruptId) => interruptId === metadata?.interrupt_id),
+    );
+
+// The parts by which stored texts are selected: the broker writes JSON without spaces. Each costs time, so they are few.
+const messagePart = ({ id }: UserMessage): string => `"messageId":${JSON.stringify(id)}`;
+const answerPart = ([only = "", second]: readonly string[]): string =>
+  second === undefined ? `"interrupt_id":${JSON.stringify(only)}` : '"interrupt_id":';
+
+/** The caller's delegation that has this message as its task or as a follow-up, of the thread's newest; a live one first. */
+const findWithMessage = (run: Run, message: UserMessage): Promise<StoredDelegation | null> =>
+  findByMessages(run.request.broker, run.request.principal, ownQuery(run), {
+    most: SEARCHED,
+    parts: [messagePart(message)],
+    includes: (texts) => includesMessage(texts, message),
+  });
 
 /**
  * The delegation of the last user message, if the broker gave that message to the client. Throws if this delegation
  * is deleted: the run is not about an earlier message.
  */
-async function findByShownMessage({ request, agent, input }: Run): Promise<StoredDelegation | null> {
+async function findByBrokerMessage({ request, agent, input }: Run): Promise<StoredDelegation | null> {
   const id = shownIn(input);
   if (id === undefined) return null;
   const shown = await read(request.broker, request.principal, id).catch((error: unknown) => {
-    throw isNotFound(error) ? shownIsGone(id) : error;
+    throw isNotFound(error) ? brokerMessageGone(id) : error;
   });
   // A client may send one conversation to several agents.
   return shown.target === agent && shown.context_id === input.threadId ? shown : null;
@@ -93,7 +105,7 @@ async function findByShownMessage({ request, agent, input }: Run): Promise<Store
 const isNotFound = (error: unknown): boolean =>
   error instanceof ErrandError && error.code === "delegation_not_found";
 
-const shownIsGone = (id: string): ErrandError =>
+const brokerMessageGone = (id: string): ErrandError =>
   new ErrandError(
     "delegation_not_found",
     `The last user message belongs to the delegation '${id}', which does not exist.`,
@@ -104,11 +116,11 @@ const shownIsGone = (id: string): ErrandError =>
   );
 
 const findByKey = ({ request, agent, input }: Run, messageId: string): Promise<StoredDelegation | null> =>
-  findDelegated(request.broker, request.principal, keyOf(agent, input.threadId, messageId));
+  findByIdempotencyKey(request.broker, request.principal, keyOf(agent, input.threadId, messageId));
 
 /** The delegation of the last user message: by the id that the broker gave to it, or by its key. */
 async function findByLastMessage(run: Run): Promise<StoredDelegation | null> {
-  const shown = await findByShownMessage(run);
+  const shown = await findByBrokerMessage(run);
   if (shown) return shown;
   const task = taskOf(run.input);
   return task ? findByKey(run, task.id) : null;
@@ -117,8 +129,8 @@ async function findByLastMessage(run: Run): Promise<StoredDelegation | null> {
 /** Whether a run of this caller with the delegation's task, as messages show it, finds the delegation. */
 export async function isFoundByTask(run: Run, record: StoredDelegation): Promise<boolean> {
   if (record.delegator !== run.request.principal.text) return false;
-  const message = messageSchema.parse(JSON.parse(record.message));
-  if (!hasParts(shownText(message), message.parts)) return false;
+  const [message] = parsed(record.message);
+  if (!message || !hasParts(shownText(message), message.parts)) return false;
   return (await findByKey(run, message.messageId))?.id === record.id;
 }
 
@@ -126,12 +138,22 @@ export async function isFoundByTask(run: Run, record: StoredDelegation): Promise
  * For a run that may delegate: the delegation that has its last user message already. Null for new work, and for a task
  * that the caller delegated over AG-UI: there its key decides whether it is delegated again.
  */
-export async function findKnown(run: Run): Promise<StoredDelegation | null> {
-  const shown = await findByShownMessage(run);
+export async function findDelegated(run: Run): Promise<StoredDelegation | null> {
+  const shown = await findByBrokerMessage(run);
   if (shown) return shown;
+  requireOwnLast(run);
   const task = taskOf(run.input);
   if (!task || (await findByKey(run, task.id))) return null;
   return findWithMessage(run, task);
+}
+
+/** The messages before one that the broker showed elsewhere are done: none of them is new work or a follow-up. */
+function requireOwnLast({ input }: Run): void {
+  if (shownIn(input) === undefined) return;
+  const reason = "the last user message belongs to a delegation of another thread or agent; send a new one";
+  throw new ErrandError("invalid_request", `messages: ${reason}`, {
+    details: { issues: [{ path: "messages", reason }] },
+  });
 }
 
 /** For a run that attaches: the delegation of the last user message; without one, the caller's newest of the thread. */
@@ -147,14 +169,21 @@ export async function findAttached(run: Run): Promise<StoredDelegation> {
 function findOwn(run: Run): Promise<StoredDelegation | null> {
   const task = taskOf(run.input);
   if (task) return findWithMessage(run, task);
-  return findNewest(run.request.broker, run.request.principal, own(run));
+  return findNewest(run.request.broker, run.request.principal, ownQuery(run));
 }
+
+/** For a run without a user message of the client's own: the caller's newest live delegation of the thread. */
+const findOwnLive = async (run: Run): Promise<StoredDelegation | null> =>
+  taskOf(run.input) ? null : findNewestLive(run);
+
+const findNewestLive = (run: Run): Promise<StoredDelegation | null> =>
+  findNewest(run.request.broker, run.request.principal, { ...ownQuery(run), state: LIVE_STATES });
 
 /**
  * For a run that answers. In this order: the named delegation; the one that asks one of these questions; the one of the
  * last user message; the one that has an answer to one of these questions, unless the run has new work.
  */
-export async function findAsking(
+export async function findForResume(
   run: Run,
   interruptIds: readonly string[],
 ): Promise<StoredDelegation | null> {
@@ -166,25 +195,27 @@ export async function findAsking(
   if (last.status === "rejected" && !isNotFound(last.reason)) throw last.reason;
   const found = last.status === "fulfilled" ? last.value : null;
   if (found && interruptIds.includes(openInterrupt(found)?.id ?? "")) return found;
-  const asking = { ...visible(run), state: ASKED };
+  const asking = { ...visibleQuery(run), state: ASKED };
   const open = await findByQuestion(broker, principal, asking, interruptIds);
   if (open) return open;
   if (last.status === "rejected") throw last.reason;
   if (found) return found;
   const task = taskOf(run.input);
-  return findByMessages(
-    broker,
-    principal,
-    { ...visible(run), most: SEARCHED },
-    (texts) => includesAnswer(texts, interruptIds) && (!task || includesMessage(texts, task)),
-  );
+  return findByMessages(broker, principal, visibleQuery(run), {
+    most: SEARCHED,
+    parts: [answerPart(interruptIds), ...(task ? [messagePart(task)] : [])],
+    includes: (texts) => includesAnswer(texts, interruptIds) && (!task || includesMessage(texts, task)),
+  });
 }
 
-/** For a cancel: the named delegation; else the caller's own, for the last user message, or the newest. */
+/**
+ * For a cancel: the named delegation; else the caller's own: for the last user message, or without one the newest live one,
+ * or the newest.
+ */
 export async function findCanceled(run: Run): Promise<StoredDelegation> {
   const { delegation_id } = propsOf(run);
   if (delegation_id !== undefined) return findNamed(run, delegation_id);
-  const found = (await findByLastMessage(run)) ?? (await findOwn(run));
+  const found = (await findByLastMessage(run)) ?? (await findOwnLive(run)) ?? (await findOwn(run));
   if (found?.delegator === run.request.principal.text) return found;
   throw noneFound(found || taskOf(run.input) ? "with the last user message" : "in this thread");
 }
@@ -192,10 +223,9 @@ export async function findCanceled(run: Run): Promise<StoredDelegation> {
 /** For a follow-up: the named delegation; else the caller's own that has it already, or the newest that is live. */
 export async function findFollowed(run: Run, message: UserMessage): Promise<StoredDelegation> {
   const { delegation_id } = propsOf(run);
+  if (shownIn(run.input) !== undefined && !(await findByBrokerMessage(run))) requireOwnLast(run);
   if (delegation_id !== undefined) return findNamed(run, delegation_id);
-  const { broker, principal } = run.request;
-  const sent = await findWithMessage(run, message);
-  const found = sent ?? (await findNewest(broker, principal, { ...own(run), state: LIVE_STATES }));
+  const found = (await findWithMessage(run, message)) ?? (await findNewestLive(run));
   if (found) return found;
   throw noneFound("in progress in this thread");
 }

@@ -71,7 +71,8 @@ function narrowest(query: ListQuery): string | undefined {
 }
 
 /**
- * Chooses the narrowest index that contains the answer. A cursor reveals where the scan of its page ended, and must not
+ * Chooses the narrowest index that contains the answer. A query for the caller's own work scans the caller's index if it
+ * is the smaller one: others may use the same `context_id`. A cursor reveals where the scan of its page ended, and must not
  * reveal work of others. An index with work of others is therefore scanned to its end or, if it is too long, replaced
  * by the caller's own indexes.
  */
@@ -79,16 +80,25 @@ export async function toPlan(broker: Broker, principal: Principal, query: ListQu
   const narrow = narrowest(query);
   const { target } = query;
   const shards = target === undefined ? broker.shards.all : broker.shards.withDelegationsOf(target);
+  const sizeOf = async (index: string): Promise<number> => {
+    const sizes = await Promise.all(shards.map((shard) => broker.bulk.zcard(shard.list(index))));
+    return sizes.reduce((sum, one) => sum + one, 0);
+  };
   const since = query.since === undefined ? 0 : Date.parse(query.since);
-  if (seesAll(principal)) return { indexes: [narrow ?? "all"], shards, oldest: since, most: SCAN };
-  const own = [`delegator:${principal.text}`];
-  if (principal.kind === "agent") own.push(`target:${principal.name}`);
+  const mine = `delegator:${principal.text}`;
+  const isOwn = query.delegator === principal.text && narrow !== undefined && narrow !== mine;
+  if (seesAll(principal)) {
+    const [size, mineSize] = isOwn ? await Promise.all([sizeOf(narrow), sizeOf(mine)]) : [0, 0];
+    return { indexes: [mineSize < size ? mine : (narrow ?? "all")], shards, oldest: since, most: SCAN };
+  }
+  const own = [mine];
+  if (principal.kind === "agent" && !isOwn) own.push(`target:${principal.name}`);
   const madeAt = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
   const oldest = Math.max(since, madeAt);
   if (narrow !== undefined) {
     if (own.includes(narrow)) return { indexes: [narrow], shards, oldest, most: SCAN };
-    const sizes = await Promise.all(shards.map((shard) => broker.bulk.zcard(shard.list(narrow))));
-    const size = sizes.reduce((sum, one) => sum + one, 0);
+    const [size, mineSize] = await Promise.all([sizeOf(narrow), isOwn ? sizeOf(mine) : 0]);
+    if (isOwn && mineSize < size) return { indexes: [mine], shards, oldest, most: SCAN };
     if (size <= SCAN) return { indexes: [narrow], shards, oldest, most: Number.POSITIVE_INFINITY };
   }
   return { indexes: own, shards, oldest, most: SCAN };

@@ -29,7 +29,7 @@ export async function readMany(
   summaries: readonly (RecordSummary | null)[],
 ): Promise<StoredDelegation[]> {
   const records: StoredDelegation[] = [];
-  for (const some of readAtOnce(summaries)) {
+  for (const some of groupsToRead(summaries)) {
     const read = await Promise.all(some.map(({ id }) => readRecord(broker.bulk, broker.shards, id)));
     records.push(...read.filter((record) => record !== null));
   }
@@ -37,7 +37,7 @@ export async function readMany(
 }
 
 /** Groups of records that may be read at the same time. */
-export function* readAtOnce(summaries: readonly (RecordSummary | null)[]): Generator<RecordSummary[]> {
+export function* groupsToRead(summaries: readonly (RecordSummary | null)[]): Generator<RecordSummary[]> {
   for (let from = 0; from < summaries.length; ) {
     let size = 0;
     let to = from;

@@ -1,6 +1,7 @@
 /**
  * Sends a follow-up to queued or running work. It is added to the history, with its sender and time, and heartbeats
- * return it until the holder acknowledges it. Idempotent by messageId and content, also after the agent asked or ended.
+ * return it until the holder acknowledges it. Idempotent by messageId and content, also after the agent asked, or the
+ * delegation ended.
  */
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";

@@ -197,6 +197,17 @@ test("an entry that is repeated after the answer, without messages, shows the th
   expect(events.find(({ type }) => type === "CUSTOM")).toMatchObject({ name: "errand.resume_not_open" });
 });
 
+test("a task that has a question's id in its metadata is no answer", async () => {
+  const { alice, client } = await setup();
+  const message = { role: "ROLE_USER", parts: [{ text: "go" }], metadata: { interrupt_id: "int_x" } };
+  const posing = (await alice.delegate("scout", { context_id: "t", message })).body;
+  const newest = (await alice.delegate("scout", { context_id: "t" })).body;
+  for (const { id } of [posing, newest]) await alice.cancel(id);
+  const resume = [{ interruptId: "int_x", status: "resolved" as const, payload: "yes" }];
+  const { events } = await client("t").run({ resume });
+  expect(events[0].metadata.errand.delegation_id).toBe(newest.id);
+});
+
 describe("an answer that is sent again after the end delegates nothing", () => {
   const resumeOf = (interrupt: Json) => [
     { interruptId: interrupt.id, status: "resolved" as const, payload: "main" },

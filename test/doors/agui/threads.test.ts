@@ -3,7 +3,7 @@
  * that is sent again finds the one that has its last message already.
  */
 import type { InputContent } from "@ag-ui/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Redis } from "../../../src/redis/connect.ts";
 import { client as api, as, OPERATOR } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -237,7 +237,7 @@ describe("a run that is sent again, without new work, delegates nothing", () => 
     expect(await count(world)).toBe(2);
   });
 
-  test("but the same conversation, sent to another agent, is that agent's work", async () => {
+  test("nor does one whose last message the broker gave to another thread or agent: it is refused", async () => {
     const world = await setup();
     const { url, client, lease, alice } = world;
     await as(url, "agent:helper").then((helper) => helper.agent("helper"));
@@ -248,9 +248,19 @@ describe("a run that is sent again, without new work, delegates nothing", () => 
     await until(() => ui.messages().length === 2, { what: "the follow-up" });
     ui.agent.abortRun();
     await run;
-    const other = agUi(url, alice.token, "t", "helper");
-    other.agent.messages = [...ui.agent.messages];
-    expect(await glance(other)).not.toBe(delegation.id);
+    const helper = agUi(url, alice.token, "t", "helper");
+    const elsewhere = client("u");
+    const resume = [{ interruptId: "int_x", status: "resolved" as const, payload: "yes" }];
+    for (const other of [helper, elsewhere]) {
+      other.agent.messages = [...ui.agent.messages];
+      for (const options of [{}, { resume }, props({ follow_up: true, delegation_id: delegation.id })])
+        expect((await other.run(options)).error).toContain("another thread or agent; send a new one");
+      for (const what of ["attach", "cancel"])
+        expect((await other.run(props({ [what]: true }))).error).toContain("delegation_not_found");
+    }
+    expect([await count(world), await count(world, "u")]).toEqual([1, 0]);
+    helper.say("go on", "n");
+    expect(await glance(helper)).not.toBe(delegation.id);
     expect(await count(world)).toBe(2);
   });
 });
@@ -328,6 +338,30 @@ describe("a follow-up that is sent again", () => {
     expect(await count(world)).toBe(1);
   });
 
+  test("is not sent if it is the task, which the agent has: the run shows the delegation, a live one first", async () => {
+    const { client, lease, scout, alice } = await setup();
+    const ui = client("t");
+    ui.say("paint", "m");
+    const first = await started(ui, lease);
+    expect(await glance(client("t"), props({ attach: true }))).toBe(first.delegation.id);
+    const again = client("t");
+    again.say("paint", "m");
+    expect(await glance(again, FOLLOW)).toBe(first.delegation.id);
+    await scout.reply(first.lease_id, { text: "painted" });
+    await first.run;
+    expect((await again.run(FOLLOW)).result.delegation_id).toBe(first.delegation.id);
+    const second = await started(ui, lease);
+    // A newer one that is finished has the same message.
+    const parts = [{ text: "paint" }];
+    const newest = await alice.delegate("scout", { context_id: "t", message: { messageId: "m", parts } });
+    await alice.cancel(newest.body.id);
+    expect(await glance(again, FOLLOW)).toBe(second.delegation.id);
+    for (const { delegation } of [first, second])
+      expect((await alice.get(delegation.id)).body.history).toEqual([]);
+    await scout.reply(second.lease_id);
+    await second.run;
+  });
+
   test("is refused for a principal that may see the delegation, but not send it messages", async () => {
     const { url, client, lease, scout } = await setup();
     const ui = client("t");
@@ -368,7 +402,8 @@ test("a message is found behind a thousand newer entries of the thread, which ar
   const { shards } = gateway.broker;
   const later = Date.parse(body.created_at) + 1;
   const entries = Array.from({ length: 1_000 }, () => [later, shards.newDelegationId("scout")]);
-  await redis.zadd(shards.ofId(body.id)?.list("context:t") ?? "", ...entries.flat());
+  for (const list of ["context:t", "delegator:operator"])
+    await redis.zadd(shards.ofId(body.id)?.list(list) ?? "", ...entries.flat());
   const ui = agUi(url, OPERATOR, "t");
   ui.say("soon", "f");
   expect(await glance(ui)).toBe(body.id);
@@ -389,6 +424,92 @@ test("a question is looked for in summaries: the delegations that ask are not re
   ui.say("new work", "m");
   await glance(ui, { resume });
   expect(bytesRead(gateway.broker.bulk) - answered).toBeLessThan(100_000);
+});
+
+test("a new message is compared in Redis: the messages of the thread are not transferred", async () => {
+  const { gateway, alice, client } = await setup();
+  const task = "x".repeat(900_000);
+  for (let n = 0; n < 3; n += 1) await alice.delegate("scout", { context_id: "t", task });
+  const before = bytesRead(gateway.broker.bulk);
+  const ui = client("t");
+  // The JSON of every message has this text.
+  ui.say("new work", "text");
+  await glance(ui);
+  expect(bytesRead(gateway.broker.bulk) - before).toBeLessThan(100_000);
+});
+
+test("a stored message that cannot be read is not the run's", async () => {
+  const world = await setup();
+  const { redis, gateway, alice, client } = world;
+  const message = { messageId: "m", parts: [{ text: "go" }] };
+  const { id } = (await alice.delegate("scout", { context_id: "t", message })).body;
+  await redis.hset(gateway.broker.shards.ofId(id)?.delegation(id) ?? "", "message", '{"messageId":"m",');
+  const ui = client("t");
+  ui.say("go", "m");
+  const found = await glance(ui);
+  expect(found).toMatch(/^dlg_/);
+  expect(found).not.toBe(id);
+});
+
+describe("a thread whose name others use", () => {
+  test("is searched by the caller's own delegations, of which there are fewer", async () => {
+    const { url, gateway } = await setup();
+    const { shards, bulk } = gateway.broker;
+    const operator = api(url);
+    const mine = (await operator.delegate("scout", { context_id: "t", task: "go" })).body;
+    const context = shards.ofId(mine.id)?.list("context:t") ?? "";
+    await fill(gateway.broker, [context], mine, 2_000);
+    const scans = vi.spyOn(bulk, "zrevrangebyscore");
+    const ui = agUi(url, OPERATOR, "t");
+    expect(await glance(ui, props({ attach: true }))).toBe(mine.id);
+    ui.say("new work", "m");
+    await glance(ui);
+    expect(scans.mock.calls.map(([key]) => key)).not.toContain(context);
+    expect(scans.mock.calls.length).toBeLessThan(10);
+  });
+
+  test("and that has many of the caller is searched up to a bound", async () => {
+    const { url, gateway } = await setup();
+    const { shards, bulk } = gateway.broker;
+    const mine = (await api(url).delegate("scout", { context_id: "t", task: "go" })).body;
+    const keys = shards.ofId(mine.id);
+    const lists = ["context:t", "delegator:operator"].map((name) => keys?.list(name) ?? "");
+    await fill(gateway.broker, lists, mine, 6_000);
+    const scans = vi.spyOn(bulk, "zrevrangebyscore");
+    const ui = agUi(url, OPERATOR, "t");
+    ui.say("new work", "m");
+    expect(await glance(ui)).not.toBe(mine.id);
+    // A scan reads a hundred entries, one of which the scan before may have read.
+    expect(scans.mock.calls.length).toBeGreaterThanOrEqual(30);
+    expect(scans.mock.calls.length).toBeLessThan(70);
+  });
+
+  /** Adds newer delegations to lists. They are deleted, so that each is read and none matches. */
+  async function fill(
+    { shards, redis }: World["gateway"]["broker"],
+    lists: readonly string[],
+    { created_at }: { readonly created_at: string },
+    count: number,
+  ): Promise<void> {
+    const entries = Array.from({ length: count }, (_, n) => [
+      Date.parse(created_at) + 1 + n,
+      shards.newDelegationId("scout"),
+    ]);
+    for (const list of lists) await redis.zadd(list, ...entries.flat());
+  }
+});
+
+test("a cancel without messages is for the newest live delegation, not for one that has ended", async () => {
+  const { client, alice } = await setup();
+  const made = async () => (await alice.delegate("scout", { context_id: "t" })).body;
+  const older = await made();
+  const newest = await made();
+  await alice.cancel(newest.id);
+  expect((await client("t").run(props({ cancel: true }))).last.outcome).toEqual({ type: "cancelled" });
+  expect((await alice.get(older.id)).body.state).toBe("canceled");
+  // Without a live one, it changes nothing.
+  const again = await client("t").run(props({ cancel: true }));
+  expect(again.events[0].metadata.errand.delegation_id).toBe(newest.id);
 });
 
 /** What Redis sent on this connection; 0 on a Cluster, which has several. */
