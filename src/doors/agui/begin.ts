@@ -30,15 +30,16 @@ import {
 } from "./find.ts";
 import { keyOf, taskOf, type UserMessage } from "./ids.ts";
 
-/** The entries in `resume` that changed nothing, and why. */
-export interface Unused {
+/** The entries in `resume` that changed nothing, and why: the run is a cancel or a follow-up, or they are not open. */
+export interface IgnoredEntries {
+  readonly reason: "not_open" | "cancel" | "follow_up";
   readonly message: string;
   readonly interrupt_ids: readonly string[];
 }
 
 interface Started {
   readonly record: StoredDelegation;
-  readonly unused: Unused | null;
+  readonly ignored: IgnoredEntries | null;
 }
 
 export interface Begun extends Started {
@@ -59,42 +60,44 @@ export async function begin(run: Run): Promise<Begun> {
 }
 
 async function start(run: Run): Promise<Started> {
-  const { attach, follow_up, cancel: canceling = false } = propsOf(run);
+  const { attach, follow_up, cancel: cancelSetting = false } = propsOf(run);
   // A client library may demand an entry for every question that it knows, also in a run that answers none.
   const resume = run.input.resume ?? [];
-  if (canceling !== false)
-    return {
-      record: await cancelRun(run, canceling),
-      unused: unusedEntries(resume, "This run only cancels"),
-    };
-  if (follow_up)
-    return {
-      record: await sendFollowUp(run),
-      unused: unusedEntries(resume, "This run only sends a follow-up"),
-    };
+  if (cancelSetting !== false)
+    return { record: await cancelRun(run, cancelSetting), ignored: ignoredEntries(resume, "cancel") };
+  if (follow_up) return { record: await sendFollowUp(run), ignored: ignoredEntries(resume, "follow_up") };
   if (resume.length > 0) return resumeRun(run, resume);
-  return { record: attach ? await findAttached(run) : await showOrDelegate(run), unused: null };
+  return { record: attach ? await findAttached(run) : await showOrDelegate(run), ignored: null };
 }
 
-function unusedEntries(entries: readonly ResumeEntry[], why: string): Unused | null {
+const WHY_IGNORED: Record<IgnoredEntries["reason"], string> = {
+  not_open: "These questions are not open in the delegation of this run",
+  cancel: "This run only cancels",
+  follow_up: "This run only sends a follow-up",
+};
+
+function ignoredEntries(
+  entries: readonly ResumeEntry[],
+  reason: IgnoredEntries["reason"],
+): IgnoredEntries | null {
   if (entries.length === 0) return null;
-  const message = `${why}, so these entries in resume changed nothing.`;
-  return { message, interrupt_ids: entries.map(({ interruptId }) => interruptId) };
+  const message = `${WHY_IGNORED[reason]}, so these entries in resume changed nothing.`;
+  return { reason, message, interrupt_ids: entries.map(({ interruptId }) => interruptId) };
 }
 
-const notOpen = (entries: readonly ResumeEntry[]): Unused | null =>
-  unusedEntries(entries, "These questions are not open in the delegation of this run");
+const ignoredAsNotOpen = (entries: readonly ResumeEntry[]): IgnoredEntries | null =>
+  ignoredEntries(entries, "not_open");
 
 const showOrDelegate = async (run: Run): Promise<StoredDelegation> =>
   (await findDelegated(run)) ?? (await delegateTask(run));
 
 async function cancelRun(
   run: Run,
-  canceling: Exclude<AgUiProps["cancel"], undefined>,
+  cancelSetting: Exclude<AgUiProps["cancel"], undefined>,
 ): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
   const { id } = await findCanceled(run);
-  const reason = typeof canceling === "object" ? canceling.reason : undefined;
+  const reason = typeof cancelSetting === "object" ? cancelSetting.reason : undefined;
   return cancel(broker, principal, id, { reason, cascade: true });
 }
 
@@ -114,13 +117,13 @@ async function resumeRun(run: Run, resume: readonly ResumeEntry[]): Promise<Star
     // No entry answers anything, so this is a run like any other. Without a message, it only shows the thread.
     const attaches = propsOf(run).attach || !taskOf(run.input);
     const record = attaches ? await findAttached(run) : await showOrDelegate(run);
-    return { record, unused: notOpen(resume) };
+    return { record, ignored: ignoredAsNotOpen(resume) };
   }
   const open = openInterrupt(found);
   const entry = resume.find(({ interruptId }) => interruptId === open?.id);
-  const others = notOpen(resume.filter((one) => one !== entry));
-  if (!open || !entry) return { record: found, unused: others };
-  return { record: await answerQuestion(run, found.id, open, entry), unused: others };
+  const others = ignoredAsNotOpen(resume.filter((one) => one !== entry));
+  if (!open || !entry) return { record: found, ignored: others };
+  return { record: await answerQuestion(run, found.id, open, entry), ignored: others };
 }
 
 /** Answers the question, or denies it. If it cannot be denied, cancels the delegation. */

@@ -76,7 +76,7 @@ export class RunStream {
   }
 
   async *events(signal: StopSignal): AsyncGenerator<AgUiEvent, void, undefined> {
-    const { record, unused } = this.#begun;
+    const { record, ignored } = this.#begun;
     const metadata = metadataOf(record.id);
     yield { type: "RUN_STARTED", ...this.#ids, protocolVersion: PROTOCOL_VERSION, metadata };
     const stop = new AbortController();
@@ -85,7 +85,7 @@ export class RunStream {
     if (signal.aborted) stop.abort();
     try {
       yield* this.#snapshot(record, stop.signal);
-      if (unused) yield { type: "CUSTOM", name: "errand.resume_not_open", value: unused };
+      if (ignored) yield { type: "CUSTOM", name: "errand.resume_ignored", value: ignored };
       if (yield* this.#endIfOver(record)) return;
       yield* this.#subagentChanges(true);
       yield* this.#events(record, stop.signal);

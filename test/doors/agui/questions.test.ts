@@ -170,21 +170,33 @@ test("an entry for a question that is not open changes nothing, and the run says
   const second = await scout.interrupt(lease_id, { text: "Which tag?" });
   const { events, last } = await run;
   expect(events.find(({ type }) => type === "CUSTOM")).toMatchObject({
-    name: "errand.resume_not_open",
-    value: { message: expect.stringContaining("not open"), interrupt_ids: [interrupt.id] },
+    name: "errand.resume_ignored",
+    value: {
+      reason: "not_open",
+      message: expect.stringContaining("not open"),
+      interrupt_ids: [interrupt.id],
+    },
   });
   expect(last.outcome.interrupts[0].id).toBe(second.body.interrupt_id);
 });
 
-test("an entry of a run that cancels answers nothing, and the run says so", async () => {
-  const { alice, id, interrupt, ui } = await asking({ text: "Which branch?" });
+test("an entry of a run that cancels or follows up answers nothing, and the run says so", async () => {
+  const { alice, id, interrupt, ui, client } = await asking({ text: "Which branch?" });
   const resume = [{ interruptId: interrupt.id, status: "resolved" as const, payload: "main" }];
   const { events, last } = await ui.run({ resume, forwardedProps: { errand: { cancel: true } } });
   expect(last.outcome).toEqual({ type: "cancelled" });
-  const { message, interrupt_ids } = events.find(({ type }) => type === "CUSTOM").value;
-  expect([message, interrupt_ids]).toEqual([expect.stringContaining("only cancels"), [interrupt.id]]);
+  const { name, value } = events.find(({ type }) => type === "CUSTOM");
+  const { message, ...rest } = value;
+  expect(name).toBe("errand.resume_ignored");
+  expect(rest).toEqual({ reason: "cancel", interrupt_ids: [interrupt.id] });
+  expect(message).toContain("only cancels");
   expect(message).not.toContain("not open");
   expect((await alice.get(id)).body.history).toHaveLength(1);
+  // Its message is the task, which the agent has, so it only shows the end.
+  const late = client("t");
+  late.say("go", "m");
+  const followed = await late.run({ resume, forwardedProps: { errand: { follow_up: true } } });
+  expect(followed.events.find(({ type }) => type === "CUSTOM").value.reason).toBe("follow_up");
 });
 
 test("an entry that is repeated after the answer, without messages, shows the thread", async () => {
@@ -194,7 +206,7 @@ test("an entry that is repeated after the answer, without messages, shows the th
   const resume = [{ interruptId: interrupt.id, status: "resolved" as const, payload: "main" }];
   const { events, last, error } = await client("t").run({ resume });
   expect([error, last.outcome]).toEqual([undefined, { type: "cancelled" }]);
-  expect(events.find(({ type }) => type === "CUSTOM")).toMatchObject({ name: "errand.resume_not_open" });
+  expect(events.find(({ type }) => type === "CUSTOM")).toMatchObject({ name: "errand.resume_ignored" });
 });
 
 test("a task that has a question's id in its metadata is no answer", async () => {
