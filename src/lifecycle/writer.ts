@@ -156,6 +156,8 @@ export class Writer {
     // Redis made neither move.
     if (answers === null) return { first: await this.move(alone), second: null };
     if (!isReply(answers.second)) return { first: this.#result(answers.first, first), second: null };
+    const confirmed = this.#confirmMade(shard.replicated, second, answers.second);
+    if (confirmed) await confirmed;
     // The record between the two moves is not reported.
     const made = this.#result(answers.first, first, false);
     const next = this.#result(answers.second, second);
@@ -211,12 +213,16 @@ export class Writer {
     command: CommandOrTake,
   ): Promise<Result> {
     const { first } = await this.#batches.run(scriptOf(command), base, keys, args);
-    // Before anyone learns of the move.
-    if (this.#replicas.isRequired && REPLICATED.has(command.move) && isReply(first)) {
-      const { kind } = outcomeSchema.parse(JSON.parse(first[0]));
-      if (IS_MADE.has(kind)) await this.#replicas.confirm(replicated);
-    }
+    const confirmed = this.#confirmMade(replicated, command, first);
+    if (confirmed) await confirmed;
     return this.#result(first, command);
+  }
+
+  /** Waits for the required replicas, before anyone learns of the move; undefined if there is nothing to wait for. */
+  #confirmMade(replicated: string, { move }: CommandOrTake, reply: unknown): Promise<void> | undefined {
+    if (!this.#replicas.isRequired || !REPLICATED.has(move) || !isReply(reply)) return undefined;
+    const { kind } = outcomeSchema.parse(JSON.parse(reply[0]));
+    return IS_MADE.has(kind) ? this.#replicas.confirm(replicated) : undefined;
   }
 
   /** `given`: the own fields that the call stored, which the record of the answer only marks. */

@@ -19,6 +19,9 @@ test("a submit and a reply are acknowledged once the replica has them; without i
   expect(there.every((count) => count === 1)).toBe(true);
   const { leases } = (await api.lease("scout", { max: 2 })).body;
   expect((await api.reply(leases[0].lease_id)).status).toBe(200);
+  await api.agent("deployer");
+  await api.delegate("deployer", { auto_approve: true });
+  const [deployment] = (await api.lease("deployer")).body.leases;
 
   await replica.redis.replicaof("NO", "ONE");
   await until(async () => (await master.redis.info("replication")).includes("connected_slaves:0"));
@@ -35,6 +38,9 @@ test("a submit and a reply are acknowledged once the replica has them; without i
   expect((await api.reply(leases[1].lease_id)).status).toBe(503);
   const { status, body } = await readyAt(url);
   expect([status, body.reason]).toEqual([503, expect.stringContaining("0 of 1 replicas confirmed")]);
+  // The same holds for an approval in advance, which is an answer.
+  const question = { request_id: "deploy", action: { name: "deploy", arguments: {} } };
+  expect((await api.interrupt(deployment.lease_id, question)).status).toBe(503);
   // What needs no confirmation goes on.
   expect((await api.lease("scout", { wait_seconds: 0 })).status).toBe(200);
 
@@ -48,7 +54,7 @@ test("a submit and a reply are acknowledged once the replica has them; without i
   });
   await until(async () => (await readyAt(url)).status === 200);
   const all = (await api.call("GET", "/v1/delegations?limit=100")).body.delegations;
-  expect(all.length).toBe(41);
+  expect(all.length).toBe(42);
 });
 
 test("while memory is full, a reply is still confirmed", async () => {

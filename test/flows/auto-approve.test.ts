@@ -225,6 +225,21 @@ test.each([
   expect((await ask(third, "Delete PRODUCTION?")).body).toMatchObject({ interrupt_id, answers });
 });
 
+test("what a person decided about an action outside the list holds once a person must be asked about all", async () => {
+  const { api, scout, alice, leased } = await setup();
+  const { id, lease } = await leased({ actions: ["read*"] });
+  const question = { ...DEPLOY, request_id: "confirm" };
+  const { interrupt_id } = (await scout.interrupt(lease.lease_id, question)).body;
+  expect((await alice.get(id)).body.state).toBe("input_required");
+  await alice.answer(id, interrupt_id, { decision: "deny" });
+  const [next] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+  expect((await scout.interrupt(next.lease_id, question)).body).toMatchObject({
+    interrupt_id,
+    answers: { confirm: { decision: "deny" } },
+  });
+});
+
 test("a question whose approval would exceed the delegation's size is refused, not left open", async () => {
   const { gateway, scout, alice, leased } = await setup();
   const { id, lease } = await leased(true);

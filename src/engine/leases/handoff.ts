@@ -34,6 +34,7 @@ import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId, type Shards } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import { BoundedSet } from "../../util/bounded.ts";
+import { ownText } from "../../util/own-text.ts";
 import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
 import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
 
@@ -66,6 +67,8 @@ export interface Granted {
 
 /** Limit of remembered events and submits; dropping one costs a needless fetch. */
 const MAX_REMEMBERED = 10_000;
+/** The same for leases, which matter only while a fetch is in flight. */
+const MAX_FETCHED = 1_000;
 
 const SENT = "DELEGATION_SENT";
 const moves: readonly Move[] = Object.values(MOVES);
@@ -106,9 +109,9 @@ export class Handoff {
   /** Delegation id → its target: tickets that the feed has just delivered, and that may not be leased yet. */
   readonly #offered = new Map<string, string>();
   /** Delegations whose tickets woke no poll here, because the feed brought the lease with the ticket. */
-  readonly #unwoken = new BoundedSet<string>(MAX_REMEMBERED);
+  readonly #unwoken = new BoundedSet<string>(MAX_FETCHED);
   /** Delegations that a fetch of this gateway leased, until the feed delivers the lease. */
-  readonly #fetched = new BoundedSet<string>(MAX_REMEMBERED);
+  readonly #fetched = new BoundedSet<string>(MAX_FETCHED);
 
   constructor(options: HandoffOptions) {
     this.#options = options;
@@ -248,7 +251,7 @@ export class Handoff {
     const { delegation_id, target } = entry;
     if (LEASE_STATUSES.has(entry.status)) {
       const isOurs = this.#fetched.delete(delegation_id);
-      if (!isOurs && this.#offered.delete(delegation_id)) this.#unwoken.add(delegation_id);
+      if (!isOurs && this.#offered.delete(delegation_id)) this.#unwoken.add(ownText(delegation_id));
     }
     if (!hasTicket(entry) || this.#announced.delete(eventKey(entry))) return;
     if (entry.type === SENT && this.#matched.delete(delegation_id)) return;

@@ -63,8 +63,8 @@ function interruptIdOf(delegationId: string, { kind, requests }: Asked, hasAutoA
 }
 
 /**
- * The id of the same question where a person must answer it, so that no approval in advance that is stored under the
- * first id does. Undefined if none can be: such a question has one id.
+ * The id of the same question where a person answers it, so that no approval in advance that is stored under the first id
+ * does. Undefined if it can have none: such a question has one id.
  */
 const personalIdOf = (interruptId: string, { kind, requests }: Asked): string | undefined =>
   kind === "input" && requests.every((request) => request.action !== undefined || isApproveOrDeny(request))
@@ -133,7 +133,9 @@ export async function askMove(
   const isAllowed = hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.target ?? ""));
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
-  const interrupt_id = isAllowed ? plainId : (personalId ?? plainId);
+  const setting = before && isAllowed ? autoApproveOf(before) : null;
+  const isApproved = setting !== null && isApprovedInAdvance(setting, asked);
+  const interrupt_id = isApproved ? plainId : (personalId ?? plainId);
   const json = JSON.stringify({ id: interrupt_id, kind, requests });
   const command: Command = {
     move: "interrupt",
@@ -142,8 +144,8 @@ export async function askMove(
       ...by,
       to: kind === "input" ? "input_required" : "auth_required",
       interrupt_id,
-      // A person's answer also holds after the agent's owner allows approval in advance again.
-      answered_as: isAllowed ? personalId : undefined,
+      // A person's answer also holds if it would be approved in advance now.
+      answered_as: isApproved ? personalId : undefined,
       interrupt: json,
       interrupt_ttl_ms: question.expires_ms,
       reply_hash,
@@ -158,8 +160,7 @@ export async function askMove(
     shows: "artifacts",
     read: true,
   };
-  const setting = before && isAllowed ? autoApproveOf(before) : null;
-  if (!before || !setting || !isApprovedInAdvance(setting, asked)) {
+  if (!before || !isApproved) {
     return { interrupt_id, ...(await broker.writer.move(command)) };
   }
   const approved = { ...command, params: { ...command.params, auto: true }, event: { auto: "true" } };
