@@ -1,6 +1,6 @@
 /**
- * Whether a URL leads to this machine. Only an address of this machine and localhost do. Another name, also that of this
- * machine, is looked up when the request is sent, and whoever answers for it then could name another machine.
+ * Whether a URL leads to this machine. Only an address of this machine and localhost do. The request looks up every other
+ * name, also that of this machine, and the answer could be the address of another machine.
  */
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";

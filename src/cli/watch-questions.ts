@@ -53,8 +53,8 @@ export async function* watchQuestions(
 }
 
 /**
- * Gives the cursor to the last item as its id: whoever resumes after an earlier one would lose the rest. An older cursor
- * leads to the open questions again.
+ * Gives the cursor to the last item only. With the cursor of an earlier item, a reader that resumes would miss the rest.
+ * With an older cursor, it gets the open questions again.
  */
 async function* withCursor(
   id: string,

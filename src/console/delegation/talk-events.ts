@@ -1,6 +1,6 @@
 /**
- * What the conversation takes from the events: the reports of progress; and of each question the proposed action, the
- * options and the time, because the history has only its text.
+ * What the conversation takes from the events: reports of progress, and the action, options and time of each question. The
+ * history has only a question's text.
  */
 import * as z from "zod";
 import type { DelegationEvent } from "../../schema/event.ts";

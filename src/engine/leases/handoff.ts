@@ -94,8 +94,9 @@ const takerOf = ({ agent, request }: PollTerms): Taker => ({
 /** Two shards may write events with the same id. */
 const eventKey = ({ shard, id }: Pick<Entry, "shard" | "id">): string => `${shard} ${id}`;
 
-/** Whether a match took an older ticket instead of the command's. */
-const isOther = ({ outcome }: Result, { id }: Command): boolean => outcome.kind === "ok" && outcome.id !== id;
+/** Whether the command's work still waits: nothing was taken, or an older ticket. */
+const isLeft = (taken: Result | null | undefined, { id }: Command): boolean =>
+  !taken || (taken.outcome.kind === "ok" && taken.outcome.id !== id);
 
 export class Handoff {
   readonly polls: ParkedPolls<PollTerms, Result>;
@@ -138,8 +139,9 @@ export class Handoff {
     const moving = match ? this.#submitFor(match, command) : this.#options.writer.move(command);
     const result = await moving;
     const { outcome, taken } = result;
-    const isLeft = !taken || isOther(taken, command);
-    if (outcome.kind === "ok" && outcome.ticketed && isLeft) this.announce(agent, outcome.event_id);
+    if (outcome.kind === "ok" && outcome.ticketed && isLeft(taken, command)) {
+      this.announce(agent, outcome.event_id);
+    }
     return result;
   }
 
@@ -164,8 +166,7 @@ export class Handoff {
     settle(
       taking.then((taken) => {
         // The work is left. If `#receive` has skipped its event because of this match, no poll was woken for it yet.
-        const isLeft = taken === null || isOther(taken, command);
-        if (isLeft && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
+        if (isLeft(taken, command) && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
         return taken;
       }),
     );
@@ -190,8 +191,8 @@ export class Handoff {
   }
 
   /**
-   * The wake of one ticket led to the fetch of another one, perhaps. Then the other's own wake must follow, although its
-   * ticket is gone.
+   * Call it with each delegation that a fetch leased. The fetch may have been for another ticket, which still waits: then
+   * the wake that was left out for this one is needed.
    */
   #replaceWake(agent: string, id = ""): void {
     if (this.#unwoken.delete(id)) this.wakeHere(agent, false);
