@@ -14,7 +14,7 @@ test.each(["always", "everysec"] as const)(
   "kill -9 of Redis under load, %s: acknowledged work is there",
   async (fsync) => {
     const own = await startOwnRedis(fsync);
-    const { url, another } = await startBroker({ redis: own.target, sweepEveryMs: 100 });
+    const { url, another } = await startBroker({ redis: own.target, shards: 1, sweepEveryMs: 100 });
     const second = (await another()).url;
     const urls = [url, second];
     const names = Array.from({ length: AGENTS }, (_, n) => `agent-${n}`);
