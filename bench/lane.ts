@@ -31,6 +31,10 @@ export class Lane implements LoadClient {
     });
   }
 
+  get isOpen(): boolean {
+    return !this.#closed;
+  }
+
   /** Resolves once it is connected, or has failed. */
   opened(): Promise<void> {
     return new Promise((resolve) => {

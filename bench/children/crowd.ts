@@ -1,13 +1,14 @@
 /**
- * Clients that wait and reconnect: event streams that resume by cursor after the broker's `retry:`, and polls that wait
- * before they repeat a failed one, as the library does. Limit: events are stored by id and compared at the end.
+ * Clients that wait and reconnect: event streams that resume by cursor after the broker's `retry:`, and polls that keep
+ * their connection, and wait before they repeat a failed one, as the library does. Limit: events are stored by id and
+ * compared at the end.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { backoffMs } from "../../src/util/timing.ts";
+import { Lane } from "../lane.ts";
 import { serve } from "../remote.ts";
-import { StatusLine } from "../status-line.ts";
 import { clock } from "../tally.ts";
 
 const RETRY_MS = 1_000;
@@ -29,56 +30,52 @@ let clients: Client[] = [];
 /** When connections were made, ms. */
 let connectedAt: number[] = [];
 
-/** A connection that sends one request, and sends it again whenever the connection ends. */
-abstract class Client {
+interface Client {
+  readonly open: boolean;
+  start(): void;
+  close(): void;
+}
+
+/** A stream, opened again whenever it ends. */
+class Stream implements Client {
   open = false;
   readonly token: string;
+  readonly ids: string[] = [];
   readonly #address: URL;
   #socket: Socket | undefined;
+  #cursor = "0";
+  #retryMs = RETRY_MS;
+  #text = "";
 
   constructor(url: string, token: string) {
     this.#address = new URL(url);
     this.token = token;
   }
 
-  protected abstract request(): string;
-  protected abstract read(text: string): void;
-  /** How long to wait after the connection has ended. */
-  protected abstract pauseMs(): number;
-
   start(): void {
     const { hostname, port, host } = this.#address;
     const socket = connect({ host: hostname, port: Number(port) });
     this.#socket = socket;
+    this.#text = "";
     socket.setEncoding("utf8");
-    const [line, ...body] = this.request().split("\n");
-    socket.write([line, `host: ${host}`, `authorization: Bearer ${this.token}`, ...body].join("\r\n"));
+    const head = ["GET /v1/events HTTP/1.1", `host: ${host}`, `authorization: Bearer ${this.token}`];
+    socket.write(
+      [...head, `last-event-id: ${this.#cursor}`, "accept: text/event-stream", "", ""].join("\r\n"),
+    );
     socket.on("connect", () => connectedAt.push(clock()));
-    socket.on("data", (chunk) => this.read(String(chunk)));
+    socket.on("data", (chunk) => this.#read(String(chunk)));
     socket.on("error", () => {});
     socket.on("close", () => {
       this.open = false;
-      if (!stopping) void sleep(this.pauseMs()).then(() => stopping || this.start());
+      if (!stopping) void sleep(this.#retryMs).then(() => stopping || this.start());
     });
   }
 
   close(): void {
     this.#socket?.destroy();
   }
-}
 
-class Stream extends Client {
-  readonly ids: string[] = [];
-  #cursor = "0";
-  #retryMs = RETRY_MS;
-  #text = "";
-
-  protected request(): string {
-    this.#text = "";
-    return `GET /v1/events HTTP/1.1\nlast-event-id: ${this.#cursor}\naccept: text/event-stream\n\n`;
-  }
-
-  protected read(text: string): void {
+  #read(text: string): void {
     const frames = (this.#text + text).split("\n\n");
     this.#text = frames.pop() ?? "";
     for (const frame of frames) {
@@ -92,40 +89,57 @@ class Stream extends Client {
       if (id !== undefined && frame.includes("\ndata:")) this.ids.push(id);
     }
   }
-
-  protected pauseMs(): number {
-    return this.#retryMs;
-  }
 }
 
-class Poll extends Client {
-  readonly #agent: string;
-  #failures = 0;
-  #status = new StatusLine();
-  #askedAt = 0;
+/** Polls for work that never comes, one after the other. */
+class Poll implements Client {
+  open = false;
+  readonly #url: string;
+  readonly #token: string;
+  readonly #path: string;
+  #lane: Lane | undefined;
 
   constructor(url: string, token: string, agent: string) {
-    super(url, token);
-    this.#agent = agent;
+    this.#url = url;
+    this.#token = token;
+    this.#path = `/v1/agents/${agent}/leases`;
   }
 
-  protected request(): string {
+  start(): void {
+    void this.#run();
+  }
+
+  close(): void {
+    this.#lane?.close();
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; !stopping; ) {
+      const lane = new Lane(this.#url, this.#token);
+      this.#lane = lane;
+      await lane.opened();
+      if (lane.isOpen) connectedAt.push(clock());
+      try {
+        while (lane.isOpen) {
+          await this.#poll(lane);
+          failures = 0;
+        }
+      } catch {
+        lane.close();
+        if (!stopping) await sleep(backoffMs(failures++, 0, LONGEST_RETRY_MS));
+      } finally {
+        this.open = false;
+      }
+    }
+  }
+
+  async #poll(lane: Lane): Promise<void> {
+    const askedAt = clock();
     this.open = true;
-    this.#status = new StatusLine();
-    this.#askedAt = clock();
-    const head = `POST /v1/agents/${this.#agent}/leases HTTP/1.1\nconnection: close\n`;
-    return `${head}content-type: application/json\ncontent-length: ${POLL.length}\n\n${POLL}`;
-  }
-
-  // There is no work: the answer ends the connection, and the next one polls again.
-  protected read(text: string): void {
-    this.#status.add(text);
-  }
-
-  protected pauseMs(): number {
-    if (!this.#status.isOk) return backoffMs(this.#failures++, 0, LONGEST_RETRY_MS);
-    this.#failures = 0;
-    return clock() - this.#askedAt < 1_000 ? backoffMs(1) : 0;
+    const { status } = await lane.post(this.#path, POLL);
+    if (status !== 200) throw new Error(`a poll was answered ${status}`);
+    // A gateway that stops answers at once.
+    if (clock() - askedAt < 1_000) await sleep(backoffMs(1));
   }
 }
 
