@@ -15,6 +15,8 @@ export const keys = {
   placed: `${COMMON}:placed`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
+  /** STRING: replaced whenever a token is revoked (util/marked-cache.ts). */
+  tokensMark: `${COMMON}:tokens:mark`,
   /** STREAM: the audit log of the operator. */
   audit: `${COMMON}:audit`,
   /** STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. */
@@ -134,6 +136,8 @@ export interface ShardKeys {
   readonly live: (agent: string, state: "submitted" | "working" | "interrupted") => string;
   /** HASH: an agent's document and the numbers that the script needs. */
   readonly agent: (name: string) => string;
+  /** STRING: replaced whenever an agent of this shard changes (util/marked-cache.ts). */
+  readonly agentsMark: string;
   /** SET: the names of this shard's agents. */
   readonly agents: string;
   /** ZSET: the same names in alphabetical order; all scores are 0. */
@@ -178,6 +182,7 @@ export function shardKeys(shard: number): ShardKeys {
     due: `${base}:due`,
     live: (agent, state) => `${base}:live:${agent}:${state}`,
     agent: (name) => `${base}:agent:${name}`,
+    agentsMark: `${base}:agents:mark`,
     agents: `${base}:agents`,
     agentNames: `${base}:agents:names`,
     workers: (agent) => `${base}:workers:${agent}`,

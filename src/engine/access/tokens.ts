@@ -1,6 +1,6 @@
 /**
  * Creates, checks and revokes bearer tokens. Only a hash is stored. A revocation ends the token's streams, polls and
- * sessions. Limit: a look-up is cached for a second; revocations reach the other gateways by message.
+ * sessions. Limit: a look-up is cached; revocations reach the other gateways by message, and within a second without it.
  */
 import { z } from "zod";
 import type { Redis } from "../../redis/connect.ts";
@@ -11,7 +11,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { TokenInfo, TokenRequest } from "../../schema/token.ts";
 import { toInstant } from "../../schema/values.ts";
-import { BoundedMap } from "../../util/bounded.ts";
+import { MarkedCache } from "../../util/marked-cache.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
 import { type Principal, toPrincipal } from "./access.ts";
 import {
@@ -26,8 +26,9 @@ import { Sessions } from "./sessions.ts";
 
 const PREFIX = "errand_";
 const TOKEN = new RegExp(`^${PREFIX}[0-9a-z]{${ID_LENGTH + SECRET_LENGTH}}$`);
-const CACHE_MS = 1_000;
-const CACHE_MAX = 10_000;
+const CACHE_BYTES = 8 * 1024 * 1024;
+/** What a cached look-up takes besides its principal. */
+const CACHED_BYTES = 500;
 /** The maximum number of expired tokens that one creation deletes. */
 const EXPIRED_BATCH = 100;
 const OPERATOR = toPrincipal("operator");
@@ -58,16 +59,13 @@ type Stored = z.infer<typeof storedSchema>;
 
 /** A cached look-up, with one identity object for all requests of the token. */
 interface CachedToken {
-  /** Null when there is no such token. */
-  readonly identity: Identity | null;
+  readonly identity: Identity;
   readonly hash: string;
-  readonly until: number;
 }
 
-function toCached(token_id: string, json: string | null, until: number): CachedToken {
-  if (json === null) return { identity: null, hash: "", until };
+function toCached(token_id: string, json: string): CachedToken {
   const { hash, principal, expires_at } = storedSchema.parse(JSON.parse(json));
-  return { identity: { principal, token_id, session_id: null, expires_at }, hash, until };
+  return { identity: { principal, token_id, session_id: null, expires_at }, hash };
 }
 
 export class Tokens implements Lookup {
@@ -75,13 +73,18 @@ export class Tokens implements Lookup {
   readonly #revocations: Revocations;
   readonly #sessions: Sessions;
   readonly #operatorHash: string;
-  readonly #cache = new BoundedMap<string, CachedToken>(CACHE_MAX);
+  readonly #cache: MarkedCache<CachedToken>;
 
   constructor(redis: Redis, revocations: Revocations, sessions: Sessions, operatorToken: string) {
     this.#redis = redis;
     this.#revocations = revocations;
     this.#sessions = sessions;
     this.#operatorHash = hashOf(operatorToken);
+    this.#cache = new MarkedCache({
+      readMark: () => redis.get(keys.tokensMark),
+      maxBytes: CACHE_BYTES,
+      bytesOf: ({ identity }) => CACHED_BYTES + identity.principal.length,
+    });
   }
 
   async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
@@ -140,8 +143,8 @@ export class Tokens implements Lookup {
   async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
     const revoked = await revokeScript.run(
       this.#redis,
-      [keys.tokens, keys.expiring, entry?.stream ?? keys.audit, keys.sessions],
-      [id, keys.session(""), keys.sessionsOf(""), ...(entry?.args ?? [])],
+      [keys.tokens, keys.expiring, entry?.stream ?? keys.audit, keys.sessions, keys.tokensMark],
+      [id, keys.session(""), keys.sessionsOf(""), randomId(16), ...(entry?.args ?? [])],
     );
     await this.#revocations.end(id);
     return revoked === 1;
@@ -158,13 +161,13 @@ export class Tokens implements Lookup {
     }
     if (TOKEN.test(token)) {
       const id = token.slice(PREFIX.length, PREFIX.length + ID_LENGTH);
-      const { identity, hash: stored } = await this.#find(id, { lastKnown });
-      if (identity && sameHash(hash, stored) && !hasPassed(identity.expires_at)) return identity;
+      const found = await this.#find(id, { lastKnown });
+      if (found && sameHash(hash, found.hash) && !hasPassed(found.identity.expires_at)) return found.identity;
     } else if (Sessions.isSecret(token)) {
       const session = await this.#sessions.find(token, { lastKnown });
       if (session?.token_id === null) return session;
       // Revoking a token deletes its sessions; this check holds even if one remained.
-      if (session && (await this.#find(session.token_id, { lastKnown })).identity) return session;
+      if (session && (await this.#find(session.token_id, { lastKnown }))) return session;
     }
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
@@ -180,20 +183,19 @@ export class Tokens implements Lookup {
   }
 
   async exists(id: string): Promise<boolean> {
-    return (await this.#find(id)).identity !== null;
+    return (await this.#find(id)) !== null;
   }
 
-  /** `lastKnown`: a cached look-up counts while Redis does not answer. */
-  async #find(id: string, { lastKnown = false } = {}): Promise<CachedToken> {
-    const now = Date.now();
-    const cached = this.#cache.get(id);
-    if (cached && cached.until > now) return cached;
+  /** Null when there is no such token. `lastKnown`: a cached look-up counts while Redis does not answer. */
+  async #find(id: string, { lastKnown = false } = {}): Promise<CachedToken | null> {
     try {
-      const known = toCached(id, await this.#redis.hget(keys.tokens, id), now + CACHE_MS);
-      this.#cache.set(id, known);
-      return known;
+      return await this.#cache.find(id, async () => {
+        const json = await this.#redis.hget(keys.tokens, id);
+        return json === null ? null : toCached(id, json);
+      });
     } catch (error) {
-      if (lastKnown && cached) return cached;
+      const known = lastKnown ? this.#cache.lastKnown(id) : null;
+      if (known) return known;
       throw error;
     }
   }

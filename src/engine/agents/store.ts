@@ -1,6 +1,6 @@
 /**
  * Stores agents: one hash each, with the settings and the numbers that the script needs.
- * Limit: look-ups are cached for a second, so a change takes that long to reach the other gateways.
+ * Limit: look-ups are cached, and a change takes up to a second to reach the other gateways.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../lifecycle/command.ts";
@@ -8,16 +8,19 @@ import { agentNumbers } from "../../lifecycle/numbers.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys as common } from "../../redis/keys.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
-import type { Shards } from "../../redis/shards.ts";
+import { randomId, type Shards } from "../../redis/shards.ts";
 import { TIME_LUA } from "../../redis/time.ts";
 import type { AgentSpec, Delivery } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { Cache } from "../access/cache.ts";
+import { MarkedCache } from "../../util/marked-cache.ts";
 import { type CredentialFields, DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
 import { type Counts, type Settings, type StoredAgent, tagOf, toStored } from "./stored-agent.ts";
 
-const CACHE_MS = 1_000;
+/** Of all shards, counted as JSON. */
+const CACHE_BYTES = 16 * 1024 * 1024;
+/** What a cached agent takes besides its settings. */
+const CACHED_BYTES = 500;
 /** Longer than a delegation of a deleted agent can live. */
 const DELETED_MS = 400 * 86_400_000;
 const MAX_DELETED = 100_000;
@@ -26,24 +29,35 @@ const putScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
 ${readLua("./put.lua", import.meta.url)}`);
 
-/** KEYS: agent · ARGV: field, value · Writes only to an agent that exists. */
+/** KEYS: agent, mark of the agents · ARGV: field, value, a new mark · Writes only to an agent that exists. */
 const setScript = new Script(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('SET', KEYS[2], ARGV[3])
 return 1`);
 
-/** KEYS: agent, then the live sets · ARGV: force · Returns 1 when its deletion has begun, 0 when it is busy. */
+/**
+ * KEYS: agent, mark of the agents, then the live sets · ARGV: force, a new mark · Returns 1 when its deletion has begun, 0
+ * when it is busy.
+ */
 const closeScript = new Script(`#!lua flags=allow-oom
 if ARGV[1] ~= '1' and not redis.call('HGET', KEYS[1], 'deleting') then
-  for i = 2, #KEYS do if redis.call('ZCARD', KEYS[i]) > 0 then return 0 end end
+  for i = 3, #KEYS do if redis.call('ZCARD', KEYS[i]) > 0 then return 0 end end
 end
 redis.call('HSET', KEYS[1], 'deleting', 1)
+redis.call('SET', KEYS[2], ARGV[2])
 return 1`);
+
+/** KEYS: agent, mark of the agents · ARGV: a new mark */
+const deleteScript = new Script(`#!lua flags=allow-oom
+redis.call('SET', KEYS[2], ARGV[1])
+return redis.call('DEL', KEYS[1])`);
 
 /** An agent with its credentials. They are not in StoredAgent, which may be shown. */
 interface Entry {
   readonly agent: StoredAgent;
   readonly credentials: DeliveryCredentials | null;
+  readonly bytes: number;
 }
 
 /** In every round, the change of at least one caller succeeds. */
@@ -73,13 +87,22 @@ export class AgentStore {
   readonly #shards: Shards;
   readonly #clock: Clock;
   readonly #retention_ms: number;
-  readonly #cache = new Cache<Entry | null>(CACHE_MS);
+  /** By shard. */
+  readonly #caches: readonly MarkedCache<Entry>[];
 
   constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
     this.#redis = redis;
     this.#shards = shards;
     this.#clock = clock;
     this.#retention_ms = retentionMs;
+    this.#caches = shards.all.map(
+      ({ agentsMark }) =>
+        new MarkedCache({
+          readMark: () => redis.get(agentsMark),
+          maxBytes: Math.floor(CACHE_BYTES / shards.all.length),
+          bytesOf: ({ bytes }) => CACHED_BYTES + bytes,
+        }),
+    );
   }
 
   /** Null when there is no such agent. */
@@ -101,22 +124,28 @@ export class AgentStore {
     return (await this.#read(name))?.agent ?? null;
   }
 
-  async #find(name: string): Promise<Entry | null> {
-    const cached = this.#cache.get(name);
-    return cached === undefined ? this.#read(name) : cached;
+  #find(name: string): Promise<Entry | null> {
+    return this.#cacheOf(name).find(name, () => this.#load(name));
   }
 
   /** With `toChange`, throws `agent_busy` while it is being deleted. */
-  async #read(name: string, toChange = false): Promise<Entry | null> {
+  #read(name: string, toChange = false): Promise<Entry | null> {
+    return this.#cacheOf(name).load(name, () => this.#load(name, toChange));
+  }
+
+  async #load(name: string, toChange = false): Promise<Entry | null> {
     const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
     if (toChange && fields.deleting !== undefined) throw beingDeleted(name);
-    let entry: Entry | null = null;
-    if (fields.doc !== undefined) {
-      const agent = toStored(name, { ...fields, doc: fields.doc });
-      entry = { agent, credentials: agent.credentials_set ? DeliveryCredentials.read(fields) : null };
-    }
-    this.#cache.set(name, entry);
-    return entry;
+    if (fields.doc === undefined) return null;
+    const agent = toStored(name, { ...fields, doc: fields.doc });
+    const credentials = agent.credentials_set ? DeliveryCredentials.read(fields) : null;
+    return { agent, credentials, bytes: fields.doc.length };
+  }
+
+  #cacheOf(name: string): MarkedCache<Entry> {
+    const cache = this.#caches[this.#shards.indexOfAgent(name)];
+    if (!cache) throw new RangeError(`no shard of agent ${name}`);
+    return cache;
   }
 
   async get(name: string): Promise<StoredAgent> {
@@ -163,19 +192,20 @@ export class AgentStore {
     ]);
     const written = await putScript.run(
       this.#redis,
-      [keys.agent(name), keys.agents, keys.pushAgents, keys.agentNames],
+      [keys.agent(name), keys.agents, keys.pushAgents, keys.agentNames, keys.agentsMark],
       [
         name,
         this.#clock.offset_ms,
         spec.delivery.mode === "push" ? 1 : 0,
         before ? tagOf(before) : "",
         LIMITS.agents.value,
+        randomId(16),
         "doc",
         JSON.stringify(spec),
         ...fields,
       ],
     );
-    this.#cache.delete(name);
+    this.#cacheOf(name).delete(name);
     if (written === -1) throw beingDeleted(name);
     if (written === -2) {
       const maximum = LIMITS.agents.value;
@@ -192,8 +222,9 @@ export class AgentStore {
   }
 
   async setPaused(name: string, paused: boolean): Promise<void> {
-    await setScript.run(this.#redis, [this.#shards.ofAgent(name).agent(name)], ["paused", paused ? 1 : 0]);
-    this.#cache.delete(name);
+    const { agent, agentsMark } = this.#shards.ofAgent(name);
+    await setScript.run(this.#redis, [agent(name), agentsMark], ["paused", paused ? 1 : 0, randomId(16)]);
+    this.#cacheOf(name).delete(name);
   }
 
   /** The names of all push agents. */
@@ -238,8 +269,12 @@ export class AgentStore {
   async beginDeletion(name: string, force: boolean): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const live = LIVE.map((state) => keys.live(name, state));
-    const closed = await closeScript.run(this.#redis, [keys.agent(name), ...live], [force ? 1 : 0]);
-    this.#cache.delete(name);
+    const closed = await closeScript.run(
+      this.#redis,
+      [keys.agent(name), keys.agentsMark, ...live],
+      [force ? 1 : 0, randomId(16)],
+    );
+    this.#cacheOf(name).delete(name);
     return closed === 1;
   }
 
@@ -273,8 +308,8 @@ export class AgentStore {
     await this.#redis.del(keys.workers(name));
     await this.#redis.zrem(keys.agentNames, name);
     await this.#redis.srem(keys.agents, name);
-    await this.#redis.del(keys.agent(name));
-    this.#cache.delete(name);
+    await deleteScript.run(this.#redis, [keys.agent(name), keys.agentsMark], [randomId(16)]);
+    this.#cacheOf(name).delete(name);
   }
 
   /** When the last agent of this name was deleted, ms; null: none was. */

@@ -1,0 +1,76 @@
+/** What another gateway changes is noticed within a second, although look-ups are cached and no message tells of it. */
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { Revocations } from "../../../src/engine/access/revocations.ts";
+import { AgentStore } from "../../../src/engine/agents/store.ts";
+import { Shards } from "../../../src/redis/shards.ts";
+import { agentRequestSchema } from "../../../src/schema/agent.ts";
+import { as, client, freshDb, openRedis, startBroker } from "../../support/broker.ts";
+import { testShards } from "../../support/on-cluster.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+test("a revoked token is refused at every gateway after a second, without the message of its revocation", async () => {
+  const { url, another } = await startBroker();
+  const other = (await another()).url;
+  const { id, token } = (await client(url).call("POST", "/v1/tokens", { principal: "caller:alice" })).body;
+  const kept = await as(url, "caller:bob");
+  const statuses = async () => {
+    const asked = [token, kept.token].map((one) => client(other, one).call("GET", "/v1/delegations"));
+    return (await Promise.all(asked)).map(({ status }) => status);
+  };
+  expect(await statuses()).toEqual([200, 200]);
+  vi.spyOn(Revocations.prototype, "endHere").mockImplementation(() => {});
+  expect((await client(url).call("DELETE", `/v1/tokens/${id}`)).status).toBe(204);
+  expect(await statuses()).toEqual([200, 200]);
+  vi.advanceTimersByTime(1_000);
+  expect(await statuses()).toEqual([401, 200]);
+});
+
+async function twoStores() {
+  const redis = openRedis(await freshDb());
+  onTestFinished(() => redis.disconnect());
+  const store = () => new AgentStore(redis, new Shards(testShards()), { offset_ms: 0 }, 3_600_000);
+  const [here, there] = [store(), store()];
+  await there.put("scout", agentRequestSchema.parse({}));
+  return { redis, here, there };
+}
+
+test("every change of an agent is seen after a second", async () => {
+  const { here, there } = await twoStores();
+  const seen = async () => {
+    vi.advanceTimersByTime(1_000);
+    return here.find("scout");
+  };
+  expect(await seen()).toMatchObject({ version: 1, paused: false });
+  await there.put("scout", agentRequestSchema.parse({ description: "new" }));
+  expect((await here.find("scout"))?.version).toBe(1);
+  expect(await seen()).toMatchObject({ version: 2, spec: { description: "new" } });
+  await there.setPaused("scout", true);
+  expect((await seen())?.paused).toBe(true);
+  await there.beginDeletion("scout", false);
+  expect(await seen()).not.toBeNull();
+  await there.finishDeletion("scout");
+  expect(await seen()).toBeNull();
+  await there.put("scout", agentRequestSchema.parse({}));
+  expect(await seen()).toMatchObject({ version: 1, paused: false });
+});
+
+test("agents that do not change are read once, however often they are looked up", async () => {
+  const { redis, here, there } = await twoStores();
+  const names = Array.from({ length: 50 }, (_, n) => `agent-${n}`);
+  for (const name of names) await there.put(name, agentRequestSchema.parse({}));
+  const reads = vi.spyOn(redis, "hgetall");
+  const marks = vi.spyOn(redis, "get");
+  for (let round = 0; round < 5; round += 1) {
+    vi.advanceTimersByTime(1_000);
+    for (const name of names) expect((await here.find(name))?.name).toBe(name);
+  }
+  expect(reads).toHaveBeenCalledTimes(names.length);
+  expect(marks).toHaveBeenCalledTimes(5 * testShards());
+});
