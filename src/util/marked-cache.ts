@@ -7,8 +7,8 @@ import { LRUCache } from "lru-cache";
 
 const CHECKED_MS = 1_000;
 /**
- * Longer than a poll may wait, so that an agent that only polls costs no look-up. It ends what a gateway of an older
- * version changed, which stores no mark.
+ * Longer than a poll may wait, so that an agent that only polls is not looked up each time. A change by a gateway of an
+ * older version, which stores no mark, is noticed after this time.
  */
 const KEPT_MS = 120_000;
 
