@@ -51,6 +51,8 @@ export const keys = {
   sessionCode: (hash: string) => `${COMMON}:session-code:${hash}`,
   /** ZSET hash → when the code expires, ms; one for each principal, expires. */
   sessionCodesOf: (principal: string) => `${COMMON}:session-codes:${principal}`,
+  /** STRING: written to wait until replicas have a revocation (redis/replicas.ts); expires. */
+  replicated: `${COMMON}:replicated`,
   /** PUB/SUB: ids of tokens and sessions that were revoked. */
   revoked: `${COMMON}:revoked`,
 } as const;

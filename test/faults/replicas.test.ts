@@ -57,6 +57,33 @@ test("a submit and a reply are acknowledged once the replica has them; without i
   expect(all.length).toBe(42);
 });
 
+test("a revocation is acknowledged once the replica has it", async () => {
+  const { master, replica } = await startPair();
+  const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1 });
+  const api = client(url);
+  const make = async () => (await api.call("POST", "/v1/tokens", { principal: "caller:alice" })).body;
+  const [one, two] = [await make(), await make()];
+  const session = (await request(url, "POST", "/v1/sessions", { token: two.token })).body;
+  expect((await api.call("DELETE", `/v1/tokens/${one.id}`)).status).toBe(204);
+  expect(await replica.redis.hexists("{errand}:tokens", one.id)).toBe(0);
+
+  await replica.redis.replicaof("NO", "ONE");
+  await until(async () => (await master.redis.info("replication")).includes("connected_slaves:0"));
+  const revoke = [`/v1/sessions/${session.id}`, `/v1/tokens/${two.id}`];
+  for (const path of revoke) {
+    const { status, body } = await api.call("DELETE", path);
+    expect([status, body.details]).toEqual([503, { outcome: "unknown" }]);
+    // A repeat finds it gone, and is not confirmed either.
+    expect((await api.call("DELETE", path)).status).toBe(503);
+  }
+  await replica.redis.replicaof("127.0.0.1", master.port);
+  for (const path of revoke) {
+    const { status } = await retryUntilAnswered(() => api.call("DELETE", path));
+    expect(status).toBe(404);
+  }
+  expect(await replica.redis.hexists("{errand}:tokens", two.id)).toBe(0);
+});
+
 test("while memory is full, a reply is still confirmed", async () => {
   const { master } = await startPair();
   const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1 });

@@ -4,6 +4,7 @@
  */
 import type { Bus } from "../../redis/bus.ts";
 import { keys } from "../../redis/keys.ts";
+import { NO_REPLICAS, type Replicas } from "../../redis/replicas.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
 
 /** How long a revocation is remembered, for requests that were authenticated before it. */
@@ -78,6 +79,7 @@ export interface Lookup {
 
 export class Revocations {
   readonly #bus: Bus;
+  readonly #replicas: Replicas;
   readonly #revokedAt = new Map<string, number>();
   /** One set for all tokens: a set for each would take more memory, and revocations are rare. */
   readonly #watches = new Set<Watch>();
@@ -85,8 +87,9 @@ export class Revocations {
   #sessions: Lookup | undefined;
   #isStopped = false;
 
-  constructor(bus: Bus) {
+  constructor(bus: Bus, replicas: Replicas = NO_REPLICAS) {
     this.#bus = bus;
+    this.#replicas = replicas;
   }
 
   async start(tokens: Lookup, sessions: Lookup): Promise<void> {
@@ -120,6 +123,14 @@ export class Revocations {
     // Before the message is sent, because sending may fail.
     this.endHere(id);
     await this.#bus.publish(keys.revoked, id);
+  }
+
+  /**
+   * Resolves when the replicas that ERRAND_REDIS_WAIT_REPLICAS requires have the revocations so far: after a fail-over
+   * without them, what was revoked is valid again.
+   */
+  confirm(): Promise<void> {
+    return this.#replicas.confirm(keys.replicated);
   }
 
   /** Ends the token or session at this gateway. */

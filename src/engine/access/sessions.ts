@@ -159,6 +159,7 @@ export class Sessions implements Lookup {
       [id, owner, revocations.channel, keys.sessionsOf(""), ...entry.args],
     );
     if (revoked === 1) revocations.endHere(id);
+    await revocations.confirm();
     return revoked === 1;
   }
 

@@ -147,6 +147,8 @@ export class Tokens implements Lookup {
       [id, keys.session(""), keys.sessionsOf(""), randomId(16), ...(entry?.args ?? [])],
     );
     await this.#revocations.end(id);
+    // Also if an earlier request revoked it: that one may not have been confirmed.
+    await this.#revocations.confirm();
     return revoked === 1;
   }
 
