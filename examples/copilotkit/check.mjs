@@ -11,15 +11,13 @@ async function run(more = {}) {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
-      ...{
-        threadId,
-        runId: crypto.randomUUID(),
-        messages,
-        tools: [],
-        context: [],
-        state: {},
-        forwardedProps: {},
-      },
+      threadId,
+      runId: crypto.randomUUID(),
+      messages,
+      tools: [],
+      context: [],
+      state: {},
+      forwardedProps: {},
       ...more,
     }),
   });
