@@ -135,8 +135,9 @@ export class Tickets {
 
   /** Those of these agents whose queues are not empty; one command for each shard. */
   async findQueued(agents: readonly string[]): Promise<string[]> {
+    const groups = this.#shards.groupByShard(agents, (agent) => agent);
     const found = await Promise.all(
-      [...this.#byShard(agents)].map(async (ofShard) => {
+      [...groups.values()].map(async (ofShard) => {
         const positions = await findQueuedScript.run(
           this.#redis,
           ofShard.map((agent) => this.#key(agent)),
@@ -146,17 +147,6 @@ export class Tickets {
       }),
     );
     return found.flat();
-  }
-
-  #byShard(agents: readonly string[]): Iterable<string[]> {
-    const shards = new Map<number, string[]>();
-    for (const agent of agents) {
-      const shard = this.#shards.indexOfAgent(agent);
-      const ofShard = shards.get(shard);
-      if (ofShard) ofShard.push(agent);
-      else shards.set(shard, [agent]);
-    }
-    return shards.values();
   }
 
   /** Removes a popped ticket that was used or is stale. */

@@ -71,6 +71,18 @@ export class Shards {
     return this.at(this.indexOfAgent(agent));
   }
 
+  /** Groups what belongs to agents by their shard, because one command may name only keys of one shard. */
+  groupByShard<T>(items: Iterable<T>, agentOf: (item: T) => string): Map<ShardKeys, T[]> {
+    const groups = new Map<ShardKeys, T[]>();
+    for (const item of items) {
+      const keys = this.ofAgent(agentOf(item));
+      const group = groups.get(keys);
+      if (group) group.push(item);
+      else groups.set(keys, [item]);
+    }
+    return groups;
+  }
+
   /** The shards that may have delegations of this agent: its own, and those that it was in before. */
   withDelegationsOf(agent: string): readonly ShardKeys[] {
     const earlier = this.earlier.map(({ count }) => shardOfName(agent, count));

@@ -48,21 +48,16 @@ export class SeenWorkers {
     const written = this.#seen;
     this.#seen = new Map();
     this.#size = 0;
-    const ofShards = new Map<string, { key: string; seen: (string | number)[] }[]>();
-    for (const [agent, workers] of written) {
-      const keys = shards.ofAgent(agent);
-      const ofShard = ofShards.get(keys.base) ?? [];
-      ofShards.set(keys.base, ofShard);
-      const newest = [...workers].slice(-MOST).flatMap(([worker_id, at]) => [at, worker_id]);
-      ofShard.push({ key: keys.workers(agent), seen: newest });
-    }
-    for (const ofShard of ofShards.values()) {
+    for (const [keys, ofShard] of shards.groupByShard(written, ([agent]) => agent)) {
       for (let from = 0; from < ofShard.length; from += AGENTS_AT_ONCE) {
         const some = ofShard.slice(from, from + AGENTS_AT_ONCE);
-        const args = some.flatMap(({ seen }) => [seen.length, ...seen]);
+        const args = some.flatMap(([, workers]) => {
+          const newest = [...workers].slice(-MOST).flatMap(([worker_id, at]) => [at, worker_id]);
+          return [newest.length, ...newest];
+        });
         await seenScript.run(
           redis,
-          some.map(({ key }) => key),
+          some.map(([agent]) => keys.workers(agent)),
           [MOST, WORKERS_KEPT_MS, ...args],
         );
       }
