@@ -26,6 +26,19 @@ async function glance(ui: Client, options: object = {}): Promise<Json> {
   return (await run).events[0]?.metadata.errand.delegation_id;
 }
 
+/** A client whose last message is a follow-up from the broker, to a delegation that finished and was erased. */
+async function withErased({ client, lease, scout, alice }: World): Promise<Client> {
+  const ui = client("t");
+  ui.say("paint", "m");
+  const { run, lease_id, delegation } = await started(ui, lease);
+  await alice.message(delegation.id, "hurry");
+  await until(() => ui.messages().length === 2, { what: "the follow-up" });
+  await scout.reply(lease_id, { text: "painted" });
+  await run;
+  expect((await alice.erase(delegation.id)).status).toBe(204);
+  return ui;
+}
+
 describe("without a delegation_id", () => {
   test.each([
     ["operator", "cancel"],
@@ -175,15 +188,8 @@ describe("a run that is sent again, without new work, delegates nothing", () => 
 
   test("of which the delegation was erased: it is refused, and an earlier one is neither shown nor canceled", async () => {
     const world = await setup();
-    const { client, lease, scout, alice } = world;
-    const ui = client("t");
-    ui.say("paint", "m");
-    const { run, lease_id, delegation } = await started(ui, lease);
-    await alice.message(delegation.id, "hurry");
-    await until(() => ui.messages().length === 2, { what: "the follow-up" });
-    await scout.reply(lease_id, { text: "painted" });
-    await run;
-    expect((await alice.erase(delegation.id)).status).toBe(204);
+    const { client, alice } = world;
+    const ui = await withErased(world);
     const resume = [{ interruptId: "int_x", status: "resolved" as const, payload: "yes" }];
     const refused = async (options: object) => {
       const { error } = await ui.run(options);
@@ -275,23 +281,17 @@ test("a message is found by its id, not by what messages contain", async () => {
 });
 
 test("an erased delegation does not keep its client from answering another one", async () => {
-  const { client, lease, scout, alice } = await setup();
-  const ui = client("t");
-  ui.say("paint", "m");
-  const first = await started(ui, lease);
-  await alice.message(first.delegation.id, "hurry");
-  await until(() => ui.messages().length === 2, { what: "the follow-up" });
-  await scout.reply(first.lease_id, { text: "painted" });
-  await first.run;
-  await alice.erase(first.delegation.id);
+  const world = await setup();
+  const { client, lease, scout } = world;
+  const ui = await withErased(world);
   const other = client("t");
   other.say("deploy", "n");
-  const second = await started(other, lease);
-  const { interrupt_id } = (await scout.interrupt(second.lease_id, { text: "Where?" })).body;
-  await second.run;
+  const { run, lease_id, delegation } = await started(other, lease);
+  const { interrupt_id } = (await scout.interrupt(lease_id, { text: "Where?" })).body;
+  await run;
   ui.agent.pendingInterrupts = [];
   const resume = [{ interruptId: interrupt_id, status: "resolved" as const, payload: "host-a" }];
-  expect(await glance(ui, { resume })).toBe(second.delegation.id);
+  expect(await glance(ui, { resume })).toBe(delegation.id);
 });
 
 test("a task whose messages cannot show all of it gets an id of the broker, so a rerun attaches", async () => {
