@@ -153,7 +153,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     presence: new PresenceTracker(redis, shards, handoff.polls, gateway, log, (agent) =>
       pushAgents.has(agent),
     ),
-    quotas: new Quotas(options.quotas, options.siblings?.held),
+    quotas: new Quotas(options.quotas, options.siblings?.quotaCounts),
     readLimiter: new ReadLimiter(),
     outbound,
     egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),

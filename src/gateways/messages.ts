@@ -23,7 +23,7 @@ export type PassedSession = z.infer<typeof passedSessionSchema>;
 
 /** One gateway, as its siblings know it. */
 export const siblingSchema = z.object({
-  /** From 1 on; its successor gets the same. */
+  /** Counted from 1. The gateway that replaces it gets the same number. */
   number: z.number(),
   pid: z.number(),
   state: z.enum(["starting", "ready", "stopping"]),
@@ -39,8 +39,9 @@ export const siblingSchema = z.object({
 });
 export type Sibling = z.infer<typeof siblingSchema>;
 
-const heldSchema = z.array(z.object({ quota: z.string(), owner: z.string(), count: z.number() }));
-export type Held = z.infer<typeof heldSchema>;
+/** How much of a quota a principal (`owner`) has open. */
+const quotaCountSchema = z.object({ quota: z.string(), owner: z.string(), count: z.number() });
+export type QuotaCount = z.infer<typeof quotaCountSchema>;
 
 export const setupSchema = z.object({
   type: z.literal("setup"),
@@ -50,7 +51,7 @@ export const setupSchema = z.object({
   port: z.number(),
   redis: z.custom<RedisTarget>((target) => typeof target === "object" && target !== null),
   operator_token: z.string(),
-  /** Proves to a sibling that a request was passed on by one of them. */
+  /** A request with it was passed on by a sibling. */
   inner_secret: z.string(),
 });
 export type Setup = z.infer<typeof setupSchema>;
@@ -59,23 +60,28 @@ export type Setup = z.infer<typeof setupSchema>;
 export const orderSchema = z.discriminatedUnion("type", [
   setupSchema,
   z.object({ type: z.literal("siblings"), siblings: z.array(siblingSchema) }),
-  /** The counts of the other gateways, summed for each quota; 0 deletes an entry. */
-  z.object({ type: z.literal("held_elsewhere"), held: heldSchema }),
+  /** Changed counts, each the sum over the other gateways; 0 deletes the entry. */
+  z.object({ type: z.literal("held_elsewhere"), held: z.array(quotaCountSchema) }),
+  /** Asks for the gateway's metrics, which it sends as `measured`. */
   z.object({ type: z.literal("measure"), id: z.number() }),
+  /** The answer to `sum`. */
   z.object({ type: z.literal("metrics_text"), id: z.number(), text: z.string() }),
+  /** Asks for a link to sign in to the console, which it sends as `signed_in`. */
   z.object({ type: z.literal("sign_in"), id: z.number() }),
+  /** MCP sessions of a gateway that stops; the answer is `took_over`. */
   z.object({ type: z.literal("take_over"), sessions: z.array(passedSessionSchema) }),
-  /** A gateway died without withdrawing its presence. */
+  /** Another gateway died before it withdrew its presence; the receiver withdraws it. */
   z.object({ type: z.literal("died"), gateway: z.string() }),
-  /** `handover`: the other gateways go on, so nothing is refused. */
+  /** `handover`: the other gateways go on serving, so this one refuses no request while it stops. */
   z.object({ type: z.literal("stop"), handover: z.boolean() }),
 ]);
 export type Order = z.infer<typeof orderSchema>;
 
 /** From a gateway to the supervisor. */
 export const reportSchema = z.discriminatedUnion("type", [
+  /** Asks for the setup. */
   z.object({ type: z.literal("hello") }),
-  /** Its event loop runs; sent regularly (sign-of-life.ts). */
+  /** Sent at regular intervals while its event loop runs (sign-of-life.ts). */
   z.object({ type: z.literal("alive") }),
   z.object({
     type: z.literal("ready"),
@@ -83,8 +89,9 @@ export const reportSchema = z.discriminatedUnion("type", [
     gateway: z.string(),
     inner_port: z.number(),
   }),
-  z.object({ type: z.literal("held"), held: heldSchema }),
-  /** Asks for the sum of all metrics, for a scrape. `of_broker`: the metrics that are not summed. */
+  /** Its counts that changed; 0 deletes the entry. */
+  z.object({ type: z.literal("held"), held: z.array(quotaCountSchema) }),
+  /** Asks for the metrics of all gateways, for a scrape. `of_broker`: metrics of the whole broker, which are not summed. */
   z.object({
     type: z.literal("sum"),
     id: z.number(),
@@ -93,12 +100,14 @@ export const reportSchema = z.discriminatedUnion("type", [
   }),
   z.object({ type: z.literal("measured"), id: z.number(), snapshot: snapshotSchema }),
   z.object({ type: z.literal("signed_in"), id: z.number(), line: z.string().nullable() }),
+  /** It stops, and passes its MCP sessions on to its successor. */
   z.object({ type: z.literal("pass_on"), sessions: z.array(passedSessionSchema) }),
   z.object({ type: z.literal("took_over"), gateways: z.array(z.string()) }),
+  /** Its connection to Redis is lost: the private Redis, which the supervisor started, may have ended. */
   z.object({ type: z.literal("redis_lost") }),
   /** It got a SIGTERM of its own and asks for a successor. */
   z.object({ type: z.literal("replace_me") }),
-  /** It stops; the number of its connections in use. */
+  /** It stops. `busy`: how many of its connections are in use. */
   z.object({ type: z.literal("stopping"), busy: z.number() }),
   /** Its last metrics, just before it exits. */
   z.object({ type: z.literal("last"), snapshot: snapshotSchema }),

@@ -2,9 +2,9 @@
 import { type MetricValues, SummedMetrics } from "../telemetry/summed-metrics.ts";
 import type { GatewayChild } from "./child.ts";
 import type { Report } from "./messages.ts";
-import { ownMetrics } from "./own-metrics.ts";
 import type { Places } from "./places.ts";
 import { collect, type Questions } from "./questions.ts";
+import { supervisorMetrics } from "./supervisor-metrics.ts";
 
 /** How long a scrape waits for each gateway. The last values of a late one are used. */
 const MEASURE_MS = 2_000;
@@ -41,7 +41,7 @@ export class Scrapes {
       ),
     );
     const restarts = this.#places.all.reduce((sum, place) => sum + place.restarts, 0);
-    const own = ownMetrics(this.#places.ready().length, restarts);
+    const own = supervisorMetrics(this.#places.ready().length, restarts);
     asking.send({ type: "metrics_text", id, text: await this.#sums.text([...of_broker, ...own]) });
   }
 }

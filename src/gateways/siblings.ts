@@ -3,7 +3,6 @@
  * keeps the list, sums the metrics and the quotas, and passes MCP sessions on.
  */
 import type { Metrics } from "../telemetry/metrics.ts";
-import { HeldHere } from "./held-counts.ts";
 import {
   type Order,
   orderSchema,
@@ -12,6 +11,7 @@ import {
   type Setup,
   type Sibling,
 } from "./messages.ts";
+import { GatewayCounts } from "./quota-counts.ts";
 import { BEAT_MS } from "./sign-of-life.ts";
 
 /** The connection to the supervisor. */
@@ -37,8 +37,7 @@ const METRICS_MS = 5_000;
 
 export class Siblings {
   readonly setup: Setup;
-  /** Counts of quotas, shared with the other gateways. */
-  readonly held: HeldHere;
+  readonly quotaCounts: GatewayCounts;
   readonly handlers: OrderHandlers = {
     stop: () => {},
     signIn: async () => undefined,
@@ -54,7 +53,7 @@ export class Siblings {
   private constructor(channel: Channel, setup: Setup) {
     this.#channel = channel;
     this.setup = setup;
-    this.held = new HeldHere(setup.count, (held) => channel.send({ type: "held", held }));
+    this.quotaCounts = new GatewayCounts(setup.count, (held) => channel.send({ type: "held", held }));
   }
 
   /** Asks the supervisor for the setup. Never resolves when there is no supervisor any more; the process then ends. */
@@ -140,7 +139,7 @@ export class Siblings {
         this.#all = order.siblings;
         break;
       case "held_elsewhere":
-        this.held.update(order.held);
+        this.quotaCounts.update(order.held);
         break;
       case "measure":
         void this.#metrics

@@ -5,10 +5,10 @@
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Fork, GatewayChild } from "./child.ts";
-import { HeldSums } from "./held-counts.ts";
 import type { PassedSession, Report, Setup } from "./messages.ts";
 import { Places } from "./places.ts";
 import { collect, Questions } from "./questions.ts";
+import { QuotaSums } from "./quota-counts.ts";
 import { Replacement } from "./replacement.ts";
 import { Scrapes } from "./scrapes.ts";
 
@@ -34,16 +34,18 @@ export class Supervisor {
   readonly #replacement: Replacement;
   readonly #questions = new Questions();
   readonly #scrapes: Scrapes;
-  readonly #held = new HeldSums<GatewayChild>((child, held) => child.send({ type: "held_elsewhere", held }));
+  readonly #quotaSums = new QuotaSums<GatewayChild>((child, held) =>
+    child.send({ type: "held_elsewhere", held }),
+  );
 
   constructor({ onRedisLost, ...options }: SupervisorOptions) {
     this.#onRedisLost = onRedisLost;
     this.#places = new Places({
       ...options,
       onReport: (child, report) => this.#receive(child, report),
-      onReady: (child) => this.#held.join(child),
+      onReady: (child) => this.#quotaSums.add(child),
       onEnd: (child) => {
-        this.#held.leave(child);
+        this.#quotaSums.remove(child);
         this.#scrapes.end(child);
       },
     });
@@ -101,7 +103,7 @@ export class Supervisor {
   #receive(child: GatewayChild, report: Report): void {
     switch (report.type) {
       case "held":
-        this.#held.report(child, report.held);
+        this.#quotaSums.update(child, report.held);
         break;
       case "sum":
         this.#scrapes.update(child, report.snapshot);

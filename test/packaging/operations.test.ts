@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { ConfigError, EXIT_CONFIG, readConfig } from "../../src/config.ts";
-import { ownMetrics } from "../../src/gateways/own-metrics.ts";
+import { supervisorMetrics } from "../../src/gateways/supervisor-metrics.ts";
 import { SummedMetrics } from "../../src/telemetry/summed-metrics.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
@@ -33,8 +33,8 @@ describe("metrics", () => {
     await gateway.sweep.tick();
     expect((await api.reply(lapsed)).status).toBe(409);
     const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${OPERATOR}` } });
-    // Those of the supervisor of several gateways.
-    return (await response.text()) + (await new SummedMetrics().text(ownMetrics(2, 0)));
+    // With several gateways, their supervisor adds its own.
+    return (await response.text()) + (await new SummedMetrics().text(supervisorMetrics(2, 0)));
   }
 
   test("the table names every metric that exists, and no other", async () => {

@@ -2,7 +2,7 @@
  * Limits what one principal keeps open at this gateway, so that a client that leaks connections does not starve the others.
  * The gateways of one supervisor count polls and streams together. Limit: a gateway elsewhere grants the same again.
  */
-import type { HeldHere } from "../../gateways/held-counts.ts";
+import type { GatewayCounts } from "../../gateways/quota-counts.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "./access.ts";
@@ -11,16 +11,16 @@ export type Quota = "polls" | "streams" | "sessions";
 
 export class Quotas {
   readonly #limits: Readonly<Record<Quota, number>>;
-  readonly #held: Record<Quota, Map<string, number>> = {
+  readonly #open: Record<Quota, Map<string, number>> = {
     polls: new Map(),
     streams: new Map(),
     sessions: new Map(),
   };
 
-  readonly #shared: HeldHere | undefined;
+  readonly #shared: GatewayCounts | undefined;
 
   /** `shared`: the counts at the other gateways of the same supervisor. */
-  constructor(limits: Partial<Record<Quota, number>> = {}, shared?: HeldHere) {
+  constructor(limits: Partial<Record<Quota, number>> = {}, shared?: GatewayCounts) {
     this.#shared = shared;
     this.#limits = {
       polls: LIMITS.polls.value,
@@ -32,7 +32,7 @@ export class Quotas {
 
   /** How many the principal has open. */
   inUse({ text }: Pick<Principal, "text">, quota: Quota): number {
-    return this.#held[quota].get(text) ?? 0;
+    return this.#open[quota].get(text) ?? 0;
   }
 
   /** This gateway's part of the limit, for callers that keep their own count. */
@@ -64,8 +64,8 @@ export class Quotas {
   }
 
   #set(owner: string, quota: Quota, count: number): void {
-    if (count > 0) this.#held[quota].set(owner, count);
-    else this.#held[quota].delete(owner);
+    if (count > 0) this.#open[quota].set(owner, count);
+    else this.#open[quota].delete(owner);
     // The operator has no limit, so nobody needs its count.
     if (owner !== "operator") this.#shared?.changed(quota, owner, count, this.#limits[quota]);
   }

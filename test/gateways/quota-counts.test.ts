@@ -1,60 +1,61 @@
 import { expect, test } from "vitest";
 import { toPrincipal } from "../../src/engine/access/access.ts";
 import { Quotas } from "../../src/engine/access/quotas.ts";
-import { HeldHere, HeldSums, stepOf } from "../../src/gateways/held-counts.ts";
+import { GatewayCounts, QuotaSums, stepOf } from "../../src/gateways/quota-counts.ts";
 import { until } from "../support/until.ts";
 
 const CALLER = toPrincipal("caller:ann");
 
 /** The quotas of several gateways, connected as a supervisor connects them. */
 function gateways(count: number, limit: number) {
-  const members: { held: HeldHere; quotas: Quotas }[] = [];
+  const all: { counts: GatewayCounts; quotas: Quotas }[] = [];
   let messages = 0;
-  const sums = new HeldSums<number>((member, held) => {
+  const sums = new QuotaSums<number>((at, sent) => {
     messages += 1;
-    members[member]?.held.update(held);
+    all[at]?.counts.update(sent);
   });
   const add = () => {
-    const at = members.length;
-    const held = new HeldHere(count, (reported) => sums.report(at, reported));
-    members.push({ held, quotas: new Quotas({ polls: limit }, held) });
-    sums.join(at);
+    const at = all.length;
+    const counts = new GatewayCounts(count, (sent) => sums.update(at, sent));
+    all.push({ counts, quotas: new Quotas({ polls: limit }, counts) });
+    sums.add(at);
   };
   for (let n = 0; n < count; n += 1) add();
   const quotasOf = (at: number): Quotas => {
-    const member = members[at];
-    if (!member) throw new Error(`no gateway ${at}`);
-    return member.quotas;
+    const gateway = all[at];
+    if (!gateway) throw new Error(`no gateway ${at}`);
+    return gateway.quotas;
   };
-  const elsewhere = (at: number) => members[at]?.held.elsewhere("polls", CALLER.text);
-  return { quotasOf, elsewhere, leave: (at: number) => sums.leave(at), add, messages: () => messages };
+  /** The caller's polls at the other gateways, as this one knows them. */
+  const elsewhere = (at: number) => all[at]?.counts.elsewhere("polls", CALLER.text);
+  return { quotasOf, elsewhere, remove: (at: number) => sums.remove(at), add, messages: () => messages };
 }
 
-test("gateways count the polls of a principal together, however they are spread", async () => {
-  const { quotasOf, elsewhere, leave, add } = gateways(2, 10);
+test("a principal's polls at all gateways count together, however they are spread", async () => {
+  const { quotasOf, elsewhere, remove, add } = gateways(2, 10);
   const [first, second] = [quotasOf(0), quotasOf(1)];
-  // More than its half at one of them is not refused.
+  // One gateway grants more than half of the limit.
   for (let n = 0; n < 9; n += 1) first.acquire(CALLER, "polls");
   await until(() => elsewhere(1) === 9);
   second.acquire(CALLER, "polls");
   expect(() => second.acquire(CALLER, "polls")).toThrow(/too many polls/);
   await until(() => elsewhere(0) === 1);
   expect(() => first.acquire(CALLER, "polls")).toThrow(/too many polls/);
-  // The operator has no limit, and others have their own.
+  // The operator has no limit; other principals have a limit of their own.
   first.acquire(toPrincipal("operator"), "polls");
   second.acquire(toPrincipal("caller:ben"), "polls");
 
   for (let n = 0; n < 4; n += 1) first.release(CALLER, "polls");
   await until(() => elsewhere(1) === 5);
   second.acquire(CALLER, "polls");
-  // A gateway that starts learns what the others hold; what a dead one held is free.
+  // A new gateway gets the counts of the others. The polls of a dead gateway no longer count.
   add();
   await until(() => elsewhere(2) === 7);
-  leave(0);
+  remove(0);
   expect(elsewhere(1)).toBe(0);
 });
 
-test("a few polls of each principal cost no message, and a principal is never refused below its limit", async () => {
+test("principals with few polls cost no message, and nobody is refused below the limit", async () => {
   const { quotasOf, elsewhere, messages } = gateways(2, 1_000);
   const step = stepOf(1_000, 2);
   for (let n = 0; n < 200; n += 1) {
@@ -68,7 +69,7 @@ test("a few polls of each principal cost no message, and a principal is never re
   quotasOf(1).acquire(CALLER, "polls");
 });
 
-test("a quota that is not counted together is divided", () => {
+test("of a quota that is not counted together, each gateway gets an equal part", () => {
   expect(new Quotas({ sessions: 1_000 }).part("sessions")).toBe(1_000);
-  expect(new Quotas({ sessions: 1_000 }, new HeldHere(3, () => {})).part("sessions")).toBe(334);
+  expect(new Quotas({ sessions: 1_000 }, new GatewayCounts(3, () => {})).part("sessions")).toBe(334);
 });
