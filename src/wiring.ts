@@ -86,9 +86,9 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   };
   const replicas = connections.openReplicas(options.waitReplicas ?? 0);
   const writer = new Writer(redis, shards, clock, retentionMs, observe, memory, replicas);
-  const revocations = new Revocations(bus, replicas);
+  const revocations = new Revocations(redis, bus, replicas);
   const sessions = new Sessions({ redis, clock, revocations, operatorToken, publicUrl });
-  const agents = new AgentStore(redis, shards, clock, retentionMs);
+  const agents = new AgentStore(redis, shards, clock, retentionMs, replicas);
   const pushAgents = new PushAgentRunner(() => broker, options.pushAgentWaitSeconds);
   const cascades = new Cascades(() => broker);
   const handoff = new Handoff({

@@ -118,8 +118,9 @@ class Poll implements Client {
       const lane = new Lane(this.#url, this.#token);
       this.#lane = lane;
       await lane.opened();
-      if (lane.isOpen) connectedAt.push(clock());
       try {
+        if (!lane.isOpen) throw new Error("the gateway refused the connection");
+        connectedAt.push(clock());
         while (lane.isOpen) {
           await this.#poll(lane);
           failures = 0;

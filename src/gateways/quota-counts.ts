@@ -1,7 +1,8 @@
 /**
  * Quotas of a principal across the gateways of a supervisor. Each gateway reports how many polls and streams each
  * principal has open there; the supervisor sends each gateway the sum of the others. Limit: a count is reported up to
- * {@link REPORT_MS} late and rounded down, so a principal may get about a sixteenth more than its limit, and never less.
+ * {@link REPORT_MS} late and rounded down, so a principal may get about a sixteenth more than its limit (an
+ * eighth while the gateways are replaced, because there are twice as many), and never less.
  */
 import type { QuotaCount } from "./messages.ts";
 

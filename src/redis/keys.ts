@@ -15,8 +15,6 @@ export const keys = {
   placed: `${COMMON}:placed`,
   /** HASH token id → JSON {hash, principal, created_at, expires_at}. */
   tokens: `${COMMON}:tokens`,
-  /** STRING: replaced whenever a token is revoked (util/marked-cache.ts). */
-  tokensMark: `${COMMON}:tokens:mark`,
   /** STREAM: the audit log of the operator. */
   audit: `${COMMON}:audit`,
   /** STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. */
@@ -53,6 +51,8 @@ export const keys = {
   sessionCodesOf: (principal: string) => `${COMMON}:session-codes:${principal}`,
   /** STRING: written to wait until replicas have a revocation (redis/replicas.ts); expires. */
   replicated: `${COMMON}:replicated`,
+  /** STRING: replaced whenever a token or session is revoked (engine/access/revocations.ts, util/marked-cache.ts). */
+  revokedMark: `${COMMON}:revoked:mark`,
   /** PUB/SUB: ids of tokens and sessions that were revoked. */
   revoked: `${COMMON}:revoked`,
 } as const;

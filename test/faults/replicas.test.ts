@@ -57,12 +57,13 @@ test("a submit and a reply are acknowledged once the replica has them; without i
   expect(all.length).toBe(42);
 });
 
-test("a revocation is acknowledged once the replica has it", async () => {
+test("a revocation and new settings of an agent are acknowledged once the replica has them", async () => {
   const { master, replica } = await startPair();
   const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1 });
   const api = client(url);
   const make = async () => (await api.call("POST", "/v1/tokens", { principal: "caller:alice" })).body;
   const [one, two] = [await make(), await make()];
+  await api.agent("scout");
   const session = (await request(url, "POST", "/v1/sessions", { token: two.token })).body;
   expect((await api.call("DELETE", `/v1/tokens/${one.id}`)).status).toBe(204);
   expect(await replica.redis.hexists("{errand}:tokens", one.id)).toBe(0);
@@ -70,6 +71,13 @@ test("a revocation is acknowledged once the replica has it", async () => {
   await replica.redis.replicaof("NO", "ONE");
   await until(async () => (await master.redis.info("replication")).includes("connected_slaves:0"));
   const revoke = [`/v1/sessions/${session.id}`, `/v1/tokens/${two.id}`];
+  for (const [method, path, settings] of [
+    ["PUT", "/v1/agents/scout", { approvals: "person" }],
+    ["POST", "/v1/agents/scout/pause", undefined],
+    ["PUT", "/v1/agents/new", {}],
+  ] as const) {
+    expect((await api.call(method, path, settings)).status).toBe(503);
+  }
   for (const path of revoke) {
     const { status, body } = await api.call("DELETE", path);
     expect([status, body.details]).toEqual([503, { outcome: "unknown" }]);
@@ -82,6 +90,9 @@ test("a revocation is acknowledged once the replica has it", async () => {
     expect(status).toBe(404);
   }
   expect(await replica.redis.hexists("{errand}:tokens", two.id)).toBe(0);
+  // A repeat changes nothing, and waits for what the first one changed.
+  expect((await retryUntilAnswered(() => api.call("PUT", "/v1/agents/new", {}))).status).toBe(200);
+  expect(await replica.redis.exists("{errand:0}:agent:new")).toBe(1);
 });
 
 test("while memory is full, a reply is still confirmed", async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { MarkedCache } from "../../src/util/marked-cache.ts";
+import { LastMark, type Marked, MarkedCache } from "../../src/util/marked-cache.ts";
 
 const SECOND = 1_000;
 
@@ -16,16 +16,21 @@ function setup(maxBytes = 1_000) {
   const reads: string[] = [];
   let mark: string | null = null;
   const readMark = vi.fn(async () => mark);
-  const cache = new MarkedCache<string>({ readMark, maxBytes, bytesOf: (value) => value.length });
+  const last = new LastMark(readMark);
+  const cache = new MarkedCache<string>({ maxBytes, bytesOf: (value) => value.length });
   const load = (key: string) => async () => {
     reads.push(key);
-    return stored.get(key) ?? null;
+    return { value: stored.get(key) ?? null, mark };
   };
   const change = (key: string, value: string) => {
     stored.set(key, value);
     mark = `${key} ${value}`;
   };
-  return { stored, reads, readMark, cache, change, load, find: (key: string) => cache.find(key, load(key)) };
+  const find = (key: string) => cache.find(key, last, load(key));
+  const setMark = (to: string | null) => {
+    mark = to;
+  };
+  return { stored, reads, readMark, last, cache, change, setMark, load, find };
 }
 
 test("one read of the mark serves all look-ups of a second", async () => {
@@ -59,7 +64,7 @@ test("a change is seen after a second, and at once by whoever drops the entry", 
 });
 
 test("a look-up that is overtaken by a change is not stored", async () => {
-  const { cache, change, find } = setup();
+  const { cache, last, change, find } = setup();
   const drops = [
     () => cache.delete("a"),
     () => cache.clear(),
@@ -72,11 +77,11 @@ test("a look-up that is overtaken by a change is not stored", async () => {
     change("a", `old ${n}`);
     vi.advanceTimersByTime(SECOND);
     await find("other");
-    let answer = (_: string) => {};
-    const slow = cache.find("a", () => new Promise((resolve) => (answer = resolve)));
+    let answer = (_: Marked<string>) => {};
+    const slow = cache.find("a", last, () => new Promise((resolve) => (answer = resolve)));
     change("a", `new ${n}`);
     await drop();
-    answer(`old ${n}`);
+    answer({ value: `old ${n}`, mark: `a old ${n}` });
     expect(await slow).toBe(`old ${n}`);
     expect(await find("a")).toBe(`new ${n}`);
   }
@@ -91,6 +96,24 @@ test("what is missing is not stored, and what is gone is no longer", async () =>
   stored.delete("a");
   expect(await cache.load("a", load("a"))).toBeNull();
   expect(cache.lastKnown("a")).toBeNull();
+});
+
+test("a change that a fail-over loses is not kept, whether its mark was read or not", async () => {
+  const { change, setMark, stored, find } = setup();
+  change("a", "one");
+  await find("a");
+  change("a", "two");
+  await find("other");
+  setMark("a one");
+  // Read with the new mark, before the new mark itself was looked at.
+  vi.advanceTimersByTime(SECOND - 1);
+  change("b", "lost");
+  expect(await find("b")).toBe("lost");
+  stored.set("b", "before");
+  setMark("a one");
+  vi.advanceTimersByTime(SECOND);
+  expect(await find("b")).toBe("before");
+  expect(await find("a")).toBe("one");
 });
 
 test("without a mark, a change is seen after two minutes", async () => {

@@ -9,17 +9,22 @@ export interface Ticking {
 }
 
 const ROUND_MS = 1_000;
-const PARTS = 20;
+const TICK_MS = 50;
 
 export class StreamTicker {
   readonly #streams = new Set<Ticking>();
   /** Those that this round has not reached yet. */
   #round = this.#streams.values();
   #timer: NodeJS.Timeout | undefined;
+  #tickedAt = 0;
+  /** By how much the round is behind, in streams times {@link ROUND_MS}. */
+  #behind = 0;
 
   add(stream: Ticking): void {
     this.#streams.add(stream);
-    this.#timer ??= setInterval(() => this.#tick(), ROUND_MS / PARTS).unref();
+    if (this.#timer) return;
+    this.#tickedAt = Date.now();
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
   delete(stream: Ticking): void {
@@ -31,7 +36,12 @@ export class StreamTicker {
 
   #tick(): void {
     const now = Date.now();
-    let left = Math.ceil(this.#streams.size / PARTS);
+    const { size } = this.#streams;
+    // By the time that has passed, because a busy process ticks late.
+    this.#behind = Math.min(size * ROUND_MS, this.#behind + size * Math.max(0, now - this.#tickedAt));
+    this.#tickedAt = now;
+    let left = Math.floor(this.#behind / ROUND_MS);
+    this.#behind -= left * ROUND_MS;
     // A tick may remove streams.
     while (left > 0 && this.#streams.size > 0) {
       const { value, done } = this.#round.next();

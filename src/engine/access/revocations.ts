@@ -1,8 +1,10 @@
 /**
- * Closes the streams, parked polls and MCP sessions of a token or session that is revoked or expires. Limit: the other
- * gateways learn of a revocation by message; after a gap in the messages, each gateway looks up all that it watches.
+ * Closes the streams, parked polls and MCP sessions of a token or session that is revoked or expires. The script that
+ * revokes it sends a message to all gateways. Limit: a message may be lost; a gateway looks up all that it watches after a
+ * gap in the messages, and when the mark of revocations is another one than a second before.
  */
 import type { Bus } from "../../redis/bus.ts";
+import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { NO_REPLICAS, type Replicas } from "../../redis/replicas.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
@@ -10,6 +12,9 @@ import { MAX_TIMER_MS } from "../../util/timing.ts";
 /** How long a revocation is remembered, for requests that were authenticated before it. */
 const REVOKED_KEPT_MS = 120_000;
 const RECHECK_MS = 200;
+const MARK_CHECK_MS = 1_000;
+/** Look-ups of one command. */
+const AT_ONCE = 500;
 
 /** The caller of a request. Requests of one token or session share one object. */
 export interface Identity {
@@ -74,10 +79,12 @@ class Watch implements TokenWatch {
 export interface Lookup {
   /** Drops the cached look-up of an id, or all of them. */
   forget(id?: string): void;
-  exists(id: string): Promise<boolean>;
+  /** Which of these are not stored any more. */
+  findMissing(ids: readonly string[]): Promise<string[]>;
 }
 
 export class Revocations {
+  readonly #redis: Redis;
   readonly #bus: Bus;
   readonly #replicas: Replicas;
   readonly #revokedAt = new Map<string, number>();
@@ -86,8 +93,11 @@ export class Revocations {
   #tokens: Lookup | undefined;
   #sessions: Lookup | undefined;
   #isStopped = false;
+  #timer: NodeJS.Timeout | undefined;
+  #mark: string | null = null;
 
-  constructor(bus: Bus, replicas: Replicas = NO_REPLICAS) {
+  constructor(redis: Redis, bus: Bus, replicas: Replicas = NO_REPLICAS) {
+    this.#redis = redis;
     this.#bus = bus;
     this.#replicas = replicas;
   }
@@ -96,11 +106,18 @@ export class Revocations {
     this.#tokens = tokens;
     this.#sessions = sessions;
     await this.#bus.subscribe(keys.revoked, (id) => this.endHere(id));
-    this.#bus.onGap(() => this.#recheck());
+    this.#bus.onGap(() => {
+      tokens.forget();
+      sessions.forget();
+      this.#recheck();
+    });
+    this.#mark = await this.#readMark();
+    this.#timer = setInterval(() => void this.#compareMark(), MARK_CHECK_MS).unref();
   }
 
   stop(): void {
     this.#isStopped = true;
+    clearInterval(this.#timer);
   }
 
   /** The channel of revocations, for scripts that publish one. */
@@ -116,13 +133,6 @@ export class Revocations {
     // Revoked after the request was authenticated.
     if ([token_id, session_id].some((id) => id !== null && this.#revokedAt.has(id))) watch.end();
     return watch;
-  }
-
-  /** Ends the token or session at every gateway. */
-  async end(id: string): Promise<void> {
-    // Before the message is sent, because sending may fail.
-    this.endHere(id);
-    await this.#bus.publish(keys.revoked, id);
   }
 
   /**
@@ -146,19 +156,34 @@ export class Revocations {
     }
   }
 
+  #readMark(): Promise<string | null> {
+    return this.#redis.get(keys.revokedMark);
+  }
+
+  async #compareMark(): Promise<void> {
+    if (this.#watches.size === 0) return;
+    const mark = await this.#readMark().catch(() => this.#mark);
+    if (mark === this.#mark) return;
+    this.#mark = mark;
+    this.#recheck();
+  }
+
   /** Looks up every watched token and session; retries until all were checked. */
   #recheck(): void {
-    this.#tokens?.forget();
-    this.#sessions?.forget();
-    const check = async (lookup: Lookup | undefined, of: (identity: Identity) => string | null) => {
-      const ids = new Set([...this.#watches].map(({ identity }) => of(identity)));
-      for (const id of ids) if (id !== null && lookup && !(await lookup.exists(id))) this.endHere(id);
-    };
     Promise.all([
-      check(this.#tokens, ({ token_id }) => token_id),
-      check(this.#sessions, ({ session_id }) => session_id),
+      this.#endMissing(this.#tokens, ({ token_id }) => token_id),
+      this.#endMissing(this.#sessions, ({ session_id }) => session_id),
     ]).catch(() => {
       if (!this.#isStopped) setTimeout(() => this.#recheck(), RECHECK_MS).unref();
     });
+  }
+
+  async #endMissing(lookup: Lookup | undefined, of: (identity: Identity) => string | null): Promise<void> {
+    const watched = new Set([...this.#watches].map(({ identity }) => of(identity)));
+    const ids = [...watched].filter((id) => id !== null);
+    for (let at = 0; at < ids.length; at += AT_ONCE) {
+      const missing = (await lookup?.findMissing(ids.slice(at, at + AT_ONCE))) ?? [];
+      for (const id of missing) this.endHere(id);
+    }
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Sessions of people: opened with a token or a single-use code, listed, revoked. A session has the rights of its token
- * and ends with it. Limit: only hashes are stored; a look-up is cached for a second, like that of a token.
+ * and ends with it. Limit: only hashes are stored; a look-up is cached for a second.
  */
 import { z } from "zod";
 import type { Clock } from "../../lifecycle/command.ts";
@@ -155,8 +155,8 @@ export class Sessions implements Lookup {
     const owner = by.kind === "operator" ? "" : by.text;
     const revoked = await revokeScript.run(
       redis,
-      [keys.session(id), keys.sessions, entry.stream],
-      [id, owner, revocations.channel, keys.sessionsOf(""), ...entry.args],
+      [keys.session(id), keys.sessions, entry.stream, keys.revokedMark],
+      [id, owner, revocations.channel, keys.sessionsOf(""), randomId(16), ...entry.args],
     );
     if (revoked === 1) revocations.endHere(id);
     await revocations.confirm();
@@ -184,8 +184,9 @@ export class Sessions implements Lookup {
     else this.#cache.delete(id);
   }
 
-  async exists(id: string): Promise<boolean> {
-    return (await this.#find(id)) !== null;
+  async findMissing(ids: readonly string[]): Promise<string[]> {
+    const found = await this.#options.redis.mget(ids.map((id) => keys.session(id)));
+    return ids.filter((_, at) => !found[at]);
   }
 
   async #find(id: string, { lastKnown = false } = {}): Promise<CachedSession | null> {

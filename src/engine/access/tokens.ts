@@ -5,13 +5,14 @@
 import { z } from "zod";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
+import { readMarkedField } from "../../redis/marked-read.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { TokenInfo, TokenRequest } from "../../schema/token.ts";
 import { toInstant } from "../../schema/values.ts";
-import { MarkedCache } from "../../util/marked-cache.ts";
+import { LastMark, MarkedCache } from "../../util/marked-cache.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
 import { type Principal, toPrincipal } from "./access.ts";
 import {
@@ -73,18 +74,18 @@ export class Tokens implements Lookup {
   readonly #revocations: Revocations;
   readonly #sessions: Sessions;
   readonly #operatorHash: string;
-  readonly #cache: MarkedCache<CachedToken>;
+  readonly #mark: LastMark;
+  readonly #cache = new MarkedCache<CachedToken>({
+    maxBytes: CACHE_BYTES,
+    bytesOf: ({ identity }) => CACHED_BYTES + identity.principal.length,
+  });
 
   constructor(redis: Redis, revocations: Revocations, sessions: Sessions, operatorToken: string) {
     this.#redis = redis;
     this.#revocations = revocations;
     this.#sessions = sessions;
     this.#operatorHash = hashOf(operatorToken);
-    this.#cache = new MarkedCache({
-      readMark: () => redis.get(keys.tokensMark),
-      maxBytes: CACHE_BYTES,
-      bytesOf: ({ identity }) => CACHED_BYTES + identity.principal.length,
-    });
+    this.#mark = new LastMark(() => redis.get(keys.revokedMark));
   }
 
   async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
@@ -143,10 +144,17 @@ export class Tokens implements Lookup {
   async #revoke(id: string, entry?: ReturnType<typeof auditArgs>): Promise<boolean> {
     const revoked = await revokeScript.run(
       this.#redis,
-      [keys.tokens, keys.expiring, entry?.stream ?? keys.audit, keys.sessions, keys.tokensMark],
-      [id, keys.session(""), keys.sessionsOf(""), randomId(16), ...(entry?.args ?? [])],
+      [keys.tokens, keys.expiring, entry?.stream ?? keys.audit, keys.sessions, keys.revokedMark],
+      [
+        id,
+        keys.session(""),
+        keys.sessionsOf(""),
+        randomId(16),
+        this.#revocations.channel,
+        ...(entry?.args ?? []),
+      ],
     );
-    await this.#revocations.end(id);
+    this.#revocations.endHere(id);
     // Also if an earlier request revoked it: that one may not have been confirmed.
     await this.#revocations.confirm();
     return revoked === 1;
@@ -184,16 +192,17 @@ export class Tokens implements Lookup {
     else this.#cache.delete(id);
   }
 
-  async exists(id: string): Promise<boolean> {
-    return (await this.#find(id)) !== null;
+  async findMissing(ids: readonly string[]): Promise<string[]> {
+    const found = await this.#redis.hmget(keys.tokens, ...ids);
+    return ids.filter((_, at) => !found[at]);
   }
 
   /** Null when there is no such token. `lastKnown`: a cached look-up counts while Redis does not answer. */
   async #find(id: string, { lastKnown = false } = {}): Promise<CachedToken | null> {
     try {
-      return await this.#cache.find(id, async () => {
-        const json = await this.#redis.hget(keys.tokens, id);
-        return json === null ? null : toCached(id, json);
+      return await this.#cache.find(id, this.#mark, async () => {
+        const { value, mark } = await readMarkedField(this.#redis, keys.tokens, id, keys.revokedMark);
+        return { value: value === null ? null : toCached(id, value), mark };
       });
     } catch (error) {
       const known = lastKnown ? this.#cache.lastKnown(id) : null;

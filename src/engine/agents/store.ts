@@ -7,13 +7,15 @@ import type { Clock } from "../../lifecycle/command.ts";
 import { agentNumbers } from "../../lifecycle/numbers.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys as common } from "../../redis/keys.ts";
+import { readMarkedHash } from "../../redis/marked-read.ts";
+import { NO_REPLICAS, type Replicas } from "../../redis/replicas.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
 import { randomId, type Shards } from "../../redis/shards.ts";
 import { TIME_LUA } from "../../redis/time.ts";
 import type { AgentSpec, Delivery } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { MarkedCache } from "../../util/marked-cache.ts";
+import { LastMark, type Marked, MarkedCache } from "../../util/marked-cache.ts";
 import { type CredentialFields, DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
 import { type Counts, type Settings, type StoredAgent, tagOf, toStored } from "./stored-agent.ts";
 
@@ -87,22 +89,27 @@ export class AgentStore {
   readonly #shards: Shards;
   readonly #clock: Clock;
   readonly #retention_ms: number;
+  readonly #replicas: Replicas;
   /** By shard. */
-  readonly #caches: readonly MarkedCache<Entry>[];
+  readonly #marks: readonly LastMark[];
+  readonly #cache = new MarkedCache<Entry>({
+    maxBytes: CACHE_BYTES,
+    bytesOf: ({ bytes }) => CACHED_BYTES + bytes,
+  });
 
-  constructor(redis: Redis, shards: Shards, clock: Clock, retentionMs: number) {
+  constructor(
+    redis: Redis,
+    shards: Shards,
+    clock: Clock,
+    retentionMs: number,
+    replicas: Replicas = NO_REPLICAS,
+  ) {
     this.#redis = redis;
     this.#shards = shards;
     this.#clock = clock;
     this.#retention_ms = retentionMs;
-    this.#caches = shards.all.map(
-      ({ agentsMark }) =>
-        new MarkedCache({
-          readMark: () => redis.get(agentsMark),
-          maxBytes: Math.floor(CACHE_BYTES / shards.all.length),
-          bytesOf: ({ bytes }) => CACHED_BYTES + bytes,
-        }),
-    );
+    this.#replicas = replicas;
+    this.#marks = shards.all.map(({ agentsMark }) => new LastMark(() => redis.get(agentsMark)));
   }
 
   /** Null when there is no such agent. */
@@ -125,27 +132,29 @@ export class AgentStore {
   }
 
   #find(name: string): Promise<Entry | null> {
-    return this.#cacheOf(name).find(name, () => this.#load(name));
+    const mark = this.#marks[this.#shards.indexOfAgent(name)];
+    if (!mark) throw new RangeError(`agent ${name} has no shard`);
+    return this.#cache.find(name, mark, () => this.#load(name));
   }
 
   /** With `toChange`, throws `agent_busy` while it is being deleted. */
   #read(name: string, toChange = false): Promise<Entry | null> {
-    return this.#cacheOf(name).load(name, () => this.#load(name, toChange));
+    return this.#cache.load(name, () => this.#load(name, toChange));
   }
 
-  async #load(name: string, toChange = false): Promise<Entry | null> {
-    const fields = await this.#redis.hgetall(this.#shards.ofAgent(name).agent(name));
+  async #load(name: string, toChange = false): Promise<Marked<Entry>> {
+    const keys = this.#shards.ofAgent(name);
+    const { fields, mark } = await readMarkedHash(this.#redis, keys.agent(name), keys.agentsMark);
     if (toChange && fields.deleting !== undefined) throw beingDeleted(name);
-    if (fields.doc === undefined) return null;
+    if (fields.doc === undefined) return { value: null, mark };
     const agent = toStored(name, { ...fields, doc: fields.doc });
     const credentials = agent.credentials_set ? DeliveryCredentials.read(fields) : null;
-    return { agent, credentials, bytes: fields.doc.length };
+    return { value: { agent, credentials, bytes: fields.doc.length }, mark };
   }
 
-  #cacheOf(name: string): MarkedCache<Entry> {
-    const cache = this.#caches[this.#shards.indexOfAgent(name)];
-    if (!cache) throw new RangeError(`no shard of agent ${name}`);
-    return cache;
+  /** Waits until the required replicas have what was written: a fail-over without it would bring the old settings back. */
+  #confirm(name: string): Promise<void> {
+    return this.#replicas.confirm(this.#shards.ofAgent(name).replicated);
   }
 
   async get(name: string): Promise<StoredAgent> {
@@ -175,7 +184,9 @@ export class AgentStore {
         known !== null &&
         isDeepStrictEqual(known.agent.spec, settings.spec) &&
         sameCredentials(known.credentials, settings.credentials);
-      if (isSame || (await this.#write(name, settings, before))) return before;
+      if (!isSame && !(await this.#write(name, settings, before))) continue;
+      await this.#confirm(name);
+      return before;
     }
     throw new ErrandError("overloaded", `Agent '${name}' is being changed by too many callers at once.`, {
       retry_after_seconds: 1,
@@ -205,7 +216,7 @@ export class AgentStore {
         ...fields,
       ],
     );
-    this.#cacheOf(name).delete(name);
+    this.#cache.delete(name);
     if (written === -1) throw beingDeleted(name);
     if (written === -2) {
       const maximum = LIMITS.agents.value;
@@ -224,7 +235,8 @@ export class AgentStore {
   async setPaused(name: string, paused: boolean): Promise<void> {
     const { agent, agentsMark } = this.#shards.ofAgent(name);
     await setScript.run(this.#redis, [agent(name), agentsMark], ["paused", paused ? 1 : 0, randomId(16)]);
-    this.#cacheOf(name).delete(name);
+    this.#cache.delete(name);
+    await this.#confirm(name);
   }
 
   /** The names of all push agents. */
@@ -274,7 +286,8 @@ export class AgentStore {
       [keys.agent(name), keys.agentsMark, ...live],
       [force ? 1 : 0, randomId(16)],
     );
-    this.#cacheOf(name).delete(name);
+    this.#cache.delete(name);
+    await this.#confirm(name);
     return closed === 1;
   }
 
@@ -309,7 +322,8 @@ export class AgentStore {
     await this.#redis.zrem(keys.agentNames, name);
     await this.#redis.srem(keys.agents, name);
     await deleteScript.run(this.#redis, [keys.agent(name), keys.agentsMark], [randomId(16)]);
-    this.#cacheOf(name).delete(name);
+    this.#cache.delete(name);
+    await Promise.all([this.#confirm(name), this.#replicas.confirm(common.replicated)]);
   }
 
   /** When the last agent of this name was deleted, ms; null: none was. */

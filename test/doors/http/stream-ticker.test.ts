@@ -33,6 +33,22 @@ test("each of many streams is looked at within about a second, and only a part o
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test("a few streams are looked at once a second, too, and a process that stalls catches up", () => {
+  const ticker = new StreamTicker();
+  const streams = Array.from({ length: 3 }, counted);
+  for (const stream of streams) ticker.add(stream);
+  vi.advanceTimersByTime(10_000);
+  expect(sum(streams)).toBe(30);
+  vi.setSystemTime(Date.now() + 700);
+  vi.advanceTimersByTime(300);
+  expect(sum(streams)).toBe(33);
+  // However long it stalled, none is looked at twice.
+  vi.setSystemTime(Date.now() + 10_000);
+  vi.advanceTimersByTime(50);
+  expect(streams.map(({ ticks }) => ticks)).toEqual([12, 12, 12]);
+  for (const stream of streams) ticker.delete(stream);
+});
+
 test("streams that come and go during a round do not keep the others waiting", () => {
   const ticker = new StreamTicker();
   const [staying, leaving] = [Array.from({ length: 30 }, counted), Array.from({ length: 30 }, counted)];

@@ -2,10 +2,13 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { Revocations } from "../../../src/engine/access/revocations.ts";
 import { AgentStore } from "../../../src/engine/agents/store.ts";
+import { Bus } from "../../../src/redis/bus.ts";
 import { Shards } from "../../../src/redis/shards.ts";
 import { agentRequestSchema } from "../../../src/schema/agent.ts";
-import { as, client, freshDb, openRedis, startBroker } from "../../support/broker.ts";
+import { as, client, freshDb, openRedis, request, startBroker } from "../../support/broker.ts";
 import { testShards } from "../../support/on-cluster.ts";
+import { openStream } from "../../support/sse.ts";
+import { until } from "../../support/until.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -30,6 +33,46 @@ test("a revoked token is refused at every gateway after a second, without the me
   expect(await statuses()).toEqual([200, 200]);
   vi.advanceTimersByTime(1_000);
   expect(await statuses()).toEqual([401, 200]);
+});
+
+test("the streams and polls of a revoked token or session end without its message; others stay open", async () => {
+  const { url, another } = await startBroker();
+  // A gateway that gets no messages.
+  const deaf = vi.spyOn(Bus.prototype, "subscribe").mockResolvedValue();
+  const { url: other, gateway } = await another();
+  deaf.mockRestore();
+  await client(url).agent("scout");
+  const scout = await as(url, "agent:scout");
+  const bob = await as(url, "caller:bob");
+  const open = (token: string) => openStream(`${other}/v1/events`, { token });
+  const signIn = async () => (await request(url, "POST", "/v1/sessions", { token: bob.token })).body;
+  const session = await signIn();
+  const ended = [await open(scout.token), await open(session.token)];
+  const kept = [await open(bob.token), await open((await signIn()).token)];
+  const poll = client(other, scout.token).lease("scout", { wait_seconds: 30 });
+  await until(() => gateway.broker.handoff.polls.count("scout") === 1);
+  expect((await client(url).call("DELETE", `/v1/tokens/${scout.tokenId}`)).status).toBe(204);
+  expect((await client(url).call("DELETE", `/v1/sessions/${session.id}`)).status).toBe(204);
+  for (const stream of ended) await stream.ended();
+  expect((await poll).status).toBe(401);
+  expect(kept.map((stream) => stream.isOpen())).toEqual([true, true]);
+  for (const stream of kept) stream.close();
+});
+
+test("the step that revokes a token or session tells the other gateways, so a repeat need not", async () => {
+  const { url, db } = await startBroker();
+  const listener = openRedis(db);
+  onTestFinished(() => listener.disconnect());
+  const told: string[] = [];
+  listener.on("message", (_channel: string, id: string) => told.push(id));
+  await listener.subscribe(`{errand}:revoked${db === 0 ? "" : `@${db}`}`);
+  const { token, tokenId } = await as(url, "caller:bob");
+  const { id } = (await request(url, "POST", "/v1/sessions", { token })).body;
+  for (const path of [`/v1/sessions/${id}`, `/v1/tokens/${tokenId}`]) {
+    expect((await client(url).call("DELETE", path)).status).toBe(204);
+  }
+  await until(() => told.length >= 2);
+  expect(told).toEqual([id, tokenId]);
 });
 
 async function twoStores() {
@@ -65,7 +108,7 @@ test("agents that do not change are read once, however often they are looked up"
   const { redis, here, there } = await twoStores();
   const names = Array.from({ length: 50 }, (_, n) => `agent-${n}`);
   for (const name of names) await there.put(name, agentRequestSchema.parse({}));
-  const reads = vi.spyOn(redis, "hgetall");
+  const reads = vi.spyOn(redis, "multi");
   const marks = vi.spyOn(redis, "get");
   for (let round = 0; round < 5; round += 1) {
     vi.advanceTimersByTime(1_000);
