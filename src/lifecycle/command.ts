@@ -24,7 +24,7 @@ export interface Command {
   readonly move: MoveName | "due" | "erase";
   readonly id: string;
   /** The move's parameters: numbers and short strings; see lua/main.lua. */
-  readonly params?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly params?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   /** Members for the event: JSON text by name. */
   readonly event?: Readonly<Record<string, string | undefined>>;
   /** JSON messages for the history. */

@@ -129,15 +129,11 @@ export class Writer {
 
   /**
    * Makes two moves of one delegation in one step: the second one only if the first one succeeds. `second` is null if it
-   * was not made. The first one is refused if the bytes of both are too many. If memory is short, `alone` is moved
-   * instead of both.
+   * was not made. The first one is refused if the bytes of both are too many. If memory is short, neither is made, and it
+   * returns null.
    */
-  async moveBoth(
-    first: Command,
-    second: Command,
-    alone: Command,
-  ): Promise<{ first: Result; second: Result | null }> {
-    if (this.#ceiling.isReached()) return { first: await this.move(alone), second: null };
+  async moveBoth(first: Command, second: Command): Promise<{ first: Result; second: Result | null } | null> {
+    if (this.#ceiling.isReached()) return null;
     const shard = this.#shards.ofId(first.id);
     if (!shard) return { first: MISSING, second: null };
     const bounded = { ...first, params: { ...first.params, next_bytes: bytesOf(second) } };
@@ -153,8 +149,7 @@ export class Writer {
       if (isOutOfMemory(error)) return null;
       throw error;
     });
-    // Redis made neither move.
-    if (answers === null) return { first: await this.move(alone), second: null };
+    if (answers === null) return null;
     if (!isReply(answers.second)) return { first: this.#result(answers.first, first), second: null };
     const confirmed = this.#confirmMade(shard.replicated, second, answers.second);
     if (confirmed) await confirmed;

@@ -1,6 +1,7 @@
 /** Approval in advance: which questions the broker approves in the delegator's name, and which it never does. */
 import { expect, test, vi } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
+import type { Command } from "../../src/lifecycle/command.ts";
 import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { BINDINGS, collect, rawCalls, sdkClient, sdkMessage, sendParams } from "../doors/a2a/support.ts";
@@ -260,6 +261,79 @@ test("a question whose approval would exceed the delegation's size is refused, n
   expect([asked.status, asked.body.code]).toEqual([413, "payload_too_large"]);
   expect((await alice.get(id)).body).toMatchObject({ state: "working", history: [], interrupt: null });
   expect((await scout.reply(lease.lease_id, { text: "ok" })).body.outcome).toBe("matched");
+});
+
+/** In the script, `%` is no pattern for the stamp, so this answer fails with an error of the script. */
+const failing = (answer: Command): Command => ({ ...answer, params: { ...answer.params, stamp: "%" } });
+
+test("an approval that the script fails to make is made again, so that no question is left open unseen", async () => {
+  const { gateway, scout, alice, leased } = await setup();
+  const { writer } = gateway.broker;
+  const moveBoth = writer.moveBoth.bind(writer);
+  const both = vi.spyOn(writer, "moveBoth").mockImplementation((one, two) => moveBoth(one, failing(two)));
+  const first = await leased(true);
+  expect((await scout.interrupt(first.lease.lease_id, DEPLOY)).status).toBe(200);
+  expect((await alice.get(first.id)).body).toMatchObject({ state: "submitted", interrupt: null });
+  const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  expect(back.delegation.history[1].metadata).toMatchObject({ decision: "approve", auto: true });
+  await scout.reply(back.lease_id);
+
+  // If that fails, too, the agent hears of it, and its next try approves.
+  const { id, lease } = await leased(true);
+  const move = writer.move.bind(writer);
+  const moves = vi
+    .spyOn(writer, "move")
+    .mockImplementation((one, taker) => move(one.move === "answer" ? failing(one) : one, taker));
+  expect((await scout.interrupt(lease.lease_id, DEPLOY)).status).toBe(500);
+  expect((await alice.get(id)).body.state).toBe("input_required");
+  moves.mockRestore();
+  both.mockRestore();
+  const again = await scout.interrupt(lease.lease_id, DEPLOY);
+  const { state, history } = (await alice.get(id)).body;
+  expect([again.status, state, history]).toMatchObject([
+    ...[200, "submitted"],
+    [{}, { metadata: { interrupt_id: again.body.interrupt_id, decision: "approve", auto: true } }],
+  ]);
+  const { version } = (await alice.get(id)).body;
+  expect((await scout.interrupt(lease.lease_id, DEPLOY)).body).toEqual(again.body);
+  expect((await alice.get(id)).body.version).toBe(version);
+});
+
+test("a question that a person is asked because memory is short keeps that person's answer", async () => {
+  const { api, gateway, scout, alice, leased } = await setup();
+  const { id, lease } = await leased(true);
+  const question = { ...DEPLOY, request_id: "go" };
+  const next = async () => (await scout.lease("scout", { wait_seconds: 5 })).body.leases[0].lease_id;
+  const short = () => vi.spyOn(gateway.broker.writer, "moveBoth").mockResolvedValueOnce(null);
+  short();
+  const { interrupt_id } = (await scout.interrupt(lease.lease_id, question)).body;
+  expect((await alice.get(id)).body).toMatchObject({
+    state: "input_required",
+    interrupt: { id: interrupt_id },
+  });
+  // A repeat does not approve what a person is asked.
+  expect((await scout.interrupt(lease.lease_id, question)).body).toEqual({ interrupt_id });
+  expect((await alice.answer(id, interrupt_id, { decision: "deny" })).status).toBe(200);
+  const lease_id = await next();
+  const denied = { interrupt_id, answers: { go: { decision: "deny" } } };
+  expect((await scout.interrupt(lease_id, question)).body).toMatchObject(denied);
+  short();
+  expect((await scout.interrupt(lease_id, question)).body).toMatchObject(denied);
+  await api.call("PATCH", "/v1/agents/scout", { approvals: "person" });
+  expect((await scout.interrupt(lease_id, question)).body).toMatchObject(denied);
+});
+
+test("what was approved in advance stays approved when memory is short", async () => {
+  const { gateway, scout, leased } = await setup();
+  const { lease } = await leased(true);
+  const question = { ...DEPLOY, request_id: "go" };
+  const { interrupt_id } = (await scout.interrupt(lease.lease_id, question)).body;
+  const [back] = (await scout.lease("scout", { wait_seconds: 5 })).body.leases;
+  vi.spyOn(gateway.broker.writer, "moveBoth").mockResolvedValueOnce(null);
+  expect((await scout.interrupt(back.lease_id, question)).body).toMatchObject({
+    interrupt_id,
+    answers: { go: { decision: "approve" } },
+  });
 });
 
 test("a stored setting that cannot be read approves nothing", async () => {

@@ -133,11 +133,10 @@ export async function askMove(
   const isAllowed = hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.target ?? ""));
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
+  const ofPerson = personalId ?? plainId;
   const setting = before && isAllowed ? autoApproveOf(before) : null;
   const isApproved = setting !== null && isApprovedInAdvance(setting, asked);
-  const interrupt_id = isApproved ? plainId : (personalId ?? plainId);
-  const json = JSON.stringify({ id: interrupt_id, kind, requests });
-  const command: Command = {
+  const commandFor = (interrupt_id: string): Command => ({
     move: "interrupt",
     id,
     params: {
@@ -145,8 +144,8 @@ export async function askMove(
       to: kind === "input" ? "input_required" : "auth_required",
       interrupt_id,
       // A person's answer also holds if it would be approved in advance now.
-      answered_as: isApproved ? personalId : undefined,
-      interrupt: json,
+      answered_as: isApproved ? [ofPerson, plainId] : undefined,
+      interrupt: JSON.stringify({ id: interrupt_id, kind, requests }),
       interrupt_ttl_ms: question.expires_ms,
       reply_hash,
     },
@@ -159,21 +158,31 @@ export async function askMove(
     artifacts: artifacts.map((artifact) => ({ artifact })),
     shows: "artifacts",
     read: true,
-  };
-  if (!before || !isApproved) {
-    return { interrupt_id, ...(await broker.writer.move(command)) };
-  }
-  const approved = { ...command, params: { ...command.params, auto: true }, event: { auto: "true" } };
+  });
+  const askPerson = async () => ({
+    interrupt_id: ofPerson,
+    ...(await broker.writer.move(commandFor(ofPerson))),
+  });
+  if (!before || !isApproved) return askPerson();
+  const plain = commandFor(plainId);
+  const approved = { ...plain, params: { ...plain.params, auto: true }, event: { auto: "true" } };
   // Asks and approves in one step, so that the question is never open and nobody is notified.
   const approval = answerCommand(
     id,
-    { interrupt_id, ...APPROVAL },
+    { interrupt_id: plainId, ...APPROVAL },
     { by: before.delegator, auto: true },
-    { id: interrupt_id, kind },
+    { id: plainId, kind },
     requests.map(({ request_id }) => [request_id, APPROVAL] as const),
   );
-  const { first, second } = await broker.writer.moveBoth(approved, approval, command);
-  return { interrupt_id, ...(second ?? first) };
+  const both = await broker.writer.moveBoth(approved, approval);
+  if (both === null) return askPerson();
+  const { first, second } = both;
+  if (second) return { interrupt_id: plainId, ...second };
+  const { kind: result } = first.outcome;
+  // The approval failed, now or when this question was asked before. Nobody was told to answer, and a person's answer would
+  // be the same move. So it is tried again; if it fails again, so does this request, and the agent's repeat gets here.
+  const again = result === "ok" || result === "duplicate" ? await broker.writer.move(approval) : null;
+  return { interrupt_id: plainId, ...(again?.outcome.kind === "ok" ? again : first) };
 }
 
 /** Asks a question and ends the lease. If it was answered before, returns its answers, and the lease stays. */
@@ -200,7 +209,7 @@ export async function ask(
       return { interrupt_id: outcome.interrupt_id ?? interrupt_id };
     case "answered":
       return {
-        interrupt_id: outcome.interrupt_id ?? interrupt_id,
+        interrupt_id: outcome.interrupt_id,
         answers: givenAnswersSchema.parse(JSON.parse(outcome.answers)),
       };
     default:

@@ -9,11 +9,9 @@ function guard_repeat()
   elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
     return { kind = 'taken_over' }
   elseif rule.needs_unanswered then
-    local other = cmd.answered_as and answers_to(cmd.answered_as)
-    local answers = other or answers_to(cmd.interrupt_id)
-    if answers then
-      local id = other and cmd.answered_as or nil
-      return { kind = 'answered', answers = answers, interrupt_id = id, extends_lease = true }
+    for _, id in ipairs(cmd.answered_as or { cmd.interrupt_id }) do
+      local answers = answers_to(id)
+      if answers then return { kind = 'answered', answers = answers, interrupt_id = id, extends_lease = true } end
     end
   end
 end
