@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { serverStatus } from "../redis/check.ts";
 import { connectServer, type Redis, type RedisTarget } from "../redis/connect.ts";
 import { isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
-import { layoutText, readLayout } from "../redis/layout.ts";
+import { dumpLayout, readLayout } from "../redis/layout.ts";
 import { randomId } from "../redis/shards.ts";
 import { type BackupEntry, type BackupHeader, BackupWriter } from "./backup-file.ts";
 import { readRdb } from "./rdb.ts";
@@ -53,6 +53,7 @@ async function writeKeys(
     const snapshot = await readRdb(takeSnapshot(redis, signal));
     let keys = 0;
     let delegations = 0;
+    let layout: Buffer | null = null;
     let batch: BackupEntry[] = [];
     let batchBytes = 0;
     const flush = async () => {
@@ -65,6 +66,7 @@ async function writeKeys(
       const key = entry.key.toString("latin1");
       // The gateways of this moment will not run on the copy.
       if (database !== own || !isOwnKey(key) || key === keyNames.gateways) continue;
+      if (key === keyNames.layout) layout = entry.value;
       keys += 1;
       // The mark of an erased delegation expires (redis/keys.ts).
       if (isRecordKey(key) && entry.expiresAtMs === null) delegations += 1;
@@ -73,7 +75,7 @@ async function writeKeys(
       if (batchBytes >= BATCH_BYTES) await flush();
     }
     await flush();
-    await requireUnchanged(target, before);
+    requireSame(before, layout);
     return await writer.finish({
       errand_version: errandVersion,
       created_at,
@@ -88,9 +90,14 @@ async function writeKeys(
   }
 }
 
-/** A copy of unfinished data would be of no use: no broker starts on it. Returns the layout for {@link requireUnchanged}. */
-async function requireFinished(redis: Redis): Promise<string> {
+/**
+ * A copy of unfinished data would be of no use: no broker starts on it. Returns the layout, in the form of DUMP, for
+ * {@link requireSame}.
+ */
+async function requireFinished(redis: Redis): Promise<Buffer | null> {
   await requireNoTransfer(redis);
+  // First: what is checked must not be older than what is returned.
+  const dump = await dumpLayout(redis);
   const { state, growth } = await readLayout(redis);
   if (growth) {
     throw new TransferError("growing", `the change of this data to ${growth.to} shards has not finished`);
@@ -98,19 +105,23 @@ async function requireFinished(redis: Redis): Promise<string> {
   if (state === "restoring") {
     throw new TransferError("unfinished", "a restore or a migration into this Redis has not finished");
   }
-  return layoutText(redis);
+  return dump;
 }
 
-/** A restore or migration that began after the check may be in the snapshot. Connects again, because the snapshot ended that connection. */
-async function requireUnchanged(target: RedisTarget, before: string): Promise<void> {
-  const redis = connectServer(target, "commands");
-  redis.on("error", () => undefined);
-  try {
-    if ((await requireFinished(redis)) === before) return;
-  } finally {
-    redis.disconnect();
-  }
-  throw new TransferError("unfinished", "the data was restored, migrated or upgraded during the backup");
+/** DUMP adds the version of its form and a checksum to the bytes that a snapshot has. */
+const DUMP_END_BYTES = 10;
+
+/**
+ * A restore or migration that began after the check may be in the snapshot. The layout in the snapshot says so: it is of the
+ * same moment as the data, and marked as long as one writes. What happens after that moment does not matter.
+ */
+function requireSame(before: Buffer | null, inSnapshot: Buffer | null): void {
+  const same =
+    before === null || inSnapshot === null
+      ? before === inSnapshot
+      : before.subarray(0, -DUMP_END_BYTES).equals(inSnapshot);
+  if (same) return;
+  throw new TransferError("unfinished", "the data was restored, migrated or upgraded as the backup began");
 }
 
 /** Syncs the folder, so that the rename survives a crash. */

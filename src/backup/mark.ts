@@ -1,7 +1,7 @@
 /** Marks the layout of a Redis, so that no gateway starts on it while a restore or a migration writes. */
 import type { Redis } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
-import { dumpLayout, putLayout } from "../redis/layout.ts";
+import { putBackLayout } from "../redis/layout.ts";
 import { TransferError } from "./transfer-error.ts";
 import { type TransferLock, takenOver } from "./transfer-lock.ts";
 
@@ -15,23 +15,49 @@ export interface Watched {
 export interface Marking {
   readonly redis: Redis;
   readonly lock: TransferLock;
+  /** The layout from before the checks, as `layoutText` returns it. */
+  readonly layout: string;
   readonly watched: readonly Watched[];
-  /** Writes the mark. */
-  readonly write: () => Promise<void>;
+  /** Writes the mark. Returns the layout that it replaces, or null if another command has the lock. */
+  readonly mark: () => Promise<string | null>;
+  /** Called right before the first write after the mark, or when the mark could not be removed. */
+  readonly onWrite: () => void;
 }
 
 /**
- * One gateway may have started between the check and the mark. Then this puts the layout back as it was, and throws. A
- * later one finds the mark.
+ * Marks the layout, and runs `write`, which calls `requireHeld` of its lock before each write. A failure before the first of
+ * them puts back the layout that the mark replaced. One is that a gateway started between the checks and the mark: the
+ * layout may be its own. A later gateway finds the mark.
  */
-export async function markUnlessStarted({ redis, lock, watched, write }: Marking): Promise<void> {
-  const old = await dumpLayout(redis);
+export async function whileMarked<T>(
+  { redis, lock, layout, watched, mark, onWrite }: Marking,
+  write: (lock: TransferLock) => Promise<T>,
+): Promise<T> {
+  let isMarked = false;
+  let hasWritten = false;
+  const requireHeld = async () => {
+    await lock.requireHeld();
+    hasWritten = true;
+    onWrite();
+  };
   await lock.renew();
-  await write();
-  const now = await Promise.all(watched.map((one) => signsOfLifeText(one.redis)));
-  if (watched.every(({ before }, at) => before === now[at])) return;
-  if (!(await putLayout(redis, lock.owner, old))) throw takenOver();
-  throw new TransferError("in_use", "a broker was started meanwhile");
+  try {
+    const replaced = await mark();
+    if (replaced === null) throw takenOver();
+    isMarked = true;
+    const now = await Promise.all(watched.map((one) => signsOfLifeText(one.redis)));
+    if (replaced !== layout || watched.some(({ before }, at) => before !== now[at])) {
+      throw new TransferError("in_use", "a broker was started meanwhile");
+    }
+    return await write({ ...lock, requireHeld });
+  } catch (error) {
+    if (hasWritten) throw error;
+    const isBack = await putBackLayout(redis, lock.owner).catch((failure: unknown) => {
+      onWrite();
+      throw failure;
+    });
+    throw isBack || !isMarked ? error : takenOver();
+  }
 }
 
 /** Differs whenever a gateway has started or works. */

@@ -1,14 +1,21 @@
 /**
  * Writes the keys of a backup into a Redis. Until the last one is written, no gateway starts on it. Limit: it is not
- * atomic; a restore that fails leaves an incomplete copy, which only another restore can replace.
+ * atomic; a restore that fails after its first write leaves an incomplete copy, which only another restore can replace.
  */
 import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
-import { countAlive, isIncompleteCopy, isMarked, markRestoring, putLayout } from "../redis/layout.ts";
+import {
+  countAlive,
+  isIncompleteCopy,
+  isMarked,
+  layoutText,
+  markRestoring,
+  putLayout,
+} from "../redis/layout.ts";
 import { ownKeys, unlinkAll } from "../redis/own-keys.ts";
 import type { BackupEntry, OpenBackup } from "./backup-file.ts";
 import { Crc64 } from "./crc64.ts";
-import { markUnlessStarted, signsOfLifeText } from "./mark.ts";
+import { signsOfLifeText, whileMarked } from "./mark.ts";
 import { TransferError } from "./transfer-error.ts";
 import { type TransferLock, takenOver, withTransferLock } from "./transfer-lock.ts";
 
@@ -37,16 +44,19 @@ export async function restore(
   try {
     await withTransferLock(redis, options.signal, async (lock) => {
       const before = await signsOfLifeText(redis);
+      const layout = await layoutText(redis);
       await check(redis, backup, options);
-      await markUnlessStarted({
-        ...{ redis, lock, watched: [{ redis, before }] },
-        write: () => {
+      const marking = {
+        ...{ redis, lock, layout, watched: [{ redis, before }] },
+        mark: () => markRestoring(redis, lock.owner),
+        onWrite: () => {
           hasWritten = true;
-          return markRestoring(redis, lock.owner);
         },
+      };
+      await whileMarked(marking, async (marked) => {
+        await deleteKeys(redis, marked);
+        await write(redis, backup, options, marked);
       });
-      await deleteKeys(redis, lock);
-      await write(redis, backup, options, lock);
     });
   } catch (error) {
     if (error instanceof TransferError) throw error;
@@ -105,8 +115,10 @@ async function hasKeys(redis: Redis): Promise<boolean> {
 /** All but the layout, so that no gateway starts meanwhile. */
 export async function deleteKeys(redis: Redis, { requireHeld }: TransferLock): Promise<void> {
   for await (const { server, names } of ownKeys(redis)) {
+    const others = names.filter((name) => name !== keys.layout);
+    if (others.length === 0) continue;
     await requireHeld();
-    await unlinkAll({ server, names: names.filter((name) => name !== keys.layout) });
+    await unlinkAll({ server, names: others });
   }
 }
 

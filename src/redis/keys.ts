@@ -59,9 +59,9 @@ export const keys = {
 
 /**
  * HASH: which restore or migration writes to this Redis, and until when (backup/transfer-lock.ts). It is no part of the
- * data, so it is neither copied nor deleted with it.
+ * data, so it is neither copied nor deleted with it; but it is in the slot of the layout, for scripts that need both.
  */
-export const transferKey = "errand:transfer";
+export const transferKey = `${COMMON}transfer`;
 
 /**
  * Whether the key is one of those below; other programs may use the same database. A backup copies these keys, and a

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Redis } from "./connect.ts";
-import { isRecordKey, keys } from "./keys.ts";
+import { isRecordKey, keys, transferKey } from "./keys.ts";
 import { ownKeys } from "./own-keys.ts";
 import { Script, writeEvenIfFull } from "./script.ts";
 import type { ShardHistory } from "./shards.ts";
@@ -139,11 +139,12 @@ function layoutOf([{ shards: stored, earlier = "[]", growth }, placed]: Stored):
   };
 }
 
-/** No gateway starts until {@link finishGrowth} by the same owner. An interrupted growth begins here again. */
-export async function beginGrowth(redis: Redis, growth: Growth, owner: string): Promise<void> {
-  const text = JSON.stringify(growth);
-  await writeEvenIfFull(redis, "HSET", keys.layout, ...["shards", RESTORING, "growth", text, "owner", owner]);
-}
+/**
+ * No gateway starts until {@link finishGrowth} by the same owner. An interrupted growth begins here again. Returns as
+ * {@link markRestoring} does.
+ */
+export const beginGrowth = (redis: Redis, growth: Growth, owner: string): Promise<string | null> =>
+  mark(redis, owner, ["shards", RESTORING, "growth", JSON.stringify(growth)], true);
 
 /** Lets gateways with `to` shards start. Returns false, and changes nothing, unless `owner` has marked the layout last. */
 export async function finishGrowth(
@@ -161,21 +162,54 @@ export async function finishGrowth(
 const finishScript = new Script(`#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'shards', ARGV[2], 'earlier', ARGV[3])
-redis.call('HDEL', KEYS[1], 'growth', 'owner')
+redis.call('HDEL', KEYS[1], 'growth', 'owner', 'before')
 return 1`);
 
 /**
  * Keeps gateways from starting until {@link putLayout} by the same owner. Also removes the mark of an unfinished
  * growth: otherwise `errand migrate` could finish that growth on an incomplete copy, and gateways would start on it.
+ * Returns the layout that the mark replaces, as {@link layoutText} does; null, and changes nothing, unless `owner` has the
+ * lock of backup/transfer-lock.ts: another command may have finished a copy since.
  */
-export async function markRestoring(redis: Redis, owner: string): Promise<void> {
-  await markScript.run(redis, [keys.layout], [RESTORING, owner]);
+export const markRestoring = (redis: Redis, owner: string): Promise<string | null> =>
+  mark(redis, owner, ["shards", RESTORING], false);
+
+async function mark(redis: Redis, owner: string, fields: readonly string[], keeps: boolean) {
+  const args = [owner, keeps ? "keeps" : "", ...fields];
+  const old = replacedSchema.parse(await markScript.run(redis, [keys.layout, transferKey], args));
+  return old === null ? null : textOf(old.flatMap((name, at) => (at % 2 ? [] : [[name, old[at + 1] ?? ""]])));
 }
 
-/** KEYS: the layout · ARGV: what is stored as its number of shards; the owner of the mark */
+const replacedSchema = z.array(z.string()).nullable();
+
+/**
+ * KEYS: the layout; the lock · ARGV: the owner of both; not empty: the other fields stay; the fields of the mark
+ * The mark has the layout that it replaces, in the form of DUMP, as its field `before`.
+ */
 const markScript = new Script(`#!lua flags=allow-oom
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'shards', ARGV[1], 'owner', ARGV[2])`);
+if redis.call('HGET', KEYS[2], 'owner') ~= ARGV[1] then return false end
+redis.call('HDEL', KEYS[1], 'before')
+local old, dump = redis.call('HGETALL', KEYS[1]), redis.call('DUMP', KEYS[1])
+if ARGV[2] == '' then redis.call('DEL', KEYS[1]) end
+redis.call('HSET', KEYS[1], 'owner', ARGV[1], unpack(ARGV, 3))
+if dump then redis.call('HSET', KEYS[1], 'before', dump) end
+return old`);
+
+/**
+ * Replaces the mark by the layout from before it. Returns false, and changes nothing, unless `owner` has marked the layout
+ * last.
+ */
+export async function putBackLayout(redis: Redis, owner: string): Promise<boolean> {
+  return (await putBackScript.run(redis, [keys.layout], [owner])) === 1;
+}
+
+/** KEYS: the layout · ARGV: the owner of its mark */
+const putBackScript = new Script(`#!lua flags=allow-oom
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+local before = redis.call('HGET', KEYS[1], 'before')
+if before then redis.call('RESTORE', KEYS[1], 0, before, 'REPLACE')
+else redis.call('DEL', KEYS[1]) end
+return 1`);
 
 /** The layout in the form of DUMP, for {@link putLayout}; null if there is none. */
 export const dumpLayout = (redis: Redis): Promise<Buffer | null> => redis.dumpBuffer(keys.layout);
@@ -209,7 +243,11 @@ return type(shards) == 'string' and shards or ''`);
 
 /** Differs whenever a restore, a migration or an upgrade has begun. */
 export const layoutText = (redis: Redis): Promise<string> =>
-  redis.hgetall(keys.layout).then((fields) => JSON.stringify(Object.entries(fields).sort()));
+  redis.hgetall(keys.layout).then((fields) => textOf(Object.entries(fields)));
+
+/** Without what a mark keeps of the layout before it: the next mark drops that. */
+const textOf = (fields: readonly (readonly string[])[]): string =>
+  JSON.stringify(fields.filter(([name]) => name !== "before").sort());
 
 /** Whether a restore or a copy has not finished. False for an unfinished growth, whose data is complete. */
 export async function isIncompleteCopy(redis: Redis): Promise<boolean> {

@@ -7,11 +7,12 @@ import { grow } from "../../src/backup/migration/grow.ts";
 import { deleteKeys, restore } from "../../src/backup/restore.ts";
 import type { TransferLock } from "../../src/backup/transfer-lock.ts";
 import { keys, shardKeys, transferKey } from "../../src/redis/keys.ts";
-import { beginGrowth, readLayout } from "../../src/redis/layout.ts";
+import { readLayout } from "../../src/redis/layout.ts";
 import { shardOfName } from "../../src/redis/shards.ts";
 import { freshDb } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
 import { emptyBackup } from "../support/empty-backup.ts";
+import { beginGrowthAs } from "../support/mark.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -47,7 +48,7 @@ async function growing() {
   }
   await redis.hset(keys.placed, "deleted", 0);
   await redis.set(RESERVED, `hash dlg_0_${"0".repeat(26)}`);
-  await beginGrowth(redis, GROWTH, "mine");
+  await beginGrowthAs(redis, GROWTH, "mine");
   const { history } = await readLayout(redis);
   return { redis, growOn: (lock: TransferLock) => grow(redis, GROWTH, history, lock) };
 }

@@ -2,24 +2,25 @@
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Cluster, Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
 import { backUp } from "../../src/backup/back-up.ts";
 import { toLocalError } from "../../src/backup/errors.ts";
 import { countKeys, fingerprint } from "../../src/backup/migration/copy.ts";
-import { type MigrateOptions, migrate } from "../../src/backup/migration/migrate.ts";
+import { type MigrateOptions, migrate, type Side } from "../../src/backup/migration/migrate.ts";
 import { restore } from "../../src/backup/restore.ts";
 import type * as Lock from "../../src/backup/transfer-lock.ts";
 import { OUTBOUND_QUEUE } from "../../src/queue/outbound-queue.ts";
 import { connect } from "../../src/redis/connect.ts";
 import { keys, shardKeys, transferKey } from "../../src/redis/keys.ts";
 import type * as Layout from "../../src/redis/layout.ts";
-import { beginGrowth, checkLayout, markRestoring, readLayout } from "../../src/redis/layout.ts";
+import { beginGrowth, checkLayout, readLayout } from "../../src/redis/layout.ts";
 import { Shards, shardOfName } from "../../src/redis/shards.ts";
 import { run } from "../cli/fake-host.ts";
 import { as, client, freshDb, request, startBroker } from "../support/broker.ts";
 import { dump } from "../support/dump.ts";
 import { emptyBackup } from "../support/empty-backup.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
+import { beginGrowthAs, markAs } from "../support/mark.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { freshDir } from "../support/program.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
@@ -28,16 +29,22 @@ import { testRedisBinary } from "../support/redis-server.ts";
 import { until } from "../support/until.ts";
 
 /** `beforeMark`: when the checks are done and the target is about to be marked. `beforeRenewal`: of the lock. */
-const moment = vi.hoisted(() => ({ beforeMark: async () => {}, beforeRenewal: async () => {} }));
+const moment = vi.hoisted(() => ({
+  beforeMark: async () => {},
+  afterMark: async () => {},
+  beforeRenewal: async () => {},
+}));
 vi.mock("../../src/redis/layout.ts", async (original) => {
   const real = await original<typeof Layout>();
-  const after =
+  const around =
     <A extends unknown[], R>(mark: (...args: A) => Promise<R>) =>
     async (...args: A) => {
       await moment.beforeMark();
-      return mark(...args);
+      const made = await mark(...args);
+      await moment.afterMark();
+      return made;
     };
-  return { ...real, markRestoring: after(real.markRestoring), beginGrowth: after(real.beginGrowth) };
+  return { ...real, markRestoring: around(real.markRestoring), beginGrowth: around(real.beginGrowth) };
 });
 vi.mock("../../src/backup/transfer-lock.ts", async (original) => {
   const real = await original<typeof Lock>();
@@ -51,12 +58,14 @@ vi.mock("../../src/backup/transfer-lock.ts", async (original) => {
     });
   return { ...real, withTransferLock };
 });
-const beforeMark = (act: () => Promise<unknown>) => {
-  moment.beforeMark = async () => {
-    moment.beforeMark = async () => {};
+const once = (name: "beforeMark" | "afterMark") => (act: () => Promise<unknown>) => {
+  moment[name] = async () => {
+    moment[name] = async () => {};
     await act();
   };
 };
+const beforeMark = once("beforeMark");
+const afterMark = once("afterMark");
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -69,6 +78,9 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => cluster?.stop());
 beforeEach(() => cluster.flush());
+afterEach(() => {
+  for (const name of ["beforeMark", "afterMark", "beforeRenewal"] as const) moment[name] = async () => {};
+});
 
 /** The first name like this that leads to another shard than the first. */
 function mover(prefix: string): string {
@@ -342,9 +354,6 @@ test("an error says whether anything was written, and what of a growth in place"
   };
   const failing = async (more: Partial<MigrateOptions> & Pick<MigrateOptions, "target">) =>
     toLocalError(await with_({ source, ...more }).catch((error: unknown) => error), "");
-  onTestFinished(() => {
-    moment.beforeRenewal = async () => {};
-  });
   // After all checks, before the mark.
   moment.beforeRenewal = fail;
   const unwritten = { code: "redis_unavailable", recovery: expect.stringContaining("Nothing was changed.") };
@@ -364,8 +373,8 @@ test("an error says whether anything was written, and what of a growth in place"
 
 test("a growth that a restore has replaced half-way cannot be finished", async () => {
   const { redis, source } = await small();
-  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
-  await markRestoring(redis, "restore");
+  await beginGrowthAs(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
+  await markAs(redis, "restore");
   await expect(with_({ source, target: null, shards: SHARDS })).rejects.toThrow(
     /restore or a migration .* has not finished/,
   );
@@ -374,7 +383,7 @@ test("a growth that a restore has replaced half-way cannot be finished", async (
 
 test("a backup of data whose shards are being raised is refused with what to do", async () => {
   const { source, redis } = await small();
-  await beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
+  await beginGrowthAs(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
   const path = join(freshDir(), "errand.backup");
   const refused = await backUp(source.target, {
     ...{ path, errandVersion: "1", onProgress: () => {}, signal: NEVER },
@@ -455,9 +464,6 @@ test("the copy gets the layout that was compared", async () => {
     // The first one is before the mark.
     if (renewals === 2) await redis.hset(keys.layout, "shards", "9, changed after the comparison");
   };
-  onTestFinished(() => {
-    moment.beforeRenewal = async () => {};
-  });
   await with_({ source, target });
   expect([renewals, (await readLayout(copy)).shards]).toEqual([2, 1]);
 });
@@ -465,6 +471,7 @@ test("the copy gets the layout that was compared", async () => {
 test("a growth that begins on the source of a copy is noticed", async () => {
   const { redis, source } = await small();
   const { redis: copy, side: target } = await at();
+  await redis.hset(transferKey, "owner", "growth");
   const grow = () => void beginGrowth(redis, { from: 1, to: SHARDS, at: Date.now() }, "growth");
   await expect(with_({ source, target, onProgress: grow })).rejects.toMatchObject({
     reason: "source_changed",
@@ -589,6 +596,71 @@ test("a broker that starts while a restore checks is noticed before anything is 
   await redis.del(keys.gateways);
   await restore(source.target, emptyBackup, RESTORE);
   expect(await redis.keys("*")).toEqual([]);
+});
+
+/** Each command that marks `side`. The data at `side` may be deleted. */
+const marking = (source: Side, side: Side) =>
+  [
+    (signal = NEVER) => restore(side.target, emptyBackup, { ...RESTORE, signal }),
+    (signal = NEVER) => with_({ source, target: side, force: true, signal }),
+    (signal = NEVER) => with_({ source: side, target: null, shards: SHARDS, signal }),
+  ] as const;
+
+test("a broker that writes its layout between the checks and the mark keeps it", async () => {
+  const { source } = await small();
+  for (const sign of [true, false]) {
+    for (const n of [0, 1] as const) {
+      const { redis, side } = await at();
+      beforeMark(async () => {
+        await checkLayout(redis, 1);
+        if (sign) await redis.zadd(keys.gateways, Date.now(), "started");
+      });
+      await expect(marking(source, side)[n]()).rejects.toMatchObject({ reason: "in_use" });
+      expect([await readLayout(redis), await redis.hlen(keys.layout)]).toMatchObject([{ shards: 1 }, 1]);
+    }
+  }
+});
+
+test("a command that fails after its mark, before it has deleted or moved anything, removes the mark", async () => {
+  const { source } = await small();
+  const { source: side, redis } = await small();
+  await redis.hset(keys.layout, "earlier", JSON.stringify([{ count: 1, until: 1 }]));
+  const before = await dump(redis);
+  for (const run of marking(source, side)) {
+    const stop = new AbortController();
+    afterMark(async () => stop.abort(new Error("Ctrl-C")));
+    await expect(run(stop.signal)).rejects.toThrow("Ctrl-C");
+    expect(await dump(redis)).toEqual(before);
+    // Redis fails when the command looks for gateways again.
+    beforeMark(() => redis.set(keys.gateways, "no set"));
+    const failed = toLocalError(await run().catch((error: unknown) => error), "");
+    expect(failed).toMatchObject({ recovery: expect.stringContaining("Nothing was changed.") });
+    expect(await redis.del(keys.gateways)).toBe(1);
+    expect(await dump(redis)).toEqual(before);
+  }
+  // Another command has marked it meanwhile: its mark stays.
+  const stop = new AbortController();
+  afterMark(async () => {
+    await redis.hset(keys.layout, "owner", "other");
+    stop.abort(new Error("Ctrl-C"));
+  });
+  const [run] = marking(source, side);
+  await expect(run(stop.signal)).rejects.toMatchObject({ reason: "taken_over" });
+  expect(await redis.hget(keys.layout, "owner")).toBe("other");
+});
+
+test("a process that was suspended before its mark marks nothing once another command has, or had, the lock", async () => {
+  const { source } = await small();
+  const { source: side, redis } = await small();
+  const before = await dump(redis);
+  for (const run of marking(source, side)) {
+    for (const lose of [() => redis.hset(transferKey, "owner", "other"), () => redis.del(transferKey)]) {
+      beforeMark(lose);
+      await expect(run()).rejects.toMatchObject({ reason: "taken_over" });
+      await redis.del(transferKey);
+      expect(await dump(redis)).toEqual(before);
+    }
+  }
 });
 
 test("a cursor from before a growth gets a RESET when events of a new shard were trimmed, and else none", async () => {

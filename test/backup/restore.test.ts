@@ -7,14 +7,32 @@ import { backUp } from "../../src/backup/back-up.ts";
 import { openBackup } from "../../src/backup/backup-file.ts";
 import { toLocalError } from "../../src/backup/errors.ts";
 import { restore } from "../../src/backup/restore.ts";
+import type * as Snapshot from "../../src/backup/snapshot.ts";
 import { isOwnKey, keys, transferKey } from "../../src/redis/keys.ts";
-import { markRestoring } from "../../src/redis/layout.ts";
 import { run } from "../cli/fake-host.ts";
 import { client, freshDb, startBroker } from "../support/broker.ts";
+import { markAs } from "../support/mark.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { freshDir } from "../support/program.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
+
+/** `beforeSnapshot`: when a backup has checked the data, and is about to ask for its snapshot. */
+const moment = vi.hoisted(() => ({ beforeSnapshot: async () => {} }));
+vi.mock("../../src/backup/snapshot.ts", async (original) => {
+  const real = await original<typeof Snapshot>();
+  async function* takeSnapshot(...args: Parameters<typeof real.takeSnapshot>) {
+    await moment.beforeSnapshot();
+    yield* real.takeSnapshot(...args);
+  }
+  return { ...real, takeSnapshot };
+});
+const beforeSnapshot = (act: () => Promise<unknown>) => {
+  moment.beforeSnapshot = async () => {
+    moment.beforeSnapshot = async () => {};
+    await act();
+  };
+};
 
 const NEVER = new AbortController().signal;
 /** The CLI with a data directory, as `errand serve` would use it. */
@@ -154,32 +172,53 @@ test("into a shared Redis only Errand's keys are written; other data and running
   expect((await client(again.url).call("GET", "/v1/delegations")).body.delegations).toHaveLength(1);
 });
 
-test("a backup is made of no data that is restored or migrated meanwhile, and such a backup is refused", async () => {
+test("a backup is made of no data that is being restored or migrated, and such a backup is refused", async () => {
   const { own, gateway, file } = await small();
   await gateway.close({ idleGrace: false });
   const path = `${file}.half`;
-  const made = (onProgress: () => unknown) =>
-    backUp(own.target, {
-      ...{ path, errandVersion: "1", signal: NEVER },
-      onProgress: () => void onProgress(),
-    }).catch((error: unknown) => toLocalError(error, path));
-  const layout = await own.redis.dumpBuffer(keys.layout);
-  const lock = { owner: "other", expires_at: Date.now() + 600_000 };
-  expect(await made(() => own.redis.hset(transferKey, lock))).toMatchObject({ code: "transfer_running" });
-  expect(await made(() => {})).toMatchObject({ code: "transfer_running" });
-  await own.redis.del(transferKey);
-  expect(await made(() => markRestoring(own.redis, "other"))).toMatchObject({ code: "transfer_unfinished" });
-  expect(await made(() => {})).toMatchObject({ code: "transfer_unfinished" });
-  // One that began after the first check and ended before the second, with other data.
-  await own.redis.restore(keys.layout, 0, layout ?? "", "REPLACE");
-  expect(await made(() => own.redis.hset(keys.layout, "earlier", "[]"))).toMatchObject({
+  /** `during`: when the snapshot has been read, before the backup ends. */
+  const made = async (during: () => Promise<unknown> = async () => {}) => {
+    let done: unknown;
+    const onProgress = () => {
+      done = during();
+    };
+    const options = { path, errandVersion: "1", signal: NEVER, onProgress };
+    const result = await backUp(own.target, options).catch((error: unknown) => toLocalError(error, path));
+    await done;
+    return result;
+  };
+  const unfinished = {
     code: "transfer_unfinished",
     recovery: expect.stringContaining("No file was written."),
-  });
+  };
+  const layout = await own.redis.dumpBuffer(keys.layout);
+  const lock = { owner: "other", expires_at: Date.now() + 600_000 };
+  await own.redis.hset(transferKey, lock);
+  expect(await made()).toMatchObject({ code: "transfer_running" });
+  await own.redis.del(transferKey);
+  await markAs(own.redis, "other");
+  expect(await made()).toMatchObject(unfinished);
+  const finish = () => own.redis.restore(keys.layout, 0, layout ?? "", "REPLACE");
+  await finish();
+  // One that began after the check, and ends before the backup does.
+  beforeSnapshot(() => markAs(own.redis, "other"));
+  expect(await made(finish)).toMatchObject(unfinished);
+  // One that began and ended after the check, with other data; the layout was lost.
+  beforeSnapshot(() => own.redis.hset(keys.layout, "earlier", "[]"));
+  expect(await made(finish)).toMatchObject(unfinished);
+  beforeSnapshot(() => own.redis.del(keys.layout));
+  expect(await made(finish)).toMatchObject(unfinished);
   expect(await readdir(dirname(file))).toEqual(["errand.backup"]);
+  // What begins after the snapshot is not in it.
+  const finished = await made(() => markAs(own.redis, "other"));
+  expect(finished).toMatchObject({ delegations: 1 });
+  const whole = await openBackup(path, NEVER);
+  onTestFinished(() => whole.close());
+  const place = { socket: inject("redisSocket"), db: await freshDb() };
+  await restore(place, whole, { force: false, isExclusive: true, onProgress: () => {}, signal: NEVER });
 
   // As an earlier version could make it.
-  await markRestoring(own.redis, "other");
+  await markAs(own.redis, "other");
   const marked = (await own.redis.dumpBuffer(keys.layout))?.subarray(0, -10) ?? null;
   const backup = await openBackup(file, NEVER);
   onTestFinished(() => backup.close());

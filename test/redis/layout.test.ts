@@ -2,8 +2,9 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { PresenceTracker } from "../../src/engine/agents/presence.ts";
 import { keys, shardKeys } from "../../src/redis/keys.ts";
-import { checkLayout, countAlive, LayoutError, markRestoring } from "../../src/redis/layout.ts";
+import { checkLayout, countAlive, LayoutError } from "../../src/redis/layout.ts";
 import { client, startBroker } from "../support/broker.ts";
+import { markAs } from "../support/mark.ts";
 
 async function setup() {
   const { gateway, redis } = await startBroker();
@@ -90,7 +91,7 @@ test("a gateway that found the data complete, and signs on after a migration has
   const late = vi.spyOn(PresenceTracker.prototype, "start").mockImplementation(async function (
     this: PresenceTracker,
   ) {
-    await markRestoring(redis, "restore");
+    await markAs(redis, "restore");
     // It looks for gateways here, and finds none.
     expect(await redis.zcard(keys.gateways)).toBe(0);
     await start.call(this);

@@ -9,13 +9,14 @@ import {
   dumpLayout,
   type Growth,
   LayoutError,
+  layoutText,
   markRestoring,
   putLayout,
   readLayout,
   requireReadable,
   type StoredLayout,
 } from "../../redis/layout.ts";
-import { markUnlessStarted, signsOfLifeText, type Watched } from "../mark.ts";
+import { signsOfLifeText, type Watched, whileMarked } from "../mark.ts";
 import { deleteKeys, readsFormat, requireFree } from "../restore.ts";
 import { TransferError } from "../transfer-error.ts";
 import { requireNoTransfer, type TransferLock, takenOver, withTransferLock } from "../transfer-lock.ts";
@@ -137,6 +138,8 @@ interface Checked {
   readonly growth: Growth;
   /** The signs of life from before the check for gateways. As long as they stay the same, no gateway has started. */
   readonly signs: { readonly source: string; readonly target: string };
+  /** The layout of the Redis that is going to be marked, as text. */
+  readonly replaced: string;
 }
 
 /** Refuses what is impossible or would lose data, before anything is changed. */
@@ -145,6 +148,7 @@ async function check(source: Connected, target: Connected | null, options: Migra
     source: await signsOfLifeText(source.redis),
     target: target ? await signsOfLifeText(target.redis) : "",
   };
+  const replaced = await layoutText((target ?? source).redis);
   const dump = await dumpLayout(source.redis);
   const layout = await readLayout(source.redis);
   const isResumed = layout.growth !== null && options.target === null;
@@ -174,7 +178,7 @@ async function check(source: Connected, target: Connected | null, options: Migra
   if (target) await checkTarget(source, target, options);
   // The server's time, because it is in the ids of events.
   const [seconds = 0] = (await (target ?? source).redis.time()).map(Number);
-  return { layout, dump, signs, growth: layout.growth ?? { from, to, at: (seconds + 1) * 1_000 } };
+  return { layout, dump, signs, replaced, growth: layout.growth ?? { from, to, at: (seconds + 1) * 1_000 } };
 }
 
 /** A copy to the master of the source would first delete the data on both. */
@@ -197,7 +201,7 @@ async function checkTarget(source: Connected, target: Connected, { force }: Migr
 /** A migration that begins to write. */
 interface Writing {
   readonly lock: TransferLock;
-  /** Called right before the first write. */
+  /** See mark.ts. */
   readonly onWrite: () => void;
 }
 
@@ -209,23 +213,35 @@ interface Copying extends Writing, Pick<MigrateOptions, "onProgress" | "shards">
 async function copy(
   source: Connected,
   target: Connected,
-  { layout, dump, growth, signs }: Checked,
-  { lock, onWrite, onProgress, shards, keys }: Copying,
+  checked: Checked,
+  { lock, onWrite, ...copying }: Copying,
 ): Promise<Plan> {
   const [from, to] = [source.redis, target.redis];
+  const { growth, signs, replaced } = checked;
   const ofSource = await fingerprint(from, growth.from);
-  const before = [ofSource, signs.source, dump?.toString("base64")];
   const watched: Watched[] = [
     { redis: from, before: signs.source },
     { redis: to, before: signs.target },
   ];
-  await markUnlessStarted({
-    ...{ redis: to, lock, watched },
-    write: () => {
-      onWrite();
-      return markRestoring(to, lock.owner);
-    },
-  });
+  const mark = () => markRestoring(to, lock.owner);
+  return whileMarked({ redis: to, lock, layout: replaced, watched, mark, onWrite }, (marked) =>
+    copyMarked({ from, to, ofSource }, checked, { ...copying, lock: marked }),
+  );
+}
+
+/** `ofSource`: its fingerprint. */
+interface Sides {
+  readonly from: Redis;
+  readonly to: Redis;
+  readonly ofSource: string;
+}
+
+async function copyMarked(
+  { from, to, ofSource }: Sides,
+  { layout, dump, growth, signs }: Checked,
+  { lock, onProgress, shards, keys }: Omit<Copying, "onWrite">,
+): Promise<Plan> {
+  const before = [ofSource, signs.source, dump?.toString("base64")];
   await deleteKeys(to, lock);
   await copyKeys(from, to, lock, (done) => onProgress(done, keys));
   const missing = await countAbsent(from, to, lock.signal);
@@ -264,15 +280,12 @@ async function copy(
 
 async function growInPlace(
   { redis }: Connected,
-  { layout, growth, signs }: Checked,
+  { layout, growth, signs, replaced }: Checked,
   { lock, onWrite }: Writing,
 ): Promise<Plan> {
-  await markUnlessStarted({
-    ...{ redis, lock, watched: [{ redis, before: signs.source }] },
-    write: () => {
-      onWrite();
-      return beginGrowth(redis, growth, lock.owner);
-    },
-  });
-  return grow(redis, growth, layout.history, lock);
+  const watched: Watched[] = [{ redis, before: signs.source }];
+  const mark = () => beginGrowth(redis, growth, lock.owner);
+  return whileMarked({ redis, lock, layout: replaced, watched, mark, onWrite }, (marked) =>
+    grow(redis, growth, layout.history, marked),
+  );
 }
