@@ -1,6 +1,8 @@
 import { session } from "../session/session.ts";
-import { SignIn } from "../session/sign-in.tsx";
+import { lazy } from "./lazy.tsx";
 import { Shell } from "./shell.tsx";
+
+const SignIn = lazy((later) => later.SignIn);
 
 /** The whole page: the sign-in, or the views. */
 export function App() {

@@ -13,5 +13,6 @@ export { Delegate } from "../delegate/delegate.tsx";
 export { DelegationPane } from "../delegation/delegation.tsx";
 export { Find } from "../find/find.tsx";
 export { listenForKeys } from "../needs/question-keys.ts";
+export { SignIn } from "../session/sign-in.tsx";
 export { announceNeeds } from "./announce.ts";
 export { Help } from "./help.tsx";
