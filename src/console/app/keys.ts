@@ -23,8 +23,8 @@ for (const type of ["keydown", "pointerdown"])
   );
 
 /** Focuses the element for a reader who uses the keyboard. */
-export function focusByKeyboard(element: HTMLElement | null | undefined): void {
-  if (usesKeyboard) element?.focus();
+export function focusByKeyboard(element: Element | null | undefined): void {
+  if (usesKeyboard && element instanceof HTMLElement) element.focus();
 }
 
 addEventListener("keydown", (event) => {

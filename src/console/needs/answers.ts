@@ -6,6 +6,7 @@ import type { Answer, Answers } from "../../client/answer.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
+import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
 import { asks, type Flight } from "../data/flight.ts";
 import { flightOf, refresh, show } from "../data/flights.ts";
@@ -23,8 +24,10 @@ export interface Pending {
   /** "Approved", for the reader. */
   readonly done: string;
   readonly answer: Answer | Answers;
-  /** The time at which it is sent, by the clock of `performance`. */
-  readonly sentAt: number;
+  /** Of the session in which it was given. */
+  readonly connection: Connection;
+  /** The time at which it is sent, by the clock of `performance`. Null: it is being sent, and cannot be taken back. */
+  readonly sentAt: number | null;
 }
 
 /** The outcome of a question that is no longer open. */
@@ -39,34 +42,58 @@ export const pending = new SignalMap<Pending>();
 export const notes = new SignalMap<Note>();
 export const failures = new SignalMap<unknown>();
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
+const sending = new Map<string, Promise<void>>();
 
-export function answerLater(one: Omit<Pending, "sentAt">): void {
+export function answerLater(one: Omit<Pending, "connection" | "sentAt">): void {
   const { id } = one.interrupt;
+  const connection = session.value?.connection;
+  // A second click may come before the form is inert.
+  if (!connection || pending.get(id)) return;
   failures.delete(id);
-  pending.set(id, { ...one, sentAt: performance.now() + UNDO_MS });
+  pending.set(id, { ...one, connection, sentAt: performance.now() + UNDO_MS });
   timers.set(
     id,
     setTimeout(() => void send(id), UNDO_MS),
   );
 }
 
+/** The answers that can still be taken back. */
+export const waitingIds = (): string[] =>
+  pending.entries().flatMap(([id, { sentAt }]) => (sentAt === null ? [] : [id]));
+
 export function undo(id: string): void {
+  if (pending.get(id)?.sentAt === null) return;
   clearTimeout(timers.get(id));
   timers.delete(id);
   pending.delete(id);
 }
 
-async function send(id: string): Promise<void> {
-  clearTimeout(timers.get(id));
+/** Resolves when the broker has it or has refused it. */
+function send(id: string): Promise<void> {
+  const before = sending.get(id);
   const one = pending.get(id);
-  const connection = session.value?.connection;
-  if (!one || !connection || !timers.delete(id)) return;
+  if (before || !one) return before ?? Promise.resolve();
+  clearTimeout(timers.get(id));
+  timers.delete(id);
+  pending.set(id, { ...one, sentAt: null });
+  const sent = sendNow(one).finally(() => sending.delete(id));
+  sending.set(id, sent);
+  return sent;
+}
+
+async function sendNow(one: Pending): Promise<void> {
+  const { flight, interrupt, connection } = one;
+  const { id } = interrupt;
+  // Another session shows nothing of it.
+  const isOver = () => session.value?.connection !== connection;
   try {
-    const answered = await connection.delegator.answer(one.flight.id, id, one.answer);
-    note(id, { flight: one.flight, text: one.done, at: new Date().toISOString() });
+    const answered = await connection.delegator.answer(flight.id, id, one.answer);
+    if (isOver()) return;
+    note(id, { flight, text: one.done, at: new Date(now.peek()).toISOString() });
     show(answered);
   } catch (error) {
     checkSession(error);
+    if (isOver()) return;
     if (error instanceof ErrandApiError && error.code === "interrupt_not_open") {
       await noteOther(connection, one);
     } else failures.set(id, error);
@@ -78,7 +105,7 @@ async function send(id: string): Promise<void> {
 async function noteOther(connection: Connection, { flight, interrupt }: Pending): Promise<void> {
   const delegation = await connection.delegator.get(flight.id).catch(() => null);
   const text = delegation === null ? "This question is no longer open" : whoAnswered(delegation, interrupt);
-  note(interrupt.id, { flight, text, at: delegation?.updated_at ?? new Date().toISOString() });
+  note(interrupt.id, { flight, text, at: delegation?.updated_at ?? interrupt.raised_at });
   await refresh(connection, flight.id);
 }
 
@@ -101,7 +128,7 @@ function note(id: string, text: Note): void {
 /** Notes the answers that other people give while their questions are in view. */
 export function watchAnswers(): () => void {
   const quiet = onEvents((events) => {
-    for (const event of events) if (event.status === "answered") noteEvent(event);
+    for (const event of events ?? []) if (event.status === "answered") noteEvent(event);
   });
   const leave = () => Promise.all(pending.keys().map(send));
   addEventListener("pagehide", leave);
@@ -114,8 +141,8 @@ export function watchAnswers(): () => void {
     document.removeEventListener("freeze", leave);
     beforeSignOut.delete(leave);
     // The session has ended, and the next one must not send these answers.
-    for (const id of pending.keys()) undo(id);
-    for (const map of [failures, notes]) map.clear();
+    for (const timer of timers.values()) clearTimeout(timer);
+    for (const map of [timers, lastAsked, pending, failures, notes]) map.clear();
   };
 }
 

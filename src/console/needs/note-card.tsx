@@ -8,12 +8,13 @@ import type { Note } from "./answers.ts";
 export function NoteCard({ note }: { readonly note: Note }) {
   const { flight, text, at } = note;
   return (
-    <div class="question over" role="status">
+    <div class="question over">
       <a class="question-task" href={hrefOf(flight.id)}>
         <Said>{taskText(flight)}</Said>
       </a>
       <p>
-        {text} <Age at={at} ago />.
+        {/* An age that grows every second is not announced. */}
+        <span role="status">{text}</span> <Age at={at} ago />.
       </p>
     </div>
   );

@@ -54,21 +54,27 @@ export function AnswerForm({
   readonly interrupt: Interrupt;
 }) {
   const waiting = pending.get(interrupt.id);
-  const taker = useRef<HTMLButtonElement>(null);
-  // The button that gave the answer is inert now.
+  const sentAt = waiting?.sentAt ?? null;
+  const said = useRef<HTMLParagraphElement>(null);
+  // The button that gave the answer is inert now, and Undo is gone when the answer is being sent.
   useEffect(() => {
     const { activeElement } = document;
-    if (activeElement === document.body || activeElement?.closest("[inert]")) focusByKeyboard(taker.current);
+    if (!said.current || (activeElement !== document.body && !activeElement?.closest("[inert]"))) return;
+    focusByKeyboard(said.current.querySelector("button") ?? said.current.closest("[data-question]"));
   }, [waiting]);
   return (
     <>
       {waiting && (
-        <p class="answered" role="status">
-          {waiting.done}, not sent yet.{" "}
-          <button type="button" ref={taker} onClick={() => undo(interrupt.id)}>
-            Undo
-          </button>
-          <SecondsLeft until={waiting.sentAt} />
+        <p class="answered" role="status" ref={said}>
+          {waiting.done}, {sentAt === null ? "sending …" : "not sent yet. "}
+          {sentAt !== null && (
+            <>
+              <button type="button" onClick={() => undo(interrupt.id)}>
+                Undo
+              </button>
+              <SecondsLeft until={sentAt} />
+            </>
+          )}
         </p>
       )}
       {/* The typed text stays, for an answer that is taken back or refused. */}

@@ -5,7 +5,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { Flight } from "../data/flight.ts";
-import { pending, undo } from "./answers.ts";
+import { pending, undo, waitingIds } from "./answers.ts";
 import { mine } from "./mine.ts";
 import { choicesOf, type Decision } from "./proposal.ts";
 
@@ -51,8 +51,8 @@ export function SelectQuestion({ interrupt }: { readonly interrupt: Interrupt })
 export function Several({ questions }: { readonly questions: readonly Flight[] }) {
   const drawn = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const open = decidable.value.filter((id) => drawn.has(id));
-  const waiting = pending.keys();
-  const chosen = open.filter((id) => selected.value.has(id) && !waiting.includes(id));
+  const waiting = waitingIds();
+  const chosen = open.filter((id) => selected.value.has(id) && !pending.get(id));
   if (chosen.length === 0 && waiting.length < 2) return null;
   const decide = (decision: Decision) => {
     for (const id of chosen) buttonOf(id, decision)?.click();

@@ -1,0 +1,61 @@
+/** Answers, events and readings that overtake each other. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, pass, SKIP } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+
+async function signIn(page: Page, token = OPERATOR): Promise<void> {
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+}
+
+/** Delays the matching requests, not their answers, until the returned function is called. */
+async function delay(page: Page, address: RegExp) {
+  let waiting = 0;
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(address, async (route) => {
+    waiting += 1;
+    await released;
+    await route.continue();
+  });
+  return { release, waiting: () => waiting };
+}
+
+type Api = ReturnType<typeof client>;
+async function ask(api: Api, question: Record<string, unknown>): Promise<string> {
+  const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
+  return (await api.interrupt(lease, question)).body.interrupt_id;
+}
+
+const lastAnswer = async (api: Api, id: string) => (await api.get(id)).body.history.at(-1)?.metadata ?? {};
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("an answer that is being sent can no longer be taken back", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
+    await ask(api, { text: "Now?" });
+    const { page } = await openTab(url, { movesClock: true });
+    await signIn(page);
+    const answers = await delay(page, /\/answer$/);
+    const card = page.locator(".needs .question");
+    await card.getByRole("button", { name: "Approve" }).click();
+    await card.getByRole("button", { name: "Undo" }).waitFor();
+    await pass(page, 4);
+    await until(() => answers.waiting() === 1);
+    await card.locator("text=Approved, sending").waitFor();
+    expect(await card.getByRole("button", { name: "Undo" }).count()).toBe(0);
+    expect(await card.locator(".answer").getAttribute("inert")).not.toBeNull();
+    answers.release();
+    await page.locator(".question.over", { hasText: "Approved" }).waitFor();
+    expect(await lastAnswer(api, id)).toMatchObject({ decision: "approve" });
+    // A screen reader would read an age that grows every second.
+    expect(await page.locator("[role=status] time").count()).toBe(0);
+  });
+});
