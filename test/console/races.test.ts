@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { openTab, pass, SKIP } from "../support/browser.ts";
+import { openTab, pass, SKIP, showView } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 
 async function signIn(page: Page, token = OPERATOR): Promise<void> {
@@ -57,5 +57,25 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await lastAnswer(api, id)).toMatchObject({ decision: "approve" });
     // A screen reader would read an age that grows every second.
     expect(await page.locator("[role=status] time").count()).toBe(0);
+  });
+
+  test("the next question of an open delegation gets a form of its own", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
+    const first = await ask(api, { kind: "auth", text: "The password of the registry?" });
+    const { page } = await openTab(url);
+    await signIn(page);
+    await showView(page, `#/live?open=${id}`);
+    const question = page.locator(".delegation .question");
+    await question.getByLabel("Secret (agent only)").fill("hunter2");
+    const readings = await delay(page, new RegExp(`/delegations/${id}$`));
+    await api.answer(id, first, { text: "from a terminal" });
+    await ask(api, { text: "What shall the announcement say?" });
+    await until(() => readings.waiting() > 0);
+    readings.release();
+    await question.locator("text=What shall the announcement say?").waitFor();
+    expect(await question.getByLabel("Answer in words").inputValue()).toBe("");
   });
 });

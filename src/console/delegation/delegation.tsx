@@ -108,7 +108,14 @@ function Talk({ delegation, events, reload }: TalkProps) {
     <>
       <Conversation delegation={delegation} events={events} />
       {interrupt && maySteer(delegation) && (
-        <section class="question" data-question={interrupt.id} aria-label="The open question">
+        <section
+          class="question"
+          // What was typed for one question must not answer the next one.
+          key={interrupt.id}
+          data-question={interrupt.id}
+          tabIndex={-1}
+          aria-label="The open question"
+        >
           <TimeLeft interrupt={interrupt} />
           <AnswerForm flight={toFlight(delegation)} interrupt={interrupt} />
         </section>
