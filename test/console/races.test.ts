@@ -1,9 +1,11 @@
 /** Answers, events and readings that overtake each other. Needs a build. */
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
 import { until } from "../support/until.ts";
+
+const LOST = /Failed to load resource|net::ERR_/;
 
 async function signIn(page: Page, token = OPERATOR): Promise<void> {
   await page.getByLabel("Token").fill(token);
@@ -77,5 +79,50 @@ describe.skipIf(SKIP)("in Chromium", () => {
     readings.release();
     await question.locator("text=What shall the announcement say?").waitFor();
     expect(await question.getByLabel("Answer in words").inputValue()).toBe("");
+  });
+
+  test("sessions of several tabs and of one after another leave each other alone", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const ann = await as(url, "approver:ann");
+    await api.agent("deployer");
+    const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
+    await ask(api, { text: "Now?" });
+    const code = async () => (await api.call("POST", "/v1/sessions/codes")).body.code;
+    const { page, context } = await openTab(url, { expected: LOST });
+    await signIn(page, ann.token);
+    const second = await context.newPage();
+    await second.goto(`${url}/#code=${await code()}`);
+    await second.locator(".account summary", { hasText: "operator" }).waitFor();
+    // Ann's session ends in the first tab, and the newer one of the second stays.
+    await api.call("DELETE", `/v1/tokens/${ann.tokenId}`);
+    await page.locator("text=Your session has ended").waitFor();
+    expect(await second.evaluate("localStorage.getItem('errand-session')")).not.toBeNull();
+    await second.close();
+
+    // The late refusal of an old session does not end the next one.
+    const ben = await as(url, "approver:ben");
+    const agents = await delay(page, /\/v1\/agents/);
+    await signIn(page, ben.token);
+    await until(() => agents.waiting() === 1);
+    await api.call("DELETE", `/v1/tokens/${ben.tokenId}`);
+    await page.locator("text=Your session has ended").waitFor();
+    const cay = await as(url, "approver:cay");
+    await signIn(page, cay.token);
+    const refused = page.waitForResponse(
+      (response) => response.url().includes("/v1/agents") && response.status() === 401,
+    );
+    agents.release();
+    await refused;
+    await page.locator(".agent-row").waitFor();
+    expect(await page.locator("text=Your session has ended").count()).toBe(0);
+
+    // A link that signs somebody else in sends the answer first, in the name of who gave it.
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.locator("text=Approved, not sent yet").waitFor();
+    await page.evaluate(`location.hash = "#code=${await code()}"`);
+    await page.locator(".account summary", { hasText: "operator" }).waitFor();
+    expect(await lastAnswer(api, id)).toMatchObject({ by: "approver:cay" });
+    expect(await page.locator(".needs .answered").count()).toBe(0);
   });
 });

@@ -7,5 +7,6 @@ const SignIn = lazy((later) => later.SignIn);
 /** The whole page: the sign-in, or the views. */
 export function App() {
   if (session.value === undefined) return <p class="loading whole">Signing in …</p>;
-  return session.value === null ? <SignIn /> : <Shell />;
+  // Nothing of one session is left in the next.
+  return session.value === null ? <SignIn /> : <Shell key={session.value.id} />;
 }

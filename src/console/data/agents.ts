@@ -56,8 +56,8 @@ export function startAgents(): () => void {
   };
   document.addEventListener("visibilitychange", returned);
   const stop = effect(() => {
+    agents.value = null;
     if (session.value) void readAgents();
-    else agents.value = null;
   });
   return () => {
     quiet();

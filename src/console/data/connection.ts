@@ -8,6 +8,8 @@ export interface Connection {
   readonly delegator: Delegator;
   readonly admin: Admin;
   readonly pages: Pages;
+  /** Whether the broker has refused its token. */
+  readonly isRefused: () => boolean;
 }
 
 /** When the broker stopped answering, in milliseconds since 1970; null while it answers. */
@@ -34,6 +36,7 @@ const isKept = ({ body }: RequestInit): boolean =>
 const RETRY_MS = 10_000;
 
 export function connect(token?: string): Connection {
+  let isRefused = false;
   const options = {
     url: new URL(".", location.href).href,
     token,
@@ -46,8 +49,14 @@ export function connect(token?: string): Connection {
       const response = await fetch(input, isKept(init) ? { ...init, keepalive: true } : init);
       // A proxy answers 502 to 504 for a broker that is away.
       if (response.status < 500) lostSince.value = null;
+      isRefused ||= response.status === 401;
       return response;
     },
   };
-  return { delegator: new Delegator(options), admin: new Admin(options), pages: new Pages(options) };
+  return {
+    delegator: new Delegator(options),
+    admin: new Admin(options),
+    pages: new Pages(options),
+    isRefused: () => isRefused,
+  };
 }

@@ -39,13 +39,15 @@ export async function signIn(token: string): Promise<boolean> {
 /** At the start: by the code in the URL (`#code=…`, which works once), or with the stored session. */
 export async function resumeSession(code: string | null): Promise<void> {
   const stored = storedSession.read();
+  // A link may sign in while somebody is signed in.
+  await finish();
   try {
     if (code !== null) await enter(await connect().admin.createSession({ code }));
     else if (stored !== null) await enter(stored);
     else session.value = null;
   } catch (error) {
     if (code !== null) endedBecause.value = CODE_USED;
-    else if (isRefused(error)) return endSession(REVOKED);
+    else if (isRefused(error)) return endSession(stored, REVOKED);
     else if (error instanceof ErrandApiError && error.retryable) endedBecause.value = AWAY;
     else endedBecause.value = error instanceof Error ? error.message : String(error);
     session.value = null;
@@ -66,28 +68,29 @@ const CODE_USED = "This link was used already, or is older than ten minutes. Sig
 const isRefused = (error: unknown): boolean =>
   error instanceof ErrandApiError && error.code === "unauthenticated";
 
-/** Called for every failed call. A refused session has ended. */
+/** Called for every failed call. A refused session has ended; the error may be of an earlier one. */
 export function checkSession(error: unknown): void {
-  if (isRefused(error) && session.value) endSession(REVOKED);
+  if (isRefused(error) && session.value?.connection.isRefused()) endSession(session.value, REVOKED);
 }
 
 /** Work that needs the session and must end before a sign-out. */
 export const beforeSignOut = new Set<() => Promise<unknown>>();
+const finish = () => Promise.all([...beforeSignOut].map((work) => work()));
 
 export async function signOut(): Promise<void> {
   const left = session.value;
-  await Promise.all([...beforeSignOut].map((finish) => finish()));
-  endSession();
+  await finish();
+  endSession(left);
   // If the broker is away, the session ends by itself.
   await left?.connection.admin.revokeSession(left.id).catch(() => undefined);
 }
 
-function endSession(because: string | null = null): void {
-  storedSession.clear();
+function endSession(ended: Pick<Session, "id"> | null | undefined, because: string | null = null): void {
+  if (ended) storedSession.clear(ended.id);
   endedBecause.value = because;
   session.value = null;
 }
 
-storedSession.onCleared(() => {
-  session.value = null;
+storedSession.onCleared((id) => {
+  if (session.value?.id === id) session.value = null;
 });

@@ -6,18 +6,23 @@ const storedSchema = z.object({ id: z.string(), token: z.string() });
 export type StoredSession = z.infer<typeof storedSchema>;
 
 export const storedSession = {
-  read(): StoredSession | null {
-    try {
-      return storedSchema.parse(JSON.parse(localStorage.getItem(KEY) ?? ""));
-    } catch {
-      return null;
-    }
-  },
+  read: (): StoredSession | null => parse(localStorage.getItem(KEY)),
   write: ({ id, token }: StoredSession): void => localStorage.setItem(KEY, JSON.stringify({ id, token })),
-  clear: (): void => localStorage.removeItem(KEY),
-  /** Calls back when another tab signs out. */
-  onCleared: (listener: () => void): void =>
-    addEventListener("storage", ({ key, newValue }) => {
-      if (key === KEY && newValue === null) listener();
+  /** Keeps a newer session of another tab. */
+  clear(id: string): void {
+    if (storedSession.read()?.id === id) localStorage.removeItem(KEY);
+  },
+  /** Calls back with the id of the session when another tab signs out. */
+  onCleared: (listener: (id: string | undefined) => void): void =>
+    addEventListener("storage", ({ key, oldValue, newValue }) => {
+      if (key === KEY && newValue === null) listener(parse(oldValue)?.id);
     }),
 };
+
+function parse(text: string | null): StoredSession | null {
+  try {
+    return storedSchema.parse(JSON.parse(text ?? ""));
+  } catch {
+    return null;
+  }
+}
