@@ -81,6 +81,98 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await question.getByLabel("Answer in words").inputValue()).toBe("");
   });
 
+  test("a list that was read before a delegation ended does not bring it back", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Short" })).body;
+    const { page } = await openTab(url);
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let isRead = false;
+    await page.route(/\/v1\/delegations\?.*submitted/, async (route) => {
+      const response = await route.fetch();
+      isRead = true;
+      await released;
+      await route.fulfill({ response });
+    });
+    await signIn(page);
+    await until(() => isRead);
+    const followed = page.waitForResponse((response) => response.url().endsWith(id));
+    await api.cancel(id);
+    await followed;
+    release();
+    await page.locator("text=Nothing is on its way").waitFor();
+  });
+
+  test("a question that could not be read at first is shown later", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
+    const { page } = await openTab(url, { movesClock: true });
+    await signIn(page);
+    await page.locator(".flight", { hasText: "Deploy it" }).waitFor();
+    // Rows of the live view are read again when their leases end.
+    await showView(page, "#/agents");
+    const failed = page.waitForResponse((response) => response.url().endsWith(id));
+    await page.route(new RegExp(`/delegations/${id}$`), (route) => route.fulfill({ json: "from a proxy" }), {
+      times: 1,
+    });
+    await ask(api, { text: "Now?" });
+    await failed;
+    await until(async () => {
+      await pass(page, 11);
+      return page.locator(".needs .question", { hasText: "Now?" }).isVisible();
+    });
+  });
+
+  test("a question stays when so much is live that the page does not read all of it", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("deployer");
+    await api.delegate("deployer", { task: "Deploy it" });
+    await ask(api, { text: "Now?" });
+    const { page } = await openTab(url);
+    await page.route(/\/v1\/delegations\?.*submitted/, (route) =>
+      route.fulfill({ json: { delegations: [], next_cursor: "more" } }),
+    );
+    await signIn(page);
+    await page.locator("h1", { hasText: "1 delegation: 1 asking" }).waitFor();
+    expect(await page.locator(".needs .question").count()).toBe(1);
+  });
+
+  test("an open delegation is read again when events are lost", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Lost" })).body;
+    const { page } = await openTab(url);
+    let reset = (_cursor: string): void => undefined;
+    const cursor = new Promise<string>((resolve) => {
+      reset = resolve;
+    });
+    const isStream = /\/v1\/events(?!.*limit=1)/;
+    await page.route(
+      isStream,
+      async (route) => {
+        const at = await cursor;
+        const data = JSON.stringify({ id: at, type: "RESET" });
+        await route.fulfill({ contentType: "text/event-stream", body: `id: ${at}\ndata: ${data}\n\n` });
+      },
+      { times: 1 },
+    );
+    await signIn(page);
+    await showView(page, `#/live?open=${id}`);
+    await page.locator(".summary", { hasText: "queued" }).waitFor();
+    await api.cancel(id);
+    const json = { accept: "application/json" };
+    reset((await api.call("GET", "/v1/events?limit=1", undefined, json)).body.cursor);
+    await page.locator(".summary", { hasText: "canceled" }).waitFor();
+  });
+
   test("sessions of several tabs and of one after another leave each other alone", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -6,7 +6,7 @@ import { batch, computed, type Signal, signal } from "@preact/signals";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type Delegation, isTerminal, LIVE_STATES, type State } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
-import { checkSession } from "../session/session.ts";
+import { checkSession, session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
 import { afterEvent, asks, type Flight, toFlight } from "./flight.ts";
 
@@ -43,13 +43,16 @@ export function clearFlights(): void {
 
 /** Reads all live delegations, those in progress first, and forgets those that are no longer live. */
 export async function readFlights({ pages }: Connection, abort: AbortSignal): Promise<void> {
-  await readAll(pages, URGENT, abort);
+  const urgent = await readAll(pages, URGENT, abort);
   if (!isLoaded.value) readSoFar.value = 1;
   // A delegation that arrives by an event meanwhile may be too new for the list.
   const before = [...flights.value.values()];
   // Those in progress again: some may have been queued at the first look.
   const found = await readAll(pages, LIVE_STATES, abort);
-  const gone = before.filter(({ value }) => !found.has(value.id) && !isTerminal(value.state));
+  // Among very many, those in progress may be too old for the pages that are read.
+  const gone = before.filter(
+    ({ value: { id, state } }) => !found.has(id) && !urgent.has(id) && !isTerminal(state),
+  );
   drop(gone.map(({ value }) => value.id));
   readSoFar.value = 2;
 }
@@ -87,13 +90,27 @@ export function applyEvents(connection: Connection, events: readonly DelegationE
   for (const id of unclear) void refresh(connection, id);
 }
 
-/** Reads one delegation again. Never rejects. */
-export async function refresh({ delegator }: Pick<Connection, "delegator">, id: string): Promise<void> {
+/** The pause after a reading that failed. */
+const AGAIN_MS = 5_000;
+/** The delegations that are read again after it. */
+const failed = new Set<string>();
+
+/** Reads one delegation again, and again if that fails: no event may follow. Never rejects. */
+export async function refresh(connection: Connection, id: string): Promise<void> {
+  const isOver = () => session.peek()?.connection !== connection;
   try {
-    show(await delegator.get(id));
+    const delegation = await connection.delegator.get(id);
+    if (!isOver()) show(delegation);
   } catch (error) {
     checkSession(error);
-    if (error instanceof ErrandApiError && error.code === "delegation_not_found") drop([id]);
+    if (isOver()) return;
+    if (error instanceof ErrandApiError && error.code === "delegation_not_found") return drop([id]);
+    if (failed.has(id)) return;
+    failed.add(id);
+    setTimeout(() => {
+      failed.delete(id);
+      if (!isOver()) void refresh(connection, id);
+    }, AGAIN_MS);
   }
 }
 
@@ -101,8 +118,19 @@ export async function refresh({ delegator }: Pick<Connection, "delegator">, id: 
 export function show(delegation: Delegation): void {
   const flight = toFlight(delegation);
   // A delegation that ended long ago is not shown.
-  if (isTerminal(flight.state) && flightOf(flight.id) === undefined) return;
-  keep([flight]);
+  if (isTerminal(flight.state) && flightOf(flight.id) === undefined) remember(flight.id);
+  else keep([flight]);
+}
+
+/** Those that ended lately. A list that was read before that must not bring them back. */
+const ended = new Set<string>();
+/** Longer than the reading of all pages takes. */
+const ENDED_MS = 120_000;
+
+function remember(id: string): void {
+  if (ended.has(id)) return;
+  ended.add(id);
+  setTimeout(() => ended.delete(id), ENDED_MS);
 }
 
 function keep(news: readonly Flight[]): void {
@@ -110,10 +138,12 @@ function keep(news: readonly Flight[]): void {
     const added: [string, Signal<Flight>][] = [];
     for (const flight of news) {
       const known = flightOf(flight.id);
-      if (known && known.value.version > flight.version) continue;
+      if (known ? known.value.version > flight.version : ended.has(flight.id)) continue;
       if (known) known.value = { ...flight, lease: withLength(flight.lease, known.value.lease) };
       else added.push([flight.id, signal(flight)]);
-      if (isTerminal(flight.state)) setTimeout(drop, LINGER_MS, [flight.id]);
+      if (!isTerminal(flight.state)) continue;
+      remember(flight.id);
+      setTimeout(drop, LINGER_MS, [flight.id]);
     }
     if (added.length > 0) flights.value = new Map([...added, ...flights.value].sort(newestFirst));
   });

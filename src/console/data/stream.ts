@@ -15,7 +15,8 @@ const BATCH_MS = 50;
 /** The pause after a call that failed for good. */
 const AGAIN_MS = 10_000;
 
-type Listener = (events: readonly DelegationEvent[]) => void;
+/** Null: events are lost. */
+type Listener = (events: readonly DelegationEvent[] | null) => void;
 const listeners = new Set<Listener>();
 
 /** Calls the listener with every batch of events, until the returned function is called. */
@@ -52,6 +53,7 @@ export function startStream(): () => void {
   let of: Connection | undefined;
   return effect(() => {
     const { connection, id = "" } = session.value ?? {};
+    if (!connection) clearFlights();
     if (!connection || !isWanted.value) return;
     if (of !== connection) {
       clearFlights();
@@ -62,8 +64,12 @@ export function startStream(): () => void {
     const { signal: abort } = stop;
     const waiting: DelegationEvent[] = [];
     const readAll = () => persist(() => readFlights(connection, abort), abort);
+    const readAgain = () => {
+      for (const listener of listeners) listener(null);
+      void readAll();
+    };
     const receive = (event: StreamEvent) => {
-      if (event.type === "RESET") void readAll();
+      if (event.type === "RESET") readAgain();
       else if (event.type !== "DELEGATION_SNAPSHOT") {
         if (waiting.length === 0) setTimeout(() => deliver(connection, waiting.splice(0)), BATCH_MS);
         waiting.push(event);
@@ -92,7 +98,7 @@ export function startStream(): () => void {
       for await (const event of connection.delegator.watch({}, { after: cursor, signal })) pass(event);
     };
     // A page that was frozen may have missed what others passed on.
-    document.addEventListener("resume", readAll);
+    document.addEventListener("resume", readAgain);
     const follow = async () => {
       if (cursor === undefined) {
         // The cursor first and the lists second, so that nothing falls between them.
@@ -108,7 +114,7 @@ export function startStream(): () => void {
     return () => {
       stop.abort();
       others?.close();
-      document.removeEventListener("resume", readAll);
+      document.removeEventListener("resume", readAgain);
     };
   });
 }

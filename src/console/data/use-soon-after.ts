@@ -2,7 +2,10 @@ import { useEffect, useRef } from "preact/hooks";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { onEvents } from "./stream.ts";
 
-/** Acts soon after an event that concerns the component, at most once in `pauseMs`: there may be many events. */
+/**
+ * Acts soon after an event that concerns the component, or after events that are lost; at most once in `pauseMs`, because
+ * there may be many.
+ */
 export function useSoonAfter(
   concerns: (event: DelegationEvent) => boolean,
   act: () => void,
@@ -13,7 +16,7 @@ export function useSoonAfter(
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const quiet = onEvents((events) => {
-      if (timer !== undefined || !events.some(latest.current.concerns)) return;
+      if (timer !== undefined || events?.some(latest.current.concerns) === false) return;
       timer = setTimeout(() => {
         timer = undefined;
         latest.current.act();
