@@ -1,5 +1,5 @@
 /** Answers, events and readings that overtake each other. Needs a build. */
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
@@ -142,6 +142,67 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await signIn(page);
     await page.locator("h1", { hasText: "1 delegation: 1 asking" }).waitFor();
     expect(await page.locator(".needs .question").count()).toBe(1);
+  });
+
+  test("a search shows nothing of the search before it, and a period is the same in every time zone", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    for (const task of ["Alpha", "Beta"]) await api.delegate("scout", { task });
+    const { page } = await openTab(url, { timezoneId: "Asia/Tokyo" });
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const headers = { authorization: `Bearer ${OPERATOR}` };
+    // The whole list has two pages of Alphas.
+    await page.route(/\/v1\/delegations\?(?!.*(?:state|q|since)=)/, async (route) => {
+      const { delegations } = await (await fetch(`${url}/v1/delegations`, { headers })).json();
+      const alpha = delegations.find((one: { task_preview: string }) => one.task_preview === "Alpha");
+      const isSecond = route.request().url().includes("cursor=second");
+      if (isSecond) await released;
+      const rows = Array.from({ length: 50 }, (_, n) => ({
+        ...alpha,
+        id: alpha.id.slice(0, -2) + String(n + 10),
+      }));
+      await route.fulfill({ json: { delegations: rows, next_cursor: isSecond ? null : "second" } });
+    });
+    await signIn(page);
+    await showView(page, "#/find");
+    const asked = page.waitForRequest(/cursor=second/);
+    await page.getByRole("button", { name: "Older ones" }).click();
+    const older = await asked;
+    const isOver = new Promise<void>((resolve) => {
+      const end = (request: Request) => request === older && resolve();
+      page.on("requestfinished", end);
+      page.on("requestfailed", end);
+    });
+    await page.getByLabel("Text of the task").fill("Beta");
+    const rows = page.locator(".found");
+    await until(async () => (await rows.allTextContents()).join().includes("Beta"));
+    release();
+    await isOver;
+    await page.getByRole("button", { name: "More filters" }).click();
+    expect(await rows.count()).toBe(1);
+    // Two fields at once, as a program fills them.
+    await page.evaluate(() => {
+      for (const [name, value] of [
+        ["since", "2020-01-01T09:00"],
+        ["until", "2999-01-01T09:00"],
+      ] as const) {
+        const field = document.querySelector<HTMLInputElement>(`input[name=${name}]`);
+        if (!field) throw new Error(`no field ${name}`);
+        field.value = value;
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+    });
+    await page.waitForRequest(/since=2020-01-01T00%3A00%3A00.000Z&until=2999-01-01T00%3A00%3A00.000Z/);
+    const elsewhere = await openTab(page.url(), { timezoneId: "America/New_York" });
+    const search = elsewhere.page.waitForRequest(/\/v1\/delegations\?.*since=2020/);
+    await elsewhere.page.getByLabel("Token").fill(OPERATOR);
+    await elsewhere.page.getByRole("button", { name: "Sign in" }).click();
+    expect((await search).url()).toContain("since=2020-01-01T00%3A00%3A00.000Z");
+    expect(await elsewhere.page.getByLabel("From").inputValue()).toBe("2019-12-31T19:00");
   });
 
   test("an open delegation is read again when events are lost", async () => {

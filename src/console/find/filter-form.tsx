@@ -5,10 +5,13 @@ import { useKey } from "../app/keys.ts";
 import { go, hrefWith } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { STATE_WORDS } from "../ui/words.ts";
-import type { FieldName } from "./filter.ts";
+import { type FieldName, instantOf, localOf } from "./filter.ts";
 
 const TEXT = { type: "text" } as const;
 const TIME = { type: "datetime-local" } as const;
+
+const textOf = (params: URLSearchParams, { name, type }: { readonly name: string; readonly type: string }) =>
+  type === TIME.type ? localOf(params.get(name)) : (params.get(name) ?? "");
 
 /** The wait after the last key. */
 const PAUSE_MS = 300;
@@ -28,16 +31,24 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
   // When a link or the history changes the search, write it into the fields, but not while somebody types.
   useEffect(() => {
     if (timer.current !== undefined) return;
-    for (const field of form.current?.querySelectorAll("input") ?? [])
-      field.value = params.get(field.name) ?? "";
+    for (const field of form.current?.querySelectorAll("input") ?? []) field.value = textOf(params, field);
   }, [params]);
-  const set = (name: FieldName, value: string) => go(hrefWith({ [name]: value }), { replace: true });
-  const setLater = (name: FieldName, value: string) => {
+  /** Not in the URL yet. */
+  const changes = useRef<Partial<Record<FieldName, string>>>({});
+  const apply = () => {
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      timer.current = undefined;
-      set(name, value);
-    }, PAUSE_MS);
+    timer.current = undefined;
+    go(hrefWith(changes.current), { replace: true });
+    changes.current = {};
+  };
+  const set = (name: FieldName, value: string) => {
+    changes.current[name] = value;
+    apply();
+  };
+  const setLater = (name: FieldName, value: string) => {
+    changes.current[name] = value;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(apply, PAUSE_MS);
   };
   const field = (name: FieldName, label: string, more: typeof TEXT | typeof TIME, placeholder = "") => (
     <label>
@@ -46,8 +57,11 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
         {...more}
         name={name}
         placeholder={placeholder}
-        defaultValue={params.get(name) ?? ""}
-        onInput={({ currentTarget }) => setLater(name, currentTarget.value)}
+        defaultValue={textOf(params, { name, ...more })}
+        onInput={({ currentTarget: { value } }) =>
+          // An instant, so that a search means the same in every time zone.
+          setLater(name, more === TIME ? (instantOf(value) ?? "") : value)
+        }
       />
     </label>
   );

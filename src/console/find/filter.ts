@@ -37,8 +37,15 @@ function statesOf(text: string | undefined): DelegationFilter["state"] {
   return data;
 }
 
-/** A local time, as the browser's field writes it. */
-function instantOf(text: string | null): string | undefined {
+/** A local time as the browser's field shows it; empty if there is none. */
+export function localOf(text: string | null): string {
+  const at = new Date(text ?? "");
+  if (Number.isNaN(at.getTime())) return "";
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** Of a local time, as the browser's field writes it, or of an instant, as the URL has it. */
+export function instantOf(text: string | null): string | undefined {
   const ms = Date.parse(text ?? "");
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
 }

@@ -1,6 +1,6 @@
 /** The delegations of a search, page by page. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Delegation, DelegationFilter } from "../../schema/delegation.ts";
 import { checkSession, session } from "../session/session.ts";
 
@@ -15,9 +15,12 @@ export function useFound(filter: DelegationFilter) {
   const error = useSignal<unknown>(null);
   const connection = session.value?.connection;
   const key = JSON.stringify(filter);
+  /** Aborts with the search. */
+  const search = useRef(new AbortController());
 
-  const read = async (abort?: AbortSignal) => {
+  const read = async () => {
     if (!connection) return;
+    const { signal: abort } = search.current;
     isReading.value = true;
     const wanted = found.peek().length + PAGE;
     try {
@@ -28,12 +31,12 @@ export function useFound(filter: DelegationFilter) {
       ) {
         const query = { ...filter, cursor: cursor.peek() ?? undefined, limit: PAGE };
         const { delegations, next_cursor } = await connection.pages.list(query, abort);
-        if (abort?.aborted) return;
+        if (abort.aborted) return;
         found.value = [...found.peek(), ...delegations];
         cursor.value = next_cursor;
       }
     } catch (failure) {
-      if (abort?.aborted) return;
+      if (abort.aborted) return;
       checkSession(failure);
       error.value = failure;
     }
@@ -43,9 +46,9 @@ export function useFound(filter: DelegationFilter) {
     found.value = [];
     cursor.value = undefined;
     error.value = null;
-    const abort = new AbortController();
-    void read(abort.signal);
-    return () => abort.abort();
+    search.current = new AbortController();
+    void read();
+    return () => search.current.abort();
   }, [connection, key]);
   return {
     found: found.value,
