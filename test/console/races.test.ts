@@ -234,6 +234,27 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".summary", { hasText: "canceled" }).waitFor();
   });
 
+  test("Copy copies on plain HTTP, too, and says when it cannot", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Copied" })).body;
+    const { page, context } = await openTab("about:blank");
+    await context.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await page.goto(url);
+    await signIn(page);
+    await showView(page, `#/live?open=${id}`);
+    const copy = page.locator(".delegation-top .copy-line button");
+    await copy.click();
+    await page.locator(".delegation-top", { hasText: "Copied" }).waitFor();
+    await page.getByLabel("A follow-up for the agent").focus();
+    await page.keyboard.press("Control+V");
+    expect(await page.getByLabel("A follow-up for the agent").inputValue()).toBe(id);
+    await page.evaluate("document.execCommand = () => false");
+    await copy.click();
+    await page.locator(".delegation-top", { hasText: "Not copied" }).waitFor();
+  });
+
   test("sessions of several tabs and of one after another leave each other alone", async () => {
     const { url } = await startBroker();
     const api = client(url);

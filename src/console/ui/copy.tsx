@@ -2,21 +2,39 @@ import { useSignal } from "@preact/signals";
 
 /** A line to paste elsewhere, with a button that copies it. */
 export function CopyLine({ text, label = text }: { readonly text: string; readonly label?: string }) {
-  const copied = useSignal(false);
+  const verb = useSignal("Copy");
   const copy = async () => {
-    // Absent on plain HTTP, except for localhost; the line can still be selected.
-    await navigator.clipboard?.writeText(text);
-    copied.value = true;
+    verb.value = (await toClipboard(text)) ? "Copied" : "Not copied";
     setTimeout(() => {
-      copied.value = false;
+      verb.value = "Copy";
     }, 2000);
   };
   return (
     <span class="copy-line">
       <code>{label}</code>
-      <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy ${label}`}>
-        {copied.value ? "Copied" : "Copy"}
+      <button type="button" class="quiet" onClick={() => void copy()} aria-label={`${verb.value} ${label}`}>
+        {verb.value}
       </button>
     </span>
   );
+}
+
+/** Returns whether the text was copied. */
+async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Not allowed, or absent, as on plain HTTP.
+  }
+  let isCopied = false;
+  const put = (event: ClipboardEvent) => {
+    event.clipboardData?.setData("text/plain", text);
+    event.preventDefault();
+    isCopied = true;
+  };
+  document.addEventListener("copy", put);
+  document.execCommand("copy");
+  document.removeEventListener("copy", put);
+  return isCopied;
 }
