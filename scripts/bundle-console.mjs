@@ -41,20 +41,31 @@ const lean = {
       const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
       return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
     });
-    onLoad({ filter: /src\/schema\/[a-z0-9-]+\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /src\/schema\/(?:json-schema\/)?[a-z0-9-]+\.ts$/ }, async ({ path }) => {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "ts" });
       return {
-        contents: await (path.endsWith("limits.ts") ? valuesOnly(code) : droppable(code)),
+        contents: path === LIMITS_FILE ? await valuesOnly(code) : droppable(await withNumbers(code)),
         loader: "js",
       };
     });
   },
 };
 
-async function valuesOnly(code) {
+const LIMITS_FILE = join(ROOT, "src/schema/limits.ts");
+
+async function limitsOf(code) {
   const { LIMITS: limits } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
-  const values = Object.entries(limits).map(([name, { value }]) => [name, { value }]);
-  return `export const LIMITS = ${JSON.stringify(Object.fromEntries(values))};`;
+  return Object.entries(limits).map(([name, { value }]) => [name, { value }]);
+}
+
+const valuesOnly = async (code) =>
+  `export const LIMITS = ${JSON.stringify(Object.fromEntries(await limitsOf(code)))};`;
+
+/** Writes the numbers into the code that uses them, so that esbuild drops the table where nothing else does. */
+async function withNumbers(code) {
+  const { code: table } = await transform(readFileSync(LIMITS_FILE, "utf8"), { loader: "ts" });
+  const limits = new Map(await limitsOf(table));
+  return code.replaceAll(/\bLIMITS\.(\w+)\.value\b/g, (_, name) => String(limits.get(name).value));
 }
 
 /** Styles that a script imports: their text, minified. */
