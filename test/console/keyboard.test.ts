@@ -95,6 +95,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const approve = page.locator(".needs").getByRole("button", { name: "Approve" });
     const proposal = page.locator(".needs .question", { hasText: "2.4.1" });
     await proposal.focus();
+    // The label and the hint of the key are in the middle together.
+    const offCentre = await approve.evaluate((button) => {
+      const range = document.createRange();
+      range.selectNodeContents(button);
+      const [inner, outer] = [range.getBoundingClientRect(), button.getBoundingClientRect()];
+      return inner.left + inner.right - outer.left - outer.right;
+    });
+    expect(Math.abs(offCentre)).toBeLessThan(4);
     await page.keyboard.press("r");
     await page.keyboard.type("After lunch");
     await page.getByRole("button", { name: "Approve with comment" }).focus();

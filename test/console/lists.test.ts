@@ -95,7 +95,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
       ]);
     const rows = await groups.last().locator(".flight").allTextContents();
     expect(
-      rows.map((row) => /working(?=lease \d+ \w+ left$)|asks a question$|queued: paused$/.exec(row)?.[0]),
+      rows.map(
+        (row) => /working(?=lease \d+ \w+ left$)|asks a question(?=May I\?$)|queued: paused$/.exec(row)?.[0],
+      ),
     ).toEqual(["asks a question", "working", ...Array.from({ length: 3 }, () => "queued: paused")]);
     await groups.first().locator(".flight", { hasText: "queued: no worker polls" }).first().waitFor();
     // A row that is used keeps its place, although what is in progress comes first otherwise; it is added to them.

@@ -85,6 +85,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.interrupt(lease, { text: "Push the fix?", request_id: "push" });
     const question = page.locator(".needs .question");
     await question.locator("text=Push the fix?").waitFor();
+    await question.locator(".time-left", { hasText: /\d+ \w+ left to answer/ }).waitFor();
+    // What is asked is in the row, too.
+    await flight.locator("text=Push the fix?").waitFor();
     await question.locator("header", { hasText: "coder asks, for operator" }).waitFor();
     // A question in words is answered in words first.
     const primary = question.locator(".primary, .approve");

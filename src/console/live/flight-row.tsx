@@ -1,4 +1,5 @@
 import type { Signal } from "@preact/signals";
+import { textOf } from "../../schema/a2a.ts";
 import { hrefOf, opened } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
@@ -15,6 +16,7 @@ import { FlightMore } from "./flight-more.tsx";
 export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
   const { id, state, created_at, finished_at, delegator, target } = flight.value;
   const phase = PHASES[state];
+  const question = questionOf(flight.value);
   const isOpen = opened.value === id;
   return (
     <a class={`flight ${phase}`} href={hrefOf(id)} data-row={id} aria-current={isOpen ? "true" : undefined}>
@@ -42,6 +44,11 @@ export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
       <span class="flight-step">
         <Said title={statusOf(flight.value)}>{statusOf(flight.value)}</Said>
       </span>
+      {question !== "" && (
+        <span class="flight-more">
+          <Said title={question}>{question}</Said>
+        </span>
+      )}
       {phase === "working" && <FlightMore flight={flight.value} />}
     </a>
   );
@@ -67,6 +74,16 @@ function placeOf(flight: Flight, phase: Phase): number {
   // Progress moves the dot through the middle, so that neither end is taken for a state.
   const share = shareOf(flight);
   return share === undefined ? 0.5 : 0.15 + 0.75 * share;
+}
+
+/** In characters; the row shows one line of it. */
+const MAX_QUESTION = 300;
+
+/** What the agent asks, or the action that it proposes; empty if it asks nothing. */
+function questionOf({ interrupt }: Flight): string {
+  const [request] = interrupt?.requests ?? [];
+  if (!request) return "";
+  return (textOf(request.message).trim() || request.action?.name || "").slice(0, MAX_QUESTION);
 }
 
 function statusOf(flight: Flight): string {

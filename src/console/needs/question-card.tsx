@@ -166,11 +166,16 @@ export function TimeLeft({ interrupt }: { readonly interrupt: Interrupt }) {
   const whole = Math.max(1, ends - Date.parse(interrupt.raised_at));
   const left = Math.min(1, Math.max(0, (ends - now.value) / whole));
   return (
-    <div class={left < URGENT ? "time-left urgent" : "time-left"}>
-      <span class="bar">
-        <span style={{ transform: `scaleX(${left.toFixed(3)})` }} />
+    <div
+      class={left < URGENT ? "time-left urgent" : "time-left"}
+      title="The time left to answer; after it, the question expires."
+    >
+      <span class="bar" aria-hidden="true">
+        <span style={{ clipPath: `inset(0 0 0 ${((1 - left) * 100).toFixed(1)}%)` }} />
       </span>
-      <Left until={interrupt.expires_at} />
+      <span>
+        <Left until={interrupt.expires_at} /> to answer
+      </span>
     </div>
   );
 }
