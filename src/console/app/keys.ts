@@ -28,6 +28,8 @@ export function focusByKeyboard(element: Element | null | undefined): void {
 }
 
 addEventListener("keydown", (event) => {
+  // An input method has its own Escape.
+  if (event.isComposing) return;
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   // A dialog closes by Escape itself, and what is behind it cannot be used.
   if (document.querySelector("dialog[open]")) return;

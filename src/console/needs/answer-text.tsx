@@ -12,8 +12,9 @@ interface AnswerProps extends Props {
   readonly onGive: (given: Given) => void;
 }
 
-const SECRET = { type: "password" } as const;
-const PLAIN = { type: "text" } as const;
+/** Types of a field. */
+export const SECRET = { type: "password" } as const;
+export const PLAIN = { type: "text" } as const;
 
 /** An answer in words, or a secret. */
 export function TextAnswer({ text, kind, onGive }: AnswerProps) {

@@ -93,6 +93,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
       {schema !== undefined && !action && (
         <SchemaForm
           schema={schema}
+          isSecret={kind === "auth"}
           onSubmit={(value) => onGive({ answer: { data: value }, done: "Answered" })}
         />
       )}

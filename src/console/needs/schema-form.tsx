@@ -1,15 +1,18 @@
 import { useSignal } from "@preact/signals";
 import { JsonField } from "../ui/json-field.tsx";
 import { Said } from "../ui/said.tsx";
+import { PLAIN, SECRET } from "./answer-text.tsx";
 import { type Field, fieldsOf } from "./schema-fields.ts";
 
 interface Props {
   readonly schema: unknown;
+  /** Texts are hidden while they are typed. */
+  readonly isSecret: boolean;
   readonly onSubmit: (data: unknown) => void;
 }
 
 /** A form for simple schemas: strings, numbers, booleans, enums and lists of enums. For others, a JSON editor. */
-export function SchemaForm({ schema, onSubmit }: Props) {
+export function SchemaForm({ schema, isSecret, onSubmit }: Props) {
   const fields = fieldsOf(schema);
   /** Undefined while it is not JSON. */
   const data = useSignal<unknown>({});
@@ -38,7 +41,8 @@ export function SchemaForm({ schema, onSubmit }: Props) {
     onSubmit(Object.fromEntries(fields.flatMap((field) => memberOf(field, form))));
   };
   return (
-    <form class="fields" onSubmit={submit}>
+    // A browser offers again what it keeps of a form.
+    <form class="fields" autocomplete="off" onSubmit={submit}>
       {fields.map((field) => (
         // biome-ignore lint/a11y/noLabelWithoutControl: the control is in it
         <label key={field.name} class={field.type === "boolean" ? "check" : ""}>
@@ -51,7 +55,7 @@ export function SchemaForm({ schema, onSubmit }: Props) {
               </small>
             )}
           </span>
-          <Control field={field} />
+          <Control field={field} isSecret={isSecret} />
           {field.description !== "" && (
             <small>
               <Said>{field.description}</Said>
@@ -69,7 +73,7 @@ const hintsOf = ({ isRequired, type, bounds }: Field): string[] => [
   ...bounds,
 ];
 
-function Control({ field }: { readonly field: Field }) {
+function Control({ field, isSecret }: { readonly field: Field; readonly isSecret: boolean }) {
   const { name, type, choices, isRequired } = field;
   if (type === "boolean")
     return <input type="checkbox" name={name} defaultChecked={field.initial === true} />;
@@ -89,7 +93,15 @@ function Control({ field }: { readonly field: Field }) {
   }
   const initial = typeof field.initial === "string" || typeof field.initial === "number" ? field.initial : "";
   if (type === "string")
-    return <input name={name} required={isRequired} defaultValue={String(initial)} {...field.limits} />;
+    return (
+      <input
+        {...(isSecret ? SECRET : PLAIN)}
+        name={name}
+        required={isRequired}
+        defaultValue={String(initial)}
+        {...field.limits}
+      />
+    );
   return (
     <input
       type="number"
