@@ -1,13 +1,22 @@
-/** Reads a hash, or a field of it, and a mark of the same slot in one step, for util/marked-cache.ts. */
+/**
+ * Reads a hash, or a field of it, and a mark of the same slot in one step, for util/marked-cache.ts. By script, because
+ * Redis refuses a transaction at full memory.
+ */
+import { z } from "zod";
 import type { Redis } from "./connect.ts";
+import { Script } from "./script.ts";
 
-async function together(transaction: Promise<[Error | null, unknown][] | null>): Promise<readonly unknown[]> {
-  const answers = (await transaction) ?? [];
-  for (const [error] of answers) if (error) throw error;
-  return answers.map(([, answer]) => answer);
-}
+/** KEYS: hash, mark · ARGV: field */
+const fieldScript = new Script(`#!lua flags=allow-oom,no-writes
+return {redis.call('HGET', KEYS[1], ARGV[1]), redis.call('GET', KEYS[2])}`);
 
-const textOrNull = (answer: unknown): string | null => (typeof answer === "string" ? answer : null);
+/** KEYS: hash, mark */
+const hashScript = new Script(`#!lua flags=allow-oom,no-writes
+return {redis.call('HGETALL', KEYS[1]), redis.call('GET', KEYS[2])}`);
+
+const markSchema = z.string().nullish();
+const fieldSchema = z.tuple([z.string().nullable(), markSchema]);
+const hashSchema = z.tuple([z.array(z.string()), markSchema]);
 
 /** The field of a hash; null if there is none. */
 export async function readMarkedField(
@@ -16,8 +25,8 @@ export async function readMarkedField(
   field: string,
   mark: string,
 ): Promise<{ readonly value: string | null; readonly mark: string | null }> {
-  const [value, found] = await together(redis.multi().hget(hash, field).get(mark).exec());
-  return { value: textOrNull(value), mark: textOrNull(found) };
+  const [value, found] = fieldSchema.parse(await fieldScript.run(redis, [hash, mark], [field]));
+  return { value, mark: found ?? null };
 }
 
 /** All fields of a hash. */
@@ -26,11 +35,8 @@ export async function readMarkedHash(
   hash: string,
   mark: string,
 ): Promise<{ readonly fields: Readonly<Record<string, string>>; readonly mark: string | null }> {
-  const [fields, found] = await together(redis.multi().hgetall(hash).get(mark).exec());
-  return { fields: fieldsOf(fields), mark: textOrNull(found) };
+  const [flat, found] = hashSchema.parse(await hashScript.run(redis, [hash, mark], []));
+  const fields: Record<string, string> = {};
+  for (let at = 0; at < flat.length; at += 2) fields[flat[at] ?? ""] = flat[at + 1] ?? "";
+  return { fields, mark: found ?? null };
 }
-
-const fieldsOf = (answer: unknown): Record<string, string> =>
-  typeof answer !== "object" || answer === null
-    ? {}
-    : Object.fromEntries(Object.entries(answer).map(([name, value]) => [name, String(value)]));

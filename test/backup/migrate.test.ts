@@ -29,11 +29,11 @@ import { testRedisBinary } from "../support/redis-server.ts";
 import { until } from "../support/until.ts";
 
 /** `beforeMark`: when the checks are done and the target is about to be marked. `beforeRenewal`: of the lock. */
-const moment = vi.hoisted(() => ({
-  beforeMark: async () => {},
-  afterMark: async () => {},
-  beforeRenewal: async () => {},
-}));
+const moment = vi.hoisted(() => {
+  // An earlier file of this worker may have imported the modules without what is put around them here.
+  vi.resetModules();
+  return { beforeMark: async () => {}, afterMark: async () => {}, beforeRenewal: async () => {} };
+});
 vi.mock("../../src/redis/layout.ts", async (original) => {
   const real = await original<typeof Layout>();
   const around =

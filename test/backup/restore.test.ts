@@ -1,13 +1,12 @@
 /** Backups of a broker that works, restored into another Redis: what was acknowledged is there, once, and goes on. */
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Redis } from "ioredis";
+import { Redis as OneServer } from "ioredis";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { backUp } from "../../src/backup/back-up.ts";
 import { openBackup } from "../../src/backup/backup-file.ts";
 import { toLocalError } from "../../src/backup/errors.ts";
 import { restore } from "../../src/backup/restore.ts";
-import type * as Snapshot from "../../src/backup/snapshot.ts";
 import { isOwnKey, keys, transferKey } from "../../src/redis/keys.ts";
 import { run } from "../cli/fake-host.ts";
 import { client, freshDb, startBroker } from "../support/broker.ts";
@@ -17,22 +16,16 @@ import { freshDir } from "../support/program.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-/** `beforeSnapshot`: when a backup has checked the data, and is about to ask for its snapshot. */
-const moment = vi.hoisted(() => ({ beforeSnapshot: async () => {} }));
-vi.mock("../../src/backup/snapshot.ts", async (original) => {
-  const real = await original<typeof Snapshot>();
-  async function* takeSnapshot(...args: Parameters<typeof real.takeSnapshot>) {
-    await moment.beforeSnapshot();
-    yield* real.takeSnapshot(...args);
-  }
-  return { ...real, takeSnapshot };
-});
-const beforeSnapshot = (act: () => Promise<unknown>) => {
-  moment.beforeSnapshot = async () => {
-    moment.beforeSnapshot = async () => {};
+/** Acts once when a backup has checked the data, and is about to ask for its snapshot. */
+function beforeSnapshot(act: () => Promise<unknown>): void {
+  const spy = vi.spyOn(OneServer.prototype, "call");
+  spy.mockImplementation(async function (this: OneServer, name: string, ...args: unknown[]) {
+    spy.mockRestore();
+    expect([name, ...args]).toEqual(["REPLCONF", "capa", "eof"]);
     await act();
-  };
-};
+    return this.call(name, ...args.map(String));
+  });
+}
 
 const NEVER = new AbortController().signal;
 /** The CLI with a data directory, as `errand serve` would use it. */
@@ -142,7 +135,7 @@ test("into a shared Redis only Errand's keys are written; other data and running
   onTestFinished(() => backup.close());
   const socket = inject("redisSocket");
   const db = await freshDb();
-  const redis = new Redis(socket, { db });
+  const redis = new OneServer(socket, { db });
   onTestFinished(() => redis.disconnect());
   await redis.set("foreign", "kept");
   const into = (force = false, onProgress: () => void = () => {}, signal = NEVER) =>
@@ -227,7 +220,7 @@ test("a backup is made of no data that is being restored or migrated, and such a
   await expect(restore(into, { ...backup, layout: marked }, options)).rejects.toMatchObject({
     reason: "incomplete",
   });
-  const redis = new Redis(into.socket, { db: into.db });
+  const redis = new OneServer(into.socket, { db: into.db });
   onTestFinished(() => redis.disconnect());
   expect(await redis.keys("*")).toEqual([]);
   await restore(into, backup, options);

@@ -128,6 +128,7 @@ test("credentials for another origin than the URL's, which an older version may 
   const { put, server, redis, url, api, delegate, ended } = await setup();
   await put(BEARER);
   await redis.hset("{errand:0}:agent:remote", "credentials_for", "http://127.0.0.2");
+  await redis.set("{errand:0}:agents:mark", "another");
   await until(async () => {
     const { body } = await client(url).call("GET", "/v1/agents/remote");
     return body.delivery.credentials_set === false;

@@ -108,7 +108,7 @@ test("agents that do not change are read once, however often they are looked up"
   const { redis, here, there } = await twoStores();
   const names = Array.from({ length: 50 }, (_, n) => `agent-${n}`);
   for (const name of names) await there.put(name, agentRequestSchema.parse({}));
-  const reads = vi.spyOn(redis, "multi");
+  const reads = vi.spyOn(redis, "evalsha");
   const marks = vi.spyOn(redis, "get");
   for (let round = 0; round < 5; round += 1) {
     vi.advanceTimersByTime(1_000);
