@@ -139,7 +139,7 @@ class Poll implements Client {
     this.open = true;
     const { status } = await lane.post(this.#path, POLL);
     if (status !== 200) throw new Error(`a poll was answered ${status}`);
-    // A gateway that stops answers at once.
+    // A gateway that stops answers at once: pause, as the library does.
     if (clock() - askedAt < 1_000) await sleep(backoffMs(1));
   }
 }

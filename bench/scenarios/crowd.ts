@@ -26,7 +26,7 @@ const OTHER_FILES = 600;
 const PATIENCE_MS = 120_000;
 /** All of `many`. */
 const MANY_MS = 235_000;
-/** After its load, V8 collects garbage until the heap is small again: that is a cost of opening, not of rest. */
+/** V8 collects garbage for a while after a load. That is a cost of opening, not of rest. */
 const SETTLE_SECONDS = 30;
 /** The delegations are due long after the run, so no poll ever gets one. */
 const DELAY_SECONDS = 86_400;
@@ -36,6 +36,7 @@ const pageSchema = z.object({ events: z.array(z.object({ id: z.string() })), cur
 interface Plan {
   /** Polls of as many agents, and as many streams. */
   readonly count: number;
+  /** The pause before the measurement at rest. */
   readonly settleSeconds: number;
   readonly restSeconds: number;
   readonly readSeconds: number;

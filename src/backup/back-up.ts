@@ -75,7 +75,7 @@ async function writeKeys(
       if (batchBytes >= BATCH_BYTES) await flush();
     }
     await flush();
-    requireSame(before, layout);
+    requireSameLayout(before, layout);
     return await writer.finish({
       errand_version: errandVersion,
       created_at,
@@ -91,12 +91,12 @@ async function writeKeys(
 }
 
 /**
- * A copy of unfinished data would be of no use: no broker starts on it. Returns the layout, in the form of DUMP, for
- * {@link requireSame}.
+ * Throws if a restore, a migration or a growth is unfinished: no broker would start on the copy. Returns the layout as DUMP,
+ * for {@link requireSameLayout}.
  */
 async function requireFinished(redis: Redis): Promise<Buffer | null> {
   await requireNoTransfer(redis);
-  // First: what is checked must not be older than what is returned.
+  // Dump first: if a restore begins in between, the check fails. In the other order, both checks would pass.
   const dump = await dumpLayout(redis);
   const { state, growth } = await readLayout(redis);
   if (growth) {
@@ -108,14 +108,14 @@ async function requireFinished(redis: Redis): Promise<Buffer | null> {
   return dump;
 }
 
-/** DUMP adds the version of its form and a checksum to the bytes that a snapshot has. */
+/** DUMP appends 2 bytes of version and 8 of checksum, which the value in a snapshot lacks. */
 const DUMP_END_BYTES = 10;
 
 /**
- * A restore or migration that began after the check may be in the snapshot. The layout in the snapshot says so: it is of the
- * same moment as the data, and marked as long as one writes. What happens after that moment does not matter.
+ * A restore or migration may begin between the check and the snapshot. It marks the layout while it writes, so the layout in
+ * the snapshot then differs. Whatever begins later is not in the snapshot.
  */
-function requireSame(before: Buffer | null, inSnapshot: Buffer | null): void {
+function requireSameLayout(before: Buffer | null, inSnapshot: Buffer | null): void {
   const same =
     before === null || inSnapshot === null
       ? before === inSnapshot

@@ -18,16 +18,16 @@ export interface Marking {
   /** The layout from before the checks, as `layoutText` returns it. */
   readonly layout: string;
   readonly watched: readonly Watched[];
-  /** Writes the mark. Returns the layout that it replaces, or null if another command has the lock. */
+  /** Writes the mark. Returns the layout before it, or null if this command no longer has the lock. */
   readonly mark: () => Promise<string | null>;
-  /** Called right before the first write after the mark, or when the mark could not be removed. */
+  /** Called before each write after the mark, and if the mark cannot be removed. */
   readonly onWrite: () => void;
 }
 
 /**
- * Marks the layout, and runs `write`, which calls `requireHeld` of its lock before each write. A failure before the first of
- * them puts back the layout that the mark replaced. One is that a gateway started between the checks and the mark: the
- * layout may be its own. A later gateway finds the mark.
+ * Marks the layout, and runs `write`, which must call `requireHeld` of the lock that it gets before each write. If anything
+ * fails before the first write, the layout that the mark replaced is put back. It may be the layout of a gateway that was
+ * started between the checks and the mark; that makes this command fail. A gateway that starts later finds the mark.
  */
 export async function whileMarked<T>(
   { redis, lock, layout, watched, mark, onWrite }: Marking,
@@ -56,6 +56,7 @@ export async function whileMarked<T>(
       onWrite();
       throw failure;
     });
+    // Not put back: another command has marked the layout since.
     throw isBack || !isMarked ? error : takenOver();
   }
 }

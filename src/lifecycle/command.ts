@@ -23,7 +23,7 @@ export interface Command {
    */
   readonly move: MoveName | "due" | "erase";
   readonly id: string;
-  /** The move's parameters: numbers and short strings; see lua/main.lua. */
+  /** The move's parameters: numbers, booleans, short strings and lists of them; see lua/main.lua. */
   readonly params?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   /** Members for the event: JSON text by name. */
   readonly event?: Readonly<Record<string, string | undefined>>;

@@ -72,7 +72,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   }),
   /** The last chunk has the same `chunk_id` but another body. */
   live.extend({ kind: z.literal("chunk") }),
-  /** The question was answered before; `answers` is their JSON text. `interrupt_id`: the one it was answered under. */
+  /** Already answered. `answers`: JSON text of the answers; `interrupt_id`: the id under which they are stored. */
   live.extend({ kind: z.literal("answered"), answers: z.string(), interrupt_id: z.string() }),
   live.extend({ kind: z.literal("redriven"), redriven_as: z.string() }),
   live.extend({

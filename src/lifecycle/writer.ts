@@ -128,9 +128,8 @@ export class Writer {
   }
 
   /**
-   * Makes two moves of one delegation in one step: the second one only if the first one succeeds. `second` is null if it
-   * was not made. The first one is refused if the bytes of both are too many. If memory is short, neither is made, and it
-   * returns null.
+   * Makes two moves of one delegation in one step, the second only if the first succeeds; `second` is null if it was not
+   * made. Refuses the first if both together are too large. Returns null, and makes neither, if memory is short.
    */
   async moveBoth(first: Command, second: Command): Promise<{ first: Result; second: Result | null } | null> {
     if (this.#ceiling.isReached()) return null;

@@ -49,7 +49,7 @@ export const keys = {
   sessionCode: (hash: string) => `${COMMON}:session-code:${hash}`,
   /** ZSET hash → when the code expires, ms; one for each principal, expires. */
   sessionCodesOf: (principal: string) => `${COMMON}:session-codes:${principal}`,
-  /** STRING: written to wait until replicas have a revocation (redis/replicas.ts); expires. */
+  /** STRING: written to wait until replicas have a revocation or the deletion of an agent (redis/replicas.ts); expires. */
   replicated: `${COMMON}:replicated`,
   /** STRING: replaced whenever a token or session is revoked (engine/access/revocations.ts, util/marked-cache.ts). */
   revokedMark: `${COMMON}:revoked:mark`,

@@ -1,6 +1,6 @@
 /**
- * Reads a hash, or a field of it, and a mark of the same slot in one step, for util/marked-cache.ts. By script, because
- * Redis refuses a transaction at full memory.
+ * Reads a hash, or a field of it, and a mark of the same slot in one step, for util/marked-cache.ts. Uses scripts,
+ * because Redis refuses a MULTI at full memory.
  */
 import { z } from "zod";
 import type { Redis } from "./connect.ts";

@@ -1,17 +1,17 @@
 /**
- * Caches look-ups until something of their kind changes. Every change also stores a new mark in Redis. The mark is read at
- * most once a second, and an entry counts only if it was read with the present mark: so one read serves all look-ups, and a
- * change at another gateway is noticed within a second, even if no message tells of it. After a fail-over that loses a
- * change, the earlier mark is back, too. Limit: what is missing is not cached.
+ * A cache that notices changes at other gateways. Every change replaces a random mark in Redis. The mark is read at most once
+ * a second, and an entry is valid only if it was read with the current mark, so a change is noticed within a second, even if
+ * no message announces it. If a fail-over undoes a change, the old mark returns with the old value. Limit: one change
+ * invalidates all entries; missing values are not cached.
  */
 import { LRUCache } from "lru-cache";
 
-const CHECKED_MS = 1_000;
+const MARK_TTL_MS = 1_000;
 /**
- * Longer than a poll may wait, so that an agent that only polls is not looked up each time. A change by a gateway of an
- * older version, which stores no mark, is noticed after this time.
+ * Longer than a poll waits, so that a poll does not cause a look-up. It also bounds how long a change by an older gateway,
+ * which sets no mark, goes unnoticed.
  */
-const KEPT_MS = 120_000;
+const MAX_AGE_MS = 120_000;
 
 /** A mark; null before the first change. */
 type Mark = string | null;
@@ -40,10 +40,10 @@ export class LastMark {
   }
 
   get isRecent(): boolean {
-    return performance.now() - this.#readAt < CHECKED_MS;
+    return performance.now() - this.#readAt < MARK_TTL_MS;
   }
 
-  isThe(mark: Mark): boolean {
+  isCurrent(mark: Mark): boolean {
     return mark === this.#mark;
   }
 
@@ -68,9 +68,10 @@ export interface MarkedCacheOptions<T> {
   readonly bytesOf: (value: T) => number;
 }
 
+/** Values by key, bounded in bytes; the least recently used are dropped first. */
 export class MarkedCache<T> {
   readonly #entries: LRUCache<string, Entry<T>>;
-  /** Counts what was dropped: a look-up that began before must not be stored. */
+  /** Counts drops. A look-up that started before a drop is not stored: it may have read the old value. */
   #dropped = 0;
 
   constructor({ maxBytes, bytesOf }: MarkedCacheOptions<T>) {
@@ -80,25 +81,25 @@ export class MarkedCache<T> {
     });
   }
 
-  /** The cached value, or that of `load`. Rejects if the mark cannot be read. */
-  async find(key: string, last: LastMark, load: () => Promise<Marked<T>>): Promise<T | null> {
+  /** The cached value, or what `read` returns. Rejects if the mark cannot be read. */
+  async find(key: string, last: LastMark, read: () => Promise<Marked<T>>): Promise<T | null> {
     if (!last.isRecent) await last.refresh();
     const cached = this.#entries.get(key);
-    if (cached && last.isThe(cached.mark) && cached.until > performance.now()) return cached.value;
-    return this.load(key, load);
+    if (cached && last.isCurrent(cached.mark) && cached.until > performance.now()) return cached.value;
+    return this.reload(key, read);
   }
 
-  /** The value of `load`, stored for later. */
-  async load(key: string, load: () => Promise<Marked<T>>): Promise<T | null> {
+  /** Reads the value now, and caches it. */
+  async reload(key: string, read: () => Promise<Marked<T>>): Promise<T | null> {
     const dropped = this.#dropped;
-    const { value, mark } = await load();
+    const { value, mark } = await read();
     if (dropped !== this.#dropped) return value;
     if (value === null) this.#entries.delete(key);
-    else this.#entries.set(key, { value, mark, until: performance.now() + KEPT_MS });
+    else this.#entries.set(key, { value, mark, until: performance.now() + MAX_AGE_MS });
     return value;
   }
 
-  /** The value as it was read last, unless it was dropped since. */
+  /** The cached value, however old, unless it was dropped. */
   lastKnown(key: string): T | null {
     return this.#entries.peek(key)?.value ?? null;
   }

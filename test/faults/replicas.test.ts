@@ -57,7 +57,7 @@ test("a submit and a reply are acknowledged once the replica has them; without i
   expect(all.length).toBe(42);
 });
 
-test("a revocation and new settings of an agent are acknowledged once the replica has them", async () => {
+test("revocations and changes of agents are acknowledged once the replica has them", async () => {
   const { master, replica } = await startPair();
   const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1 });
   const api = client(url);

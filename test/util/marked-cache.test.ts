@@ -46,7 +46,7 @@ test("one read of the mark serves all look-ups of a second", async () => {
   expect(readMark).toHaveBeenCalledTimes(3);
 });
 
-test("a change is seen after a second, and at once by whoever drops the entry", async () => {
+test("a change is seen after a second, or at once if the entry is dropped", async () => {
   const { change, find, cache } = setup();
   change("a", "one");
   expect(await find("a")).toBe("one");
@@ -63,7 +63,7 @@ test("a change is seen after a second, and at once by whoever drops the entry", 
   expect(await find("a")).toBe("four");
 });
 
-test("a look-up that is overtaken by a change is not stored", async () => {
+test("a look-up that started before a change is not cached", async () => {
   const { cache, last, change, find } = setup();
   const drops = [
     () => cache.delete("a"),
@@ -87,18 +87,18 @@ test("a look-up that is overtaken by a change is not stored", async () => {
   }
 });
 
-test("what is missing is not stored, and what is gone is no longer", async () => {
+test("a missing value is not cached, and a deleted one leaves the cache", async () => {
   const { stored, reads, cache, change, find, load } = setup();
   expect([await find("a"), await find("a")]).toEqual([null, null]);
   expect(reads).toEqual(["a", "a"]);
   change("a", "one");
   expect(await find("a")).toBe("one");
   stored.delete("a");
-  expect(await cache.load("a", load("a"))).toBeNull();
+  expect(await cache.reload("a", load("a"))).toBeNull();
   expect(cache.lastKnown("a")).toBeNull();
 });
 
-test("a change that a fail-over loses is not kept, whether its mark was read or not", async () => {
+test("a change that a fail-over undoes leaves the cache", async () => {
   const { change, setMark, stored, find } = setup();
   change("a", "one");
   await find("a");
@@ -137,7 +137,7 @@ test("while the mark cannot be read, only the last known value is left", async (
   expect([cache.lastKnown("a"), cache.lastKnown("b")]).toEqual(["one", null]);
 });
 
-test("it is bounded in bytes: the values used last stay", async () => {
+test("the cache is bounded in bytes, and keeps the values used last", async () => {
   const { stored, reads, find } = setup(100);
   for (const key of ["a", "b", "c"]) stored.set(key, "x".repeat(40));
   for (const key of ["a", "b", "a", "c", "a"]) await find(key);

@@ -15,11 +15,11 @@ const BATCH_MS = 50;
 /** The pause after a call that failed for good. */
 const AGAIN_MS = 10_000;
 
-/** Null: events are lost. */
+/** Null: events were lost, so listeners must read again. */
 type Listener = (events: readonly DelegationEvent[] | null) => void;
 const listeners = new Set<Listener>();
 
-/** Calls the listener with every batch of events, until the returned function is called. */
+/** Calls the listener with each batch of events, or with null after a loss, until the returned function is called. */
 export function onEvents(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

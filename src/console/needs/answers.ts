@@ -84,7 +84,7 @@ function send(id: string): Promise<void> {
 async function sendNow(one: Pending): Promise<void> {
   const { flight, interrupt, connection } = one;
   const { id } = interrupt;
-  // Another session shows nothing of it.
+  // The next session must not show it.
   const isOver = () => session.value?.connection !== connection;
   try {
     const answered = await connection.delegator.answer(flight.id, id, one.answer);
@@ -105,7 +105,7 @@ async function sendNow(one: Pending): Promise<void> {
 async function noteOther(connection: Connection, { flight, interrupt }: Pending): Promise<void> {
   const delegation = await connection.delegator.get(flight.id).catch(() => null);
   const text = delegation === null ? "This question is no longer open" : whoAnswered(delegation, interrupt);
-  note(interrupt.id, { flight, text, at: delegation?.updated_at ?? interrupt.raised_at });
+  note(interrupt.id, { flight, text, at: delegation?.updated_at ?? new Date(now.peek()).toISOString() });
   await refresh(connection, flight.id);
 }
 

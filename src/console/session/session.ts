@@ -36,10 +36,10 @@ export async function signIn(token: string): Promise<boolean> {
   }
 }
 
-/** At the start: by the code in the URL (`#code=…`, which works once), or with the stored session. */
+/** Signs in by the code in the URL (`#code=…`, works once), at the start or later, or with the stored session. */
 export async function resumeSession(code: string | null): Promise<void> {
   const stored = storedSession.read();
-  // A link may sign in while somebody is signed in.
+  // Somebody may be signed in: finish the work of that session first.
   await finish();
   try {
     if (code !== null) await enter(await connect().admin.createSession({ code }));
@@ -62,18 +62,18 @@ async function enter(stored: StoredSession): Promise<void> {
   session.value = { id: stored.id, principal, connection, clockOffsetMs: Date.parse(now) - Date.now() };
 }
 
-const REVOKED = "Your session has ended: it was revoked, its token was, or its 12 hours are over.";
+const REVOKED = "Your session has ended: it or its token was revoked, or its 12 hours are over.";
 const AWAY = "The broker does not answer. Reload the page to try again.";
 const CODE_USED = "This link was used already, or is older than ten minutes. Sign in with a token.";
 const isRefused = (error: unknown): boolean =>
   error instanceof ErrandApiError && error.code === "unauthenticated";
 
-/** Called for every failed call. A refused session has ended; the error may be of an earlier one. */
+/** Call it for every failed call. Ends the session if the broker has refused it; ignores a late error of an earlier one. */
 export function checkSession(error: unknown): void {
   if (isRefused(error) && session.value?.connection.isRefused()) endSession(session.value, REVOKED);
 }
 
-/** Work that needs the session and must end before a sign-out. */
+/** Work to finish before the session is left, by a sign-out or by a link that signs in. */
 export const beforeSignOut = new Set<() => Promise<unknown>>();
 const finish = () => Promise.all([...beforeSignOut].map((work) => work()));
 

@@ -8,7 +8,7 @@ export type StoredSession = z.infer<typeof storedSchema>;
 export const storedSession = {
   read: (): StoredSession | null => parse(localStorage.getItem(KEY)),
   write: ({ id, token }: StoredSession): void => localStorage.setItem(KEY, JSON.stringify({ id, token })),
-  /** Keeps a newer session of another tab. */
+  /** Deletes this session, but not a newer one that another tab has stored. */
   clear(id: string): void {
     if (storedSession.read()?.id === id) localStorage.removeItem(KEY);
   },

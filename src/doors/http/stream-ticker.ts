@@ -1,6 +1,7 @@
 /**
- * One timer for all open streams, because there may be thousands. Each is looked at about once a second, a part of them
- * at a time: after an event that all got, all want their comment at the same moment, and nothing else may wait so long.
+ * One timer for all open streams, because there may be thousands. Each stream is checked about once a second, a part of them
+ * in each tick: after an event for all, all need their keep-alive comment at the same time, and writing them all at once
+ * would delay other requests.
  */
 
 export interface Ticking {
@@ -13,12 +14,12 @@ const TICK_MS = 50;
 
 export class StreamTicker {
   readonly #streams = new Set<Ticking>();
-  /** Those that this round has not reached yet. */
+  /** Continues through the streams; a new round begins at its end. */
   #round = this.#streams.values();
   #timer: NodeJS.Timeout | undefined;
   #tickedAt = 0;
-  /** By how much the round is behind, in streams times {@link ROUND_MS}. */
-  #behind = 0;
+  /** The streams to check now, times {@link ROUND_MS}: their number times the elapsed ms, less those checked. */
+  #due = 0;
 
   add(stream: Ticking): void {
     this.#streams.add(stream);
@@ -37,11 +38,11 @@ export class StreamTicker {
   #tick(): void {
     const now = Date.now();
     const { size } = this.#streams;
-    // By the time that has passed, because a busy process ticks late.
-    this.#behind = Math.min(size * ROUND_MS, this.#behind + size * Math.max(0, now - this.#tickedAt));
+    // Counts elapsed time, not ticks, because a busy process ticks late.
+    this.#due = Math.min(size * ROUND_MS, this.#due + size * Math.max(0, now - this.#tickedAt));
     this.#tickedAt = now;
-    let left = Math.floor(this.#behind / ROUND_MS);
-    this.#behind -= left * ROUND_MS;
+    let left = Math.floor(this.#due / ROUND_MS);
+    this.#due -= left * ROUND_MS;
     // A tick may remove streams.
     while (left > 0 && this.#streams.size > 0) {
       const { value, done } = this.#round.next();

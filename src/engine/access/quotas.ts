@@ -48,7 +48,7 @@ export class Quotas {
     if (this.inUse(principal, quota) + elsewhere < limit) return;
     throw new ErrandError(
       "quota_exceeded",
-      `${principal.text} has too many ${quota} open at this gateway; the limit is ${limit}.`,
+      `${principal.text} has too many ${quota} open; the limit is ${limit}.`,
       { retry_after_seconds: 5, details: { quota, limit } },
     );
   }

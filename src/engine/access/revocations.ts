@@ -1,7 +1,7 @@
 /**
  * Closes the streams, parked polls and MCP sessions of a token or session that is revoked or expires. The script that
- * revokes it sends a message to all gateways. Limit: a message may be lost; a gateway looks up all that it watches after a
- * gap in the messages, and when the mark of revocations is another one than a second before.
+ * revokes it sends a message to all gateways. Limit: a message may be lost. So a gateway looks up everything that it watches after a gap
+ * in the messages, and when the mark of revocations, read every second, has changed.
  */
 import type { Bus } from "../../redis/bus.ts";
 import type { Redis } from "../../redis/connect.ts";
@@ -11,10 +11,10 @@ import { MAX_TIMER_MS } from "../../util/timing.ts";
 
 /** How long a revocation is remembered, for requests that were authenticated before it. */
 const REVOKED_KEPT_MS = 120_000;
+/** The pause before a failed recheck is repeated. */
 const RECHECK_MS = 200;
 const MARK_CHECK_MS = 1_000;
-/** Look-ups of one command. */
-const AT_ONCE = 500;
+const IDS_PER_COMMAND = 500;
 
 /** The caller of a request. Requests of one token or session share one object. */
 export interface Identity {
@@ -79,7 +79,7 @@ class Watch implements TokenWatch {
 export interface Lookup {
   /** Drops the cached look-up of an id, or all of them. */
   forget(id?: string): void;
-  /** Which of these are not stored any more. */
+  /** Returns those of the ids that are no longer stored. */
   findMissing(ids: readonly string[]): Promise<string[]>;
 }
 
@@ -136,8 +136,8 @@ export class Revocations {
   }
 
   /**
-   * Resolves when the replicas that ERRAND_REDIS_WAIT_REPLICAS requires have the revocations so far: after a fail-over
-   * without them, what was revoked is valid again.
+   * Resolves when the replicas required by ERRAND_REDIS_WAIT_REPLICAS have all revocations so far. Otherwise a fail-over
+   * could make a revoked token valid again.
    */
   confirm(): Promise<void> {
     return this.#replicas.confirm(keys.replicated);
@@ -181,8 +181,8 @@ export class Revocations {
   async #endMissing(lookup: Lookup | undefined, of: (identity: Identity) => string | null): Promise<void> {
     const watched = new Set([...this.#watches].map(({ identity }) => of(identity)));
     const ids = [...watched].filter((id) => id !== null);
-    for (let at = 0; at < ids.length; at += AT_ONCE) {
-      const missing = (await lookup?.findMissing(ids.slice(at, at + AT_ONCE))) ?? [];
+    for (let at = 0; at < ids.length; at += IDS_PER_COMMAND) {
+      const missing = (await lookup?.findMissing(ids.slice(at, at + IDS_PER_COMMAND))) ?? [];
       for (const id of missing) this.endHere(id);
     }
   }

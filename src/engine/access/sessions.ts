@@ -159,6 +159,7 @@ export class Sessions implements Lookup {
       [id, owner, revocations.channel, keys.sessionsOf(""), randomId(16), ...entry.args],
     );
     if (revoked === 1) revocations.endHere(id);
+    // Also after a repeat: the first request may not have been confirmed.
     await revocations.confirm();
     return revoked === 1;
   }

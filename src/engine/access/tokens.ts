@@ -1,6 +1,6 @@
 /**
  * Creates, checks and revokes bearer tokens. Only a hash is stored. A revocation ends the token's streams, polls and
- * sessions. Limit: a look-up is cached; revocations reach the other gateways by message, and within a second without it.
+ * sessions. Limit: look-ups are cached. Other gateways learn of a revocation by message, or within a second from its mark.
  */
 import { z } from "zod";
 import type { Redis } from "../../redis/connect.ts";
@@ -155,7 +155,7 @@ export class Tokens implements Lookup {
       ],
     );
     this.#revocations.endHere(id);
-    // Also if an earlier request revoked it: that one may not have been confirmed.
+    // Also after a repeat: the first request may not have been confirmed.
     await this.#revocations.confirm();
     return revoked === 1;
   }

@@ -19,7 +19,7 @@ import { LastMark, type Marked, MarkedCache } from "../../util/marked-cache.ts";
 import { type CredentialFields, DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
 import { type Counts, type Settings, type StoredAgent, tagOf, toStored } from "./stored-agent.ts";
 
-/** Of all shards, counted as JSON. */
+/** For the agents of all shards; sizes are those of the JSON text. */
 const CACHE_BYTES = 16 * 1024 * 1024;
 /** What a cached agent takes besides its settings. */
 const CACHED_BYTES = 500;
@@ -56,7 +56,7 @@ redis.call('SET', KEYS[2], ARGV[1])
 return redis.call('DEL', KEYS[1])`);
 
 /** An agent with its credentials. They are not in StoredAgent, which may be shown. */
-interface Entry {
+interface CachedAgent {
   readonly agent: StoredAgent;
   readonly credentials: DeliveryCredentials | null;
   readonly bytes: number;
@@ -92,7 +92,7 @@ export class AgentStore {
   readonly #replicas: Replicas;
   /** By shard. */
   readonly #marks: readonly LastMark[];
-  readonly #cache = new MarkedCache<Entry>({
+  readonly #cache = new MarkedCache<CachedAgent>({
     maxBytes: CACHE_BYTES,
     bytesOf: ({ bytes }) => CACHED_BYTES + bytes,
   });
@@ -131,18 +131,18 @@ export class AgentStore {
     return (await this.#read(name))?.agent ?? null;
   }
 
-  #find(name: string): Promise<Entry | null> {
+  #find(name: string): Promise<CachedAgent | null> {
     const mark = this.#marks[this.#shards.indexOfAgent(name)];
     if (!mark) throw new RangeError(`agent ${name} has no shard`);
     return this.#cache.find(name, mark, () => this.#load(name));
   }
 
-  /** With `toChange`, throws `agent_busy` while it is being deleted. */
-  #read(name: string, toChange = false): Promise<Entry | null> {
-    return this.#cache.load(name, () => this.#load(name, toChange));
+  /** Reads from Redis, and caches. With `toChange`, throws `agent_busy` if the agent is being deleted. */
+  #read(name: string, toChange = false): Promise<CachedAgent | null> {
+    return this.#cache.reload(name, () => this.#load(name, toChange));
   }
 
-  async #load(name: string, toChange = false): Promise<Marked<Entry>> {
+  async #load(name: string, toChange = false): Promise<Marked<CachedAgent>> {
     const keys = this.#shards.ofAgent(name);
     const { fields, mark } = await readMarkedHash(this.#redis, keys.agent(name), keys.agentsMark);
     if (toChange && fields.deleting !== undefined) throw beingDeleted(name);
@@ -152,7 +152,7 @@ export class AgentStore {
     return { value: { agent, credentials, bytes: fields.doc.length }, mark };
   }
 
-  /** Waits until the required replicas have what was written: a fail-over without it would bring the old settings back. */
+  /** Waits until the required replicas have the change, so that a fail-over cannot undo it. */
   #confirm(name: string): Promise<void> {
     return this.#replicas.confirm(this.#shards.ofAgent(name).replicated);
   }

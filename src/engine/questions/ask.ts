@@ -143,7 +143,7 @@ export async function askMove(
       ...by,
       to: kind === "input" ? "input_required" : "auth_required",
       interrupt_id,
-      // A person's answer also holds if it would be approved in advance now.
+      // A person's earlier answer counts, even if the question would be approved in advance now.
       answered_as: isApproved ? [ofPerson, plainId] : undefined,
       interrupt: JSON.stringify({ id: interrupt_id, kind, requests }),
       interrupt_ttl_ms: question.expires_ms,
@@ -179,8 +179,8 @@ export async function askMove(
   const { first, second } = both;
   if (second) return { interrupt_id: plainId, ...second };
   const { kind: result } = first.outcome;
-  // The approval failed, now or when this question was asked before. Nobody was told to answer, and a person's answer would
-  // be the same move. So it is tried again; if it fails again, so does this request, and the agent's repeat gets here.
+  // The approval failed, now or at an earlier request, and nobody was notified. A person's answer would be the same move. So it
+  // is tried again; if that throws, this request fails, and a repeat of it tries once more.
   const again = result === "ok" || result === "duplicate" ? await broker.writer.move(approval) : null;
   return { interrupt_id: plainId, ...(again?.outcome.kind === "ok" ? again : first) };
 }

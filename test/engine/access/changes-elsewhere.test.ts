@@ -1,4 +1,4 @@
-/** What another gateway changes is noticed within a second, although look-ups are cached and no message tells of it. */
+/** A gateway notices changes of another one within a second, although it caches, and even if messages are lost. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { Revocations } from "../../../src/engine/access/revocations.ts";
 import { AgentStore } from "../../../src/engine/agents/store.ts";
@@ -38,9 +38,9 @@ test("a revoked token is refused at every gateway after a second, without the me
 test("the streams and polls of a revoked token or session end without its message; others stay open", async () => {
   const { url, another } = await startBroker();
   // A gateway that gets no messages.
-  const deaf = vi.spyOn(Bus.prototype, "subscribe").mockResolvedValue();
+  const withoutMessages = vi.spyOn(Bus.prototype, "subscribe").mockResolvedValue();
   const { url: other, gateway } = await another();
-  deaf.mockRestore();
+  withoutMessages.mockRestore();
   await client(url).agent("scout");
   const scout = await as(url, "agent:scout");
   const bob = await as(url, "caller:bob");
@@ -59,20 +59,20 @@ test("the streams and polls of a revoked token or session end without its messag
   for (const stream of kept) stream.close();
 });
 
-test("the step that revokes a token or session tells the other gateways, so a repeat need not", async () => {
+test("the script that revokes a token or session also publishes it", async () => {
   const { url, db } = await startBroker();
   const listener = openRedis(db);
   onTestFinished(() => listener.disconnect());
-  const told: string[] = [];
-  listener.on("message", (_channel: string, id: string) => told.push(id));
+  const published: string[] = [];
+  listener.on("message", (_channel: string, id: string) => published.push(id));
   await listener.subscribe(`{errand}:revoked${db === 0 ? "" : `@${db}`}`);
   const { token, tokenId } = await as(url, "caller:bob");
   const { id } = (await request(url, "POST", "/v1/sessions", { token })).body;
   for (const path of [`/v1/sessions/${id}`, `/v1/tokens/${tokenId}`]) {
     expect((await client(url).call("DELETE", path)).status).toBe(204);
   }
-  await until(() => told.length >= 2);
-  expect(told).toEqual([id, tokenId]);
+  await until(() => published.length >= 2);
+  expect(published).toEqual([id, tokenId]);
 });
 
 async function twoStores() {
@@ -104,7 +104,7 @@ test("every change of an agent is seen after a second", async () => {
   expect(await seen()).toMatchObject({ version: 1, paused: false });
 });
 
-test("agents that do not change are read once, however often they are looked up", async () => {
+test("unchanged agents are read from Redis once", async () => {
   const { redis, here, there } = await twoStores();
   const names = Array.from({ length: 50 }, (_, n) => `agent-${n}`);
   for (const name of names) await there.put(name, agentRequestSchema.parse({}));
