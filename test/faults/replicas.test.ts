@@ -59,7 +59,7 @@ test("a submit and a reply are acknowledged once the replica has them; without i
 
 test("revocations and changes of agents are acknowledged once the replica has them", async () => {
   const { master, replica } = await startPair();
-  const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1 });
+  const { url } = await startBroker({ redis: { socket: master.socket }, waitReplicas: 1, shards: 1 });
   const api = client(url);
   const make = async () => (await api.call("POST", "/v1/tokens", { principal: "caller:alice" })).body;
   const [one, two] = [await make(), await make()];
