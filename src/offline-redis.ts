@@ -9,7 +9,7 @@ import type { Place } from "./cli/host.ts";
 import { localError } from "./client/errors.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { embeddedOptions } from "./embedded-options.ts";
-import { checkTarget } from "./redis/check.ts";
+import { checkTarget, WrongTarget } from "./redis/check.ts";
 import { startEmbedded } from "./redis/embedded.ts";
 import { DataDirError, existingHome } from "./redis/embedded-home.ts";
 import { probe } from "./redis/embedded-server.ts";
@@ -83,11 +83,23 @@ export async function openToWrite(env: Env, place: Place): Promise<Opened> {
 
 async function openExternal(url: string): Promise<Opened & { readonly refused: readonly string[] }> {
   const { target, refused } = await checkTarget({ url }).catch((error: unknown) => {
+    if (error instanceof WrongTarget) throw wrongTarget(error);
     const reason = error instanceof Error ? error.message : "unknown";
     throw new TransferError("unreachable", `Redis does not respond: ${reason}`);
   });
   return { target, where: placeOf(target), close: async () => undefined, refused };
 }
+
+const wrongTarget = (error: WrongTarget) =>
+  localError(
+    {
+      code: "redis_url_wrong",
+      category: "CONFIG",
+      detail: error.message.replace(/\.$/, ""),
+      recovery: "Nothing was changed.",
+    },
+    error,
+  );
 
 async function startHere(
   config: Config,

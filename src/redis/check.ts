@@ -3,10 +3,20 @@
  * warns of settings that weaken the guarantees. Limit: a provider that forbids CONFIG is trusted.
  */
 import type { RedisStatus } from "../schema/status.ts";
-import { connect, connectServer, type Redis, reasonOf, type ServerConnection } from "./connect.ts";
+import {
+  causeOf,
+  connect,
+  connectServer,
+  databaseOf,
+  errorText,
+  type Redis,
+  reasonOf,
+  type ServerConnection,
+} from "./connect.ts";
 import { isUnknownGroup } from "./sentinel.ts";
 import { fieldOf, isOneServer, mastersOf, replicasOf } from "./servers.ts";
-import { clusterOf, nameOf, placeOf, type RedisTarget, serverTargets } from "./target.ts";
+import { clusterOf, nameOf, placeOf, type RedisTarget, serverOf, serverTargets } from "./target.ts";
+import { onlyOneDatabase, wrongUrlText } from "./wrong-url.ts";
 
 export interface Findings {
   /** Reasons not to start. */
@@ -71,38 +81,33 @@ async function recognize(target: RedisTarget): Promise<RedisTarget> {
   let failure: unknown;
   for (const one of serverTargets(target)) {
     const redis = connectServer(one, "commands");
-    const reason = reasonOf(redis, one);
-    const wrongGroup = unknownGroupOf(redis);
+    const cause = causeOf(redis);
+    const database = databaseOf(redis);
     try {
       const isClusterNode = fieldOf(await redis.info("cluster"), "cluster_enabled") === "1";
+      // Some versions accept it, but the connections to the Cluster would use database 0.
+      if (isClusterNode && database > 0) throw new WrongTarget(onlyOneDatabase(serverOf(one), database));
       if (clusterOf(target) === null) return { ...target, ...(isClusterNode && { isClusterNode }) };
       if (isClusterNode) return target;
       throw new WrongTarget(
         `ERRAND_REDIS_URL names several servers, but ${placeOf(one)} is not a node of a Cluster; name one server, or start each with cluster-enabled yes`,
       );
-    } catch (error) {
-      if (error instanceof WrongTarget) throw error;
-      const group = wrongGroup();
-      if (group !== null) {
+    } catch (thrown) {
+      if (thrown instanceof WrongTarget) throw thrown;
+      const error = cause(thrown);
+      const wrong = wrongUrlText(error, one, database);
+      if (wrong !== null) throw new WrongTarget(wrong);
+      if (error instanceof Error && isUnknownGroup(error)) {
         throw new WrongTarget(
-          `ERRAND_REDIS_URL names a group that its Sentinels do not have: ${group}. Correct the name after the hosts, or configure the group with 'sentinel monitor'`,
+          `ERRAND_REDIS_URL names a group that its Sentinels do not have: ${error.message}. Correct the name after the hosts, or configure the group with 'sentinel monitor'`,
         );
       }
-      failure = new Error(reason(error));
+      failure = new Error(errorText(error, placeOf(one)));
     } finally {
       redis.disconnect();
     }
   }
   throw failure;
-}
-
-/** Returns what the Sentinels said last if they do not know the group, otherwise null. */
-function unknownGroupOf(redis: Redis): () => string | null {
-  let last: Error | null = null;
-  redis.on("error", (error: Error) => {
-    last = error;
-  });
-  return () => (last !== null && isUnknownGroup(last) ? last.message : null);
 }
 
 /** Checks every server. A finding that only some servers have names them. */

@@ -90,6 +90,28 @@ export function pingRegularly(redis: Redis, connections: () => readonly ServerCo
 }
 
 function open(target: RedisTarget, role: Role, more: Options | undefined): OneServer {
+  const redis = openUnguarded(target, role, more);
+  requireDatabase(redis);
+  return redis;
+}
+
+/**
+ * Closes the connection when Redis refuses the database. Otherwise ioredis would send its commands to database 0, also after
+ * it connected again.
+ */
+function requireDatabase(redis: OneServer): void {
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    if (command.name === "select") {
+      command.promise.catch((error: unknown) => {
+        if (error instanceof Error && error.name === "ReplyError") redis.stream.destroy(error);
+      });
+    }
+    return send(command, stream);
+  };
+}
+
+function openUnguarded(target: RedisTarget, role: Role, more: Options | undefined): OneServer {
   const base = { ...optionsOf(role), ...more, ...(target.db !== undefined && { db: target.db }) };
   const path = socketOf(target);
   const url = urlOf(target);
@@ -105,11 +127,17 @@ function open(target: RedisTarget, role: Role, more: Options | undefined): OneSe
 
 /** Returns the connection's last error, if there is one; the error of a command only says that it gave up. */
 export function reasonOf(redis: Redis, target: RedisTarget): (error: unknown) => string {
+  const cause = causeOf(redis);
+  return (error) => errorText(cause(error), placeOf(target));
+}
+
+/** The same, as it was thrown. */
+export function causeOf(redis: Redis): (error: unknown) => unknown {
   let last: Error | null = null;
   redis.on("error", (error: Error) => {
     last = error;
   });
-  return (error) => errorText(last ?? error, placeOf(target));
+  return (error) => last ?? error;
 }
 
 /** For a host with several addresses, the combined error has a code, but no text. */

@@ -35,8 +35,11 @@ export function problemOf(url: string): string | null {
   if (!url.includes(",")) {
     if (!/^(?:rediss?:\/\/|unix:)/.test(url))
       return "must begin with redis://, rediss://, redis+sentinel:// or unix:";
-    const isValid = url.startsWith("unix:") || URL.canParse(url);
-    return isValid ? null : "is not a valid URL; a port is 1 to 65535";
+    if (url.startsWith("unix:")) return null;
+    if (!URL.canParse(url)) return "is not a valid URL; a port is 1 to 65535";
+    const { pathname, searchParams } = new URL(url);
+    const isNumber = /^\/?\d*$/.test(pathname) && /^\d*$/.test(searchParams.get("db") ?? "");
+    return isNumber ? null : "names a database that is not a number: redis://host:6379/0";
   }
   const [first = "", ...others] = url.split(",").map((node) => node.trim());
   if (!SCHEME.test(first)) {
@@ -107,19 +110,24 @@ export function socketOf({ url, socket }: RedisTarget): string | null {
 export const urlOf = ({ url }: RedisTarget): string => url ?? DEFAULT_URL;
 
 /** Host, port and database, or the socket, for messages. The URL may contain a password, so it is never shown. */
-export function placeOf(target: RedisTarget): string {
+export const placeOf = (target: RedisTarget): string => nameTarget(target, databaseText);
+
+/** The same without the database. */
+export const serverOf = (target: RedisTarget): string => nameTarget(target, () => "");
+
+function nameTarget(target: RedisTarget, textOf: (db: number) => string): string {
   const socket = socketOf(target);
   if (socket !== null) return target.socket ?? socket.replace(/\?.*/s, "");
   const cluster = clusterOf(target);
   if (cluster) return cluster.nodes.map(nameOf).join(", ");
   if (isSentinelUrl(urlOf(target))) {
     const { name, db, sentinels } = sentinelOf(urlOf(target));
-    return `${name}${databaseText(db)} at ${sentinels.map(nameOf).join(", ")}`;
+    return `${name}${textOf(db)} at ${sentinels.map(nameOf).join(", ")}`;
   }
   const parsed = URL.canParse(urlOf(target)) ? new URL(urlOf(target)) : null;
   if (parsed === null) return "ERRAND_REDIS_URL";
   const db = Number(parsed.pathname.slice(1) || parsed.searchParams.get("db"));
-  return `${parsed.hostname}:${parsed.port || DEFAULT_PORT}${databaseText(db)}`;
+  return `${parsed.hostname}:${parsed.port || DEFAULT_PORT}${textOf(db)}`;
 }
 
 /** `/1`; nothing for the default, 0. */

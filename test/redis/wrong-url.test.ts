@@ -1,0 +1,77 @@
+/** A URL that leads to no usable Redis: nothing is written, and the message says what to correct. */
+import { once } from "node:events";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { checkTarget, WrongTarget } from "../../src/redis/check.ts";
+import { connectServer, type RedisTarget } from "../../src/redis/connect.ts";
+import { problemOf } from "../../src/redis/target.ts";
+import { run } from "../cli/fake-host.ts";
+import { freshDir } from "../support/program.ts";
+import { startServer } from "../support/redis-pair.ts";
+
+const SOUND = ["appendonly yes", "appendfsync always"];
+const refusalOf = (target: RedisTarget): Promise<unknown> =>
+  checkTarget(target).then(
+    () => null,
+    (error: unknown) => error,
+  );
+const cli = (env: Record<string, string>, ...argv: string[]) =>
+  run(argv, { env: { dataDir: "/nonexistent" }, childEnv: { PATH: process.env.PATH, ...env } });
+
+test("a database that does not exist is refused by every command, and nothing is written to database 0", async () => {
+  const { port, redis } = await startServer(SOUND);
+  const sound = `redis://127.0.0.1:${port}`;
+  const wrong = `${sound}/99`;
+  const text = `Redis at 127.0.0.1:${port} has no database 99. Correct the number at the end of the URL.`;
+  expect(await refusalOf({ url: wrong })).toEqual(new WrongTarget(text));
+  const file = join(freshDir(), "errand.backup");
+  expect(await cli({}, "backup", file, "--redis-url", sound)).toMatchObject({ code: 0 });
+  for (const [env, ...argv] of [
+    [{}, "restore", file, "--redis-url", wrong],
+    [{}, "backup", `${file}.new`, "--redis-url", wrong],
+    [{ ERRAND_REDIS_URL: sound }, "migrate", "--to", wrong],
+    [{ ERRAND_REDIS_URL: wrong }, "migrate", "--to", sound],
+  ] as const) {
+    const { code, stderr } = await cli(env, ...argv);
+    expect([argv[0], code, stderr]).toEqual([argv[0], 78, expect.stringContaining(text)]);
+  }
+  expect(await redis.dbsize()).toBe(0);
+});
+
+test("a database that is gone after a reconnect receives no command, and database 0 does not either", async () => {
+  const { socket, redis } = await startServer();
+  const dir = dirname(socket);
+  const target = { socket, db: 9 };
+  const used = connectServer(target, "commands");
+  const errors: string[] = [];
+  used.on("error", ({ message }) => errors.push(message));
+  await used.set("some", "1");
+  const closed = once(redis, "close");
+  redis.call("SHUTDOWN", "NOSAVE").catch(() => {});
+  await closed;
+  // Otherwise it would send SHUTDOWN again, to the next server.
+  redis.disconnect();
+  const again = await startServer(["databases 4"], dir);
+  await expect.poll(() => errors.join()).toContain("DB index is out of range");
+  await expect(used.set("other", "1")).rejects.toThrow();
+  used.disconnect();
+  expect(await again.redis.dbsize()).toBe(0);
+});
+
+test("a node of a Cluster has only database 0", async () => {
+  const { port } = await startServer(["cluster-enabled yes"]);
+  const refusal = await refusalOf({ url: `redis://127.0.0.1:${port}/1` });
+  expect(refusal).toBeInstanceOf(WrongTarget);
+  expect(String(refusal)).toContain(
+    `127.0.0.1:${port} is a node of a Cluster, which has no database 1. Remove the number`,
+  );
+});
+
+test("a database that is not a number is refused, because the driver would take 0", () => {
+  for (const url of ["redis://h/prod", "redis://h/1/2", "redis://h?db=x"]) {
+    expect(problemOf(url)).toContain("not a number");
+  }
+  for (const url of ["redis://h", "redis://h/", "redis://h/15", "redis://h?db=2"]) {
+    expect(problemOf(url)).toBe(null);
+  }
+});
