@@ -112,6 +112,7 @@ async function run(
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }
     for (const line of reachableLines({ host, port, publicUrl })) say(line);
+    if (config.ERRAND_WORKERS > 1) say(howToReplace(config.ERRAND_WORKERS));
     const hasOwnToken = config.ERRAND_OPERATOR_TOKEN !== undefined;
     const started = { dataDir, url, hasOwnToken, announced };
     say(howClientsConnect(started));
@@ -133,7 +134,7 @@ async function run(
     // First, so that the CLI finds another gateway, if there is one, while this one stops.
     await announced.withdraw();
     const closing = gateways.close(STOP_MS);
-    say(stopLine(await closing.busy));
+    say(stopLine(signals.cause(), await closing.busy));
     await within(closing.closed, STOP_MS + 500, log);
   } finally {
     // Redis ends with this process anyway. It gets the rest of the ten seconds for a clean stop.
@@ -142,12 +143,17 @@ async function run(
   }
 }
 
-function stopLine(busy: number): string {
+/** With npm or a shell in between, the id of the process that was started is another one. */
+const howToReplace = (count: number): string =>
+  `${count} gateways; to replace them without a failed request: kill -HUP ${process.pid}`;
+
+function stopLine({ signal, text }: StopCause, busy: number): string {
   const first =
     busy === 0
       ? ""
       : `; first it closes ${busy === 1 ? "one connection" : `${busy} connections`} of agents and watchers`;
-  return `errand is stopping${first}. That takes at most ten seconds; another Ctrl-C ends it at once, and loses nothing`;
+  const second = signal === "SIGINT" ? "another Ctrl-C" : "a second signal";
+  return `errand is stopping (${text})${first}. That takes at most ten seconds; ${second} ends it at once, and loses nothing`;
 }
 
 async function checkDataDir(dataDir: string): Promise<void> {
@@ -270,9 +276,16 @@ async function within(work: Promise<void>, ms: number, log: Log): Promise<void> 
   clearTimeout(timer);
 }
 
+interface StopCause {
+  readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP";
+  readonly text: string;
+}
+
 interface StopSignals {
   /** Aborts on the first signal that asks for a stop. */
   readonly signal: AbortSignal;
+  /** The first signal that asked for a stop. */
+  readonly cause: () => StopCause;
   /** Sets the action of a SIGHUP that does not ask for a stop. */
   readonly onHangup: (callback: () => unknown) => void;
   /** Called before the second signal ends the process. */
@@ -290,24 +303,31 @@ function stopSignals(hasSeveralGateways: boolean): StopSignals {
   let hangUp: () => unknown = () => {};
   let beforeExit = () => {};
   let firstAt = 0;
-  const stop = () => {
+  let cause: StopCause = { signal: "SIGTERM", text: "SIGTERM" };
+  const stop = (signal: StopCause["signal"], text: string = signal) => {
     const now = Date.now();
     // npm and the terminal may each send a signal for one Ctrl-C.
     if (firstAt !== 0 && now - firstAt > 1_000) {
       beforeExit();
       process.exit(130);
     }
-    if (firstAt === 0) firstAt = now;
+    if (firstAt === 0) [firstAt, cause] = [now, { signal, text }];
     controller.abort();
   };
   const hangup = () => {
-    if (!hasSeveralGateways || (isAtTerminal && !hasTerminal())) stop();
+    if (isAtTerminal && !hasTerminal()) stop("SIGHUP", "its terminal was closed");
+    else if (!hasSeveralGateways) stop("SIGHUP", "SIGHUP, which replaces gateways only with ERRAND_WORKERS");
     else if (firstAt === 0) hangUp();
   };
-  const handlers = { SIGINT: stop, SIGTERM: stop, SIGHUP: hangup } as const;
+  const handlers = {
+    SIGINT: () => stop("SIGINT"),
+    SIGTERM: () => stop("SIGTERM"),
+    SIGHUP: hangup,
+  } as const;
   process.on("SIGINT", handlers.SIGINT).on("SIGTERM", handlers.SIGTERM).on("SIGHUP", handlers.SIGHUP);
   return {
     signal: controller.signal,
+    cause: () => cause,
     onHangup: (callback) => {
       hangUp = callback;
     },

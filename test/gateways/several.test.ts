@@ -143,6 +143,10 @@ test("two gateways share polls, sessions and metrics; both are replaced under lo
   const work = load(url, token, { mayBreak: false });
   await work.more(4);
   const moved = figure(await metrics(), 'errand_moves_total{move="submit"}');
+  // The printed line names the process to signal: behind npm, a shell knows only the id of npm.
+  expect(stderr()).toContain(
+    `\n2 gateways; to replace them without a failed request: kill -HUP ${child.pid}\n`,
+  );
   child.kill("SIGHUP");
   await until(() => stderr().includes('"gateways replaced"'), { what: "the new gateways" });
   // Parked polls were answered, so that their agents poll again.
@@ -175,6 +179,7 @@ test("two gateways share polls, sessions and metrics; both are replaced under lo
   child.kill("SIGTERM");
   expect((await parked).body).toEqual({ leases: [] });
   expect(await ended()).toBe(0);
+  expect(stderr()).toMatch(/^errand is stopping \(SIGTERM\).*; a second signal ends it at once/m);
   expect(performance.now() - stoppedAt).toBeLessThan(withStalls(10_000));
   expect(after.some(({ pid }) => isAlive(pid))).toBe(false);
   // Every line of the log is whole.

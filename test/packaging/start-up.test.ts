@@ -84,7 +84,7 @@ test("on a terminal: a link that signs in once, as the operator, and lines to pa
   await exited;
   await stream.body?.cancel().catch(() => undefined);
   expect(screen).toMatch(
-    /errand is stopping; first it closes (?:one|\d) connections? of agents and watchers\. That takes at most ten seconds/,
+    /errand is stopping \(SIGINT\); first it closes (?:one|\d) connections? of agents and watchers\. That takes at most ten seconds/,
   );
   working.kill("SIGTERM");
   await stopped;
