@@ -16,6 +16,8 @@ const LOCAL: Readonly<Record<string, string>> = {
 export function recoveryFor({ code, recovery }: { code: string; recovery: string }): string {
   const local = LOCAL[code];
   if (local !== undefined) return local;
+  // A failed read says to wait, and not to send the key again.
+  if (isErrorCode(code) && recovery === ERRORS.overloaded.recovery) return ERRORS[code].cli ?? recovery;
   // An agent may use a code of the table with another meaning, so the recovery must match, too.
   for (const row of [isErrorCode(code) ? ERRORS[code] : undefined, ERRORS.agent_error]) {
     if (row?.recovery === recovery) return row.cli ?? recovery;

@@ -1,6 +1,6 @@
 /**
- * Adds the reason why the broker's Redis does not answer to a command's error. The broker's errors do not contain the reason;
- * its `/readyz` does, with host and port and without the password.
+ * The reason why the broker's Redis does not answer, or not for all requests. The broker's errors do not contain it; its
+ * `/readyz` does, with host and port and without the password.
  */
 import { z } from "zod";
 import { ErrandApiError } from "../client/errors.ts";
@@ -8,7 +8,7 @@ import { Http } from "../client/http.ts";
 import { oneLine } from "./show/output.ts";
 
 const ANSWER_MS = 2_000;
-const readinessSchema = z.object({ reason: z.string() });
+const readinessSchema = z.object({ status: z.string(), reason: z.string() });
 
 /** Returns a `redis_unavailable` error with the reason from `/readyz`, and any other error unchanged. */
 export async function withStorageReason(
@@ -16,18 +16,26 @@ export async function withStorageReason(
   url: string | undefined,
 ): Promise<ErrandApiError> {
   if (error.code !== "redis_unavailable" || url === undefined) return error;
-  const reason = await reasonFrom(url);
-  if (reason === undefined) return error;
-  const detail = `${error.message.replace(/\.$/, "")} (${oneLine(reason, 200)}).`;
+  const unready = await unreadiness(url);
+  if (unready === undefined) return error;
+  const detail = `${error.message.replace(/\.$/, "")} (${unready.reason}).`;
   return new ErrandApiError({ ...error.problem, detail }, { cause: error });
 }
 
-async function reasonFrom(url: string): Promise<string | undefined> {
+/** Why the broker serves only a part of the requests; undefined if it serves all or none. */
+export async function degradedBy(url: string): Promise<string | undefined> {
+  const unready = await unreadiness(url);
+  return unready?.status === "degraded" ? unready.reason : undefined;
+}
+
+/** The status and reason of `/readyz` of a broker that is not ready. */
+async function unreadiness(url: string) {
   try {
     const response = await fetch(`${new Http({ url }).url}/readyz`, {
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    return readinessSchema.safeParse(await response.json()).data?.reason;
+    const { data } = readinessSchema.safeParse(await response.json());
+    return data && { ...data, reason: oneLine(data.reason, 200).replace(/\.$/, "") };
   } catch {
     return undefined;
   }

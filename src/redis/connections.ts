@@ -185,7 +185,9 @@ export class Connections {
       (error: unknown) => error,
     );
     const refusal = await Promise.race([others, sleep(OTHERS_MS, this.#refusal, { ref: false })]);
-    return refusal === null ? { status: "ready" } : { status: "degraded", reason: refusalText(refusal) };
+    return refusal === null
+      ? { status: "ready" }
+      : { status: "degraded", reason: `a master of the Cluster: ${refusalText(refusal)}` };
   }
 
   close(): void {
@@ -320,8 +322,13 @@ export class Connections {
   }
 }
 
-const refusalText = (error: unknown): string =>
-  `Redis refuses writes: ${error instanceof Error ? error.message : "unknown"}`;
+/** Redis' own errors begin with a code, such as READONLY; those of a connection do not. */
+const REPLY_CODE = /^[A-Z]{3,} /;
+
+function refusalText(error: unknown): string {
+  const text = error instanceof Error ? error.message : "unknown";
+  return `Redis ${REPLY_CODE.test(text) ? "refuses writes" : "does not respond"}: ${text}`;
+}
 
 /** Resolves when `count` of the promises have; rejects with the last reason when so many cannot any more. */
 function fulfilled(promises: readonly Promise<unknown>[], count: number): Promise<void> {

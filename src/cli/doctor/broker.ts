@@ -6,7 +6,7 @@ import { durationText } from "../../client/words.ts";
 import { type GatewayStatus, type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
 import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
-import { withStorageReason } from "../storage-reason.ts";
+import { degradedBy, withStorageReason } from "../storage-reason.ts";
 import type { Check } from "./check.ts";
 
 /** A smaller skew needs no warning. */
@@ -36,6 +36,12 @@ export async function* brokerChecks(found: Found, ownVersion: string): AsyncGene
     return;
   }
   yield { check: "broker", status: "ok", detail: `${url} (from ${urlFrom}) responds` };
+  // The other checks see it only if their own requests meet the part that is away.
+  const degraded = await degradedBy(url);
+  if (degraded !== undefined) {
+    const remedy = "Check the masters of the Redis Cluster; until all respond, some requests fail.";
+    yield { check: "readiness", status: "warn", detail: `the broker is degraded: ${degraded}`, remedy };
+  }
   if (token === undefined) {
     const remedy = "Set ERRAND_TOKEN, or pass --token.";
     yield { check: "token", status: "fail", detail: `no token for ${url}`, remedy, category: "AUTH" };

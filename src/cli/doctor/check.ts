@@ -8,6 +8,7 @@ export const checkSchema = z.strictObject({
     "settings",
     "data_dir",
     "broker",
+    "readiness",
     "token",
     "version",
     "clock",

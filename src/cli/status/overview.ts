@@ -11,6 +11,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import type { Stats } from "../../schema/stats.ts";
 import type { Status } from "../../schema/status.ts";
 import { answersAll, QUESTION_STATES } from "../rights.ts";
+import { degradedBy } from "../storage-reason.ts";
 
 /** How many questions are shown, and how many are counted. */
 const QUESTIONS = 5;
@@ -50,11 +51,12 @@ export interface Overview extends Status {
 export async function overviewOf(connection: ConnectionOptions, ownVersion: string): Promise<Overview> {
   const admin = new Admin(connection);
   const status = await admin.status();
-  const [agents, hour, day, questions] = await Promise.all([
+  const [agents, hour, day, questions, degraded] = await Promise.all([
     admin.listAgents(),
     admin.stats({ period: "hour" }),
     admin.stats({ period: "day" }),
     questionsFor(status.principal, connection),
+    degradedBy(connection.url ?? status.url),
   ]);
   const sum = (pick: (counts: Agent["counts"]) => number) =>
     agents.reduce((all, { counts }) => all + pick(counts), 0);
@@ -80,7 +82,12 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
     open_questions: questions.length,
     questions: questions.slice(0, QUESTIONS),
     has_more_questions: questions.length > QUESTIONS,
-    alarms: [...versionAlarm(ownVersion, status.version), ...memoryAlarm(status), ...agentAlarms(agents)],
+    alarms: [
+      ...versionAlarm(ownVersion, status.version),
+      ...(degraded === undefined ? [] : [`the broker is degraded: ${degraded}`]),
+      ...memoryAlarm(status),
+      ...agentAlarms(agents),
+    ],
   };
 }
 

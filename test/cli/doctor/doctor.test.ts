@@ -101,7 +101,8 @@ describe("with a broker", () => {
     expect(code).toBe(0);
     expect(new Set(Object.values(statuses(checks)))).toEqual(new Set(["ok"]));
     // `gateways` is for several on one port.
-    expect([...Object.keys(checks), "gateways"].sort()).toEqual([...checkSchema.shape.check.options].sort());
+    const absent = ["gateways", "readiness"];
+    expect([...Object.keys(checks), ...absent].sort()).toEqual([...checkSchema.shape.check.options].sort());
     expect(checks.broker?.detail).toContain(url);
     expect(checks.token?.detail).toMatch(/operator-token, for operator$/);
     expect(checks.redis?.detail).toMatch(/^embedded: (?:redis|valkey) \d/);
@@ -154,6 +155,24 @@ test("a fix is for the user of the terminal, and does not refer to doctor again"
   expect(down.checks.broker?.remedy).toBe(
     "Start a broker with 'npm start' in Errand's folder or 'errand serve', or correct --url or ERRAND_URL.",
   );
+});
+
+test("a degraded broker is a warning of its own, and no text names an HTTP header", async () => {
+  const stub = await stubBroker((request, answer) => {
+    if (request.path === "/healthz") answer.json({ status: "ok" });
+    else if (request.path === "/readyz") answer.json({ status: "degraded", reason: "Redis is away: gone." });
+    else answer.problem(503, "redis_unavailable", "TRANSPORT", { recovery: ERRORS.overloaded.recovery });
+  });
+  const { checks } = await doctor(freshDir(), ["--url", stub.url, "--token", "x"]);
+  expect(checks.readiness).toMatchObject({
+    status: "warn",
+    detail: "the broker is degraded: Redis is away: gone",
+  });
+  expect(checks.redis?.detail).toMatch(/[^.] \(Redis is away: gone\)\.$/);
+  const other = errand(freshDir(), ["list", "--url", stub.url, "--token", "x"]);
+  expect(await other.ended()).toBe(75);
+  expect(other.stderr()).toContain("Try again later; 'errand doctor' checks");
+  expect(other.stderr()).not.toContain("Retry-After");
 });
 
 describe("checks", () => {
