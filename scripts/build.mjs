@@ -37,6 +37,8 @@ export async function buildProgram() {
       fs.copyFileSync(file, target);
     }
     const bundled = await bundle();
+    // Otherwise its service would keep 270 MB for as long as the broker runs in this process.
+    await (await import("esbuild")).stop();
     fs.chmodSync(join(DIST, "errand.js"), 0o755);
     const outputs = [...modules.map(scriptOf), ...assets.map((file) => relative(SRC, file)), ...bundled];
     removeAllBut(outputs, (name) => !isDeclaration(name));
