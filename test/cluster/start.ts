@@ -161,7 +161,7 @@ And in a third, at the other gateway:
   npx errand delegate scout "count these words" --wait
 
 The Cluster, for a gateway of your own (ERRAND_SHARDS=${values.shards}) or redis-cli -c:
-  export ERRAND_REDIS_URL=${redis}
+  export ERRAND_REDIS_URL=${redis} ERRAND_OPERATOR_TOKEN=${token}
 See a fail-over, which takes about ${(2 * NODE_TIMEOUT_MS) / 1000} s:
 ${kills.join("\n")}
 `;
