@@ -1,7 +1,9 @@
 /** `errand delegate`: hands a task to an agent, and can wait for the reply. */
 import { type Command, InvalidArgumentError } from "commander";
+import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
 import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
@@ -153,6 +155,14 @@ async function batch(
   return delegateLines(host, connection, text, { defaults, key: options.idempotencyKey, json, wait });
 }
 
+/** Only asked where no worker polls: workers of a paused agent get nothing. */
+async function whyUnattended(connection: ConnectionOptions, target: string): Promise<string> {
+  const agent = await new Admin({ ...connection, failFast: true, retryForMs: 0 }).getAgent(target).catch(() => undefined);
+  return agent?.paused
+    ? `${target} is paused; the delegation is queued until 'errand agent resume ${target}'.`
+    : `no worker is polling ${target}; the delegation is queued.`;
+}
+
 async function delegate(host: CliHost, target: string, words: string[], options: DelegateOptions) {
   const { wait, watch, timeout } = options;
   const waits = wait === true || watch === true;
@@ -171,8 +181,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const { id, presence } = accepted;
   const isUnattended = presence !== undefined && presence.state !== "online";
   if (!waits) await (options.json ? printJson(host, accepted) : print(host, id));
-  if (isUnattended && !options.json)
-    await note(host, `no worker is polling ${target}; the delegation is queued.`);
+  if (isUnattended && !options.json) await note(host, await whyUnattended(connection, target));
   if (!waits) return;
   // The broker has just responded, so an outage from here on is retried.
   const retrying = { ...connection, failFast: false };

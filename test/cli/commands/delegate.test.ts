@@ -60,6 +60,18 @@ describe("delegate", () => {
       expect((await run(["delegate", "scout", "x", ...more], { env })).stderr).toBe("");
   });
 
+  test("says that the agent is paused", async () => {
+    const stub = await stubBroker((request, answer) => {
+      if (request.method === "POST") answer.json(delegationLike({ presence: OFFLINE }), 202);
+      else answer.json({ ...AGENT, paused: true });
+    });
+    const { stdout, stderr } = await run(["delegate", "scout", "x"], { env: { url: stub.url, token: "t" } });
+    expect(stdout).toBe(`${ID}\n`);
+    expect(stderr).toBe(
+      "errand: scout is paused; the delegation is queued until 'errand agent resume scout'.\n",
+    );
+  });
+
   test("suggests the agent that a misspelled name is most similar to", async () => {
     const stub = await stubBroker((request, answer) => {
       if (request.method === "POST") answer.problem(404, "agent_unknown", "CONFIG");
@@ -343,7 +355,8 @@ describe("a broker that becomes unavailable", () => {
     });
     expect([code, stdout]).toEqual([0, `${ID}\n`]);
     expect(stderr).toMatch(/^errand: the connection to \S+ was lost \(\S+\); retrying for up to 60 s\.\n/);
-    const keys = stub.seen.map(({ headers }) => headers["idempotency-key"]);
+    const posts = stub.seen.filter(({ method }) => method === "POST");
+    const keys = posts.map(({ headers }) => headers["idempotency-key"]);
     expect(keys).toHaveLength(3);
     expect(new Set(keys).size).toBe(1);
     expect(keys[0]).toMatch(/^[\w-]{36}$/);
