@@ -157,7 +157,9 @@ async function batch(
 
 /** Only asked where no worker polls: workers of a paused agent get nothing. */
 async function whyUnattended(connection: ConnectionOptions, target: string): Promise<string> {
-  const agent = await new Admin({ ...connection, failFast: true, retryForMs: 0 }).getAgent(target).catch(() => undefined);
+  const agent = await new Admin({ ...connection, failFast: true, retryForMs: 0 })
+    .getAgent(target)
+    .catch(() => undefined);
   return agent?.paused
     ? `${target} is paused; the delegation is queued until 'errand agent resume ${target}'.`
     : `no worker is polling ${target}; the delegation is queued.`;
