@@ -8,6 +8,15 @@ const CAUSES: readonly (readonly [sign: RegExp, text: (server: string, database:
       `Redis at ${server} has no database ${database}. Correct the number at the end of the URL.`,
   ],
   [/SELECT is not allowed in cluster mode/i, (server, database) => onlyOneDatabase(server, database)],
+  [
+    /^WRONGPASS/,
+    (server) => `Redis at ${server} refuses the user or password (WRONGPASS). Correct them in the URL.`,
+  ],
+  [/^NOAUTH/, (server) => `Redis at ${server} needs a password (NOAUTH): redis://:PASSWORD@HOST.`],
+  [
+    /Unknown RESP type/i,
+    (server) => `What answers at ${server} is no Redis. Correct the address in the URL.`,
+  ],
 ];
 
 export const onlyOneDatabase = (server: string, database: number): string =>

@@ -1,7 +1,8 @@
 /** A URL that leads to no usable Redis: nothing is written, and the message says what to correct. */
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { checkTarget, WrongTarget } from "../../src/redis/check.ts";
 import { connectServer, type RedisTarget } from "../../src/redis/connect.ts";
 import { problemOf } from "../../src/redis/target.ts";
@@ -74,4 +75,22 @@ test("a database that is not a number is refused, because the driver would take 
   for (const url of ["redis://h", "redis://h/", "redis://h/15", "redis://h?db=2"]) {
     expect(problemOf(url)).toBe(null);
   }
+});
+
+test("a wrong password, a missing one, and the port of another service are named", async () => {
+  const { port, redis } = await startServer();
+  await redis.config("SET", "requirepass", "secret");
+  const place = `127.0.0.1:${port}`;
+  expect(String(await refusalOf({ url: `redis://:wrong@${place}` }))).toContain(
+    `Redis at ${place} refuses the user or password (WRONGPASS).`,
+  );
+  expect(String(await refusalOf({ url: `redis://${place}` }))).toContain(
+    `Redis at ${place} needs a password (NOAUTH)`,
+  );
+  const web = createServer((_, response) => response.end("<html></html>")).listen(0, "127.0.0.1");
+  onTestFinished(() => void web.close());
+  await once(web, "listening");
+  const address = web.address();
+  const webPort = typeof address === "object" ? address?.port : undefined;
+  expect(String(await refusalOf({ url: `redis://127.0.0.1:${webPort}` }))).toContain("is no Redis");
 });
