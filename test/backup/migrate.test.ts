@@ -274,6 +274,17 @@ const RESTORE = { force: true, isExclusive: false, onProgress: () => {}, signal:
 const with_ = (more: Pick<MigrateOptions, "source" | "target"> & Partial<MigrateOptions>) =>
   migrate({ shards: undefined, force: false, dryRun: false, onProgress: () => {}, signal: NEVER, ...more });
 
+test("the progress of a copy counts all keys, those that expire included", async () => {
+  const { redis, source } = await small();
+  const { side: target } = await at();
+  for (let n = 0; n < 50; n += 1) await redis.set(keys.session(`ses_${n}`), "{}", "EX", 600);
+  const told: (readonly [number, number])[] = [];
+  await with_({ source, target, onProgress: (copied, of) => told.push([copied, of]) });
+  const [copied, of] = told.at(-1) ?? [];
+  expect(of).toBeGreaterThan(50);
+  expect(copied).toBe(of);
+});
+
 test("a copy that was stopped lets no broker start, and is repeated; a broker that starts meanwhile is noticed", async () => {
   const { redis, source, id } = await small();
   const { redis: copy, side: target } = await at();

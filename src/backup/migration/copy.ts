@@ -65,15 +65,18 @@ async function namesWithoutExpiry(found: OwnKeys): Promise<string[]> {
   return found.names.filter((_, at) => expiries[at] === NEVER);
 }
 
-export async function countKeys(redis: Redis): Promise<Counts> {
+/** `all`: with the keys that expire, which may be gone at any time. */
+export async function countKeys(redis: Redis): Promise<{ readonly counts: Counts; readonly all: number }> {
   let all = 0;
+  let keys = 0;
   let delegations = 0;
   for await (const found of keysToCopy(redis)) {
     const names = await namesWithoutExpiry(found);
-    all += names.length;
+    all += found.names.length;
+    keys += names.length;
     delegations += names.filter(isRecordKey).length;
   }
-  return { keys: all, delegations };
+  return { counts: { keys, delegations }, all };
 }
 
 export async function copyKeys(

@@ -88,9 +88,9 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const prepare = async () => {
     if (target !== null) await requireNoTransfer(source.redis);
     const checked = await check(source, target, options);
-    const counts = await countKeys(source.redis);
+    const { counts, all } = await countKeys(source.redis);
     const { from, to } = checked.growth;
-    return { checked, counts, shards: { from, to } };
+    return { checked, counts, all, shards: { from, to } };
   };
   try {
     // First, because the lock of the one would be found at the other.
@@ -103,10 +103,10 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     }
     return await withTransferLock(destination.redis, options.signal, async (lock) => {
       // Only now, so that of two migrations in opposite directions at least one finds the lock of the other.
-      const { checked, counts, shards } = await prepare();
+      const { checked, counts, all, shards } = await prepare();
       const plan = await (target === null
         ? growInPlace(source, checked, { lock, onWrite })
-        : copy(source, target, checked, { ...options, lock, onWrite, keys: counts.keys }));
+        : copy(source, target, checked, { ...options, lock, onWrite, keys: all }));
       return { ...counts, ...plan, shards };
     });
   } catch (error) {
