@@ -1,8 +1,8 @@
 /**
- * A cache that notices changes at other gateways. Every change replaces a random mark in Redis. The mark is read at most once
- * a second, and an entry is valid only if it was read with the current mark, so a change is noticed within a second, even if
- * no message announces it. If a fail-over undoes a change, the old mark returns with the old value. Limit: one change
- * invalidates all entries; missing values are not cached.
+ * A cache that notices changes at other gateways. Every change replaces a random mark in Redis. The mark is read at most
+ * once a second, and an entry is valid only if it was read with the current mark, so a change is noticed within a second,
+ * even if no message announces it. If a fail-over undoes a change, the old mark returns with the old value. Limit: one
+ * change invalidates all entries; missing values are not cached.
  */
 import { LRUCache } from "lru-cache";
 
@@ -43,8 +43,9 @@ export class LastMark {
     return performance.now() - this.#readAt < MARK_TTL_MS;
   }
 
-  isCurrent(mark: Mark): boolean {
-    return mark === this.#mark;
+  /** As it was read last; null before that. */
+  get value(): Mark {
+    return this.#mark;
   }
 
   /** Callers at the same time share one read. */
@@ -85,7 +86,7 @@ export class MarkedCache<T> {
   async find(key: string, last: LastMark, read: () => Promise<Marked<T>>): Promise<T | null> {
     if (!last.isRecent) await last.refresh();
     const cached = this.#entries.get(key);
-    if (cached && last.isCurrent(cached.mark) && cached.until > performance.now()) return cached.value;
+    if (cached && cached.mark === last.value && cached.until > performance.now()) return cached.value;
     return this.reload(key, read);
   }
 

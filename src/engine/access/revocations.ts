@@ -1,12 +1,13 @@
 /**
  * Closes the streams, parked polls and MCP sessions of a token or session that is revoked or expires. The script that
- * revokes it sends a message to all gateways. Limit: a message may be lost. So a gateway looks up everything that it watches after a gap
- * in the messages, and when the mark of revocations, read every second, has changed.
+ * revokes it sends a message to all gateways. Limit: a message may be lost. So a gateway looks up everything that it
+ * watches after a gap in the messages, and when the mark of revocations, read every second, has changed.
  */
 import type { Bus } from "../../redis/bus.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { NO_REPLICAS, type Replicas } from "../../redis/replicas.ts";
+import { LastMark } from "../../util/marked-cache.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
 
 /** How long a revocation is remembered, for requests that were authenticated before it. */
@@ -84,7 +85,8 @@ export interface Lookup {
 }
 
 export class Revocations {
-  readonly #redis: Redis;
+  /** Replaced whenever a token or session is revoked. */
+  readonly mark: LastMark;
   readonly #bus: Bus;
   readonly #replicas: Replicas;
   readonly #revokedAt = new Map<string, number>();
@@ -94,10 +96,11 @@ export class Revocations {
   #sessions: Lookup | undefined;
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
-  #mark: string | null = null;
+  /** The mark at the last look at the watches. */
+  #checkedMark: string | null = null;
 
   constructor(redis: Redis, bus: Bus, replicas: Replicas = NO_REPLICAS) {
-    this.#redis = redis;
+    this.mark = new LastMark(() => redis.get(keys.revokedMark));
     this.#bus = bus;
     this.#replicas = replicas;
   }
@@ -111,7 +114,8 @@ export class Revocations {
       sessions.forget();
       this.#recheck();
     });
-    this.#mark = await this.#readMark();
+    await this.mark.refresh();
+    this.#checkedMark = this.mark.value;
     this.#timer = setInterval(() => void this.#compareMark(), MARK_CHECK_MS).unref();
   }
 
@@ -156,15 +160,11 @@ export class Revocations {
     }
   }
 
-  #readMark(): Promise<string | null> {
-    return this.#redis.get(keys.revokedMark);
-  }
-
   async #compareMark(): Promise<void> {
     if (this.#watches.size === 0) return;
-    const mark = await this.#readMark().catch(() => this.#mark);
-    if (mark === this.#mark) return;
-    this.#mark = mark;
+    await this.mark.refresh().catch(() => {});
+    if (this.mark.value === this.#checkedMark) return;
+    this.#checkedMark = this.mark.value;
     this.#recheck();
   }
 

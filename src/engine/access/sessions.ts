@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { Clock } from "../../lifecycle/command.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
+import { newMark } from "../../redis/marked-read.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -156,7 +157,7 @@ export class Sessions implements Lookup {
     const revoked = await revokeScript.run(
       redis,
       [keys.session(id), keys.sessions, entry.stream, keys.revokedMark],
-      [id, owner, revocations.channel, keys.sessionsOf(""), randomId(16), ...entry.args],
+      [id, owner, revocations.channel, keys.sessionsOf(""), newMark(), ...entry.args],
     );
     if (revoked === 1) revocations.endHere(id);
     // Also after a repeat: the first request may not have been confirmed.

@@ -5,14 +5,14 @@
 import { z } from "zod";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
-import { readMarkedField } from "../../redis/marked-read.ts";
+import { newMark, readMarkedField } from "../../redis/marked-read.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { TokenInfo, TokenRequest } from "../../schema/token.ts";
 import { toInstant } from "../../schema/values.ts";
-import { LastMark, MarkedCache } from "../../util/marked-cache.ts";
+import { MarkedCache } from "../../util/marked-cache.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
 import { type Principal, toPrincipal } from "./access.ts";
 import {
@@ -74,7 +74,6 @@ export class Tokens implements Lookup {
   readonly #revocations: Revocations;
   readonly #sessions: Sessions;
   readonly #operatorHash: string;
-  readonly #mark: LastMark;
   readonly #cache = new MarkedCache<CachedToken>({
     maxBytes: CACHE_BYTES,
     bytesOf: ({ identity }) => CACHED_BYTES + identity.principal.length,
@@ -85,7 +84,6 @@ export class Tokens implements Lookup {
     this.#revocations = revocations;
     this.#sessions = sessions;
     this.#operatorHash = hashOf(operatorToken);
-    this.#mark = new LastMark(() => redis.get(keys.revokedMark));
   }
 
   async create(request: TokenRequest, by: Principal = OPERATOR): Promise<TokenInfo & { token: string }> {
@@ -149,7 +147,7 @@ export class Tokens implements Lookup {
         id,
         keys.session(""),
         keys.sessionsOf(""),
-        randomId(16),
+        newMark(),
         this.#revocations.channel,
         ...(entry?.args ?? []),
       ],
@@ -200,7 +198,7 @@ export class Tokens implements Lookup {
   /** Null when there is no such token. `lastKnown`: a cached look-up counts while Redis does not answer. */
   async #find(id: string, { lastKnown = false } = {}): Promise<CachedToken | null> {
     try {
-      return await this.#cache.find(id, this.#mark, async () => {
+      return await this.#cache.find(id, this.#revocations.mark, async () => {
         const { value, mark } = await readMarkedField(this.#redis, keys.tokens, id, keys.revokedMark);
         return { value: value === null ? null : toCached(id, value), mark };
       });

@@ -7,10 +7,10 @@ import type { Clock } from "../../lifecycle/command.ts";
 import { agentNumbers } from "../../lifecycle/numbers.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys as common } from "../../redis/keys.ts";
-import { readMarkedHash } from "../../redis/marked-read.ts";
+import { newMark, readMarkedHash } from "../../redis/marked-read.ts";
 import { NO_REPLICAS, type Replicas } from "../../redis/replicas.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
-import { randomId, type Shards } from "../../redis/shards.ts";
+import type { Shards } from "../../redis/shards.ts";
 import { TIME_LUA } from "../../redis/time.ts";
 import type { AgentSpec, Delivery } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -210,7 +210,7 @@ export class AgentStore {
         spec.delivery.mode === "push" ? 1 : 0,
         before ? tagOf(before) : "",
         LIMITS.agents.value,
-        randomId(16),
+        newMark(),
         "doc",
         JSON.stringify(spec),
         ...fields,
@@ -234,7 +234,7 @@ export class AgentStore {
 
   async setPaused(name: string, paused: boolean): Promise<void> {
     const { agent, agentsMark } = this.#shards.ofAgent(name);
-    await setScript.run(this.#redis, [agent(name), agentsMark], ["paused", paused ? 1 : 0, randomId(16)]);
+    await setScript.run(this.#redis, [agent(name), agentsMark], ["paused", paused ? 1 : 0, newMark()]);
     this.#cache.delete(name);
     await this.#confirm(name);
   }
@@ -284,7 +284,7 @@ export class AgentStore {
     const closed = await closeScript.run(
       this.#redis,
       [keys.agent(name), keys.agentsMark, ...live],
-      [force ? 1 : 0, randomId(16)],
+      [force ? 1 : 0, newMark()],
     );
     this.#cache.delete(name);
     await this.#confirm(name);
@@ -321,7 +321,7 @@ export class AgentStore {
     await this.#redis.del(keys.workers(name));
     await this.#redis.zrem(keys.agentNames, name);
     await this.#redis.srem(keys.agents, name);
-    await deleteScript.run(this.#redis, [keys.agent(name), keys.agentsMark], [randomId(16)]);
+    await deleteScript.run(this.#redis, [keys.agent(name), keys.agentsMark], [newMark()]);
     this.#cache.delete(name);
     await Promise.all([this.#confirm(name), this.#replicas.confirm(common.replicated)]);
   }
