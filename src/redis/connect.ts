@@ -100,14 +100,13 @@ function open(target: RedisTarget, role: Role, more: Options | undefined): OneSe
  * it connected again.
  */
 function requireDatabase(redis: OneServer): void {
-  const send = redis.sendCommand.bind(redis);
-  redis.sendCommand = (command, stream) => {
-    if (command.name === "select") {
-      command.promise.catch((error: unknown) => {
-        if (error instanceof Error && error.name === "ReplyError") redis.stream.destroy(error);
-      });
-    }
-    return send(command, stream);
+  const select = redis.select.bind(redis);
+  redis.select = (database: number | string) => {
+    const selecting = select(database);
+    selecting.catch((error: unknown) => {
+      if (error instanceof Error && error.name === "ReplyError") redis.stream.destroy(error);
+    });
+    return selecting;
   };
 }
 
