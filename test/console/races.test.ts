@@ -13,13 +13,19 @@ async function signIn(page: Page, token = OPERATOR): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
+/** A promise that resolves when `open` is called. */
+function gate<T = void>() {
+  let open = (_value: T): void => undefined;
+  const opened = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { open: (value: T) => open(value), opened };
+}
+
 /** Delays the matching requests, not their answers, until the returned function is called. */
 async function delay(page: Page, address: RegExp) {
   let waiting = 0;
-  let release = (): void => undefined;
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { open: release, opened: released } = gate();
   await page.route(address, async (route) => {
     waiting += 1;
     await released;
@@ -87,10 +93,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.agent("scout");
     const { id } = (await api.delegate("scout", { task: "Short" })).body;
     const { page } = await openTab(url);
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { open: release, opened: released } = gate();
     let isRead = false;
     await page.route(/\/v1\/delegations\?.*submitted/, async (route) => {
       const response = await route.fetch();
@@ -155,10 +158,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.agent("scout");
     for (const task of ["Alpha", "Beta"]) await api.delegate("scout", { task });
     const { page } = await openTab(url, { timezoneId: "Asia/Tokyo" });
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const { open: release, opened: released } = gate();
     const headers = { authorization: `Bearer ${OPERATOR}` };
     // The whole list has two pages of Alphas.
     await page.route(/\/v1\/delegations\?(?!.*(?:state|q|since)=)/, async (route) => {
@@ -216,10 +216,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.agent("scout");
     const { id } = (await api.delegate("scout", { task: "Lost" })).body;
     const { page } = await openTab(url);
-    let reset = (_cursor: string): void => undefined;
-    const cursor = new Promise<string>((resolve) => {
-      reset = resolve;
-    });
+    const { open: reset, opened: cursor } = gate<string>();
     const isStream = /\/v1\/events(?!.*limit=1)/;
     await page.route(
       isStream,

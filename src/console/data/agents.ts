@@ -1,7 +1,7 @@
 /** The agents with presence and counts. Presence is in no event, so they are read again from time to time. */
 import { effect, signal } from "@preact/signals";
 import type { Agent } from "../../schema/agent.ts";
-import { checkSession, session } from "../session/session.ts";
+import { checkSession, isCurrent, session } from "../session/session.ts";
 import { onEvents } from "./stream.ts";
 
 /** Null: not read yet. */
@@ -39,7 +39,7 @@ export async function readAgents(): Promise<void> {
     if (agents.peek() === null || !document.hidden) {
       readAt = performance.now();
       const found = await connection.admin.listAgents();
-      if (session.peek()?.connection === connection) agents.value = found;
+      if (isCurrent(connection)) agents.value = found;
     }
   } catch (error) {
     checkSession(error);

@@ -6,7 +6,7 @@ import { batch, computed, type Signal, signal } from "@preact/signals";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type Delegation, isTerminal, LIVE_STATES, type State } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
-import { checkSession, session } from "../session/session.ts";
+import { checkSession, isCurrent } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
 import { afterEvent, asks, type Flight, toFlight } from "./flight.ts";
 
@@ -97,7 +97,7 @@ const failed = new Set<string>();
 
 /** Reads one delegation again, and again if that fails: no event may follow. Never rejects. */
 export async function refresh(connection: Connection, id: string): Promise<void> {
-  const isOver = () => session.peek()?.connection !== connection;
+  const isOver = () => !isCurrent(connection);
   try {
     const delegation = await connection.delegator.get(id);
     if (!isOver()) show(delegation);

@@ -5,7 +5,7 @@
  */
 import { effect, signal } from "@preact/signals";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
-import { checkSession, session } from "../session/session.ts";
+import { checkSession, isCurrent, session } from "../session/session.ts";
 import { type Connection, lostSince } from "./connection.ts";
 import { applyEvents, clearFlights, readFlights } from "./flights.ts";
 
@@ -134,7 +134,7 @@ async function persist(work: () => Promise<void>, abort: AbortSignal): Promise<v
 
 function deliver(connection: Connection, events: readonly DelegationEvent[]): void {
   // After a sign-out, drop them. On a hidden page, apply them: its cursor is past them.
-  if (session.value?.connection !== connection) return;
+  if (!isCurrent(connection)) return;
   applyEvents(connection, events);
   for (const listener of listeners) listener(events);
 }

@@ -11,7 +11,7 @@ import type { Connection } from "../data/connection.ts";
 import { asks, type Flight } from "../data/flight.ts";
 import { flightOf, refresh, show } from "../data/flights.ts";
 import { onEvents } from "../data/stream.ts";
-import { beforeSignOut, checkSession, session } from "../session/session.ts";
+import { beforeSignOut, checkSession, isCurrent, session } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
 import { SignalMap } from "./signal-map.ts";
 
@@ -85,7 +85,7 @@ async function sendNow(one: Pending): Promise<void> {
   const { flight, interrupt, connection } = one;
   const { id } = interrupt;
   // The next session must not show it.
-  const isOver = () => session.value?.connection !== connection;
+  const isOver = () => !isCurrent(connection);
   try {
     const answered = await connection.delegator.answer(flight.id, id, one.answer);
     if (isOver()) return;

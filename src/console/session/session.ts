@@ -73,6 +73,9 @@ export function checkSession(error: unknown): void {
   if (isRefused(error) && session.value?.connection.isRefused()) endSession(session.value, REVOKED);
 }
 
+/** Whether the connection is that of the present session. */
+export const isCurrent = (connection: Connection): boolean => session.peek()?.connection === connection;
+
 /** Work to finish before the session is left, by a sign-out or by a link that signs in. */
 export const beforeSignOut = new Set<() => Promise<unknown>>();
 const finish = () => Promise.all([...beforeSignOut].map((work) => work()));
