@@ -61,11 +61,14 @@ async function limitsOf(code) {
 const valuesOnly = async (code) =>
   `export const LIMITS = ${JSON.stringify(Object.fromEntries(await limitsOf(code)))};`;
 
+let limits;
 /** Writes the numbers into the code that uses them, so that esbuild drops the table where nothing else does. */
 async function withNumbers(code) {
-  const { code: table } = await transform(readFileSync(LIMITS_FILE, "utf8"), { loader: "ts" });
-  const limits = new Map(await limitsOf(table));
-  return code.replaceAll(/\bLIMITS\.(\w+)\.value\b/g, (_, name) => String(limits.get(name).value));
+  limits ??= transform(readFileSync(LIMITS_FILE, "utf8"), { loader: "ts" }).then(({ code }) =>
+    limitsOf(code),
+  );
+  const byName = new Map(await limits);
+  return code.replaceAll(/\bLIMITS\.(\w+)\.value\b/g, (_, name) => String(byName.get(name).value));
 }
 
 /** Styles that a script imports: their text, minified. */

@@ -179,8 +179,8 @@ export async function askMove(
   const { first, second } = both;
   if (second) return { interrupt_id: plainId, ...second };
   const { kind: result } = first.outcome;
-  // The approval failed, now or at an earlier request, and nobody was notified. A person's answer would be the same move. So it
-  // is tried again; if that throws, this request fails, and a repeat of it tries once more.
+  // The approval failed, now or at an earlier request, and nobody was notified. A person's answer would be the same move.
+  // So it is tried again; if that throws, this request fails, and a repeat of it tries once more.
   const again = result === "ok" || result === "duplicate" ? await broker.writer.move(approval) : null;
   return { interrupt_id: plainId, ...(again?.outcome.kind === "ok" ? again : first) };
 }
