@@ -18,7 +18,7 @@ USER node
 VOLUME /data
 EXPOSE 4180
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ERRAND_PORT}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${Number(process.env.ERRAND_PORT) || 4180}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Runs as PID 1: it handles SIGTERM itself and, without an embedded Redis, has no children but its own gateways.
 # --max-semi-space-size: docs/operations.md says why.
 CMD ["node", "--max-semi-space-size=32", "dist/errand.js", "serve"]

@@ -106,7 +106,8 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         start: async () => {
           const now = () => performance.now() + broker.clock.offset_ms;
           const isDealt = options.siblings !== undefined;
-          listener = await listen(app, { host, port, now, isDealt, arrival: options.arrival });
+          const { arrival, keepAliveMs } = options;
+          listener = await listen(app, { host, port, now, isDealt, arrival, keepAliveMs });
           port = listener.port;
         },
         stop: () => {

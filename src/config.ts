@@ -6,9 +6,12 @@ import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { z } from "zod";
+import { Closest } from "./cli/similar.ts";
+import { COMMAND_VARIABLES } from "./cli/work/command-variables.ts";
 import { problemOf } from "./redis/target.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
+import { isServiceLink } from "./service-links.ts";
 
 export const EXIT_CONFIG = 78;
 
@@ -85,6 +88,7 @@ const signingKey = z
 const schema = z.strictObject({
   ERRAND_HOST: z.string().min(1).default("127.0.0.1"),
   ERRAND_PORT: count(0, 65_535, "; 0 picks a free port").default(4180),
+  ERRAND_KEEP_ALIVE_SECONDS: count(1, 86_400).default(65),
   ERRAND_DATA_DIR: z.string().min(1).optional(),
   ERRAND_REDIS_URL: redisUrl.optional(),
   ERRAND_REDIS_WAIT_REPLICAS: count(0, 10).default(0),
@@ -122,20 +126,11 @@ const schema = z.strictObject({
   ERRAND_COMMAND_TOKEN: z.string().min(1).optional(),
 });
 
-/** `errand work` sets these for its commands. A command may start a broker, so they are ignored. */
-const SET_BY_WORK: readonly string[] = [
-  "ERRAND_ANSWER",
-  "ERRAND_ANSWERS_FILE",
-  "ERRAND_DECISION",
-  "ERRAND_FILES_DIR",
-  "ERRAND_MESSAGES_FILE",
-  "ERRAND_TASK",
-  "ERRAND_DELEGATION_ID",
-  "ERRAND_LEASE_ID",
-  "ERRAND_ATTEMPT",
-  "ERRAND_CONTEXT_ID",
-  "ERRAND_PROGRESS_FD",
-];
+/** `errand work` sets these for its commands, and a command may start a broker. */
+const SET_BY_WORK: readonly string[] = COMMAND_VARIABLES;
+
+/** Variable → the option of the command line that set it, for messages. */
+export type Flags = Readonly<Record<string, string>>;
 
 export type Config = z.output<typeof schema>;
 
@@ -149,24 +144,52 @@ export class ConfigError extends Error {
   }
 }
 
+/** The known name that was probably meant: a typo, a beginning, or the name that shares the most words. */
 function suggestion(name: string): string {
   const known = Object.keys(schema.shape);
-  const near = known.find((candidate) => candidate.startsWith(name) || name.startsWith(candidate));
-  return near === undefined ? `the known ones are ${known.join(", ")}` : `did you mean ${near}?`;
+  const closest = new Closest(name);
+  for (const one of known) closest.consider(one);
+  const [best] = known
+    .map((one) => ({ one, ...wordsOf(name, one) }))
+    .filter(({ shared }) => shared > 0)
+    .sort((a, b) => b.leading - a.leading || b.shared - a.shared || a.others - b.others);
+  const meant =
+    closest.best ?? known.find((one) => one.startsWith(name) || name.startsWith(one)) ?? best?.one;
+  return meant === undefined ? "docs/settings.md lists the known ones" : `did you mean ${meant}?`;
 }
 
-/** Throws {@link ConfigError} with all problems. An empty variable counts as unset. */
-export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+/** How many words of two names are the same besides the common first one, also at the beginning, and how many are not. */
+function wordsOf(name: string, known: string) {
+  const [, ...given] = name.split("_");
+  const [, ...words] = known.split("_");
+  const shared = words.filter((word) => given.includes(word)).length;
+  const differs = words.findIndex((word, at) => word !== given[at]);
+  return { leading: differs < 0 ? words.length : differs, shared, others: words.length - shared };
+}
+
+/** Whether ERRAND_PORT comes from a service link, and so does not count. */
+export const hasPortOfService = ({ ERRAND_PORT: port = "" }: NodeJS.ProcessEnv): boolean =>
+  isServiceLink("ERRAND_PORT", port);
+
+/**
+ * Throws {@link ConfigError} with all problems. An empty variable counts as unset.
+ */
+export function readConfig(env: NodeJS.ProcessEnv = process.env, flags: Flags = {}): Config {
   const given = Object.entries(env).filter(
-    ([name, value]) => name.startsWith("ERRAND_") && value !== "" && !SET_BY_WORK.includes(name),
+    ([name, value = ""]) =>
+      name.startsWith("ERRAND_") &&
+      value !== "" &&
+      !SET_BY_WORK.includes(name) &&
+      !isServiceLink(name, value),
   );
   const result = schema.safeParse(Object.fromEntries(given));
   if (result.success) return result.data;
+  const nameOf = (name: string) => flags[name] ?? name;
   throw new ConfigError(
     result.error.issues.flatMap((issue) =>
       issue.code === "unrecognized_keys"
         ? issue.keys.map((key) => `${key}: unknown variable; ${suggestion(key)}`)
-        : [`${issue.path.join(".")}: ${issue.message}`],
+        : [`${nameOf(issue.path.join("."))}: ${issue.message}`],
     ),
   );
 }

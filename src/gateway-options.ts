@@ -14,6 +14,8 @@ export interface GatewayOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
+  /** How long an idle connection of a client stays open. Default 65 s. */
+  readonly keepAliveMs?: number;
   readonly operatorToken: string;
   readonly shards: number;
   readonly retentionMs: number;

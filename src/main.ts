@@ -8,6 +8,15 @@ import { cliEnvironment } from "./config.ts";
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
 );
+/** The options of `errand serve`, and the variables that they override. */
+const SERVE_FLAGS = [
+  { option: "host", variable: "ERRAND_HOST", flag: "--host" },
+  { option: "port", variable: "ERRAND_PORT", flag: "--port" },
+  { option: "dataDir", variable: "ERRAND_DATA_DIR", flag: "--data-dir" },
+  { option: "redisUrl", variable: "ERRAND_REDIS_URL", flag: "--redis-url" },
+  { option: "workers", variable: "ERRAND_WORKERS", flag: "--workers" },
+  { option: "log", variable: "ERRAND_LOG_FORMAT", flag: "--log" },
+] as const;
 const { env, childEnv } = cliEnvironment();
 
 const exitCode = await runCli(process.argv.slice(2), {
@@ -22,17 +31,16 @@ const exitCode = await runCli(process.argv.slice(2), {
     stderr: process.stderr.isTTY === true,
   },
   // Few commands need the broker's modules, which are slow to load.
-  serve: async ({ host, port, dataDir, redisUrl, workers, log }) => {
+  serve: async (options) => {
     const { serve } = await import("./serve.ts");
-    return serve({
-      ...childEnv,
-      ...(host !== undefined && { ERRAND_HOST: host }),
-      ...(port !== undefined && { ERRAND_PORT: port }),
-      ...(dataDir !== undefined && { ERRAND_DATA_DIR: dataDir }),
-      ...(redisUrl !== undefined && { ERRAND_REDIS_URL: redisUrl }),
-      ...(workers !== undefined && { ERRAND_WORKERS: workers }),
-      ...(log !== undefined && { ERRAND_LOG_FORMAT: log }),
+    const given = SERVE_FLAGS.flatMap(({ option, variable, flag }) => {
+      const value = options[option];
+      return value === undefined ? [] : [{ variable, flag, value }];
     });
+    return serve(
+      { ...childEnv, ...Object.fromEntries(given.map(({ variable, value }) => [variable, value])) },
+      Object.fromEntries(given.map(({ variable, flag }) => [variable, flag])),
+    );
   },
   preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
   backups: async () => (await import("./backup.ts")).backups(childEnv, manifest.version),

@@ -32,6 +32,7 @@ export function optionsOf({ config, target, operatorToken, onRedisLost, log }: P
     redis: target,
     host: config.ERRAND_HOST,
     port: config.ERRAND_PORT,
+    keepAliveMs: config.ERRAND_KEEP_ALIVE_SECONDS * 1000,
     operatorToken,
     shards: config.ERRAND_SHARDS,
     retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,

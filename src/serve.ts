@@ -8,7 +8,7 @@ import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { announce } from "./announcement.ts";
 import { howClientsConnect, variablesFor } from "./client-access.ts";
-import { type Config, ConfigError, EXIT_CONFIG, readConfig } from "./config.ts";
+import { type Config, ConfigError, EXIT_CONFIG, type Flags, hasPortOfService, readConfig } from "./config.ts";
 import { embeddedOptions } from "./embedded-options.ts";
 import { channelToSupervisor } from "./gateways/fork.ts";
 import { howToSignIn, nextSteps } from "./next-steps.ts";
@@ -42,10 +42,10 @@ const say = (line: string): void => {
 };
 
 /** Returns the exit code: 0 after a clean stop, 78 for a wrong configuration, 75 if Redis is unavailable. */
-export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
+export async function serve(env: NodeJS.ProcessEnv, flags: Flags = {}): Promise<number> {
   let config: Config;
   try {
-    config = readConfig(env);
+    config = readConfig(env, flags);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     say([error.message, ...error.problems.map((problem) => `  ${problem}`)].join("\n"));
@@ -57,8 +57,14 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const log = createLog(config.ERRAND_LOG_LEVEL, write);
   // `auto` on one core runs one gateway, which a reload must not stop.
   const stop = stopSignals(config.ERRAND_WORKERS > 1 || env.ERRAND_WORKERS === "auto");
+  if (hasPortOfService(env)) {
+    log.info(
+      { port: config.ERRAND_PORT },
+      "ERRAND_PORT is ignored: it is a URL that Kubernetes or Docker sets for a service named errand",
+    );
+  }
   try {
-    await run(config, env, { log, write }, stop);
+    await run({ config, env, flags }, { log, write }, stop);
     return 0;
   } catch (error) {
     if (!(error instanceof ServeError)) throw error;
@@ -84,17 +90,18 @@ interface Output {
   readonly write: (line: string) => void;
 }
 
-async function run(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  output: Output,
-  signals: StopSignals,
-): Promise<void> {
+interface Settings {
+  readonly config: Config;
+  readonly env: NodeJS.ProcessEnv;
+  readonly flags: Flags;
+}
+
+async function run({ config, env, flags }: Settings, output: Output, signals: StopSignals): Promise<void> {
   const { log } = output;
   const stop = signals.signal;
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
   await checkDataDir(dataDir);
-  await checkAddress(config, dataDir);
+  await checkAddress(config, dataDir, flags);
   const storage = await openStorage(config, env, dataDir, log);
   let stoppedAt = Date.now();
   try {

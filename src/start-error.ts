@@ -1,7 +1,7 @@
 /** Explains failed starts with a known cause: the address is in use, or the data has another layout. */
 import { createServer } from "node:net";
 import { findRunningGateway } from "./announcement.ts";
-import { type Config, EXIT_CONFIG } from "./config.ts";
+import { type Config, EXIT_CONFIG, type Flags } from "./config.ts";
 import { isUnavailable } from "./redis/errors.ts";
 import { LayoutError } from "./redis/layout.ts";
 import { ServeError } from "./serve-error.ts";
@@ -25,7 +25,7 @@ export async function startFailure(error: unknown, config: Config, dataDir: stri
 const isOfListener = (error: Error): boolean => "syscall" in error && error.syscall === "listen";
 
 /** Checks the most likely reason for a failed start before anything is started. */
-export async function checkAddress(config: Config, dataDir: string): Promise<void> {
+export async function checkAddress(config: Config, dataDir: string, flags: Flags = {}): Promise<void> {
   if (config.ERRAND_PORT === 0) return;
   try {
     await new Promise<void>((resolve, reject) => {
@@ -34,25 +34,35 @@ export async function checkAddress(config: Config, dataDir: string): Promise<voi
       server.listen(config.ERRAND_PORT, config.ERRAND_HOST, () => server.close(() => resolve()));
     });
   } catch (error) {
-    await refuseAddress(error, config, dataDir);
+    await refuseAddress(error, config, dataDir, flags);
     throw error;
   }
 }
 
 /** Throws a {@link ServeError} if the error says that the gateway cannot listen on the address. */
-async function refuseAddress(error: unknown, config: Config, dataDir: string): Promise<void> {
+async function refuseAddress(
+  error: unknown,
+  config: Config,
+  dataDir: string,
+  { ERRAND_HOST: hostName = "ERRAND_HOST", ERRAND_PORT: portName = "ERRAND_PORT" }: Flags = {},
+): Promise<void> {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!CANNOT_LISTEN.includes(code)) return;
   const other = code === "EADDRINUSE" ? await findRunningGateway(dataDir) : null;
   if (other?.port === config.ERRAND_PORT) {
     throw new ServeError(
-      `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ERRAND_PORT to start another one (0 picks a free port)`,
+      `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ${portName} to start another one (0 picks a free port)`,
       EXIT_CONFIG,
     );
   }
-  const address = `${config.ERRAND_HOST}:${config.ERRAND_PORT}`;
-  throw new ServeError(
-    `cannot listen on ${address} (${code}); free that address, or set ERRAND_HOST and ERRAND_PORT (0 picks a free port)`,
-    EXIT_CONFIG,
-  );
+  const { ERRAND_HOST: host, ERRAND_PORT: port } = config;
+  const remedies: Readonly<Record<string, string>> = {
+    EACCES: `this user may not listen on port ${port}; set ${portName} to one above 1023`,
+    EADDRNOTAVAIL: `this machine does not have that address; set ${hostName} to one that it has, or to 0.0.0.0 for all`,
+    ENOTFOUND: `that name has no address; set ${hostName} to an address of this machine, or to 0.0.0.0 for all`,
+    EAI_AGAIN: `that name cannot be resolved now; set ${hostName} to an address of this machine`,
+  };
+  const remedy =
+    remedies[code] ?? `free that address, or set ${hostName} and ${portName} (0 picks a free port)`;
+  throw new ServeError(`cannot listen on ${host}:${port} (${code}): ${remedy}`, EXIT_CONFIG);
 }

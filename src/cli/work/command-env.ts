@@ -2,6 +2,7 @@
 import type { Work } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import type { CommandFiles } from "./command-files.ts";
+import type { CommandVariables } from "./command-variables.ts";
 
 const IN_ENV_MAX = 32 * 1024;
 
@@ -20,9 +21,7 @@ export function envFor(
   const { answer } = task;
   const autoApprove = task.delegation.auto_approve;
   const { ERRAND_COMMAND_TOKEN: ownToken } = inherited;
-  return {
-    ...withoutOwn(inherited),
-    ...(ownToken && { ...(url && { ERRAND_URL: url }), ERRAND_TOKEN: ownToken }),
+  const set: CommandVariables = {
     ...(progressFd !== undefined && { ERRAND_PROGRESS_FD: String(progressFd) }),
     ...(fits(task.text) && { ERRAND_TASK: task.text }),
     ERRAND_DELEGATION_ID: task.delegation.id,
@@ -37,6 +36,11 @@ export function envFor(
     ERRAND_MESSAGES_FILE: files.messages,
     ERRAND_ARTIFACTS_DIR: files.artifacts,
     ...(files.folder !== undefined && { ERRAND_FILES_DIR: files.folder }),
+  };
+  return {
+    ...withoutOwn(inherited),
+    ...(ownToken && { ...(url && { ERRAND_URL: url }), ERRAND_TOKEN: ownToken }),
+    ...set,
   };
 }
 

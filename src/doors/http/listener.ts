@@ -50,6 +50,8 @@ export interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly now: () => number;
+  /** How long an idle connection stays open. */
+  readonly keepAliveMs?: number | undefined;
   /** A supervisor deals the connections out (gateways/fork.ts). */
   readonly isDealt?: boolean;
   /** Only tests set it. */
@@ -71,9 +73,20 @@ const ARRIVAL: ArrivalTimeouts = {
   checkMs: CHECK_MS,
 };
 
+/** Longer than common balancers keep an idle connection (60 s), so that none sends a request to a closed one. */
+const KEEP_ALIVE_MS = 65_000;
+
 export function listen(
   { app, direct, toErrorResponse }: HttpApp,
-  { host, port, now, isDealt = false, arrival = ARRIVAL, most = LIMITS.connections.value }: ListenOptions,
+  {
+    host,
+    port,
+    now,
+    keepAliveMs = KEEP_ALIVE_MS,
+    isDealt = false,
+    arrival = ARRIVAL,
+    most = LIMITS.connections.value,
+  }: ListenOptions,
 ): Promise<Listener> {
   return new Promise((resolve, reject) => {
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
@@ -82,7 +95,7 @@ export function listen(
         headersTimeout: arrival.headersMs,
         requestTimeout: arrival.requestMs,
         connectionsCheckingInterval: arrival.checkMs,
-        keepAliveTimeout: 65_000,
+        keepAliveTimeout: keepAliveMs,
       },
       (request, response) => {
         const connection = connections.get(request.socket);

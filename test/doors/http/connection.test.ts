@@ -7,8 +7,8 @@ import { LIMITS } from "../../../src/schema/limits.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
-async function setup() {
-  const broker = await startBroker();
+async function setup(options: Parameters<typeof startBroker>[0] = {}) {
+  const broker = await startBroker(options);
   const api = client(broker.url);
   await api.agent("scout");
   const open = () => {
@@ -28,6 +28,14 @@ async function setup() {
   };
   return { ...broker, api, open };
 }
+
+test("an idle connection stays open for as long as the setting says", async () => {
+  const { open } = await setup({ keepAliveMs: 620_000 });
+  const { send, text } = open();
+  send("GET", "/healthz");
+  await until(() => text().includes("\r\n\r\n"));
+  expect(text()).toMatch(/\r\nkeep-alive: timeout=620\r\n/i);
+});
 
 test("a response to HEAD has no body, and the connection stays usable", async () => {
   const { open } = await setup();
