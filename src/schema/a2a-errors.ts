@@ -45,6 +45,7 @@ export const A2A_ERRORS = {
   limit_reached: "UnsupportedOperationError",
   payload_too_large: "INVALID_ARGUMENT",
   unsupported_media_type: "ContentTypeNotSupportedError",
+  unsupported_encoding: "ContentTypeNotSupportedError",
   idempotency_conflict: "RequestMalformedError",
   delegation_loop: "RequestMalformedError",
   approval_required: "RequestMalformedError",

@@ -180,6 +180,14 @@ export const ERRORS = {
     "The body must be JSON",
     "Send 'Content-Type: application/json'.",
   ),
+  unsupported_encoding: row(
+    "PROTOCOL",
+    415,
+    "The body is compressed",
+    "Send the body without Content-Encoding.",
+    false,
+    "Send the request to the broker without a proxy that compresses bodies.",
+  ),
   idempotency_conflict: row(
     "PROTOCOL",
     422,

@@ -19,7 +19,7 @@ import {
 import { A2A_ERRORS, type A2aErrorName, type RpcStatus } from "../../schema/a2a-errors.ts";
 import { ERRORS, type ErrandError } from "../../schema/errors.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { toErrandError } from "../http/problem.ts";
+import { errorHeaders, toErrandError } from "../http/problem.ts";
 
 type Detail = Record<string, unknown>;
 
@@ -93,7 +93,7 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
     ...(delegation_id !== undefined && { taskId: delegation_id }),
   };
   const headers = {
-    ...(status === 401 && { "www-authenticate": 'Bearer realm="errand"' }),
+    ...errorHeaders(error),
     ...((retryable || retry_after_seconds !== undefined) && {
       "retry-after": String(retry_after_seconds ?? 1),
     }),
@@ -103,7 +103,7 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
   if (isSdkName(name)) {
     const failure = fromSdkError(new SDK_ERRORS[name](error.message), requestId, metadata);
     // HTTP has a status of its own for the type of a request, which proxies and clients know.
-    const http = code === "unsupported_media_type" ? (status ?? failure.http) : failure.http;
+    const http = status === 415 ? status : failure.http;
     return { ...failure, http, headers, details: [...failure.details, ...violations] };
   }
   return {

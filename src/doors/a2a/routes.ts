@@ -1,5 +1,7 @@
 /** A2A routes: every agent is an A2A server under its name, even behind a NAT. */
+
 import type { Broker } from "../../engine/broker.ts";
+import { publicPath } from "../http/links.ts";
 import type { Mount } from "../http/mount.ts";
 import { rest } from "./bindings/rest.ts";
 import { rpc } from "./bindings/rpc.ts";
@@ -36,9 +38,9 @@ export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly M
 }
 
 /** For a path below an agent's A2A server that does not exist: the addresses that do. Undefined for any other path. */
-export function a2aAddresses(path: string): string | undefined {
+export function a2aAddresses(publicUrl: string, path: string): string | undefined {
   const [, agent] = /^\/a2a\/([^/]+)(?:\/|$)/.exec(path) ?? [];
   if (agent === undefined) return undefined;
-  const base = `/a2a/${agent}`;
+  const base = publicPath(publicUrl, `/a2a/${agent}`);
   return `Read the agent card at ${base}/.well-known/agent-card.json. JSON-RPC is POST ${base}/rpc, HTTP+JSON is below ${base}/rest/.`;
 }

@@ -7,6 +7,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import type { Readiness } from "../../redis/connections.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { BoundedMap } from "../../util/bounded.ts";
 import type { CardSigner } from "../a2a/cards/signing.ts";
 import { a2aAddresses, a2aRoutes } from "../a2a/routes.ts";
 import { agUiRoutes } from "../agui/routes.ts";
@@ -31,13 +32,14 @@ import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { createDirectHandler, type DirectHandler, honoPath, headerOf as incomingHeader } from "./direct.ts";
+import { HEALTH_CHECKS, isHealthCheck, repairHost } from "./health.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
+import { publicPath } from "./links.ts";
 import type { Mount, MountedRequest } from "./mount.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
 import { bearerOf, Pipeline, type PipelineOptions } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
 import type { Route } from "./route.ts";
-import { HANDOVER } from "./shutdown-hooks.ts";
 import type { EventStream } from "./stream.ts";
 import { TextResponse, withText } from "./text-response.ts";
 
@@ -63,10 +65,14 @@ const SERVED: readonly Route[] = [...ROUTES, ...agUiRoutes];
 /** Common headers that a response may have of its own. */
 const OWN_HEADERS = ["cache-control", "vary"];
 
-let description: Document | undefined;
+/** By the path of the public URL. */
+const descriptions = new BoundedMap<string, Document>(10);
 
-function describeApi(): Document {
-  description ??= openapi(ROUTES, API_INFO);
+function describeApi(base: string): Document {
+  const known = descriptions.get(base);
+  if (known) return known;
+  const description = openapi(ROUTES, API_INFO, base);
+  descriptions.set(base, description);
   return description;
 }
 
@@ -126,7 +132,8 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     }
   });
   app.use(async (c, next) => {
-    c.set("foreign", pipeline.checkOrigin(headerOf(c, "origin"), headerOf(c, "host")));
+    const anyHost = isHealthCheck(c.req.path);
+    c.set("foreign", pipeline.checkOrigin(headerOf(c, "origin"), headerOf(c, "host"), anyHost));
     const isPreflight =
       c.req.method === "OPTIONS" && headerOf(c, "access-control-request-method") !== undefined;
     // A browser sends no token with a preflight.
@@ -136,20 +143,20 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   app.onError(fail);
   app.notFound((c) => {
     const { method, path } = c.req;
-    const recovery = a2aAddresses(path);
+    const recovery = a2aAddresses(broker.publicUrl(), path);
     const context = recovery === undefined ? {} : { recovery };
     return fail(new ErrandError("not_found", `There is no ${method} ${path}.`, context), c);
   });
 
-  app.get("/healthz", (c) => c.json({ status: "ok" }));
-  app.get("/readyz", async (c) => {
-    const isShutDown = stopping.aborted && stopping.reason !== HANDOVER;
-    if (isShutDown) return c.json({ status: "not_ready", reason: "shutting down" }, 503);
-    const readiness = await options.readiness();
-    return c.json(readiness, readiness.status === "not_ready" ? 503 : 200);
-  });
-  app.get("/openapi.json", async (c) => deliver(c, await withText(c.json(describeApi()))));
-  app.get("/docs", async (c) => deliver(c, await withText(docsPage(describeApi()))));
+  for (const [path, check] of Object.entries(HEALTH_CHECKS)) {
+    app.get(path, async (c) => deliver(c, await check(options)));
+  }
+  app.get("/openapi.json", async (c) =>
+    deliver(c, await withText(c.json(describeApi(publicPath(broker.publicUrl(), "/"))))),
+  );
+  app.get("/docs", async (c) =>
+    deliver(c, await withText(docsPage(describeApi(publicPath(broker.publicUrl(), "/"))))),
+  );
 
   for (const route of SERVED) {
     app.on(route.method, honoPath(route), (c) => serve(c, route));
@@ -244,11 +251,15 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
       response.headers.set(name, value);
     return response;
   }
+  const direct = options.direct === false ? () => false : createDirectHandler(pipeline, SERVED);
   const requestBytes = (principal?: string) => pipeline.inflow.requestBytes(principal);
   const inProgress = (principal: string) => pipeline.limiter.of(principal);
   return {
     app,
-    direct: options.direct === false ? () => false : createDirectHandler(pipeline, SERVED),
+    direct: (incoming, outgoing) => {
+      repairHost(incoming);
+      return direct(incoming, outgoing);
+    },
     toErrorResponse,
     requestBytes,
     inProgress,

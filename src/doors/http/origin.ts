@@ -68,7 +68,8 @@ function toAllowed(entry: string): Allowed {
 
 /**
  * `allowed` are origins (`https://ops.example`) or bare hosts, in addition to the broker's own. The guard throws
- * `forbidden`, or returns the allowed foreign origin, whose response needs {@link corsHeaders}.
+ * `forbidden`, or returns the allowed foreign origin, whose response needs {@link corsHeaders}. `anyHost`: for health
+ * checks, which reveal nothing to a page of another site.
  */
 export function originGuard(listensOn: string, allowed: readonly string[]) {
   const isLocal = LOOPBACK.includes(listensOn) || listensOn === "::1";
@@ -78,9 +79,9 @@ export function originGuard(listensOn: string, allowed: readonly string[]) {
     entries.some((entry) =>
       entry.origin === undefined ? name !== undefined && entry.host === name : entry.origin === origin,
     );
-  return (origin: string | undefined, host: string | undefined): string | undefined => {
+  return (origin: string | undefined, host: string | undefined, anyHost = false): string | undefined => {
     const name = hostnameOf(host ?? "");
-    if (isLocal && (name === undefined || !(LOOPBACK.includes(name) || hosts.includes(name)))) {
+    if (isLocal && !anyHost && (name === undefined || !(LOOPBACK.includes(name) || hosts.includes(name)))) {
       throw refused("host");
     }
     if (origin === undefined) return undefined;

@@ -7,7 +7,7 @@ import type { Broker } from "../../engine/broker.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { AuthenticatedRequest, noToken } from "./authenticated-request.ts";
-import { parseBody, readBody } from "./body.ts";
+import { parseBody, readBody, requirePlain } from "./body.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
@@ -37,7 +37,7 @@ const PROMPT_BODY_MS = 100;
 
 export class Pipeline {
   /** Throws `forbidden` for an origin or host that is not allowed; returns the origin if it is another site's. */
-  readonly checkOrigin: (origin: string | undefined, host: string | undefined) => string | undefined;
+  readonly checkOrigin: ReturnType<typeof originGuard>;
   readonly inflow = new Inflow();
   readonly limiter: ConcurrencyLimiter;
   readonly outflow: Outflow;
@@ -96,6 +96,7 @@ export class Pipeline {
     // An unread body would hide the end of the connection.
     if (!hasBody) incoming?.resume();
     if (!hasBody || !incoming) return new Uint8Array();
+    if (incoming.headers["content-length"] !== "0") requirePlain(request.header("content-encoding"));
     const body = this.inflow.body(identity?.principal ?? addressOf(request));
     const maxBytes = identity ? this.#options.maxBodyBytes : UNCOUNTED_BYTES;
     let isWatched = false;

@@ -12,6 +12,13 @@ const RETRY_AFTER_SECONDS = 1;
 /** `details.outcome` of a request that has no effect now or later. */
 export const NOT_EXECUTED = "not_executed";
 
+/** Headers that an error has in every API. */
+export const errorHeaders = ({ code }: ErrandError): Readonly<Record<string, string>> => ({
+  ...(ERRORS[code].status === 401 && { "www-authenticate": 'Bearer realm="errand"' }),
+  // Tells the refusal of an encoding from that of a media type (RFC 9110, 15.5.16).
+  ...(code === "unsupported_encoding" && { "accept-encoding": "identity" }),
+});
+
 /**
  * Returns an expected error as it is, translates an error of Redis, and turns any other into `internal`. A read (by
  * `method`) changes nothing, so it gets no `details.outcome`.
@@ -72,7 +79,7 @@ export function problemText(error: ErrandError, requestId: string): TextResponse
   return jsonText(problem.status, JSON.stringify(problem), {
     "content-type": "application/problem+json",
     ...(retryAfter !== undefined && { "retry-after": String(retryAfter) }),
-    ...(problem.status === 401 && { "www-authenticate": 'Bearer realm="errand"' }),
+    ...errorHeaders(error),
   });
 }
 

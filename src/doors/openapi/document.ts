@@ -119,7 +119,8 @@ const APPLIES: Readonly<Record<number, (route: Route) => boolean>> = {
 
 const STATUSES = [...new Set(Object.values(ERRORS).flatMap(({ status }) => status ?? []))].sort();
 
-export function openapi(routes: readonly Route[], info: Info): Document {
+/** `base`: the path of the API's root. */
+export function openapi(routes: readonly Route[], info: Info, base = "/"): Document {
   const responded = routes.flatMap(({ responses }) =>
     Object.values(responses).flatMap((answer) => answer ?? []),
   );
@@ -134,7 +135,7 @@ export function openapi(routes: readonly Route[], info: Info): Document {
   return {
     openapi: "3.1.0",
     info,
-    servers: [{ url: "/" }],
+    servers: [{ url: base }],
     security: [{ bearer: [] }],
     tags: Object.entries(TAGS).map(([name, { description }]) => ({ name, description })),
     paths: sorted(paths),

@@ -2,6 +2,7 @@
  * Requests about existing delegations: cancel, answer, message, redrive, and cancel and redrive in bulk. The engine
  * checks the caller's permission.
  */
+
 import { z } from "zod";
 import { type Bulk, cancelMany, redriveMany } from "../../engine/delegations/bulk.ts";
 import { cancel } from "../../engine/delegations/cancel.ts";
@@ -16,6 +17,7 @@ import {
   messageRequestSchema,
 } from "../../schema/interrupt.ts";
 import { delegationIdSchema, instantSchema } from "../../schema/values.ts";
+import { publicPath } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
 import { jsonText } from "../http/text-response.ts";
 
@@ -74,7 +76,9 @@ export const delegationActionRoutes: readonly Route[] = [
     notes: { responseHeaders: ["Location"] },
     async handle(request, { params: { id } }) {
       const record = await redrive(request.broker, request.principal, id);
-      return jsonText(202, record.json, { location: `/v1/delegations/${record.id}` });
+      return jsonText(202, record.json, {
+        location: publicPath(request.broker.publicUrl(), `/v1/delegations/${record.id}`),
+      });
     },
   }),
   route({

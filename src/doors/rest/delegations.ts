@@ -1,4 +1,5 @@
 /** Delegations: create, read, wait, list, erase; and their results. Limit: a list's filters apply within a bounded scan. */
+
 import { z } from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { erase } from "../../engine/delegations/erase.ts";
@@ -22,6 +23,7 @@ import {
   toInstant,
   waitSecondsSchema,
 } from "../../schema/values.ts";
+import { publicPath } from "../http/links.ts";
 import { preferredWait } from "../http/prefer.ts";
 import { type Route, route } from "../http/route.ts";
 import { jsonText, noContent } from "../http/text-response.ts";
@@ -62,7 +64,7 @@ export const delegationRoutes: readonly Route[] = [
         ]);
         const status = accepted.replayed || (wait_seconds > 0 && isSettled(record)) ? 200 : 202;
         return jsonText(status, `${record.json.slice(0, -1)},"presence":${JSON.stringify(presence)}}`, {
-          location: `/v1/delegations/${id}`,
+          location: publicPath(broker.publicUrl(), `/v1/delegations/${id}`),
           ...(accepted.replayed && { "idempotency-replayed": "true" }),
         });
       } finally {

@@ -12,6 +12,7 @@ import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { NewSession, Session, SessionCode, SessionPage } from "../../schema/session.ts";
+import { withoutTrailingSlashes } from "../../schema/text.ts";
 import { toInstant } from "../../schema/values.ts";
 import { BoundedMap } from "../../util/bounded.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
@@ -120,7 +121,11 @@ export class Sessions implements Lookup {
       ],
     );
     if (created !== 1) throw tokenRevoked();
-    return { code, url: `${publicUrl()}/#code=${code}`, expires_at: toInstant(expires_at) };
+    return {
+      code,
+      url: `${withoutTrailingSlashes(publicUrl())}/#code=${code}`,
+      expires_at: toInstant(expires_at),
+    };
   }
 
   /** The sessions that the principal may revoke: its own, or all for the operator. The last to expire is first. */

@@ -185,7 +185,7 @@ test("a host name that was rebound to this machine is refused", async () => {
   const { url } = await setup();
   const { hostname, port } = new URL(url);
   const answer = await new Promise<string>((resolve, reject) => {
-    get({ host: hostname, port, path: "/healthz", headers: { host: "evil.example" } }, async (response) =>
+    get({ host: hostname, port, path: "/docs", headers: { host: "evil.example" } }, async (response) =>
       resolve(await text(response)),
     ).on("error", reject);
   });

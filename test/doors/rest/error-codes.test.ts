@@ -24,10 +24,15 @@ async function setup(options: Parameters<typeof startBroker>[0] = {}) {
 }
 
 /** A body as bytes, which need not be JSON. */
-async function sendBytes(url: string, body: Uint8Array<ArrayBuffer>, type: string): Promise<Answer> {
+async function sendBytes(
+  url: string,
+  body: Uint8Array<ArrayBuffer>,
+  type: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const response = await fetch(`${url}/v1/delegations`, {
     method: "POST",
-    headers: { authorization: `Bearer ${OPERATOR}`, "content-type": type },
+    headers: { authorization: `Bearer ${OPERATOR}`, "content-type": type, ...headers },
     body,
   });
   return { status: response.status, headers: response.headers, body: await response.json() };
@@ -142,6 +147,10 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
   async unsupported_media_type() {
     const { url } = await setup();
     return sendBytes(url, new Uint8Array([0x7b, 0x7d]), "text/plain");
+  },
+  async unsupported_encoding() {
+    const { url } = await setup();
+    return sendBytes(url, new Uint8Array([0x1f, 0x8b]), "application/json", { "content-encoding": "gzip" });
   },
   async idempotency_conflict() {
     const { api } = await setup();
