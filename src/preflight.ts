@@ -10,7 +10,7 @@ import { checkTarget, WrongTarget } from "./redis/check.ts";
 import { logfileIn } from "./redis/embedded-home.ts";
 import { readLastLoad } from "./redis/embedded-log.ts";
 import { findRedisServer } from "./redis/find-server.ts";
-import { placeOf } from "./redis/target.ts";
+import { placeOf, problemOf } from "./redis/target.ts";
 
 export function preflight(env: NodeJS.ProcessEnv): Preflight {
   return {
@@ -31,7 +31,10 @@ function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 async function external(url: string) {
-  // The URL may contain a password.
+  // The URL may contain a password, and of a wrong URL nobody knows which part that is.
+  const problem = problemOf(url);
+  if (problem !== null)
+    return { detail: "external", refused: [`ERRAND_REDIS_URL ${problem}`], warnings: [], isAway: false };
   const where = placeOf({ url });
   try {
     const { status, refused, warnings } = await checkTarget({ url });

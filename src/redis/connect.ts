@@ -4,6 +4,7 @@ import { connectCluster } from "./cluster.ts";
 import { explainSentinels, isSentinelUrl, sentinelOf, sentinelOptionsOf } from "./sentinel.ts";
 import { limitSilence } from "./silence.ts";
 import { clusterOf, placeOf, type RedisTarget, socketOf, urlOf } from "./target.ts";
+import { isUnixUrl, unixOf } from "./unix-url.ts";
 
 export { placeOf, type RedisTarget } from "./target.ts";
 
@@ -121,7 +122,14 @@ function openUnguarded(target: RedisTarget, role: Role, more: Options | undefine
     return redis;
   }
   if (path === null) return new OneServer(url, base);
-  return new OneServer({ ...base, path, ...(target.password && { password: target.password }) });
+  // A URL may have a user, a password and a database; the embedded server has its password in the target.
+  const own = target.socket === undefined && isUnixUrl(url) ? unixOf(url) : {};
+  return new OneServer({
+    ...own,
+    ...base,
+    path,
+    ...(target.password !== undefined && { password: target.password }),
+  });
 }
 
 /** Returns the connection's last error, if there is one; the error of a command only says that it gave up. */

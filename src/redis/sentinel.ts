@@ -5,6 +5,7 @@
  */
 import type { Redis, RedisOptions } from "ioredis";
 import type { Address } from "./address.ts";
+import { ESCAPE_PERCENT, isDecodable, UNESCAPED } from "./escapes.ts";
 
 export interface SentinelTarget {
   readonly sentinels: readonly Address[];
@@ -27,6 +28,7 @@ export const isSentinelUrl = (url: string): boolean => SCHEME.test(url);
 
 /** The problem with such a URL; null if there is none. */
 export function sentinelProblemOf(url: string): string | null {
+  if (/[/?#].*@/s.test(url.replace(SCHEME, "").replace(/\?sentinel_password=.*/s, ""))) return UNESCAPED;
   const { urls, path, query } = partsOf(url);
   const [first, ...others] = urls;
   if (urls.includes(null)) {
@@ -42,21 +44,12 @@ export function sentinelProblemOf(url: string): string | null {
   if (unknown !== undefined)
     return `has an unknown parameter ${JSON.stringify(unknown)}; the only one is ${PASSWORD_PARAMETER}`;
   if (query.getAll(PASSWORD_PARAMETER).length > 1) return `has ${PASSWORD_PARAMETER} more than once`;
-  if (!isDecodable(url)) return "has a % that is not an escape; write it as %25";
+  if (!isDecodable(url)) return ESCAPE_PERCENT;
   return null;
 }
 
 const hasOtherCredentials = ({ username, password }: URL, first: URL | null | undefined): boolean =>
   (username !== "" || password !== "") && (username !== first?.username || password !== first.password);
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** For a valid URL. */
 export function sentinelOf(url: string): SentinelTarget {

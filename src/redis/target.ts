@@ -3,7 +3,9 @@
  * a Cluster, so a comma in a password is written %2C.
  */
 import type { Address } from "./address.ts";
+import { ESCAPE_PERCENT, isDecodable, UNESCAPED } from "./escapes.ts";
 import { isSentinelUrl, sentinelOf, sentinelProblemOf } from "./sentinel.ts";
+import { isUnixUrl, unixOf, unixProblemOf } from "./unix-url.ts";
 
 export interface RedisTarget {
   /** `redis://`, `rediss://` or `unix:` URL; the nodes of a Cluster, separated by commas; Sentinels (sentinel.ts). */
@@ -32,10 +34,12 @@ const SCHEME = /^rediss?:\/\//;
 /** The problem with a value of ERRAND_REDIS_URL; null if there is none. */
 export function problemOf(url: string): string | null {
   if (isSentinelUrl(url)) return sentinelProblemOf(url);
+  if (isUnixUrl(url) && !/,\s*unix:/.test(url)) return unixProblemOf(url);
   if (!url.includes(",")) {
     if (!/^(?:rediss?:\/\/|unix:)/.test(url))
       return "must begin with redis://, rediss://, redis+sentinel:// or unix:";
-    if (url.startsWith("unix:")) return null;
+    const unescaped = unescapedIn(url);
+    if (unescaped !== null) return unescaped;
     if (!URL.canParse(url)) return "is not a valid URL; a port is 1 to 65535";
     const { pathname, searchParams } = new URL(url);
     const isNumber = /^\/?\d*$/.test(pathname) && /^\d*$/.test(searchParams.get("db") ?? "");
@@ -45,6 +49,8 @@ export function problemOf(url: string): string | null {
   if (!SCHEME.test(first)) {
     return "names several Cluster nodes, so it must begin with redis:// or rediss://: redis://host:7000,host:7001";
   }
+  const unescaped = unescapedIn(url);
+  if (unescaped !== null) return unescaped;
   const urls = toUrls(url);
   const invalid = [first, ...others].find((_, at) => urls[at] === null);
   if (invalid !== undefined) {
@@ -64,6 +70,16 @@ export function problemOf(url: string): string | null {
   return null;
 }
 
+/**
+ * A character of a password that ends it, so that the rest would be read as the path, and its beginning, which a message
+ * may show, as the host.
+ */
+function unescapedIn(url: string): string | null {
+  if (!isDecodable(url)) return ESCAPE_PERCENT;
+  const nodes = url.split(",");
+  return nodes.some((node) => /[/?#].*@/s.test(node.trim().replace(SCHEME, ""))) ? UNESCAPED : null;
+}
+
 /** The nodes as URLs; null for one that is not valid. A node without a scheme has that of the first one. */
 function toUrls(list: string): (URL | null)[] {
   const nodes = list.split(",").map((node) => node.trim());
@@ -76,7 +92,7 @@ function toUrls(list: string): (URL | null)[] {
 
 /** Null for a single server. */
 export function clusterOf({ url, isClusterNode }: RedisTarget): ClusterTarget | null {
-  if (url === undefined || url.startsWith("unix:")) return null;
+  if (url === undefined || isUnixUrl(url)) return null;
   if (isSentinelUrl(url) || (isClusterNode !== true && !url.includes(","))) return null;
   const urls = toUrls(url).flatMap((node) => node ?? []);
   const [first] = urls;
@@ -104,7 +120,7 @@ export function serverTargets(target: RedisTarget): RedisTarget[] {
 /** The path of a unix socket; null for a host. */
 export function socketOf({ url, socket }: RedisTarget): string | null {
   if (socket !== undefined) return socket;
-  return url?.startsWith("unix:") ? url.slice("unix:".length).replace(/^\/\//, "") : null;
+  return url !== undefined && isUnixUrl(url) ? unixOf(url).path : null;
 }
 
 export const urlOf = ({ url }: RedisTarget): string => url ?? DEFAULT_URL;
@@ -117,7 +133,7 @@ export const serverOf = (target: RedisTarget): string => nameTarget(target, () =
 
 function nameTarget(target: RedisTarget, textOf: (db: number) => string): string {
   const socket = socketOf(target);
-  if (socket !== null) return target.socket ?? socket.replace(/\?.*/s, "");
+  if (socket !== null) return socket;
   const cluster = clusterOf(target);
   if (cluster) return cluster.nodes.map(nameOf).join(", ");
   if (isSentinelUrl(urlOf(target))) {
