@@ -12,6 +12,7 @@ import { problemOf } from "./redis/target.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
 import { isServiceLink } from "./service-links.ts";
+import { parseProxy } from "./util/proxy.ts";
 
 export const EXIT_CONFIG = 78;
 
@@ -31,6 +32,19 @@ const list = z
 const redisUrl = z.string().superRefine((url, context) => {
   const message = problemOf(url);
   if (message !== null) context.addIssue({ code: "custom", message });
+});
+
+/** The errors contain no part of it: it may have a password. */
+const proxyUrl = z.string().transform((value, ctx) => {
+  try {
+    return parseProxy(value, "ERRAND_EGRESS_PROXY");
+  } catch {
+    ctx.addIssue({
+      code: "custom",
+      message: "is not the http or https URL of a proxy: http://proxy.example:3128",
+    });
+    return z.NEVER;
+  }
 });
 
 /** The most gateways on one port. */
@@ -115,6 +129,7 @@ const schema = z.strictObject({
       ),
     )
     .default([]),
+  ERRAND_EGRESS_PROXY: proxyUrl.optional(),
   ERRAND_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
   ERRAND_CARD_SIGNING_KEY: signingKey.optional(),
@@ -201,6 +216,7 @@ export function cliEnvironment(env: NodeJS.ProcessEnv = process.env) {
       url: env.ERRAND_URL || undefined,
       token: env.ERRAND_TOKEN || undefined,
       remoteToken: env.ERRAND_REMOTE_TOKEN || undefined,
+      egressProxy: env.ERRAND_EGRESS_PROXY || undefined,
       dataDir: env.ERRAND_DATA_DIR || ".errand",
     },
     childEnv: env,

@@ -8,6 +8,7 @@ import type { Clock } from "./lifecycle/command.ts";
 import type { RedisTarget } from "./redis/connect.ts";
 import type { SigningKey } from "./schema/signing-key.ts";
 import type { Log } from "./telemetry/log.ts";
+import type { ForwardProxy } from "./util/proxy.ts";
 
 export interface GatewayOptions {
   readonly redis: RedisTarget;
@@ -33,6 +34,8 @@ export interface GatewayOptions {
   readonly quotas?: Partial<Record<Quota, number>>;
   /** Hosts, addresses and CIDRs that callbacks may reach although they are private. */
   readonly callbackAllow?: readonly string[];
+  /** The forward proxy for calls to public addresses. */
+  readonly egressProxy?: ForwardProxy | undefined;
   /** An extension of the MCP server; for tests. */
   readonly mcpExtension?: McpTestExtension;
   /** How long an MCP client may take to answer a ping; for tests. */

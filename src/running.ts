@@ -40,6 +40,7 @@ export function optionsOf({ config, target, operatorToken, onRedisLost, log }: P
     maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
     delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
     callbackAllow: config.ERRAND_CALLBACK_ALLOW,
+    egressProxy: config.ERRAND_EGRESS_PROXY,
     publicUrl: config.ERRAND_PUBLIC_URL,
     cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,
     // Browsers behind a proxy send the public URL as the origin.

@@ -156,7 +156,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     quotas: new Quotas(options.quotas, options.siblings?.quotaCounts),
     readLimiter: new ReadLimiter(),
     outbound,
-    egress: new Egress(options.callbackAllow ?? [], options.callbackLookup),
+    egress: new Egress(options.callbackAllow ?? [], options.callbackLookup, options.egressProxy),
     hostLimiter: new HostLimiter(),
     renderPush: (entry, version, context) => renderPush(publicUrl(), entry, version, context),
     callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,

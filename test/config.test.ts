@@ -110,3 +110,16 @@ test("ERRAND_KEEP_ALIVE_SECONDS is a whole number of seconds", () => {
   for (const wrong of ["0", "-1", "86401", "1.5", "65s"])
     expect(problemsOf({ ERRAND_KEEP_ALIVE_SECONDS: wrong })).toHaveLength(1);
 });
+
+test("ERRAND_EGRESS_PROXY is the URL of a proxy, and no message shows its value", () => {
+  expect(
+    readConfig({ ERRAND_EGRESS_PROXY: "http://ann:pw@p.example:3128" }).ERRAND_EGRESS_PROXY,
+  ).toMatchObject({
+    place: "p.example:3128",
+  });
+  for (const wrong of ["socks5://ann:hush@p", "http://ann:hu/sh@p", "hush hush"]) {
+    const problems = problemsOf({ ERRAND_EGRESS_PROXY: wrong });
+    expect(problems).toEqual([expect.stringContaining("ERRAND_EGRESS_PROXY: is not the http or https URL")]);
+    expect(problems.join()).not.toContain("hush");
+  }
+});

@@ -118,6 +118,8 @@ export interface CliHost {
     readonly token?: string | undefined;
     /** ERRAND_REMOTE_TOKEN */
     readonly remoteToken?: string | undefined;
+    /** ERRAND_EGRESS_PROXY */
+    readonly egressProxy?: string | undefined;
     /** ERRAND_DATA_DIR, or `.errand`, which is also searched for in parent directories. */
     readonly dataDir: string;
   };

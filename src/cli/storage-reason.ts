@@ -2,7 +2,9 @@
  * The reason why the broker's Redis does not answer, or not for all requests. The broker's errors do not contain it; its
  * `/readyz` does, with host and port and without the password.
  */
+
 import { z } from "zod";
+import { environmentFetch } from "../client/environment-fetch.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import { Http } from "../client/http.ts";
 import { oneLine } from "./show/output.ts";
@@ -31,7 +33,7 @@ export async function degradedBy(url: string): Promise<string | undefined> {
 /** The status and reason of `/readyz` of a broker that is not ready. */
 async function unreadiness(url: string) {
   try {
-    const response = await fetch(`${new Http({ url }).url}/readyz`, {
+    const response = await environmentFetch(`${new Http({ url }).url}/readyz`, {
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     const { data } = readinessSchema.safeParse(await response.json());

@@ -1,8 +1,9 @@
 /**
- * Reads a client's environment: ERRAND_URL and ERRAND_TOKEN, and for a worker id the host name and process id. It imports
+ * Reads a client's environment: ERRAND_URL and ERRAND_TOKEN, the variables of a forward proxy, and for a worker id the host name and process id. It imports
  * nothing of Node, so that it also loads in a browser, where all of these are absent. config.ts reads the broker's
  * settings.
  */
+import type { ProxyVariables } from "../util/proxy.ts";
 
 export interface Target {
   readonly url: string;
@@ -20,7 +21,8 @@ interface Environment {
 /** In browsers `process` may be missing; one that a bundler defines may have no `env`. */
 interface Runtime {
   readonly process?: {
-    readonly env?: Environment;
+    readonly env?: Environment & ProxyVariables;
+    readonly versions?: { readonly node?: string; readonly bun?: string; readonly deno?: string };
     readonly pid?: number;
     getBuiltinModule?(id: "node:os"): { hostname(): string } | undefined;
   };
@@ -38,6 +40,18 @@ export function locate(given: { url?: string | undefined; token?: string | undef
 }
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
+
+/** The variables that name a proxy, on Node; null where the runtime's own fetch reads them, or has other settings. */
+export function proxyVariables(): ProxyVariables | null {
+  const { env, versions } = runtime.process ?? {};
+  const isNode = versions?.node !== undefined && versions.bun === undefined && versions.deno === undefined;
+  return isNode && env !== undefined ? env : null;
+}
+
+export function hasProxyVariable(): boolean {
+  const { http_proxy, HTTP_PROXY, https_proxy, HTTPS_PROXY } = proxyVariables() ?? {};
+  return Boolean(http_proxy || HTTP_PROXY || https_proxy || HTTPS_PROXY);
+}
 
 /** A new `worker_id`: host name, process id and a random part, so that no two workers share one. */
 export function newWorkerId(): string {

@@ -8,6 +8,7 @@ import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { connectionError, invalidUrl, noAnswer, unexpectedAnswer } from "./connection-errors.ts";
 import { locate } from "./environment.ts";
+import { environmentFetch } from "./environment-fetch.ts";
 import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
 import { parseLenient } from "./lenient.ts";
 
@@ -23,7 +24,10 @@ export interface ConnectionOptions {
    * `ERRAND_URL` does. Without a token, most calls are refused (`unauthenticated`).
    */
   readonly token?: string | undefined;
-  /** Replaces the global `fetch`. */
+  /**
+   * Replaces the global `fetch`. Without it, the library on Node uses the proxy that `HTTPS_PROXY`, `HTTP_PROXY` and
+   * `NO_PROXY` name, if the package `undici` is installed.
+   */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
    * How long a call is retried while the broker is unavailable (no answer, a lost connection, 502 to 504), in
@@ -55,6 +59,9 @@ export interface Call {
   /** Default: `holdSeconds` plus 15 s. */
   readonly timeoutMs?: number;
 }
+
+/** Codes of failures in which no broker was reached. */
+const UNREACHED: readonly string[] = ["unreachable", "no_answer", "proxy_auth_required", "proxy_refused"];
 
 /** The connection counts as dead when an answer is this late, after `holdSeconds`. */
 const ANSWER_MS = 15_000;
@@ -160,7 +167,7 @@ export class Http {
 
   /** True if `failFast` is on and the broker was never reached. The URL is probably wrong, so a retry would not help. */
   failsFast(error: ErrandApiError): boolean {
-    const isUnreached = error.code === "unreachable" || error.code === "no_answer";
+    const isUnreached = UNREACHED.includes(error.code);
     return this.#options.failFast !== false && !this.#everReached && isUnreached;
   }
 
@@ -170,7 +177,7 @@ export class Http {
     for (const [key, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(key, String(value));
     }
-    const { fetch = globalThis.fetch } = this.#options;
+    const { fetch = environmentFetch } = this.#options;
     const token = call.anonymous ? undefined : this.#token;
     const response = await this.#reading(limit, () =>
       fetch(url, {
@@ -221,8 +228,9 @@ export class Http {
   toError(error: unknown, limit: TimeLimit): unknown {
     if (limit.expired) return noAnswer(this.url);
     if (limit.signal.aborted) return limit.signal.reason;
+    if (error instanceof ErrandApiError) return error;
     const failure = connectionError(this.url, error, this.#everReached);
-    this.#everReached ||= failure.code !== "unreachable";
+    this.#everReached ||= !UNREACHED.includes(failure.code);
     return failure;
   }
 }

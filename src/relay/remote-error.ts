@@ -41,6 +41,10 @@ const UNSENT = new Set([
   "EHOSTUNREACH",
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
+  // Of a forward proxy.
+  "PROXY_AUTH_REQUIRED",
+  "PROXY_REFUSED",
+  "PROXY_UNREACHABLE",
 ]);
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL = -32603;

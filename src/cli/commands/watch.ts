@@ -1,6 +1,8 @@
 /** `errand watch`: prints events as they happen, one per line. */
+
 import { type Command, InvalidArgumentError } from "commander";
 import { Delegator } from "../../client/delegator.ts";
+import { environmentFetch } from "../../client/environment-fetch.ts";
 import { EVENT_TYPES, type EventType } from "../../schema/event.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
@@ -74,7 +76,7 @@ export function addWatch(program: Command, { host }: Cli): void {
       };
       /** Reports that the broker is back when the stream opens, which may be long before its first event. */
       const watching: typeof fetch = async (input, init) => {
-        const response = await fetch(input, init);
+        const response = await environmentFetch(input, init);
         if (isNoted && response.ok) {
           isNoted = false;
           void note(host, "the broker is back; watching.").catch(() => undefined);

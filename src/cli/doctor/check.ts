@@ -7,6 +7,8 @@ export const checkSchema = z.strictObject({
     "node",
     "settings",
     "data_dir",
+    "proxy",
+    "egress_proxy",
     "broker",
     "readiness",
     "token",

@@ -10,6 +10,7 @@ import { wrapText } from "../show/wrap.ts";
 import { brokerChecks } from "./broker.ts";
 import type { Check } from "./check.ts";
 import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./local.ts";
+import { proxyChecks } from "./proxy.ts";
 
 const ABOUT = `
 It checks this program (Node, settings, the data directory, how the embedded Redis last loaded its data) and the broker
@@ -58,6 +59,7 @@ async function* allChecks(host: CliHost, options: GlobalOptions): AsyncGenerator
   const folder = found.local?.folder;
   const load = folder === undefined ? null : await here.lastLoad(folder);
   if (folder !== undefined && load !== null) yield appendOnlyCheck(load, folder);
+  yield* proxyChecks(host, found);
   let isThere = false;
   for await (const check of brokerChecks(found, host.version)) {
     yield check;

@@ -3,8 +3,10 @@
  * progress, to stdout. Its only state is the session of an older client; it reopens a session that the broker has lost.
  * A message that may have arrived is never sent twice; the client gets an error instead.
  */
+
 import { addAbortSignal, type Readable } from "node:stream";
 import { connectionError, unexpectedAnswer } from "../../client/connection-errors.ts";
+import { environmentFetch } from "../../client/environment-fetch.ts";
 import { ErrandApiError, localError } from "../../client/errors.ts";
 import { sleep, TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
@@ -247,7 +249,12 @@ export class Bridge {
     try {
       const { url, token } = await this.#options.target();
       const headers = { authorization: `Bearer ${token}`, "mcp-session-id": this.#session.id };
-      await fetch(`${url}/mcp`, { method: "DELETE", headers, redirect: "error", signal: limit.signal });
+      await environmentFetch(`${url}/mcp`, {
+        method: "DELETE",
+        headers,
+        redirect: "error",
+        signal: limit.signal,
+      });
     } catch {
       // The broker drops idle sessions itself.
     } finally {

@@ -3,7 +3,8 @@
  */
 
 import { connectionError, noAnswer } from "../../client/connection-errors.ts";
-import type { ErrandApiError } from "../../client/errors.ts";
+import { environmentFetch } from "../../client/environment-fetch.ts";
+import { ErrandApiError } from "../../client/errors.ts";
 import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 
@@ -15,7 +16,7 @@ export async function post(
   limit: TimeLimit,
 ): Promise<Response> {
   try {
-    return await fetch(`${url}/mcp`, {
+    return await environmentFetch(`${url}/mcp`, {
       method: "POST",
       headers: {
         accept: "application/json, text/event-stream",
@@ -48,4 +49,4 @@ export async function* reading(
 }
 
 const toError = (url: string, error: unknown, limit: TimeLimit): ErrandApiError =>
-  limit.expired ? noAnswer(url) : connectionError(url, error, true);
+  limit.expired ? noAnswer(url) : error instanceof ErrandApiError ? error : connectionError(url, error, true);

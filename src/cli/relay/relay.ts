@@ -6,10 +6,13 @@ import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
+import { configuredProxy, fetchThrough } from "../../client/proxied-fetch.ts";
 import { credentialHeaders } from "../../relay/credential-headers.ts";
+import type { FetchFunction } from "../../relay/guarded-fetch.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
+import { isLoopback } from "../../util/proxy.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -83,7 +86,7 @@ export function addRelay(program: Command, { host }: Cli): void {
 
 async function run(host: CliHost, options: RelayOptions): Promise<void> {
   const headers = await credentials(host, options);
-  const remote = new Remote({ url: options.to, headers });
+  const remote = new Remote({ url: options.to, headers, fetch: outgoingFetch(host) });
   const connection: ConnectionOptions = { ...(await connect(host, options)), failFast: false };
   const say = (line: string) => {
     if (!options.quiet && !options.json) void note(host, line).catch(() => undefined);
@@ -112,6 +115,14 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
     await watching;
     signal.throwIfAborted();
   });
+}
+
+/** The server is called directly, or by ERRAND_EGRESS_PROXY: HTTPS_PROXY is for the way to the broker. */
+function outgoingFetch({ env: { egressProxy } }: CliHost): FetchFunction {
+  if (egressProxy === undefined) return globalThis.fetch;
+  const proxy = configuredProxy(egressProxy, "ERRAND_EGRESS_PROXY");
+  return (url, init) =>
+    isLoopback(url.hostname) ? globalThis.fetch(url, init) : fetchThrough(proxy, url, init);
 }
 
 /** ERRAND_REMOTE_TOKEN is the default; headers win. */

@@ -1,4 +1,6 @@
 /** The connection of a view that stays open: it retries for as long as it takes, and knows whether the broker answers. */
+
+import { environmentFetch } from "../../client/environment-fetch.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 
 export class Link {
@@ -20,7 +22,7 @@ export class Link {
       failFast: false,
       onRetry: () => set(true),
       fetch: async (input, init) => {
-        const response = await fetch(input, init);
+        const response = await environmentFetch(input, init);
         // A proxy answers 502 to 504 for a broker that is away.
         if (response.status < 500) set(false);
         return response;

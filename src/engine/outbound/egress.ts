@@ -1,14 +1,18 @@
 /**
  * HTTP calls to URLs that clients give: only to public addresses, unless the operator allows more. The address that is
- * checked is the address that is dialed, and redirects are not followed. Limit: a public host may forward the call.
+ * checked is the address that is dialed, and redirects are not followed. Limit: a public host may forward the call, and
+ * with a proxy (ERRAND_EGRESS_PROXY) the proxy resolves the name again, or alone if this machine cannot.
  */
 import { lookup as systemLookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
-import { Agent, fetch, request, type Response as UndiciResponse } from "undici";
+import { Agent, type Dispatcher, fetch, ProxyAgent, request, type Response as UndiciResponse } from "undici";
 import { ErrandError } from "../../schema/errors.ts";
+import { type ForwardProxy, toProxyError } from "../../util/proxy.ts";
 
 const TIMEOUT_MS = 15_000;
+/** With a proxy, this machine may have no resolver for public names, or none that answers. */
+const LOOKUP_MS = 3_000;
 /** The most bytes of a response that are read; then the connection is closed. */
 const MAX_ANSWER_BYTES = 65_536;
 
@@ -60,10 +64,31 @@ export class Egress {
   readonly #agent: Agent;
   /** For streams, which keep their connections, so their number is not limited. */
   readonly #streams: Agent;
+  readonly #lookup: LookupFunction;
+  readonly #proxied: {
+    readonly proxy: ForwardProxy;
+    readonly agent: ProxyAgent;
+    readonly streams: ProxyAgent;
+  } | null;
 
-  /** `allow`: private hosts, addresses and CIDRs that may be called. */
-  constructor(allow: readonly string[], lookup: LookupFunction = systemLookup) {
+  /** `allow`: private hosts, addresses and CIDRs that may be called. They are called directly, all others by the proxy. */
+  constructor(
+    allow: readonly string[],
+    lookup: LookupFunction = systemLookup,
+    proxy: ForwardProxy | null = null,
+  ) {
     this.#allowed = parseAllowed(allow);
+    this.#lookup = lookup;
+    const by = (options: object) =>
+      proxy &&
+      new ProxyAgent({
+        uri: proxy.url,
+        ...(proxy.authorization !== undefined && { token: proxy.authorization }),
+        ...options,
+      });
+    const agent = by({ connections: 20 });
+    const streams = by({ bodyTimeout: 0 });
+    this.#proxied = proxy && agent && streams ? { proxy, agent, streams } : null;
     const guarded: LookupFunction = (hostname, options, callback) => {
       lookup(hostname, { ...options, all: true }, (error, addresses) => {
         if (error) return callback(error, "", 0);
@@ -85,14 +110,19 @@ export class Egress {
     return this.#allowed.hosts.has(host.toLowerCase());
   }
 
+  #isPrivate(text: string): boolean {
+    if (!ipaddr.isValid(text)) return true;
+    const address = ipaddr.process(text);
+    return (
+      address.range() !== "unicast" ||
+      BLOCKED.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+    );
+  }
+
   #mayDial(text: string): boolean {
+    if (!this.#isPrivate(text)) return true;
     if (!ipaddr.isValid(text)) return false;
     const address = ipaddr.process(text);
-    if (
-      address.range() === "unicast" &&
-      !BLOCKED.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
-    )
-      return true;
     return this.#allowed.ranges.some(
       ([range, bits]) => range.kind() === address.kind() && address.match(range, bits),
     );
@@ -120,19 +150,66 @@ export class Egress {
     return null;
   }
 
+  /**
+   * Whether the proxy is to be used for this host. Throws {@link EgressRefusedError} for a name that this machine resolves to
+   * a private address which is not allowed.
+   */
+  async #usesProxy(url: URL): Promise<boolean> {
+    if (this.#proxied === null) return false;
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    if (this.#isAllowedHost(host)) return false;
+    const addresses = ipaddr.isValid(host) ? [host] : await this.#resolve(host);
+    if (addresses.some((address) => !this.#mayDial(address)))
+      throw new EgressRefusedError("the host has a private address");
+    return addresses.length === 0 || addresses.some((address) => !this.#isPrivate(address));
+  }
+
+  /** Its addresses; none if this machine does not know the name, or does not learn them soon. */
+  #resolve(host: string): Promise<string[]> {
+    return new Promise((resolve) => {
+      const late = setTimeout(() => resolve([]), LOOKUP_MS);
+      this.#lookup(host, { all: true }, (error, found) => {
+        clearTimeout(late);
+        resolve(error || !Array.isArray(found) ? [] : found.map(({ address }) => address));
+      });
+    });
+  }
+
+  async #send<T>(
+    url: URL,
+    direct: Dispatcher,
+    proxied: (one: { readonly agent: ProxyAgent; readonly streams: ProxyAgent }) => Dispatcher,
+    call: (dispatcher: Dispatcher) => Promise<T>,
+  ): Promise<T> {
+    const used = (await this.#usesProxy(url)) ? this.#proxied : null;
+    if (used === null) return call(direct);
+    try {
+      return await call(proxied(used));
+    } catch (error) {
+      throw toProxyError(error, used.proxy) ?? error;
+    }
+  }
+
   /** POSTs a text, returns the status. Throws {@link EgressRefusedError} for a private address, or the network's error. */
   async post(url: string, headers: Record<string, string>, body: string): Promise<number> {
     const reason = this.#objection(new URL(url));
     if (reason !== null) throw new EgressRefusedError(reason);
-    const answer = await request(url, {
-      method: "POST",
-      headers,
-      body,
-      dispatcher: this.#agent,
-      headersTimeout: TIMEOUT_MS,
-      bodyTimeout: TIMEOUT_MS,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const answer = await this.#send(
+      new URL(url),
+      this.#agent,
+      ({ agent }) => agent,
+      (dispatcher) =>
+        request(url, {
+          method: "POST",
+          headers,
+          body,
+          dispatcher,
+          headersTimeout: TIMEOUT_MS,
+          bodyTimeout: TIMEOUT_MS,
+          signal,
+        }),
+    );
     await answer.body.dump({ limit: MAX_ANSWER_BYTES });
     return answer.statusCode;
   }
@@ -141,14 +218,20 @@ export class Egress {
   async open(url: URL, { method = "GET", headers, body, signal }: RequestInit): Promise<Response> {
     const reason = this.#objection(url);
     if (reason !== null) throw new EgressRefusedError(reason);
-    const answer = await fetch(url, {
-      method,
-      headers: [...new Headers(headers)],
-      redirect: "manual",
-      dispatcher: this.#streams,
-      ...(typeof body === "string" && { body }),
-      ...(signal && { signal }),
-    });
+    const answer = await this.#send(
+      url,
+      this.#streams,
+      ({ streams }) => streams,
+      (dispatcher) =>
+        fetch(url, {
+          method,
+          headers: [...new Headers(headers)],
+          redirect: "manual",
+          dispatcher,
+          ...(typeof body === "string" && { body }),
+          ...(signal && { signal }),
+        }),
+    );
     const { status } = answer;
     return new Response(EMPTY.includes(status) ? null : piped(answer.body), {
       status,
@@ -159,5 +242,7 @@ export class Egress {
   async close(): Promise<void> {
     await this.#streams.destroy();
     await this.#agent.destroy();
+    await this.#proxied?.streams.destroy();
+    await this.#proxied?.agent.destroy();
   }
 }

@@ -1,9 +1,10 @@
 /** `errand relay` as a process between a real gateway and a real A2A server. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { startA2aServer } from "../../support/a2a-server.ts";
+import { startProxy } from "../../support/forward-proxy.ts";
 import { watching } from "../../support/relaying.ts";
 import { until } from "../../support/until.ts";
 import { lines, setup } from "./cli.ts";
@@ -44,6 +45,21 @@ test("--once --json prints one object per line and exits 0; the token comes from
   const events = lines(z.looseObject({ event: z.string(), delegation_id: z.string() }), stdout);
   expect(events.map(({ event }) => event)).toEqual(["leased", "replied"]);
   expect(events[1]).toMatchObject({ delegation_id: body.id, state: "completed" });
+});
+
+test("the server is called through ERRAND_EGRESS_PROXY, and never through HTTP_PROXY", async () => {
+  const server = await startA2aServer({ turn: (turn) => turn.message("hi") });
+  const proxy = await startProxy({ to: Number(new URL(server.url).port) });
+  const { api, run } = await setup();
+  await api.agent("remote");
+  await api.delegate("remote");
+  vi.stubEnv("HTTP_PROXY", "http://127.0.0.1:1");
+  const env = { ERRAND_EGRESS_PROXY: `http://${proxy.place}` };
+  const args = ["relay", "--agent", "remote", "--to", "http://a2a.corp.invalid", "--once", "--json"];
+  const { code, stdout } = await run(args, { env });
+  vi.unstubAllEnvs();
+  expect([code, stdout]).toEqual([0, expect.stringContaining('"state":"completed"')]);
+  expect(proxy.seen).toEqual(["CONNECT a2a.corp.invalid:80"]);
 });
 
 test("--credentials-file takes another scheme", async () => {
