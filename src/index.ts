@@ -39,6 +39,7 @@ export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
 export type { Answered, AskOptions, ProposedAction, Question, QuestionOutcome } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
+export { WorkerUnavailableError, type WorkerUnavailableOptions } from "./client/unavailable.ts";
 export {
   type AgentEvent,
   AgentStoppingError,

@@ -3,13 +3,23 @@
  * delivery is at least once; after a lease is lost, another worker may do the same work.
  */
 import { leasesSchema } from "../schema/lease.ts";
+import { Breaker, type BreakerOptions, type Permit } from "../util/breaker.ts";
 import { backoffMs, MAX_TIMER_MS, onAbort, sleep } from "../util/timing.ts";
-import { Attempt, CONFIRM_SECONDS, type ReceivedLease, tryRelease, type WorkerContext } from "./attempt.ts";
+import {
+  Attempt,
+  CONFIRM_SECONDS,
+  type Failed,
+  type ReceivedLease,
+  type Turn,
+  tryRelease,
+  type WorkerContext,
+} from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
 import { newWorkerId } from "./environment.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 import { Outage } from "./outage.ts";
-import { type AgentEvent, AgentStoppingError, type Handler } from "./work.ts";
+import type { WorkerUnavailableError } from "./unavailable.ts";
+import { type AgentEvent, AgentStoppingError, type Handler, type Reply } from "./work.ts";
 
 export interface AgentOptions extends ConnectionOptions {
   /** The name of the agent to work for. It must exist, and the token must belong to `agent:<name>` or the operator. */
@@ -42,10 +52,23 @@ export interface AgentOptions extends ConnectionOptions {
 const POLL_SECONDS = 20;
 const STOP_WITHIN_SECONDS = 10;
 
+/** Other work goes first meanwhile: what was returned may itself be at fault, and other workers may be in the same state. */
+const RETURNED_FOR_SECONDS = 10;
+
+/** The times of an agent that pauses. */
+export interface AgentTimes extends Pick<BreakerOptions, "now" | "sleep"> {
+  /** How long work stays in the queue that was returned because the worker cannot do any. */
+  readonly returnedForSeconds?: number | undefined;
+}
+
+/** Runs that began while a failed one waits to learn whether the worker itself is at fault. */
+type Inner = Promise<ReceivedLease | undefined>;
+
 /**
  * A poll-mode agent, which needs only outbound HTTP. It confirms each lease within 5 s, extends it by heartbeats,
  * repeats a reply until the broker accepts it, and gets the next work with the answer. While the broker is unavailable
- * or overloaded (429 and 5xx), it backs off, for at least as long as Retry-After says.
+ * or overloaded (429 and 5xx), it backs off, for at least as long as Retry-After says. If its handler fails several times
+ * in a row, fast, or cannot work at all, it pauses, longer each time, and then tries one delegation; see {@link Handler}.
  *
  * @example
  * ```ts
@@ -63,6 +86,8 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #context: WorkerContext;
   readonly #attempts = new Set<Attempt>();
+  /** One for all slots: what breaks one of them breaks all. */
+  readonly #breaker: Breaker;
   /** Aborts when the agent stops polling. */
   readonly #stopping = new AbortController();
   readonly #giveUp = new AbortController();
@@ -70,18 +95,27 @@ export class Agent {
   #running: Promise<void> | undefined;
   #fatal: unknown;
 
-  /** Sends no request yet. Throws `invalid_url`. */
-  constructor(options: AgentOptions, handler: Handler) {
+  /** Sends no request yet. Throws `invalid_url`. `times` is for tests. */
+  constructor(options: AgentOptions, handler: Handler, times: AgentTimes = {}) {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
     const report = (event: AgentEvent) => options.onEvent?.(event);
-    const next = () => (this.#stopping.signal.aborted || options.once ? undefined : this.#leaseRequest(0));
     const http = new Http(options);
     const outage = new Outage(http, report);
     // Handlers use it once the broker has been reached, so it does not fail fast.
     const delegator = new Delegator({ ...options, failFast: false });
     const giveUp = this.#giveUp.signal;
-    this.#context = { http, delegator, handler, outage, next, giveUp, report };
+    const { returnedForSeconds = RETURNED_FOR_SECONDS } = times;
+    this.#context = {
+      ...{ http, delegator, handler, outage, giveUp, report, returnedForSeconds },
+      workerId: this.workerId,
+    };
+    this.#breaker = new Breaker({
+      now: times.now,
+      sleep: times.sleep,
+      onPause: ({ ms, reason }) => report({ type: "paused", delayMs: ms, reason }),
+      onResume: () => report({ type: "resumed" }),
+    });
   }
 
   /**
@@ -125,11 +159,19 @@ export class Agent {
 
   /** Works on one delegation after another. Each slot polls on its own. */
   async #slot(): Promise<void> {
+    const { signal } = this.#stopping;
     let next: ReceivedLease | undefined;
     try {
-      while (!this.#stopping.signal.aborted) {
-        const received = next ?? (await this.#poll());
-        next = received && (await this.#attempt(received));
+      while (!signal.aborted) {
+        // Another slot has found out since that this worker must pause.
+        if (next && this.#breaker.isOpen) await tryRelease(this.#context, next.lease, "the worker pauses");
+        if (this.#breaker.isOpen) next = undefined;
+        const permit = await this.#breaker.enter(signal).catch(() => undefined);
+        if (permit === undefined) break;
+        const received: ReceivedLease | undefined = next ?? (await this.#poll(permit));
+        next = undefined;
+        if (received === undefined) this.#breaker.leave(permit);
+        else next = await this.#work(received, permit);
       }
     } catch (error) {
       this.#fatal ??= error;
@@ -139,40 +181,104 @@ export class Agent {
     if (next) await tryRelease(this.#context, next.lease);
   }
 
-  async #attempt(received: ReceivedLease): Promise<ReceivedLease | undefined> {
-    const attempt = new Attempt(this.#context, received);
+  /** Works on a delegation, and on those that it takes before the reply to find out whether a failure is its own fault. */
+  async #work(received: ReceivedLease, permit: Permit): Promise<ReceivedLease | undefined> {
+    const inner: Inner[] = [];
+    let next = await this.#attempt(received, permit, inner);
+    for (const one of inner) next = (await one) ?? next;
+    return next;
+  }
+
+  async #attempt(
+    received: ReceivedLease,
+    permit: Permit,
+    inner: Inner[],
+  ): Promise<ReceivedLease | undefined> {
+    const attempt = new Attempt(this.#context, received, this.#turn(received, permit, inner));
     this.#attempts.add(attempt);
     try {
       const { replied, next } = await attempt.run();
       if (replied && this.#options.once) void this.stop();
       return next;
     } finally {
+      this.#breaker.leave(permit);
       this.#attempts.delete(attempt);
       if (this.#stopping.signal.aborted) attempt.close();
     }
   }
 
+  #turn({ lease }: ReceivedLease, permit: Permit, inner: Inner[]): Turn {
+    const breaker = this.#breaker;
+    const { id } = lease.delegation;
+    const begunBefore = inner.length;
+    return {
+      began: () => breaker.began(permit),
+      worked: () => void breaker.end(permit, { kind: "worked" }),
+      unable: ({ message: reason, retryAfterSeconds }: WorkerUnavailableError) => {
+        const retryAfterMs = retryAfterSeconds && retryAfterSeconds * 1000;
+        return breaker.end(permit, { kind: "unable", id, reason, retryAfterMs });
+      },
+      failed: (reply) => this.#failed(reply, id, permit, inner),
+      next: () => {
+        const { once } = this.#options;
+        // The last run that this slot began asks for more.
+        const isLast = inner.length === begunBefore;
+        if (once || !isLast || this.#stopping.signal.aborted || breaker.isOpen) return undefined;
+        return this.#leaseRequest(0);
+      },
+    };
+  }
+
+  async #failed({ error }: Reply, id: string, permit: Permit, inner: Inner[]): Promise<Failed> {
+    const breaker = this.#breaker;
+    const { signal } = this.#stopping;
+    const isFast = breaker.isFast(permit);
+    const pause = breaker.end(permit, { kind: "failed", id, code: error?.code ?? "agent_error" });
+    // The handler says whether another attempt may help.
+    if (error?.retryable !== undefined || !isFast) return { isOwnFault: false, pause };
+    if (breaker.isOpen) return { isOwnFault: true, pause };
+    if (this.#options.once || signal.aborted || !breaker.isSuspicious) return { isOwnFault: false };
+    const another = await this.#takeAnother(inner);
+    return { isOwnFault: another ? await breaker.isOwnFault(another.run, signal) : breaker.isOpen };
+  }
+
+  /** Begins to work on another delegation, if there is one. */
+  async #takeAnother(inner: Inner[]): Promise<{ readonly run: Inner } | undefined> {
+    const permit = await this.#breaker.enter(this.#stopping.signal).catch(() => undefined);
+    if (permit === undefined) return undefined;
+    // An error comes again at the next poll.
+    const received = await this.#poll(permit, 0).catch(() => undefined);
+    if (received === undefined) {
+      this.#breaker.leave(permit);
+      return undefined;
+    }
+    const run = this.#attempt(received, permit, inner);
+    run.catch(() => undefined);
+    inner.push(run);
+    return { run };
+  }
+
   /** Returns a lease, or undefined when the wait ended or the agent stops. Throws errors that a retry cannot fix. */
-  async #poll(): Promise<ReceivedLease | undefined> {
+  async #poll({ signal }: Permit, waitSeconds = POLL_SECONDS): Promise<ReceivedLease | undefined> {
     const { http, outage } = this.#context;
-    const signal = this.#stopping.signal;
     for (let failures = 0; !signal.aborted; failures += 1) {
       const askedAt = performance.now();
       try {
         const { leases } = await http.request(leasesSchema, {
           method: "POST",
           path: route`/v1/agents/${this.#options.agent}/leases`,
-          body: this.#leaseRequest(POLL_SECONDS),
-          holdSeconds: POLL_SECONDS,
+          body: this.#leaseRequest(waitSeconds),
+          holdSeconds: waitSeconds,
           signal,
         });
         outage.over();
         const lease = leases[0];
         if (lease) return { lease, receivedAt: performance.now() };
         // A gateway that is shutting down answers early; do not spin on it.
-        if (performance.now() - askedAt < 1000) await sleep(backoffMs(1), signal);
+        if (waitSeconds > 0 && performance.now() - askedAt < 1000) await sleep(backoffMs(1), signal);
         return undefined;
       } catch (error) {
+        if (waitSeconds === 0) throw error;
         if (!signal.aborted) await outage.backOff(error, failures, signal);
       }
     }

@@ -6,18 +6,28 @@ import * as z from "zod";
 import { LeaseHolder } from "../lease-holder/lease-holder.ts";
 import type { LostReason } from "../lease-holder/lost.ts";
 import { textOf } from "../schema/a2a.ts";
-import { type Lease, replySchema } from "../schema/lease.ts";
+import { type Lease, replySchema, type WorkerPause } from "../schema/lease.ts";
+import { truncate } from "../schema/text.ts";
+import type { Pause } from "../util/breaker.ts";
 import { onAbort } from "../util/timing.ts";
 import { Artifacts } from "./artifacts.ts";
 import { Asker } from "./asker.ts";
 import { Children } from "./children.ts";
 import type { Delegator } from "./delegator.ts";
 import { ErrandApiError, isInvalid } from "./errors.ts";
-import { canceledTask, failedReply, messageAnswer, outcomeOf, refusedReply } from "./handler-outcome.ts";
+import {
+  canceledTask,
+  failedReply,
+  type HandlerOutcome,
+  messageAnswer,
+  outcomeOf,
+  refusedReply,
+} from "./handler-outcome.ts";
 import { type Http, route } from "./http.ts";
 import { leaseTransport } from "./lease-transport.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AnsweredAll, answersIn, QuestionOutcome, toInterrupt } from "./questions.ts";
+import { WorkerUnavailableError } from "./unavailable.ts";
 import {
   type AgentEvent,
   AgentStoppingError,
@@ -35,11 +45,29 @@ export interface WorkerContext {
   readonly delegator: Delegator;
   readonly handler: Handler;
   readonly outage: Outage;
-  /** The lease request to send with a reply; undefined when no more work is wanted. */
-  readonly next: () => object | undefined;
+  readonly workerId: string;
+  readonly returnedForSeconds: number;
   /** Aborts when the time that handlers have to stop is over: nothing waits for them after that. */
   readonly giveUp: AbortSignal;
   readonly report: (event: AgentEvent) => void;
+}
+
+/** What one run tells its agent, which decides when the worker takes more work. */
+export interface Turn {
+  readonly began: () => void;
+  /** It did the work, asked, or rejected it. */
+  readonly worked: () => void;
+  /** Returns the pause that this begins. */
+  readonly unable: (error: WorkerUnavailableError) => Pause | undefined;
+  /** Resolves once it is known whether the worker itself is at fault, and with the pause that this begins. */
+  readonly failed: (reply: Reply) => Promise<Failed>;
+  /** The lease request to send with the reply; undefined when no more work is wanted. */
+  readonly next: () => object | undefined;
+}
+
+export interface Failed {
+  readonly isOwnFault: boolean;
+  readonly pause?: Pause | undefined;
 }
 
 export interface ReceivedLease {
@@ -51,6 +79,8 @@ export interface ReceivedLease {
 /** A lease that is not confirmed within this time returns to the queue, because its worker may have died. */
 export const CONFIRM_SECONDS = 5;
 const RELEASE_MS = 2000;
+const LONGEST_PAUSE_SECONDS = 86_400;
+const REASON_MAX = 200;
 
 /** The reply itself may have ended the lease for these reasons: if its answer was lost, a repeat gets a `duplicate`. */
 const MAYBE_OUR_REPLY: readonly LostReason[] = ["finished", "retried"];
@@ -61,11 +91,13 @@ export class Attempt {
   readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
   readonly #asker: Asker;
+  readonly #turn: Turn;
 
-  constructor(context: WorkerContext, { lease, receivedAt }: ReceivedLease) {
+  constructor(context: WorkerContext, { lease, receivedAt }: ReceivedLease, turn: Turn) {
     const { http, outage } = context;
     this.#context = context;
     this.#lease = lease;
+    this.#turn = turn;
     this.#holder = new LeaseHolder(leaseTransport(http, lease.lease_id), lease, receivedAt);
     this.#artifacts = new Artifacts(http, outage, this.#holder);
     this.#asker = new Asker(context, this.#holder, this.#artifacts);
@@ -86,6 +118,7 @@ export class Attempt {
       void holder.keepAlive();
       const work = this.#work();
       this.#context.report({ type: "leased", work });
+      this.#turn.began();
       const outcome = await this.#handle(work);
       await this.#asker.settled();
       await this.#artifacts.settled();
@@ -93,6 +126,8 @@ export class Attempt {
       const { listenerFailure } = holder;
       if (holder.lost !== null) return this.#leaseOver(work);
       if (outcome === undefined || (holder.signal.aborted && !listenerFailure)) return await this.#release();
+      if (outcome instanceof WorkerUnavailableError && !listenerFailure)
+        return await this.#return(outcome, work);
       if (outcome instanceof ReleaseOrCancel && !listenerFailure) {
         return await this.#releaseOrCancel(outcome, work);
       }
@@ -100,11 +135,13 @@ export class Attempt {
         ? failedReply(listenerFailure.error)
         : outcome instanceof QuestionOutcome
           ? await this.#ask(outcome)
-          : outcome instanceof ReleaseOrCancel
+          : outcome instanceof ReleaseOrCancel || outcome instanceof WorkerUnavailableError
             ? undefined
             : outcome;
       if (reply === undefined) return holder.lost === null ? await this.#release() : this.#leaseOver(work);
-      const accepted = await this.#reply(reply);
+      const { isOwnFault, pause } = await this.#judge(reply);
+      if (holder.lost !== null) return this.#leaseOver(work);
+      const accepted = await this.#reply(isOwnFault ? forAnotherAttempt(reply) : reply, pause);
       if (!accepted) return this.#leaseOver(work);
       const { state, next } = accepted;
       const durationMs = performance.now() - startedAt;
@@ -161,7 +198,7 @@ export class Attempt {
   }
 
   /** Returns the handler's result, or undefined when it did not stop in time. */
-  #handle(work: Work): Promise<Reply | QuestionOutcome | BareMessage | ReleaseOrCancel | undefined> {
+  #handle(work: Work): Promise<HandlerOutcome | undefined> {
     const { giveUp, handler } = this.#context;
     return new Promise((resolve) => {
       const unsubscribe = onAbort(giveUp, () => resolve(undefined));
@@ -189,9 +226,32 @@ export class Attempt {
     }
   }
 
+  async #judge(outcome: Reply | BareMessage): Promise<Failed> {
+    if (!(outcome instanceof BareMessage) && outcome.state === "failed") return this.#turn.failed(outcome);
+    this.#turn.worked();
+    return { isOwnFault: false };
+  }
+
+  /** Returns the work, because this worker cannot do any. */
+  async #return(error: WorkerUnavailableError, work: Work) {
+    const pause = this.#turn.unable(error);
+    const reason = truncate(error.message.trim() || "the worker cannot work", REASON_MAX);
+    const release = new ReleaseOrCancel("release", {
+      delaySeconds: this.#context.returnedForSeconds,
+      reason,
+    });
+    return this.#releaseOrCancel(release, work, this.#pausedFor(pause?.ms ?? 0, reason));
+  }
+
+  #pausedFor(ms: number, reason: string): WorkerPause {
+    const paused_seconds = Math.min(LONGEST_PAUSE_SECONDS, Math.round(ms) / 1000);
+    return { id: this.#context.workerId, paused_seconds, reason };
+  }
+
   /** Repeats the reply until the broker accepts it. Returns undefined when the lease was lost first. */
-  async #reply(outcome: Reply | BareMessage) {
-    const { http, outage, next, giveUp } = this.#context;
+  async #reply(outcome: Reply | BareMessage, pause: Pause | undefined) {
+    const { http, outage, giveUp } = this.#context;
+    let worker = pause && this.#pausedFor(pause.ms, pause.reason);
     const { lease_id, delegation } = this.#lease;
     const bare = outcome instanceof BareMessage ? outcome : undefined;
     const wanted: Reply = outcome instanceof BareMessage ? outcome.reply : outcome;
@@ -201,7 +261,10 @@ export class Attempt {
         const call =
           bare && reply === wanted
             ? { path: repliesOf(delegation), body: messageAnswer(lease_id, bare.message) }
-            : { path: route`/v1/leases/${lease_id}/reply`, body: { ...reply, next: next() } };
+            : {
+                path: route`/v1/leases/${lease_id}/reply`,
+                body: { ...reply, worker, next: this.#turn.next() },
+              };
         const answer = await http.request(replySchema, { method: "POST", ...call });
         outage.over();
         const lease = answer.leases?.[0];
@@ -209,7 +272,9 @@ export class Attempt {
         return { reply, state: answer.delegation.state, next: received };
       } catch (error) {
         if (isLeaseOver(error)) return undefined;
-        if (reply === wanted && isInvalid(error)) reply = refusedReply(error);
+        // An older broker does not know the member.
+        if (worker && isInvalid(error)) worker = undefined;
+        else if (reply === wanted && isInvalid(error)) reply = refusedReply(error);
         else await outage.backOff(error, failures, giveUp);
       }
       const { lost } = this.#holder;
@@ -219,12 +284,16 @@ export class Attempt {
   }
 
   /** Repeats the release or cancel until the broker accepts it or the lease is lost. */
-  async #releaseOrCancel({ kind, delaySeconds: delay_seconds = 0, reason }: ReleaseOrCancel, work: Work) {
+  async #releaseOrCancel(
+    { kind, delaySeconds: delay_seconds = 0, reason }: ReleaseOrCancel,
+    work: Work,
+    worker?: WorkerPause,
+  ) {
     const { http, outage, report } = this.#context;
     const { lease_id, delegation } = this.#lease;
     const call =
       kind === "release"
-        ? { path: route`/v1/leases/${lease_id}/release`, body: { delay_seconds, reason } }
+        ? { path: route`/v1/leases/${lease_id}/release`, body: { delay_seconds, reason, worker } }
         : {
             path: repliesOf(delegation),
             body: canceledTask(lease_id, delegation.id, reason),
@@ -247,6 +316,7 @@ export class Attempt {
 
   #leaseOver(work?: Work) {
     const { lost: reason, interruptId } = this.#holder;
+    if (reason === "interrupted") this.#turn.worked();
     if (work && reason === "interrupted") this.#context.report({ type: "parked", work, interruptId });
     else
       this.#context.report({
@@ -265,10 +335,19 @@ export class Attempt {
 
 const repliesOf = ({ target }: Lease["delegation"]): string => route`/v1/agents/${target}/replies`;
 
+function forAnotherAttempt(reply: Reply | BareMessage): Reply | BareMessage {
+  if (reply instanceof BareMessage || reply.error === undefined) return reply;
+  return { ...reply, error: { ...reply.error, retryable: true } };
+}
+
 /** Tries once: if it fails, the lease expires by itself. */
-export async function tryRelease({ http, report }: WorkerContext, lease: Lease): Promise<void> {
+export async function tryRelease(
+  { http, report }: WorkerContext,
+  lease: Lease,
+  reason = "the worker is stopping",
+): Promise<void> {
   const path = route`/v1/leases/${lease.lease_id}/release`;
-  const body = { reason: "the worker is stopping" };
+  const body = { reason };
   const delegationId = lease.delegation.id;
   try {
     await http.request(z.unknown(), { method: "POST", path, body, timeoutMs: RELEASE_MS });

@@ -2,21 +2,21 @@
 import type { Message } from "../schema/a2a.ts";
 import { truncate } from "../schema/text.ts";
 import type { ErrandApiError } from "./errors.ts";
-import { providerError } from "./provider-errors.ts";
+import { providerError, providerUnavailable } from "./provider-errors.ts";
 import type { QuestionOutcome } from "./questions.ts";
+import { asUnavailable, type WorkerUnavailableError } from "./unavailable.ts";
 import type { BareMessage, Handler, ReleaseOrCancel, Reply, Work } from "./work.ts";
 
+export type HandlerOutcome = Reply | QuestionOutcome | BareMessage | ReleaseOrCancel | WorkerUnavailableError;
+
 /** Never rejects. */
-export async function outcomeOf(
-  handler: Handler,
-  work: Work,
-): Promise<Reply | QuestionOutcome | BareMessage | ReleaseOrCancel> {
+export async function outcomeOf(handler: Handler, work: Work): Promise<HandlerOutcome> {
   try {
     const outcome = await handler(work);
     if (typeof outcome === "string") return { state: "completed", text: outcome };
     return outcome ?? { state: "completed" };
   } catch (error) {
-    return failedReply(error);
+    return asUnavailable(error) ?? providerUnavailable(error) ?? failedReply(error);
   }
 }
 

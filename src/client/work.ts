@@ -149,7 +149,7 @@ export interface Work {
 }
 
 /** The end of a delegation: its `state`, with `text` or `message`, `artifacts`, or an `error` with its own code. */
-export type Reply = Omit<ReplyInput, "next">;
+export type Reply = Omit<ReplyInput, "next" | "worker">;
 
 export interface ReleaseOptions {
   /** 0 to 86400. */
@@ -195,7 +195,12 @@ export type Outcome = string | Reply | QuestionOutcome | BareMessage | ReleaseOr
 /**
  * Does one delegation's work. An error that it throws fails the delegation with the error's message and the code
  * `agent_error`; for another code, or a retry, return
- * `{ state: "failed", error: { code, message, retryable: true } }`.
+ * `{ state: "failed", error: { code, message, retryable: true } }`. If no work would succeed now, throw a
+ * {@link WorkerUnavailableError}.
+ *
+ * An agent whose handler fails three delegations in a row, each within 10 s, suspects itself: it pauses, and fails those
+ * for another attempt, unless their error says `retryable: false`. To find out, it may take the next delegation before it
+ * replies to a failed one, which then waits for at most 10 s.
  */
 export type Handler = (work: Work) => Promise<Outcome> | Outcome;
 
@@ -220,6 +225,10 @@ export type AgentEvent =
   /** The lease was lost: canceled, expired, or released by the operator. No reply was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
   | { readonly type: "released"; readonly delegationId: string; readonly reason?: string | undefined }
+  /** Its handler fails, or cannot work: it takes no work for `delayMs`, and then tries one delegation. */
+  | { readonly type: "paused"; readonly delayMs: number; readonly reason: string }
+  /** The try after a pause succeeded. */
+  | { readonly type: "resumed" }
   /** The handler canceled the delegation. */
   | { readonly type: "canceled"; readonly work: Work }
   /** The release failed: the lease expires by itself. */

@@ -17,6 +17,8 @@ export const NUMBERS = {
   free_releases: 10,
   /** After failed hand-offs beyond this number, the work waits for the agent's backoff. */
   free_handoffs: 100,
+  /** How often workers that cannot work may return it. */
+  returns: LIMITS.returns.value,
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,
   event_bytes: LIMITS.event_bytes.value,

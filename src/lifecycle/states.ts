@@ -80,7 +80,10 @@ export interface Move {
   readonly retry_as?: "retry";
   /** Beyond the `quota`, this move, which writes no event, replaces it. */
   readonly degrades_to?: "heartbeat";
-  /** Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. */
+  /**
+   * Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. It also replaces a return
+   * by a worker that cannot work, beyond the limit of returns.
+   */
   readonly gives_up_as?: "give_up";
   /**
    * Whether it needs memory: `new` work is refused from 75 % of maxmemory, a move that `grows` a delegation from 90 %.
@@ -224,10 +227,10 @@ export const MOVES = {
     by: ["agent", "gateway", "sweep"],
     lease: "drop",
     lease_lost_reason: "released",
-    requires: ["holder", "attempts_spent"],
+    requires: ["holder"],
     event: "DELEGATION_FAILED",
     removes_old_ticket: true,
-    doc: "It is released beyond the event limit, and no attempt is left.",
+    doc: "It is released beyond the event limit, and no attempt is left; or too many workers returned it because they could not work.",
   },
   lapse: {
     from: ["working"],

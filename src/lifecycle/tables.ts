@@ -138,7 +138,13 @@ end`;
 
 /** The functions that few moves need. */
 export function rareTables(): string {
-  const codes = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"] as const;
+  const codes = [
+    "attempts_exhausted",
+    "worker_unavailable",
+    "deadline_exceeded",
+    "interrupt_expired",
+    "not_picked_up",
+  ] as const;
   return [
     olderReader(),
     mapFunction(

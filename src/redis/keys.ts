@@ -8,6 +8,9 @@
 /** The keys outside the shards: tokens, sessions, gateways, the layout. They are in one slot. */
 const COMMON = "{errand}";
 
+/** The field of a shard's `seen` with the pauses of an agent's workers; no agent's name has a colon. */
+export const pausedField = (agent: string): string => `${agent}:paused`;
+
 export const keys = {
   /** HASH: the number of shards of the stored data, and what is left of earlier numbers; redis/layout.ts has the fields. */
   layout: `${COMMON}:layout`,
@@ -150,7 +153,7 @@ export interface ShardKeys {
   readonly pushAgents: string;
   /** HASH push agent → the time, ms, since which its server cannot be reached. */
   readonly unreached: string;
-  /** HASH agent → when it was last seen, ms. */
+  /** HASH agent → when it was last seen, ms; `<agent>:paused` → JSON of its workers' pauses (engine/agents/paused-workers.ts). */
   readonly seen: string;
   /** PUB/SUB: wakes of polls; engine/leases/wake-message.ts has the format. */
   readonly wake: string;

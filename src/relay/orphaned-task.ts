@@ -14,6 +14,7 @@ export const ENDED_WITHOUT_AGENT = [
   "deadline_exceeded",
   "interrupt_expired",
   "attempts_exhausted",
+  "worker_unavailable",
 ] as const;
 
 /** Resolves when nothing is left to do. Throws {@link RemoteError} when a later try may succeed. */

@@ -36,7 +36,7 @@ export interface RelayPort {
 
 /** The end of a run. After its signal aborted, a port ignores an outcome that it can no longer send. */
 export type RelayOutcome =
-  | { readonly kind: "reply"; readonly reply: Omit<ReplyInput, "next"> }
+  | { readonly kind: "reply"; readonly reply: Omit<ReplyInput, "next" | "worker"> }
   /** The server answered with a bare Message and started no task. */
   | { readonly kind: "message"; readonly message: Message }
   | { readonly kind: "ask"; readonly interrupt: InterruptInput }

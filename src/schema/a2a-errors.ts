@@ -58,6 +58,7 @@ export const A2A_ERRORS = {
   overloaded: "UNAVAILABLE",
   shutting_down: "UNAVAILABLE",
   attempts_exhausted: null,
+  worker_unavailable: null,
   deadline_exceeded: null,
   interrupt_expired: null,
   not_picked_up: null,

@@ -11,6 +11,8 @@ export const presenceSchema = z.strictObject({
   state: z.enum(["online", "stale", "offline"]),
   last_seen_at: instantSchema.nullable(),
   pollers: z.int().min(0),
+  /** Workers that paused, because they fail or cannot work: how many, when the first tries again, and why the newest did. */
+  paused: z.strictObject({ workers: z.int().min(1), until: instantSchema, reason: z.string() }).optional(),
 });
 /**
  * Whether workers poll for the agent: how many now, and when the last one did (an ISO 8601 instant). For a push agent:
@@ -163,6 +165,8 @@ export const workerSchema = z.strictObject({
   last_seen_at: instantSchema,
   /** The delegations whose leases it holds. */
   delegations: z.array(z.string()),
+  /** It fails or cannot work, so it takes no work until then. */
+  paused: z.strictObject({ until: instantSchema, reason: z.string() }).optional(),
 });
 /** A process that works for an agent. */
 export type Worker = z.infer<typeof workerSchema>;

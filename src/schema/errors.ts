@@ -278,6 +278,14 @@ export const ERRORS = {
     false,
     "Check the agent's workers, then run 'errand redrive <id>'.",
   ),
+  worker_unavailable: row(
+    "UPSTREAM",
+    null,
+    "Its workers returned it too often, because they could not work",
+    "Read the reasons in the delegation's events, fix the agent's workers, then redrive the delegation.",
+    false,
+    "'errand logs <id>' has the reasons. Fix the agent's workers, then run 'errand redrive <id>'.",
+  ),
   deadline_exceeded: row(
     "TIMEOUT",
     null,

@@ -5,15 +5,25 @@ import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
 import { checkpointSchema, instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
 
+const workerIdSchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces");
+
+/** A worker that pauses: which, for how long, and why. Shown with the agent until the time is over. */
+export const workerPauseSchema = z.strictObject({
+  id: workerIdSchema,
+  paused_seconds: z.number().min(0).max(86_400),
+  /** Shown to everyone who sees the agent. */
+  reason: z.string().min(1).max(200),
+});
+export type WorkerPause = z.output<typeof workerPauseSchema>;
+
 export const leaseRequestSchema = z.strictObject({
   wait_seconds: waitSecondsSchema.default(20),
   max: z.int().min(1).max(LIMITS.leases.value).default(1),
   lease_seconds: z.number().min(1).max(3600).optional(),
   confirm_within_seconds: z.number().min(1).max(3600).optional(),
-  worker_id: z
-    .string()
-    .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces")
-    .optional(),
+  worker_id: workerIdSchema.optional(),
 });
 export type LeaseRequest = z.output<typeof leaseRequestSchema>;
 
@@ -83,6 +93,11 @@ export type LeaseLostReason = (typeof LEASE_LOST_REASONS)[number];
 export const releaseRequestSchema = z.strictObject({
   delay_seconds: z.number().min(0).max(86_400).default(0),
   reason: z.string().max(1024).optional(),
+  /**
+   * The worker cannot work at all now. The return counts against the limit `returns`; beyond it the delegation fails with
+   * `worker_unavailable`.
+   */
+  worker: workerPauseSchema.optional(),
 });
 
 export const replyRequestSchema = z
@@ -106,6 +121,8 @@ export const replyRequestSchema = z
       })
       .optional(),
     next: leaseRequestSchema.optional(),
+    /** The worker pauses after this reply, because it failed several times in a row. */
+    worker: workerPauseSchema.optional(),
   })
   .refine((body) => body.text === undefined || body.message === undefined, {
     error: "give at most one of text and message",

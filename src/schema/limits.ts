@@ -51,6 +51,13 @@ export const LIMITS = {
     "of one delegation, without what `delegation_bytes` counts; beyond it the same applies as beyond `delegation_events`",
     "limit_reached",
   ),
+  returns: limit(
+    100,
+    "returns",
+    "of one delegation, counted with its other releases, by workers that cannot work at all (`worker` of a release); the next one fails it",
+    "worker_unavailable",
+  ),
+  paused_workers: limit(10, "workers", "shown as paused for each agent; the newest are kept", null),
   progress_per_second: limit(
     100,
     "events a second",

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { providerError } from "../../src/client/provider-errors.ts";
+import { describe, expect, test } from "vitest";
+import { providerError, providerUnavailable } from "../../src/client/provider-errors.ts";
 
 // The same class hierarchies and members as in the SDKs.
 class OpenAIError extends Error {}
@@ -89,4 +89,53 @@ test("other errors are not changed", () => {
   expect(providerError(Object.assign(new Error("x"), { status: 429 }))).toBeNull();
   expect(providerError(new ApiError("Too Many Requests", 429))).toBeNull();
   expect(providerError(new ApiError('{"error":"slow down"}', 429))).toBeNull();
+});
+
+describe("an error after which no other work would succeed", () => {
+  const at = (name: string, status?: number, headers?: unknown) =>
+    Object.assign(derived(AnthropicError, name, status), { headers });
+  test.each([
+    ["not signed in", at("AuthenticationError", 401), "anthropic: it does not accept the credentials (401)"],
+    ["not paid", at("APIError", 402), "anthropic: it wants a payment (402)"],
+    ["a limit", at("RateLimitError", 429), "anthropic: its limit is reached (429)"],
+    ["overload", at("InternalServerError", 529), "anthropic: it is overloaded (529)"],
+    ["no network", at("APIConnectionError"), "anthropic: it cannot be reached"],
+    [
+      "a limit of Google",
+      new ApiError(googles(429, "RESOURCE_EXHAUSTED"), 429),
+      "google-gemini: its limit is reached (429)",
+    ],
+    [
+      "Google's overload",
+      new ApiError(googles(503, "UNAVAILABLE"), 503),
+      "google-gemini: it is overloaded (503)",
+    ],
+  ])("%s", (_what, error, reason) => {
+    expect(providerUnavailable(error)).toMatchObject({
+      code: "worker_unavailable",
+      message: reason,
+      cause: error,
+    });
+  });
+
+  test.each([
+    ["a bad request", at("BadRequestError", 400)],
+    ["a missing model", at("NotFoundError", 404)],
+    ["an error of the server", at("InternalServerError", 500)],
+    ["a timeout", at("APIConnectionTimeoutError")],
+    ["an error of no SDK", Object.assign(new Error("429 Too Many Requests"), { status: 429 })],
+  ])("is not %s", (_what, error) => {
+    expect(providerUnavailable(error)).toBeNull();
+  });
+
+  test.each([
+    [{ "retry-after": "90" }, 90],
+    [new Headers({ "Retry-After": "7" }), 7],
+    [new Headers({ "retry-after-ms": "1500", "retry-after": "2" }), 1.5],
+    [{ "retry-after": "soon" }, undefined],
+    [{ "retry-after": "-5" }, undefined],
+    [undefined, undefined],
+  ])("has the time that the provider named: %s", (headers, seconds) => {
+    expect(providerUnavailable(at("RateLimitError", 429, headers))?.retryAfterSeconds).toBe(seconds);
+  });
 });

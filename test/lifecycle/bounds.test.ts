@@ -87,6 +87,33 @@ describe("beyond the event limit", () => {
   });
 });
 
+describe("returns by workers that cannot work", () => {
+  const inLease = async () => {
+    const lifecycle = await openLifecycle({ limits: { max_attempts: 1 }, backoff: { initial_ms: 0 } });
+    const id = await lifecycle.inState("working");
+    return { lifecycle, id };
+  };
+
+  test("are bounded, and the one beyond the bound fails the delegation", async () => {
+    const { lifecycle, id } = await inLease();
+    await setFields(lifecycle.redis, keyOf(lifecycle, id), { releases: LIMITS.returns.value - 1 });
+    expect(await lifecycle.move("release", id, { unable: true })).toMatchObject({
+      kind: "ok",
+      state: "submitted",
+    });
+    await lifecycle.move("lease", id);
+    const last = await lifecycle.move("release", id, { unable: true });
+    expect(last).toMatchObject({ kind: "ok", move: "give_up", state: "failed" });
+    expect(JSON.parse((await lifecycle.read(id))?.error ?? "")).toMatchObject({ code: "worker_unavailable" });
+  });
+
+  test("beyond the bound do not end a delegation that a stopping worker releases", async () => {
+    const { lifecycle, id } = await inLease();
+    await setFields(lifecycle.redis, keyOf(lifecycle, id), { releases: LIMITS.returns.value });
+    expect(await lifecycle.move("release", id)).toMatchObject({ kind: "ok", state: "submitted" });
+  });
+});
+
 test("hand-offs that fail do not count as releases; after many they back off too", async () => {
   const lifecycle = await openLifecycle({ backoff: { initial_ms: 1_000, jitter: 0 } });
   const id = await lifecycle.inState("submitted");

@@ -8,7 +8,7 @@
 import { isRecordLua } from "../../lifecycle/read-fields.ts";
 import { OUTBOUND_QUEUE } from "../../queue/outbound-queue.ts";
 import type { Redis } from "../../redis/connect.ts";
-import { keys, type ShardKeys } from "../../redis/keys.ts";
+import { keys, pausedField, type ShardKeys } from "../../redis/keys.ts";
 import { finishGrowth, type Growth, type StoredLayout } from "../../redis/layout.ts";
 import { ownKeys } from "../../redis/own-keys.ts";
 import { Script, writeEvenIfFull } from "../../redis/script.ts";
@@ -147,7 +147,7 @@ async function move(redis: Redis, { agent, from, to }: Misplaced, queue: readonl
   for (const name of names) await redis.unlink(name);
   await redis.srem(from.pushAgents, agent);
   await redis.hdel(from.unreached, agent);
-  await redis.hdel(from.seen, agent);
+  await redis.hdel(from.seen, agent, pausedField(agent));
   await redis.zrem(from.agentNames, agent);
   await redis.hdel(keys.placed, agent);
   await redis.srem(from.agents, agent);

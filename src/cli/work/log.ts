@@ -92,6 +92,10 @@ function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Pai
       return `released ${event.delegationId}${from}${after}${event.reason ? `: ${oneLine(event.reason, 200)}` : ""}`;
     case "abandoned":
       return `${event.delegationId}${from} ${paint.yellow("not released")}${after}: its lease will expire`;
+    case "paused":
+      return `${paint.yellow("paused")}: ${oneLine(event.reason, 200)}; next try in ${durationText(event.delayMs)}`;
+    case "resumed":
+      return "working again";
     case "retrying":
       return `${paint.yellow("the broker is unavailable")}; next try in ${durationText(event.delayMs)}, later ones at most ${durationText(event.longestDelayMs)} apart: ${oneLine(event.error.message)}`;
     case "recovered":
@@ -139,6 +143,10 @@ function asJson(event: AgentEvent): object {
       };
     case "abandoned":
       return { event: event.type, delegation_id: event.delegationId };
+    case "paused":
+      return { event: event.type, delay_ms: Math.round(event.delayMs), reason: event.reason };
+    case "resumed":
+      return { event: event.type };
     case "retrying":
       return {
         event: event.type,

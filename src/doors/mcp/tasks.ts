@@ -22,7 +22,13 @@ const MAX_POLL_MS = 15_000;
 const INPUT_POLL_MS = 3_000;
 
 /** Failures decided by the broker, not by the agent. */
-const BROKER_FAILURES = ["attempts_exhausted", "deadline_exceeded", "interrupt_expired", "not_picked_up"];
+const BROKER_FAILURES = [
+  "attempts_exhausted",
+  "worker_unavailable",
+  "deadline_exceeded",
+  "interrupt_expired",
+  "not_picked_up",
+];
 
 export const isBrokerFailure = ({ state, error }: Delegation): boolean =>
   state === "failed" &&

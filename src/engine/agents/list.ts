@@ -38,6 +38,7 @@ type Row = Pick<ListedAgent, "counts" | "oldest_at"> & {
   readonly agent: StoredAgent;
   readonly seen: number | null;
   readonly unreached: number | null;
+  readonly paused: string;
 };
 
 export async function agentPage(
@@ -65,7 +66,7 @@ export async function agentPage(
   rows.sort((a, b) => (a.agent.name < b.agent.name ? -1 : 1));
   const presences = await broker.presence.ofAll(
     broker.bulk,
-    rows.map(({ agent: { name }, seen, unreached }) => ({ name, seen, unreached })),
+    rows.map(({ agent: { name }, seen, unreached, paused }) => ({ name, seen, unreached, paused })),
   );
   const agents = rows.flatMap(({ agent, counts, oldest_at }, index) => {
     const presence = presences[index];
@@ -91,7 +92,7 @@ async function readRows(
     if (doc === "") return [];
     const [waiting = 0, submitted = 0, working = 0, interrupted = 0] = rest.slice(0, 4).map(Number);
     const [oldest_at = null, seen = null, unreached = null] = rest
-      .slice(4)
+      .slice(4, 7)
       .map((at) => (at === "" ? null : Number(at)));
     const agent = toStored(names[index] ?? "", {
       doc,
@@ -108,6 +109,7 @@ async function readRows(
         oldest_at,
         seen,
         unreached,
+        paused: rest[7] ?? "",
       },
     ];
   });

@@ -5,13 +5,15 @@
 
 import type { ParkedPolls } from "../../queue/parked-polls.ts";
 import type { Redis } from "../../redis/connect.ts";
-import { keys } from "../../redis/keys.ts";
+import { keys, pausedField } from "../../redis/keys.ts";
 import { writeEvenIfFull } from "../../redis/script.ts";
 import type { Shards } from "../../redis/shards.ts";
 import type { Presence } from "../../schema/agent.ts";
+import type { WorkerPause } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { BoundedMap } from "../../util/bounded.ts";
+import { PausedWorkers, pausesIn, toPaused } from "./paused-workers.ts";
 import { SeenWorkers } from "./seen-workers.ts";
 
 const FLUSH_MS = 1_000;
@@ -32,6 +34,7 @@ export class PresenceTracker {
   readonly #isPushed: (agent: string) => boolean;
   readonly #dirty = new Set<string>();
   readonly #workers = new SeenWorkers();
+  readonly #paused = new PausedWorkers();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #cache = new BoundedMap<string, { presence: Promise<Presence>; until: number }>(CACHE_MAX);
   #gateways: { names: string[]; until: number } = { names: [], until: 0 };
@@ -74,15 +77,21 @@ export class PresenceTracker {
     if (worker_id !== undefined) this.#workers.add(agent, worker_id);
   }
 
+  /** Call it when a worker says that it pauses. */
+  paused(agent: string, worker: WorkerPause): void {
+    this.#paused.add(agent, worker);
+    this.#dirty.add(agent);
+  }
+
   async of(agent: string): Promise<Presence> {
     if (this.#isPushed(agent)) return this.#ofPushed(agent);
     const others = (await this.#others()).map((gateway) => this.#redis.hget(keys.pollers(gateway), agent));
-    const [lastSeen, ...counts] = await Promise.all([
-      this.#redis.hget(this.#shards.ofAgent(agent).seen, agent),
+    const [[lastSeen, paused] = [], ...counts] = await Promise.all([
+      this.#redis.hmget(this.#shards.ofAgent(agent).seen, agent, pausedField(agent)),
       ...others,
     ]);
     const pollers = counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
-    return this.#toPolled(agent, Number(lastSeen ?? 0), pollers);
+    return this.#toPolled(agent, Number(lastSeen ?? 0), pollers, paused);
   }
 
   /** The presence of many agents, with one command for each other gateway. The caller passes what it read of them. */
@@ -92,6 +101,8 @@ export class PresenceTracker {
       readonly name: string;
       readonly seen: number | null;
       readonly unreached: number | null;
+      /** The pauses of its workers, as they are stored. */
+      readonly paused: string;
     }[],
   ): Promise<Presence[]> {
     if (agents.length === 0) return [];
@@ -99,29 +110,30 @@ export class PresenceTracker {
     const others = await Promise.all(
       (await this.#others()).map((gateway) => bulk.hmget(keys.pollers(gateway), ...names)),
     );
-    return agents.map(({ name, seen, unreached }, index) => {
-      if (this.#isPushed(name)) return toPushed(seen, unreached);
+    return agents.map(({ name, seen, unreached, paused }, index) => {
+      if (this.#isPushed(name)) return toPushed(seen, unreached, paused);
       const pollers = others.reduce((sum, counts) => sum + Number(counts[index] ?? 0), 0);
-      return this.#toPolled(name, seen ?? 0, pollers);
+      return this.#toPolled(name, seen ?? 0, pollers, paused);
     });
   }
 
-  #toPolled(agent: string, lastSeen: number, elsewhere: number): Presence {
+  #toPolled(agent: string, lastSeen: number, elsewhere: number, stored: string | null | undefined): Presence {
     const pollers = elsewhere + this.#polls.count(agent);
     const at = this.#dirty.has(agent) ? Date.now() : lastSeen;
     const age = Date.now() - at;
     const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
-    return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers };
+    const paused = toPaused(pausesIn(stored));
+    return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers, ...(paused && { paused }) };
   }
 
   /** A push agent is online unless its server could not be reached at the last call. */
   async #ofPushed(agent: string): Promise<Presence> {
     const { seen, unreached } = this.#shards.ofAgent(agent);
-    const [lastSeen, since] = await Promise.all([
-      this.#redis.hget(seen, agent),
+    const [[lastSeen, paused], since] = await Promise.all([
+      this.#redis.hmget(seen, agent, pausedField(agent)),
       this.#redis.hget(unreached, agent),
     ]);
-    return toPushed(Number(lastSeen ?? 0), since === null ? null : Number(since));
+    return toPushed(Number(lastSeen ?? 0), since === null ? null : Number(since), paused);
   }
 
   /** At most {@link CACHE_MS} old, and `offline` when Redis does not answer; for a response about something else. */
@@ -172,6 +184,7 @@ export class PresenceTracker {
       this.#set(keys.pollers(this.#gateway), pollers),
       this.#redis.pexpire(keys.pollers(this.#gateway), GATEWAY_TTL_MS),
       this.#workers.write(this.#redis, this.#shards),
+      this.#paused.write(this.#redis, this.#shards),
     ]);
   }
 
@@ -187,8 +200,13 @@ export class PresenceTracker {
   }
 }
 
-function toPushed(lastSeen: number | null, unreachedSince: number | null): Presence {
+function toPushed(
+  lastSeen: number | null,
+  unreachedSince: number | null,
+  stored: string | null | undefined,
+): Presence {
   const at = unreachedSince ?? lastSeen ?? 0;
   const state = unreachedSince === null ? "online" : Date.now() - at < STALE_MS ? "stale" : "offline";
-  return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers: 0 };
+  const paused = toPaused(pausesIn(stored));
+  return { state, last_seen_at: at > 0 ? toInstant(at) : null, pollers: 0, ...(paused && { paused }) };
 }

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../lifecycle/command.ts";
 import { agentNumbers } from "../../lifecycle/numbers.ts";
 import type { Redis } from "../../redis/connect.ts";
-import { keys as common } from "../../redis/keys.ts";
+import { keys as common, pausedField } from "../../redis/keys.ts";
 import { newMark, readMarkedHash } from "../../redis/marked-read.ts";
 import { NO_REPLICAS, type Replicas } from "../../redis/replicas.ts";
 import { readLua, Script, writeEvenIfFull } from "../../redis/script.ts";
@@ -315,7 +315,7 @@ export class AgentStore {
       [common.deleted],
       [name, this.#clock.offset_ms, Math.max(DELETED_MS, this.#retention_ms), MAX_DELETED],
     );
-    await this.#redis.hdel(keys.seen, name);
+    await this.#redis.hdel(keys.seen, name, pausedField(name));
     await this.#redis.hdel(keys.unreached, name);
     await this.#redis.srem(keys.pushAgents, name);
     await this.#redis.del(keys.workers(name));

@@ -21,10 +21,15 @@ export async function release(
   const { outcome } = await broker.writer.move({
     move: "release",
     id,
-    params: { ...params, delay_ms: Math.round(request.delay_seconds * 1000) },
+    params: {
+      ...params,
+      delay_ms: Math.round(request.delay_seconds * 1000),
+      unable: request.worker && true,
+    },
     event: { reason: request.reason === undefined ? undefined : JSON.stringify(request.reason) },
   });
   if (outcome.kind !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
+  if (request.worker) broker.presence.paused(outcome.target, request.worker);
   await afterMove(broker, id, outcome);
   return id;
 }

@@ -24,7 +24,7 @@ export interface ReplyResult {
   readonly record: StoredDelegation;
 }
 
-function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
+function toReply(request: Omit<ReplyRequest, "next" | "worker">): string | undefined {
   if (request.text === undefined && request.message === undefined) return undefined;
   const sent = withoutLease(request.message ?? { parts: [{ text: request.text ?? "" }] });
   const { messageId = randomUUID(), role = "ROLE_AGENT", parts } = sent;
@@ -33,7 +33,7 @@ function toReply(request: Omit<ReplyRequest, "next">): string | undefined {
 }
 
 /** The agent's error, or a default; the broker adds the recovery, and a category if the agent gave none. */
-function toError(request: Omit<ReplyRequest, "next">, text: string): DelegationError | undefined {
+function toError(request: Omit<ReplyRequest, "next" | "worker">, text: string): DelegationError | undefined {
   if (request.state === "completed") return undefined;
   const fallback = request.state === "rejected" ? "rejected" : "agent_error";
   const code = request.error?.code ?? fallback;
@@ -54,7 +54,7 @@ export async function replyMove(
   broker: Broker,
   id: string,
   params: Readonly<Record<string, string | number | undefined>>,
-  request: Omit<ReplyRequest, "next">,
+  request: Omit<ReplyRequest, "next" | "worker">,
 ): Promise<Result> {
   const message = toReply(request);
   const text = request.text ?? textOf(request.message ?? {});
@@ -87,9 +87,10 @@ export async function reply(
   request: ReplyRequest,
 ): Promise<ReplyResult> {
   const { id, params } = holderOf(principal, leaseId);
-  const { next: _next, ...body } = request;
+  const { next: _next, worker, ...body } = request;
   const { outcome, record } = await replyMove(broker, id, { reply_hash: bodyHash(body), ...params }, body);
   if (outcome.kind === "ok" && record) {
+    if (worker) broker.presence.paused(record.target, worker);
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
   }

@@ -3,19 +3,21 @@
  * their records. Limit: bounded in number and time; for display only.
  */
 import { FIELDS_OF_LUA } from "../../lifecycle/read-fields.ts";
+import { pausedField } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import type { Worker } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, seesAll } from "../access/access.ts";
+import { pausesIn, toWorkerPause } from "../agents/paused-workers.ts";
 import { WORKERS_KEPT_MS } from "../agents/seen-workers.ts";
 import type { Broker } from "../broker.ts";
 
 const MOST = LIMITS.workers.value;
 /**
- * KEYS: workers, live working set · ARGV: base, limit, polled since · Returns polls; leases, each as delegation, worker
- * and when it was last seen; and the number of all leases.
+ * KEYS: workers, live working set, seen · ARGV: base, limit, polled since, field of the pauses · Returns polls; leases,
+ * each as delegation, worker and when it was last seen; the number of all leases; and the pauses as JSON.
  */
 const workersScript = new Script(`#!lua flags=no-writes
 ${FIELDS_OF_LUA}
@@ -29,7 +31,7 @@ for _, id in ipairs(redis.call('ZREVRANGE', KEYS[2], 0, ARGV[2] - 1)) do
     leases[#leases + 1] = string.format('%.0f', (tonumber(rec[2]) or 0) - (tonumber(rec[3]) or 0))
   end
 end
-return {polls, leases, redis.call('ZCARD', KEYS[2])}`);
+return {polls, leases, redis.call('ZCARD', KEYS[2]), redis.call('HGET', KEYS[3], ARGV[4]) or ''}`);
 
 export interface Workers {
   readonly workers: readonly Worker[];
@@ -51,10 +53,10 @@ export async function workersOf(broker: Broker, principal: Principal, agent: str
   const keys = broker.shards.ofAgent(agent);
   const reply = await workersScript.run(
     broker.bulk,
-    [keys.workers(agent), keys.live(agent, "working")],
-    [keys.base, MOST, since],
+    [keys.workers(agent), keys.live(agent, "working"), keys.seen],
+    [keys.base, MOST, since, pausedField(agent)],
   );
-  const [polls, leases, working] = Array.isArray(reply) ? reply : [];
+  const [polls, leases, working, paused] = Array.isArray(reply) ? reply : [];
   const found = new Map<string, { seen: number; delegations: string[] }>();
   const at = (id: string, seen: number) => {
     const worker = found.get(id) ?? { seen: 0, delegations: [] };
@@ -65,10 +67,16 @@ export async function workersOf(broker: Broker, principal: Principal, agent: str
   for (const [id = "", seen] of groups(polls, 2)) at(id, Number(seen));
   for (const [delegation = "", id = "", seen] of groups(leases, 3))
     at(id, Number(seen)).delegations.push(delegation);
+  const pauses = new Map(pausesIn(String(paused ?? "")).map((pause) => [pause.id, pause]));
+  for (const { id, at: pausedAt } of pauses.values()) at(id, pausedAt);
   const workers = [...found]
     .sort(([, a], [, b]) => b.seen - a.seen)
     .slice(0, MOST)
-    .map(([id, { seen, delegations }]) => ({ id, last_seen_at: toInstant(seen), delegations }));
+    .map(([id, { seen, delegations }]) => {
+      const pause = pauses.get(id);
+      const row = { id, last_seen_at: toInstant(seen), delegations };
+      return pause ? { ...row, paused: toWorkerPause(pause) } : row;
+    });
   return { workers, truncated: Number(working) > MOST || found.size > MOST };
 }
 

@@ -42,7 +42,10 @@ function apply_table()
   local attempt_left = record.state and record.attempt < record.max_attempts
   if rule.retry_as and cmd.retryable and attempt_left then replace_by(rule.retry_as) end
   spends, event_limit = rule.spends, record.state and reached_event_limit()
-  if event_limit and rule.gives_up_as then
+  if cmd.unable and rule.gives_up_as and (record.releases or 0) >= LIMITS.returns then
+    failure = 'worker_unavailable'
+    replace_by(rule.gives_up_as)
+  elseif event_limit and rule.gives_up_as then
     -- Returned work can be leased and returned again, with more events each time. Beyond the limit a return costs an
     -- attempt, so that this ends.
     spends = attempt_left

@@ -60,3 +60,48 @@ test("workers are bounded in number, and cost the polls no command", async () =>
   expect(await redis.pttl("{errand:0}:workers:scout")).toBeGreaterThan(0);
   expect((await client(url).call("GET", "/v1/agents/scout/workers")).body.workers).toHaveLength(1_000);
 });
+
+test("paused workers are bounded in number for each agent, the newest pause of each counts, and old ones go", async () => {
+  const { url, gateway, redis } = await startBroker();
+  const admin = client(url);
+  await admin.agent("scout");
+  const { presence } = gateway.broker;
+  const pause = (id: string, paused_seconds: number, reason: string) =>
+    presence.paused("scout", { id, paused_seconds, reason });
+  const shown = async () => (await admin.call("GET", "/v1/agents/scout")).body.presence.paused;
+  for (let n = 0; n < 30; n += 1) pause(`w${n}`, 60, "offline");
+  expect((await until(shown)).workers).toBe(10);
+  expect(await redis.hlen("{errand:0}:seen")).toBe(2);
+  pause("w29", 0, "offline");
+  await until(async () => (await shown())?.workers === 9);
+  for (let n = 20; n < 29; n += 1) pause(`w${n}`, 0, "offline");
+  await until(async () => (await shown()) === undefined);
+  pause("w1", 60, "offline");
+  await until(shown);
+  await admin.call("DELETE", "/v1/agents/scout?force=true");
+  expect(await redis.hlen("{errand:0}:seen")).toBe(0);
+});
+
+test("a release or reply with a pause that is no pause changes nothing", async () => {
+  const { url } = await startBroker();
+  const admin = client(url);
+  await admin.agent("scout");
+  const { body } = await admin.delegate("scout");
+  const { leases } = (await admin.lease("scout")).body;
+  const worker = { id: "w", paused_seconds: 5, reason: "offline" };
+  for (const bad of [
+    { ...worker, paused_seconds: -1 },
+    { ...worker, paused_seconds: 86_401 },
+    { ...worker, id: "two words" },
+    { ...worker, id: "x".repeat(129) },
+    { ...worker, reason: "" },
+    { ...worker, reason: "x".repeat(201) },
+    { ...worker, until: "2030-01-01" },
+    "w",
+  ]) {
+    const released = await admin.release(leases[0].lease_id, { worker: bad });
+    const replied = await admin.reply(leases[0].lease_id, { state: "completed", text: "x", worker: bad });
+    expect([released.body.code, replied.body.code]).toEqual(["invalid_request", "invalid_request"]);
+  }
+  expect((await admin.get(body.id)).body).toMatchObject({ state: "working", attempt: 1 });
+});
