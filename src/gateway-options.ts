@@ -59,4 +59,6 @@ export interface GatewayOptions {
   readonly onRedisLost?: () => void;
   /** The interval of the sweep; 0: only on `sweep.tick()`. */
   readonly sweepEveryMs?: number;
+  /** After how long without a sign of life of any gateway there was an outage; for tests. */
+  readonly outageMs?: number;
 }

@@ -167,7 +167,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   metrics.onScrape(() => queueDepths(broker));
   options.siblings?.share(metrics);
   const sampler = new QueueSampler(broker);
-  const sweep = new Sweep(broker, options.sweepEveryMs);
+  const sweep = new Sweep(broker, options.sweepEveryMs, options.outageMs);
   let pushAgentsStopped: Promise<void> | undefined;
   const stopPushAgents = () => {
     pushAgentsStopped ??= pushAgents.stop(PUSH_AGENTS_GRACE_MS);

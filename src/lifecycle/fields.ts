@@ -100,6 +100,11 @@ export const FIELDS = {
   lease_granted_at: { ...instant(null), doc: "when the lease was granted" },
   lease_expires_at: { ...instant(null), doc: "when the lease expires" },
   confirm_by: { ...INSTANT, doc: "the deadline of the holder's first call" },
+  confirm_ms: { ...NUMBER, doc: "how long the holder has for its first call" },
+  graces: {
+    ...NUMBER,
+    doc: "how many outages of the broker have extended the lease since the holder's last call",
+  },
   ends: { ...TEXT, doc: "one letter for each ended lease: why it ended" },
   closed_by: { ...NUMBER, doc: "the fence of the reply that closed the newest lease" },
   reply_hash: { ...TEXT, doc: "the hash of that reply" },

@@ -19,6 +19,7 @@ export const NUMBERS = {
   free_handoffs: 100,
   /** How often workers that cannot work may return it. */
   returns: LIMITS.returns.value,
+  graces: LIMITS.graces.value,
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,
   event_bytes: LIMITS.event_bytes.value,

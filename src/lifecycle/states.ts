@@ -50,8 +50,8 @@ export interface Move {
   /** The next state; empty: the state stays; two: the command says which. */
   readonly to: readonly State[];
   readonly by: readonly Actor[];
-  /** The effect on the lease. */
-  readonly lease: "none" | "grant" | "extend" | "drop";
+  /** The effect on the lease. `grace`: it gets one more period from the end of an outage of the broker. */
+  readonly lease: "none" | "grant" | "extend" | "grace" | "drop";
   /** With `drop`: the reason that the former holder gets. */
   readonly lease_lost_reason?: LeaseLostReason;
   readonly requires: readonly Guard[];
@@ -220,6 +220,16 @@ export const MOVES = {
     gives_up_as: "give_up",
     removes_old_ticket: true,
     doc: "The lease never reached its holder. Below the event limit this costs no attempt.",
+  },
+  grace: {
+    from: ["working"],
+    to: [],
+    by: ["sweep"],
+    lease: "grace",
+    requires: ["due"],
+    event: "DELEGATION_STATUS",
+    status: "broker_away",
+    doc: "The broker was away when the lease, or the time to confirm it, ended. This costs no attempt.",
   },
   give_up: {
     from: ["working"],

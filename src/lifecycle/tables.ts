@@ -68,12 +68,15 @@ function event_text(more)
 end`;
 }
 
-const CONDITIONS: Record<Condition, string> = {
-  pending: "not record.unpublished and has_pending()",
-  unpublished: "record.unpublished",
-  never_leased: "record.fence == 0",
-  attempts_left: "record.attempt < record.max_attempts",
-  attempts_spent: "record.attempt >= record.max_attempts",
+/** Lua expressions; `at` is the timer's field. */
+const CONDITIONS: Record<Condition, (at: Timer["at"]) => string> = {
+  pending: () => "not record.unpublished and has_pending()",
+  unpublished: () => "record.unpublished",
+  never_leased: () => "record.fence == 0",
+  attempts_left: () => "record.attempt < record.max_attempts",
+  attempts_spent: () => "record.attempt >= record.max_attempts",
+  // The first comparison is cheap, and almost always decides.
+  outage: (at) => `record.${at} and now >= record.${at} and end_of_outage('${at}')`,
 };
 
 /** The test for these states with the fewest comparisons; undefined: it is always true. */
@@ -88,7 +91,9 @@ function inStates(states: readonly State[]): string | undefined {
 
 function timers(): string {
   const lines = TIMERS.map(({ at, in: states, if: condition, does, code, plus }: Timer) => {
-    const tests = [inStates(states), condition && CONDITIONS[condition]].filter((test) => test !== undefined);
+    const tests = [inStates(states), condition && CONDITIONS[condition](at)].filter(
+      (test) => test !== undefined,
+    );
     const field = at === "now" ? "now" : `record.${at}`;
     const pause = plus && { retention: " + cmd.retention_ms", pause: ` + ${NUMBERS.follow_ms}` }[plus];
     const call = `timer(${field}${pause ?? ""}, ${toLua(does)}, ${toLua(code)})`;

@@ -14,6 +14,8 @@ export const CONDITIONS = {
   never_leased: "it was never leased",
   attempts_left: "an attempt is left",
   attempts_spent: "no attempt is left",
+  outage:
+    "the instant was ahead when an outage of the broker began, less than one more period has passed since its end, and fewer than `graces` outages have extended the lease since the holder's last call",
 } as const;
 export type Condition = keyof typeof CONDITIONS;
 
@@ -82,8 +84,22 @@ export const TIMERS = [
   {
     at: "confirm_by",
     in: ["working"],
+    if: "outage",
+    does: "grace",
+    doc: "The broker was away, so the holder could not confirm the lease.",
+  },
+  {
+    at: "confirm_by",
+    in: ["working"],
     does: "unconfirm",
     doc: "The holder has not confirmed the lease by any call.",
+  },
+  {
+    at: "lease_expires_at",
+    in: ["working"],
+    if: "outage",
+    does: "grace",
+    doc: "The broker was away, so the holder could not extend its lease.",
   },
   {
     at: "lease_expires_at",

@@ -134,6 +134,10 @@ export interface ShardKeys {
   readonly kept: string;
   /** ZSET delegation id → when the sweep looks at it next, ms; includes finished ones until they are deleted. */
   readonly due: string;
+  /** STRING: when a gateway last gave a sign of life in this shard, ms by Redis' clock; written by the sweep. */
+  readonly alive: string;
+  /** LIST: the newest intervals without a sign of life, oldest first: `<from> <to>`, ms; written by the sweep. */
+  readonly outages: string;
   /**
    * ZSET delegation id → when it entered the state (submitted: when its ticket is ready), ms; one for each agent and
    * state.
@@ -185,6 +189,8 @@ export function shardKeys(shard: number): ShardKeys {
     feed: (principal) => `${base}:feed:${principal}`,
     kept: `${base}:kept`,
     due: `${base}:due`,
+    alive: `${base}:alive`,
+    outages: `${base}:outages`,
     live: (agent, state) => `${base}:live:${agent}:${state}`,
     agent: (name) => `${base}:agent:${name}`,
     agentsMark: `${base}:agents:mark`,

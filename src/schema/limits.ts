@@ -153,6 +153,18 @@ export const LIMITS = {
     "payload_too_large",
   ),
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
+  outage_seconds: limit(
+    3,
+    "s",
+    "without a sign of life of any gateway, after which there was an outage; a lease that ran out in it gets one more period from its end",
+    null,
+  ),
+  graces: limit(
+    5,
+    "outages",
+    "that extend a lease since its holder's last call; then it expires as without an outage",
+    null,
+  ),
   leases: limit(32, "leases", "granted to one poll", "invalid_request"),
   page: limit(1_000, "entries", "on a page of events or results", "invalid_request"),
   list_page: limit(

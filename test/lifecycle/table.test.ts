@@ -8,7 +8,8 @@ import { ownEvents } from "../support/own-events.ts";
 
 const WEEK_MS = 604_800_000;
 /** Moves that only a timer makes: the sweep's `due` makes them after this time. */
-const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number }>> = {
+const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number; away?: true }>> = {
+  grace: { after_ms: 61_000, attempts: 3, away: true },
   lapse: { after_ms: 61_000, attempts: 3 },
   exhaust: { after_ms: 61_000, attempts: 1 },
   expire: { after_ms: WEEK_MS + 1_000, attempts: 3 },
@@ -27,6 +28,10 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     const id = await lifecycle.inState(state, max_attempts === undefined ? {} : { max_attempts });
     const before = await lifecycle.read(id);
     lifecycle.clock.offset_ms = timed?.after_ms ?? 0;
+    if (timed?.away) {
+      const from = before?.lease_granted_at ?? 0;
+      await lifecycle.redis.rpush(lifecycle.shards.at(0).outages, `${from} ${from + timed.after_ms}`);
+    }
     const stored = await dump(lifecycle.redis);
 
     const legal = move.from.includes(state);

@@ -69,7 +69,14 @@ export interface Item {
   fence: number;
   /** Fence → why that lease ended. */
   readonly ends: Map<number, LeaseLostReason>;
-  lease: { readonly seconds: number; expiresAt: number; confirmBy: number | null } | null;
+  lease: {
+    readonly seconds: number;
+    readonly confirm: number | undefined;
+    expiresAt: number;
+    confirmBy: number | null;
+    /** How many outages have extended it since its holder's last call. */
+    graces: number;
+  } | null;
   readyAt: number;
   /** True: its ticket can be popped. False: it is delayed or lost. */
   queued: boolean;

@@ -5,6 +5,7 @@
  */
 import { MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
 
 /** Seconds. Time moves in whole units; durations are `n × UNIT + THIRD`. */
@@ -14,6 +15,8 @@ export const DEFAULT_TTL = 604_800;
 /** The sweep looks for a missing ticket this many seconds after it is due. */
 const CHECK = 5;
 const FREE_RELEASES = 10;
+/** How many outages a shard remembers. */
+const OUTAGES = 8;
 export const MAX_DEPTH = 8;
 
 export function count(counts: Map<string, number>, what: string): void {
@@ -27,6 +30,8 @@ export class Model {
   readonly startedAt: number;
   readonly agents: readonly ModelAgent[];
   readonly items: Item[] = [];
+  /** When the broker was away, oldest first. */
+  readonly outages: { readonly from: number; readonly to: number }[] = [];
   /** Every lease ever granted. */
   readonly leases: Held[] = [];
   /** How often each move was made, over all walks. */
@@ -175,6 +180,27 @@ export class Model {
     if (!lease) throw new Error("no lease");
     lease.expiresAt = this.now + lease.seconds;
     lease.confirmBy = null;
+    lease.graces = 0;
+  }
+
+  /** For this long no gateway gave a sign of life. */
+  outage(seconds: number): void {
+    this.outages.push({ from: this.now, to: this.now + seconds });
+    this.outages.splice(0, this.outages.length - OUTAGES);
+    this.now += seconds;
+  }
+
+  /** The end of the newest outage that gives an instant one more period. */
+  #endOfOutage(item: Item, at: number, period: number): number | undefined {
+    if (item.lease && item.lease.graces >= LIMITS.graces.value) return undefined;
+    return this.outages.findLast(({ from, to }) => from < at && at < to + period)?.to;
+  }
+
+  #grace({ lease }: Item, back: number): void {
+    if (!lease) throw new Error("no lease");
+    lease.graces += 1;
+    lease.expiresAt = Math.max(lease.expiresAt, back + lease.seconds);
+    if (lease.confirmBy !== null) lease.confirmBy = Math.max(lease.confirmBy, back + (lease.confirm ?? 0));
   }
 
   lose(item: Item): void {
@@ -199,8 +225,10 @@ export class Model {
     item.fence += 1;
     item.lease = {
       seconds,
+      confirm,
       expiresAt: this.now + seconds,
       confirmBy: confirm === undefined ? null : this.now + confirm,
+      graces: 0,
     };
     item.closed = null;
     this.leases.push({ item, fence: item.fence, id });
@@ -259,8 +287,22 @@ export class Model {
     else if (item.state === "submitted" && item.fence === 0 && due(item.startBy))
       this.move("expire", item, { error: "not_picked_up" });
     else if (due(item.open?.expiresAt)) this.move("expire", item, { error: "interrupt_expired" });
-    else if (due(item.lease?.confirmBy)) this.release(item, 0, "unconfirm");
-    else if (due(item.lease?.expiresAt)) {
+    else if (item.lease) this.#sweepLease(item, item.lease, due);
+  }
+
+  #sweepLease(item: Item, lease: NonNullable<Item["lease"]>, due: (at: number | null) => boolean): void {
+    const { confirmBy, confirm = 0, expiresAt, seconds } = lease;
+    const isUnconfirmed = due(confirmBy);
+    if (!isUnconfirmed && !due(expiresAt)) return;
+    const back =
+      isUnconfirmed && confirmBy !== null
+        ? this.#endOfOutage(item, confirmBy, confirm)
+        : this.#endOfOutage(item, expiresAt, seconds);
+    if (back !== undefined) {
+      this.move("grace", item);
+      this.#grace(item, back);
+    } else if (isUnconfirmed) this.release(item, 0, "unconfirm");
+    else {
       if (item.attempt >= item.maxAttempts) this.move("exhaust", item, { error: "attempts_exhausted" });
       else this.move("lapse", item, { delay: this.backoff(item.attempt - 1) });
     }

@@ -4,6 +4,7 @@
  */
 import { expect } from "vitest";
 import type { Gateway } from "../../src/app.ts";
+import type { Redis } from "../../src/redis/connect.ts";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
@@ -12,6 +13,7 @@ import { checkHistory, eventsOf } from "../support/history.ts";
 import { keepAliveClient, type SendRequest, type ShortAnswer } from "../support/keep-alive-client.ts";
 import { type Kept, keptIn } from "../support/kept.ts";
 import { checkSoon, loseTicket } from "../support/lose-ticket.ts";
+import { outage } from "../support/outage.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import type { Item, ModelAgent, Refusal } from "./item.ts";
@@ -43,6 +45,7 @@ export class Real {
   readonly #gateways: readonly Spoken[];
   readonly #clock: { offset_ms: number };
   readonly #tokens = new Map<string, string>([["operator", OPERATOR]]);
+  readonly #redis: Redis;
   readonly #url: string;
   /** The bytes that each delegator keeps: as the script counted them, and as the sum over the records. */
   readonly kept: () => Promise<Kept>;
@@ -60,6 +63,7 @@ export class Real {
     this.receiver = receiver;
     this.#gateways = gateways;
     this.#clock = broker.clock;
+    this.#redis = broker.redis;
     this.kept = () => keptIn(broker.redis);
     this.#url = broker.url;
   }
@@ -117,6 +121,11 @@ export class Real {
 
   move(seconds: number): void {
     this.#clock.offset_ms += seconds * 1000;
+  }
+
+  /** For this long, no gateway gives a sign of life. */
+  away(seconds: number): Promise<void> {
+    return outage({ redis: this.#redis, clock: this.#clock }, seconds);
   }
 
   async sweep(via: number): Promise<void> {

@@ -19,6 +19,17 @@ const pass = step<{ via: number; units: number; swept: boolean }>({
   },
 });
 
+const away = step<{ via: number; units: number }>({
+  name: "away",
+  check: (model, { units }) => model.now + units * UNIT - model.startedAt < DEFAULT_TTL,
+  async run(model, real, { via, units }) {
+    await real.settled();
+    await real.away(units * UNIT);
+    model.outage(units * UNIT);
+    await sweepBoth(model, real, via);
+  },
+});
+
 async function sweepBoth(model: Model, real: Real, via: number): Promise<void> {
   await real.sweep(via);
   model.sweep();
@@ -72,6 +83,7 @@ export const timeSteps: readonly [number, fc.Arbitrary<Step>][] = [
       .record({ via, units: fc.constantFrom(1, 1, 2, 3), swept: fc.constantFrom(true, true, false) })
       .map(pass),
   ],
+  [3, fc.record({ via, units: fc.constantFrom(1, 1, 2) }).map(away)],
   [2, fc.record({ via }).map(sweep)],
   [2, fc.record({ via, pick }).map(lose)],
   [

@@ -66,6 +66,8 @@ export async function startBroker(options: Partial<GatewayOptions> = {}): Promis
       log: createLog("debug", (line) => log.push(line)),
       clock,
       sweepEveryMs: 0,
+      // A test's sweeps may be far apart; see outage.ts.
+      outageMs: 60_000,
       ...options,
       ...more,
     });

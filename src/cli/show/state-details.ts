@@ -72,7 +72,7 @@ const ENDS: readonly string[] = ["retrying", "lease_expired", "released"];
 
 function howEnded({ status, error, reason }: EventFields): string {
   if (error) return `failed: ${oneLine(error.code)}: ${oneLine(error.message, 200)}`;
-  if (status === "lease_expired") return "the worker stopped responding";
+  if (status === "lease_expired") return "its lease expired without a call";
   return `released by the worker${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
 }
 

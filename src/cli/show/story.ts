@@ -15,6 +15,7 @@ const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined)
 const detailsSchema = extrasSchema.extend({
   auto: optional(z.boolean()),
   worker_id: optional(z.string()),
+  expires_at: optional(z.string()),
   not_before_at: optional(z.string()),
   artifact: optional(artifactSchema.extend({ parts: artifactSchema.shape.parts.catch([]) })),
   artifacts: optional(z.array(z.unknown())),
@@ -71,7 +72,18 @@ export function wordsOf(event: DelegationEvent, sinceStartMs: number, files = ""
   const details = detailsSchema.parse(event);
   if (TERMINAL_EVENT_TYPES.includes(event.type)) return endWords(event, details, sinceStartMs);
   if (event.type === "DELEGATION_SENT") return sentWords(event, details, files);
-  const { attempt = 1, worker_id, by, reason, progress, artifact, message, interrupt, retry_at } = details;
+  const {
+    attempt = 1,
+    worker_id,
+    by,
+    reason,
+    progress,
+    artifact,
+    message,
+    interrupt,
+    retry_at,
+    expires_at,
+  } = details;
   const again = retry_at === undefined ? "" : `; again not before ${timeOfDay(retry_at)}`;
   const why = reason === undefined ? "" : `: ${reason}`;
   switch (event.status) {
@@ -89,8 +101,10 @@ export function wordsOf(event: DelegationEvent, sinceStartMs: number, files = ""
       return `follow-up by ${by ?? event.delegator}${message === undefined ? "" : `: ${quoted(textOf(message))}`}`;
     case "released":
       return `given back by the worker${why}${again}`;
+    case "broker_away":
+      return `the broker was away; the worker has time until ${expires_at === undefined ? "later" : timeOfDay(expires_at)}`;
     case "lease_expired":
-      return `the worker stopped responding${again}`;
+      return `lease expired without a call${again}`;
     case "retrying":
       return `the attempt failed${again}${errorText(details)}`;
     default:

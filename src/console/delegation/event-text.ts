@@ -29,7 +29,8 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   answered: "answered",
   message: "follow-up",
   released: "the worker gave it back",
-  lease_expired: "the worker stopped responding",
+  broker_away: "the broker was away; the lease goes on",
+  lease_expired: "the lease expired without a call",
   retrying: "the attempt failed",
 };
 
@@ -60,7 +61,7 @@ export function eventText(event: DelegationEvent): string {
 /** How an attempt ended after which there may be another one, by the status of the event. */
 const ENDED_ATTEMPT_WORDS: Readonly<Record<string, string>> = {
   released: "the worker gave it back",
-  lease_expired: "the worker stopped responding",
+  lease_expired: "the lease expired without a call",
   retrying: "failed",
 };
 

@@ -35,7 +35,7 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   overloaded: "Wait for retry_after_seconds, then call the tool again with the same arguments.",
   shutting_down: "Wait a second, then call the tool again with the same arguments.",
   attempts_exhausted:
-    "Every attempt failed because its worker stopped responding. Call discover_agents to see whether a worker is online, then delegate_task again if you still need the work.",
+    "Every attempt failed because no call came from its worker in time. Call discover_agents to see whether a worker is online, then delegate_task again if you still need the work.",
   worker_unavailable:
     "Its workers could not work, for example because a provider refuses them. Call discover_agents for another agent, or tell the user; then delegate_task again if you still need the work.",
   deadline_exceeded: "Call delegate_task again with a longer ttl_seconds if you still need the work.",

@@ -13,6 +13,7 @@ import { retireKey } from "../delegations/idempotency.ts";
 
 const takeDueScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
+${readLua("./outages.lua", import.meta.url)}
 ${readLua("./take-due.lua", import.meta.url)}`);
 
 /** About how many records a gateway sweeps at once, in all shards together: after an outage, all of them are due. */
@@ -28,9 +29,12 @@ const LIVE_BYTES = LIMITS.live_bytes.value;
 export class Sweep {
   readonly #shards: readonly ShardSweep[];
 
-  constructor(broker: Broker, everyMs = 250) {
+  /** `outageMs`: after how long without a sign of life there was an outage. */
+  constructor(broker: Broker, everyMs = 250, outageMs: number = LIMITS.outage_seconds.value * 1000) {
     const batch = batchOf(broker.shards.count);
-    this.#shards = broker.shards.all.map((keys) => new ShardSweep(broker, keys, { everyMs, batch }));
+    this.#shards = broker.shards.all.map(
+      (keys) => new ShardSweep(broker, keys, { everyMs, batch, outageMs }),
+    );
   }
 
   start(): void {
@@ -57,6 +61,7 @@ export const batchOf = (shards: number): number => Math.max(LEAST_OF_SHARD, Math
 interface ShardSweepOptions {
   readonly everyMs: number;
   readonly batch: number;
+  readonly outageMs: number;
 }
 
 class ShardSweep {
@@ -64,15 +69,17 @@ class ShardSweep {
   readonly #keys: ShardKeys;
   readonly #everyMs: number;
   readonly #batch: number;
+  readonly #outageMs: number;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(broker: Broker, keys: ShardKeys, { everyMs, batch }: ShardSweepOptions) {
+  constructor(broker: Broker, keys: ShardKeys, { everyMs, batch, outageMs }: ShardSweepOptions) {
     this.#broker = broker;
     this.#keys = keys;
     this.#everyMs = everyMs;
     this.#batch = batch;
+    this.#outageMs = outageMs;
   }
 
   start(): void {
@@ -107,7 +114,7 @@ class ShardSweep {
   async #tick(): Promise<number> {
     let handled = 0;
     for (let full = true; full && !this.#stopped; ) {
-      const ids = await takeDue(this.#broker, this.#keys, this.#batch);
+      const ids = await takeDue(this.#broker, this.#keys, this.#batch, this.#outageMs);
       const results = await Promise.allSettled(ids.map((id) => this.#handle(id)));
       for (const result of results) {
         if (result.status === "rejected") warn(this.#broker, result.reason, "sweep of one record failed");
@@ -137,7 +144,7 @@ class ShardSweep {
   /** A record with an idempotency key is deleted only after the key is retired. */
   async #due(id: string): Promise<Result> {
     const { writer, redis } = this.#broker;
-    const result = await writer.move({ move: "due", id });
+    const result = await writer.move({ move: "due", id, params: { outage_ms: this.#outageMs } });
     const { outcome } = result;
     if (outcome.kind !== "retire_key") return result;
     const { idempotency: name, created_at, now } = outcome;
@@ -163,11 +170,11 @@ class ShardSweep {
   }
 }
 
-async function takeDue(broker: Broker, keys: ShardKeys, batch: number): Promise<string[]> {
+async function takeDue(broker: Broker, keys: ShardKeys, batch: number, outageMs: number): Promise<string[]> {
   const ids = await takeDueScript.run(
     broker.redis,
-    [keys.due, keys.events],
-    [broker.clock.offset_ms, batch, TAKEN_MS, broker.retentionMs, LIVE_BYTES],
+    [keys.due, keys.events, keys.alive, keys.outages],
+    [broker.clock.offset_ms, batch, TAKEN_MS, broker.retentionMs, LIVE_BYTES, outageMs],
   );
   return Array.isArray(ids) ? ids.map(String) : [];
 }

@@ -4,8 +4,9 @@ function change_lease()
   if rule.lease == 'grant' then
     grant_lease()
   elseif rule.lease == 'extend' then
-    record.lease_expires_at = now + record.lease_ms
-    record.confirm_by = nil
+    extend_lease()
+  elseif rule.lease == 'grace' then
+    add_grace()
   elseif rule.lease == 'drop' and from == 'working' then
     drop_lease()
   end
@@ -20,6 +21,8 @@ function grant_lease()
   record.lease_granted_at = now
   record.lease_expires_at = now + lease_ms
   record.confirm_by = cmd.confirm_ms and now + cmd.confirm_ms or nil
+  record.confirm_ms = cmd.confirm_ms
+  record.graces = nil
   record.closed_by = nil
   record.reply_hash = nil
   show('attempt', digits(record.attempt))
@@ -39,9 +42,16 @@ function drop_lease()
   end
 end
 
+-- A call of the holder: the lease gets its full period again.
+function extend_lease()
+  record.lease_expires_at = now + record.lease_ms
+  record.confirm_by = nil
+  record.graces = nil
+end
+
 -- Extends the lease after a refusal with `extends_lease`.
 function keep_lease()
-  record.lease_expires_at, record.confirm_by = now + record.lease_ms, nil
+  extend_lease()
   save()
   schedule()
 end

@@ -66,7 +66,7 @@ test("tells the story of a delegation in words, in order", async () => {
     "picked up by w1, attempt 2",
     "given back by the worker: going home",
     "picked up by w1, attempt 2",
-    "the worker stopped responding; again not before TIME",
+    "lease expired without a call; again not before TIME",
     "picked up by w1, attempt 3",
     expect.stringMatching(/^completed after 9 min \d+ s in attempt 3: "done indeed"$/),
   ]);
