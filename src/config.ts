@@ -110,6 +110,7 @@ const schema = z.strictObject({
   ERRAND_REDIS_BIN: z.string().min(1).optional(),
   ERRAND_OPERATOR_TOKEN: z
     .string()
+    .trim()
     .regex(/^[\x21-\x7e]{16,512}$/, "must be 16 to 512 printable characters without spaces")
     .optional(),
   ERRAND_SHARDS: count(1, 256).default(1),

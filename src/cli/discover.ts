@@ -9,6 +9,7 @@ import { getuid } from "node:process";
 import { z } from "zod";
 import { invalidUrl } from "../client/connection-errors.ts";
 import { localError } from "../client/errors.ts";
+import { cleanToken } from "../client/token.ts";
 import type { CliHost } from "./host.ts";
 import { isOnThisMachine } from "./this-machine.ts";
 
@@ -62,8 +63,8 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
 
 /** Throws only if the data directory belongs to another user, or names a broker of another machine. */
 export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> {
-  const givenUrl = flags.url ?? env.url;
-  const givenToken = flags.token ?? env.token;
+  const givenUrl = (flags.url ?? env.url)?.trim();
+  const givenToken = cleanToken(flags.token ?? env.token);
   const token = givenToken !== undefined && {
     token: givenToken,
     tokenFrom: flags.token !== undefined ? "--token" : "ERRAND_TOKEN",

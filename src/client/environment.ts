@@ -32,8 +32,9 @@ const runtime: Runtime = globalThis;
 /** Options override the environment; an empty variable counts as unset. */
 export function locate(given: { url?: string | undefined; token?: string | undefined }): Target {
   const env = runtime.process?.env;
-  const envUrl = env?.ERRAND_URL || undefined;
-  const url = given.url ?? envUrl ?? LOCAL_URL;
+  const envUrl = env?.ERRAND_URL?.trim() || undefined;
+  // Files that were written on Windows may begin with a byte order mark.
+  const url = (given.url ?? envUrl ?? LOCAL_URL).trim();
   const isEnvBroker = envUrl === undefined || given.url === undefined || originOf(url) === originOf(envUrl);
   // ERRAND_TOKEN belongs to the broker of ERRAND_URL and is sent to no other.
   return { url, token: given.token ?? ((isEnvBroker && env?.ERRAND_TOKEN) || undefined) };

@@ -17,7 +17,7 @@ export class ErrandApiError extends Error {
   override readonly name = "ErrandApiError";
   /**
    * Stable snake_case: one of the broker's codes (docs/errors.md), or one of the library's own: `invalid_url`,
-   * `not_a_broker`, `unreachable`, `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`, `invalid_proxy`,
+   * `not_a_broker`, `unreachable`, `connection_lost`, `no_answer`, `invalid_response`, `wait_ran_out`, `invalid_token`, `invalid_proxy`,
    * `proxy_auth_required`, `proxy_refused`, `proxy_not_supported`.
    */
   readonly code: string;

@@ -11,6 +11,7 @@ import { locate } from "./environment.ts";
 import { environmentFetch } from "./environment-fetch.ts";
 import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
 import { parseLenient } from "./lenient.ts";
+import { cleanToken, quotesHint } from "./token.ts";
 
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
 export interface ConnectionOptions {
@@ -100,7 +101,7 @@ export class Http {
     this.url = withoutTrailingSlashes(url);
     this.onRetry = options.onRetry;
     this.#options = options;
-    this.#token = token;
+    this.#token = cleanToken(token);
   }
 
   /** Makes one call and checks its answer against `schema`. Throws {@link ErrandApiError}, or the signal's reason. */
@@ -200,9 +201,12 @@ export class Http {
     if (!problem.success) {
       throw unexpectedAnswer(this.url, response.status, "the body is not a problem document");
     }
-    throw new ErrandApiError(problem.data, {
+    const { data } = problem;
+    // Quotes are legal in a token, so the broker decides; the CLI shows the detail, too.
+    const quotes = data.code === "unauthenticated" && token !== undefined && quotesHint(token);
+    throw new ErrandApiError(quotes ? { ...data, detail: `${data.detail} ${quotes}` } : data, {
       retryAfterMs: retryAfterMs(response.headers),
-      hint: call.anonymous ? undefined : this.#hintFor(problem.data.code),
+      hint: call.anonymous ? undefined : this.#hintFor(data.code),
     });
   }
 

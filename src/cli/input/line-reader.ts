@@ -25,6 +25,7 @@ export class LineReader {
   /** Lines that arrived and were not returned. */
   #waiting = 0;
   #isClosed = false;
+  #hasRead = false;
   readonly #paste: PasteWatch | undefined;
 
   private constructor(host: CliHost, isHidden: boolean) {
@@ -68,7 +69,9 @@ export class LineReader {
     if (done) return undefined;
     this.#waiting -= 1;
     if (this.#paste) await this.#requireOneLine(this.#paste);
-    return value;
+    const isFirst = !this.#hasRead;
+    this.#hasRead = true;
+    return isFirst ? value.replace(/^\uFEFF/, "") : value;
   }
 
   close(): void {

@@ -107,6 +107,9 @@ function decoded(bytes: Uint8Array, source: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw usageError(`${source} is not UTF-8 text`, "Encode binary data as text first.");
+    const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+    throw isUtf16
+      ? usageError(`${source} is UTF-16 text`, "Save it as UTF-8; in PowerShell: Out-File -Encoding utf8.")
+      : usageError(`${source} is not UTF-8 text`, "Encode binary data as text first.");
   }
 }

@@ -55,12 +55,20 @@ export function mirrorHeaders(version: string, { method = "", params }: Message)
   };
 }
 
-/** The lines of the input. Unlike readline, it does not break lines at U+2028. */
+const BYTE_ORDER_MARK = /^\uFEFF/;
+
+/**
+ * The lines of the input, without the byte order mark that some clients on Windows send first. Unlike readline, it does not
+ * break lines at U+2028.
+ */
 export async function* lines(input: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder("utf8");
   let rest = "";
+  let isFirst = true;
   for await (const chunk of input) {
-    const parts = (rest + decoder.write(chunk)).split("\n");
+    const text = decoder.write(chunk);
+    const parts = (rest + (isFirst ? text.replace(BYTE_ORDER_MARK, "") : text)).split("\n");
+    isFirst &&= text === "";
     rest = parts.pop() ?? "";
     if (rest.length > LONGEST_LINE_CHARS) {
       throw localError({
@@ -112,7 +120,7 @@ const RECOVERIES: Readonly<Record<string, string>> = {
 };
 
 const TOKEN_RECOVERY =
-  "No tool can fix this. Tell the user to set ERRAND_TOKEN in the env of this server in the MCP client's configuration, to a token that is neither revoked nor expired ('errand token create' creates one).";
+  "No tool can fix this. Tell the user to set ERRAND_TOKEN in the env of this server in the MCP client's configuration, to a token, without quotes, that is neither revoked nor expired ('errand token create' creates one).";
 const refusedSchema = z.looseObject({
   error: z.looseObject({ data: z.looseObject({ code: z.literal("unauthenticated") }) }),
 });
