@@ -17,7 +17,8 @@ const LIMITS = { firstLoad: 60_000, everything: 150_000 };
 /**
  * Leaves out what the page never calls, a fifth of it: zod's export of schemas as JSON Schema, its compiler (which the
  * page's security policy forbids), its checks of e-mail addresses and the like, its English messages; and of ours the texts of
- * limits, the check of the schemas that agents ask with, and the clients' batches, bulk changes, inbox and waits.
+ * limits, the check of the schemas that agents ask with, and the clients' proxies, batches, bulk
+ * changes, inbox and waits.
  */
 const lean = {
   name: "lean",
@@ -36,6 +37,9 @@ const lean = {
     }));
     onLoad({ filter: /src\/schema\/json-schema\/check-schema\.ts$/ }, () => ({
       contents: "export const schemaIssues = () => []; export const isEnforceable = () => true;",
+    }));
+    onLoad({ filter: /src\/client\/environment-fetch\.ts$/ }, () => ({
+      contents: "export const environmentFetch = (input, init) => globalThis.fetch(input, init);",
     }));
     onLoad({ filter: /src\/client\/(?:batch|bulk|inbox|wait)\.ts$/ }, ({ path }) => {
       const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
