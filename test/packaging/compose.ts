@@ -28,6 +28,7 @@ const composeSchema = z.strictObject({
       depends_on: z.strictObject({ redis: z.strictObject({ condition: z.literal("service_healthy") }) }),
       environment: z.record(z.string(), z.string()),
       ports: z.array(z.string()),
+      init: z.literal(true),
       read_only: z.literal(true),
       cap_drop: z.array(z.string()),
       logging: z.strictObject({ driver: z.string(), options: z.record(z.string(), z.string()) }),

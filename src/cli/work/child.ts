@@ -7,6 +7,7 @@ import { platform } from "node:process";
 import { Readable } from "node:stream";
 import { Head, LatestLine, Tail } from "./capture.ts";
 import { isProgressLine } from "./command-progress.ts";
+import { endProcessesWith, processesWith, signalAll } from "./left-behind.ts";
 import { endGroup, signalGroup } from "./process-group.ts";
 
 export interface CommandRun {
@@ -54,14 +55,15 @@ const KILL_AFTER_MS = 5000;
 const LINGER_MS = 2000;
 
 export class ChildProcesses {
-  readonly #running = new Set<ChildProcess>();
+  /** With the marker in the environment of all its processes. */
+  readonly #running = new Map<ChildProcess, string | undefined>();
 
   /** Rejects when the command cannot be started, or with the signal's reason once the child is dead. */
   run(given: CommandRun): Promise<CommandResult> {
     const { input, signal, limits } = given;
     return new Promise((resolve, reject) => {
       const child = start(given);
-      this.#running.add(child);
+      this.#running.set(child, markerOf(given));
       if (child.pid !== undefined) given.onStart?.(child.pid);
       let killTimer: ReturnType<typeof setTimeout> | undefined;
       let stoppedBy: CommandResult["stoppedBy"];
@@ -104,7 +106,7 @@ export class ChildProcesses {
         // Processes that the command started may have survived SIGTERM.
         const wasStopped = signal.aborted || stoppedBy !== undefined;
         if (wasStopped) signalGroup(child, "SIGKILL");
-        void endGroup(child, LINGER_MS).then(() => {
+        void this.#endAll(child, given).then(() => {
           this.#running.delete(child);
           if (signal.aborted) reject(signal.reason);
           else resolve({ exitCode, signal: endedBy, ...output(), stoppedBy });
@@ -116,11 +118,26 @@ export class ChildProcesses {
     });
   }
 
+  /** Also what has left the group. */
+  async #endAll(child: ChildProcess, given: CommandRun): Promise<void> {
+    await endGroup(child, LINGER_MS);
+    const marker = markerOf(given);
+    if (marker !== undefined) await endProcessesWith(marker, LINGER_MS);
+  }
+
   /** Kills all commands at once. */
   killAll(): void {
-    for (const child of this.#running) signalGroup(child, "SIGKILL");
+    for (const [child, marker] of this.#running) {
+      signalGroup(child, "SIGKILL");
+      if (marker !== undefined) signalAll(processesWith(marker), "SIGKILL");
+    }
   }
 }
+
+/** Its value is of this command alone: the folder is random. */
+const MARKER = "ERRAND_MESSAGES_FILE";
+const markerOf = ({ env }: CommandRun): string | undefined =>
+  env[MARKER] === undefined ? undefined : `${MARKER}=${env[MARKER]}`;
 
 /** In its own group, so that a shell's children end with it, and Ctrl-C reaches only this process. */
 function start({ command: [file, ...args], env, limits: { progressFd = 2 } }: CommandRun): ChildProcess {

@@ -1,4 +1,4 @@
-/** Ends a command with all processes that it started. Limit: processes that leave its group (daemons) are not stopped. */
+/** Ends a command with all processes that it started. Limit: processes that leave its group (daemons) are for left-behind.ts. */
 import type { ChildProcess } from "node:child_process";
 import { kill, platform } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";

@@ -82,7 +82,9 @@ A plain deny sets no ERRAND_ANSWER. With edit, the data of an answer replaces th
 The end:
 With --timeout and --idle-timeout, a command that takes too long is stopped and fails the delegation with the error
 command_timeout. A command that is stopped, also because the delegation was canceled, gets SIGTERM, and SIGKILL after
-5 s, with all processes of its group. Processes that a command leaves behind in the background are ended 2 s after it.
+5 s, with all processes of its group. Processes that a command leaves behind in the background are ended 2 s after it;
+on Linux also those in sessions of their own (setsid, daemons), unless they drop ERRAND_MESSAGES_FILE from their environment.
+In a container, start the worker with an init (docker run --init): as process 1 it does not reap what others leave.
 Ctrl-C returns the work to the queue.
 
 Tokens:
@@ -140,6 +142,10 @@ export function addWork(program: Command, { host }: Cli): void {
     });
 }
 
+/** A process without a parent becomes a child of process 1, which must wait for it. Node waits only for its own. */
+const NEEDS_INIT =
+  "this is process 1 of a container and does not reap the processes that commands leave behind; start it with an init: docker run --init, 'init: true' in compose, or tini.";
+
 async function work(host: CliHost, words: readonly string[], options: WorkOptions): Promise<void> {
   const preset = options.preset && options.preset !== "shell" ? PRESETS[options.preset] : undefined;
   const program = options.preset === "shell" ? "sh" : (preset?.program ?? words[0]);
@@ -168,6 +174,7 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       const isOurs = await ensureAgent(new Admin(connection), options.agent, signal);
       if (isOurs && !options.quiet && !options.json)
         await note(host, `working for ${options.agent} as ${agent.workerId}; press Ctrl-C to stop.`);
+      if (process.pid === 1 && !options.json) await note(host, NEEDS_INIT);
       await agent.run(signal);
       signal.throwIfAborted();
     },

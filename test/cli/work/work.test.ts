@@ -2,8 +2,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { platform } from "node:process";
 import { fileURLToPath } from "node:url";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   AGENT,
   type Answer,
@@ -169,6 +170,33 @@ describe("its exit status", () => {
     const pids = String(reply?.text).split("\n").map(Number);
     expect(pids).toHaveLength(2);
     await until(() => areGone(pids), { what: "the end of the background processes" });
+  });
+
+  test.runIf(platform === "linux")(
+    "ends on Linux what it started in sessions of their own, however deep, unless that dropped the variable",
+    async () => {
+      const script = `cd "$(mktemp -d)"
+        wait_for() { until [ -s "$1" ]; do sleep 0.02; done; cat "$1"; }
+        setsid sh -c 'echo $$; exec sleep 600' >one 2>&1 </dev/null &
+        setsid setsid --fork sh -c 'echo $$; exec sleep 600' >two 2>&1 </dev/null &
+        env -u ERRAND_MESSAGES_FILE setsid sh -c 'echo $$; exec sleep 600' >kept 2>&1 </dev/null &
+        wait_for one; wait_for two; wait_for kept`;
+      const { reply } = await workOn(script);
+      const pids = String(reply?.text).trim().split("\n").map(Number);
+      expect(pids).toHaveLength(3);
+      const kept = pids.pop() ?? 0;
+      expect(await isAlive(kept)).toBe(true);
+      process.kill(kept, "SIGKILL");
+      await until(() => areGone(pids), { what: "the end of the sessions" });
+    },
+  );
+
+  test("as process 1 it says once that it needs an init", async () => {
+    const pid = vi.spyOn(process, "pid", "get").mockReturnValue(1);
+    const { stderr } = await workOn("echo done");
+    pid.mockRestore();
+    expect(stderr.match(/this is process 1 of a container .*docker run --init/g)).toHaveLength(1);
+    expect((await workOn("echo done")).stderr).not.toContain("process 1");
   });
 });
 
