@@ -41,7 +41,10 @@ function lifecycle() {
       move.delay && `delay: ${move.delay}`,
       move.returned && "before new work",
       move.spends && "spends an attempt",
-      move.drops_artifacts && `drops ${move.drops_artifacts} artifacts`,
+      move.refunds && "gives the attempt back",
+      move.reclaimable && "may be reclaimed",
+      move.drops_artifacts &&
+        `drops ${move.drops_artifacts === "lapsed" ? "all artifacts after a lapse" : `${move.drops_artifacts} artifacts`}`,
       move.event_only && "stores nothing that comes with it",
       move.retry_as && `${code(move.retry_as)} while attempts are left`,
       move.degrades_to && `beyond its quota: ${code(move.degrades_to)}`,

@@ -100,6 +100,7 @@ export const FIELDS = {
   lease_granted_at: { ...instant(null), doc: "when the lease was granted" },
   lease_expires_at: { ...instant(null), doc: "when the lease expires" },
   confirm_by: { ...INSTANT, doc: "the deadline of the holder's first call" },
+  lapsed: { ...NUMBER, doc: "the fence of the newest lease, if it lapsed and may be reclaimed" },
   confirm_ms: { ...NUMBER, doc: "how long the holder has for its first call" },
   graces: {
     ...NUMBER,

@@ -62,7 +62,12 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   base.extend({ kind: z.literal("share"), kept: z.number(), max_kept: z.number() }),
   live.extend({ kind: z.literal("exists") }),
   live.extend({ kind: z.literal("state") }),
-  live.extend({ kind: z.literal("lease"), reason: z.enum(LEASE_LOST_REASONS).optional() }),
+  live.extend({
+    kind: z.literal("lease"),
+    reason: z.enum(LEASE_LOST_REASONS).optional(),
+    /** The lease has lapsed, and its holder may have it again: the move `reclaim`. */
+    reclaimable: z.literal(true).optional(),
+  }),
   live.extend({ kind: z.literal("no_lease") }),
   live.extend({
     kind: z.literal("duplicate"),

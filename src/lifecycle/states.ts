@@ -22,6 +22,7 @@ export const GUARDS = {
   parent: "its parent, if it names one, was not canceled",
   room: "the target's queue is not full",
   holder: "the caller's lease is the newest, and the delegation is working",
+  lapsed: "the caller's lease is the newest, it expired, and nothing was leased since",
   ticket: "the ticket is the record's newest",
   ready: "the ticket is ready: its delay or backoff has ended",
   open: "the target is neither paused nor at max_working",
@@ -50,14 +51,19 @@ export interface Move {
   /** The next state; empty: the state stays; two: the command says which. */
   readonly to: readonly State[];
   readonly by: readonly Actor[];
-  /** The effect on the lease. `grace`: it gets one more period from the end of an outage of the broker. */
-  readonly lease: "none" | "grant" | "extend" | "grace" | "drop";
+  /**
+   * The effect on the lease. `grace`: it gets one more period from the end of an outage of the broker. `reclaim`: its
+   * former holder has it again, for its full period.
+   */
+  readonly lease: "none" | "grant" | "extend" | "grace" | "reclaim" | "drop";
   /** With `drop`: the reason that the former holder gets. */
   readonly lease_lost_reason?: LeaseLostReason;
   readonly requires: readonly Guard[];
   /** The event that it writes; null: none, and the version stays. */
   readonly event: EventType | null;
   readonly status?: string;
+  /** With `drop`: the holder may reclaim the lease until another one is granted. */
+  readonly reclaimable?: true;
   /** The effect on the agent's queue: it gets a new ticket, or the lease consumes one. */
   readonly queue?: "ticket" | "consume_ticket";
   /** Removes the old ticket, which may still be in the queue, or was taken by a process that died before the lease. */
@@ -72,8 +78,13 @@ export interface Move {
   readonly returned?: true;
   /** The move costs an attempt. */
   readonly spends?: true;
-  /** Drops the artifacts, so that the next worker starts from scratch: all, or what this lease sent (`own`). */
-  readonly drops_artifacts?: "all" | "own";
+  /** Below the event limit, the move gives back the attempt that the end of the lease cost. */
+  readonly refunds?: true;
+  /**
+   * Drops the artifacts, so that the next worker starts from scratch: all, what this lease sent (`own`), or all if the
+   * lease before lapsed (`lapsed`), because until then it could be reclaimed.
+   */
+  readonly drops_artifacts?: "all" | "own" | "lapsed";
   /** Only its event shows the messages, artifacts and fields of the command; the record does not keep them. */
   readonly event_only?: true;
   /** If the command says `retryable` and an attempt is left, this move replaces it. */
@@ -130,7 +141,21 @@ export const MOVES = {
     event: "DELEGATION_STATUS",
     status: "leased",
     queue: "consume_ticket",
+    drops_artifacts: "lapsed",
     doc: "A worker leases it; it has one lease at a time.",
+  },
+  reclaim: {
+    from: ["submitted"],
+    to: ["working"],
+    by: ["agent"],
+    lease: "reclaim",
+    requires: ["lapsed"],
+    event: "DELEGATION_STATUS",
+    status: "reclaimed",
+    queue: "consume_ticket",
+    refunds: true,
+    removes_old_ticket: true,
+    doc: "The holder of a lapsed lease calls again before another worker has the work. The agent may be paused or at max_working.",
   },
   heartbeat: {
     from: ["working"],
@@ -251,10 +276,10 @@ export const MOVES = {
     requires: ["due", "attempts_left"],
     event: "DELEGATION_STATUS",
     status: "lease_expired",
+    reclaimable: true,
     queue: "ticket",
     delay: "backoff",
     spends: true,
-    drops_artifacts: "all",
     removes_old_ticket: true,
     doc: "The lease expired, and an attempt is left.",
   },

@@ -79,7 +79,7 @@ test("the artifacts of a lost attempt are removed from its events, and their pla
     supersededOf("a"),
     artifactOf("a", "second"),
   ]);
-  expect((await ofStatus(api, id, "lease_expired"))[0].artifacts_dropped).toBe(true);
+  expect((await ofStatus(api, id, "leased"))[1].artifacts_dropped).toBe(true);
   expect((await api.get(id)).body.artifacts).toEqual([artifactOf("a", "second")]);
 });
 

@@ -85,13 +85,6 @@ async function expectNoTrace(broker: TestBroker, id: string, lease: string): Pro
   watcher.close();
 }
 
-test("a late reply changes nothing while the delegation waits for the next worker", async () => {
-  const broker = await startBroker();
-  const { id, lease } = await lateWorker(broker);
-  await expectNoTrace(broker, id, lease);
-  checkHistory(await eventsOf(client(broker.url), id), "live");
-});
-
 test("a late reply changes nothing while the second worker works, and the second worker's reply counts", async () => {
   const broker = await startBroker();
   const api = client(broker.url);

@@ -75,6 +75,10 @@ describe("artifacts", () => {
       async (lifecycle: TestLifecycle, id: string) => {
         lifecycle.clock.offset_ms += 61_000;
         expect(await lifecycle.move("due", id)).toMatchObject({ move: "lapse" });
+        // Until then, the holder may reclaim them.
+        lifecycle.clock.offset_ms += 2_000;
+        await lifecycle.move("lease", id);
+        await lifecycle.move("unconfirm", id);
       },
     ],
     [

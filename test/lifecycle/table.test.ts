@@ -15,6 +15,11 @@ const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number; aw
   expire: { after_ms: WEEK_MS + 1_000, attempts: 3 },
 };
 
+/** What must have happened before, besides the state. */
+const AFTER: Partial<Record<MoveName, { state: State; lapses: true }>> = {
+  reclaim: { state: "submitted", lapses: true },
+};
+
 /** Moves that replace another one beyond the event limit, with this `max_attempts`. */
 const GIVES_UP: Partial<Record<MoveName, number>> = { give_up: 1 };
 
@@ -26,6 +31,11 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     const timed = BY_TIME[name];
     const max_attempts = timed?.attempts ?? GIVES_UP[name];
     const id = await lifecycle.inState(state, max_attempts === undefined ? {} : { max_attempts });
+    if (AFTER[name]?.state === state) {
+      await lifecycle.move("lease", id);
+      lifecycle.clock.offset_ms = 61_000;
+      expect(await lifecycle.move("due", id)).toMatchObject({ move: "lapse" });
+    }
     const before = await lifecycle.read(id);
     lifecycle.clock.offset_ms = timed?.after_ms ?? 0;
     if (timed?.away) {
@@ -47,7 +57,7 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     const after = await lifecycle.read(id);
     expect(after?.state).toBe(to);
     expect(after?.version).toBe((before?.version ?? 0) + (move.event === null ? 0 : 1));
-    expect(after?.attempt).toBe((before?.attempt ?? 0) + (move.spends ? 1 : 0));
+    expect(after?.attempt).toBe((before?.attempt ?? 0) + (move.spends ? 1 : 0) - (move.refunds ? 1 : 0));
     expect(after?.fence).toBe((before?.fence ?? 0) + (move.lease === "grant" ? 1 : 0));
     expect(after?.ticket).toBe((before?.ticket ?? 0) + (move.queue === "ticket" ? 1 : 0));
     const events = await ownEvents(lifecycle.redis, id);

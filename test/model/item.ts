@@ -77,6 +77,10 @@ export interface Item {
     /** How many outages have extended it since its holder's last call. */
     graces: number;
   } | null;
+  /** The lease that ended last. */
+  lastLease: Item["lease"];
+  /** The fence of the newest lease, if it lapsed and its holder may reclaim it. */
+  lapsed: number | null;
   readyAt: number;
   /** True: its ticket can be popped. False: it is delayed or lost. */
   queued: boolean;

@@ -78,10 +78,11 @@ export class Model {
     return { code: isTerminal(item.state) ? "already_finished" : "wrong_state" };
   }
 
-  /** Null if this is the live lease, and the principal's own. */
+  /** Null if this is the live lease, and the principal's own. A lapsed one is first reclaimed, as a call on it does. */
   mayWork(by: string, { item, fence }: Held): Refusal | null {
     if (by !== "operator" && !by.startsWith("agent:")) return { code: "forbidden" };
     if (by !== "operator" && by !== `agent:${item.target}`) return { code: "lease_unknown" };
+    if (item.lapsed === fence && item.state === "submitted") this.#reclaim(item);
     if (item.state === "working" && item.fence === fence) return null;
     return { code: "lease_lost", reason: item.ends.get(fence) };
   }
@@ -109,6 +110,8 @@ export class Model {
       fence: 0,
       ends: new Map(),
       lease: null,
+      lastLease: null,
+      lapsed: null,
       readyAt,
       queued: false,
       lost: false,
@@ -149,11 +152,15 @@ export class Model {
     item.state = to ?? move.to[0] ?? before;
     if (move.spends) item.attempt += 1;
     const drops = move.drops_artifacts;
-    if (drops === "all" || (drops === "own" && item.artifactFence === item.fence)) item.artifacts = 0;
+    const isDropped = drops === "lapsed" && item.lapsed !== null;
+    if (drops === "all" || isDropped || (drops === "own" && item.artifactFence === item.fence))
+      item.artifacts = 0;
     if (move.lease === "extend") this.extend(item);
     if (move.lease === "drop" && item.lease && move.lease_lost_reason) {
       item.ends.set(item.fence, move.lease_lost_reason);
+      item.lastLease = item.lease;
       item.lease = null;
+      item.lapsed = move.reclaimable ? item.fence : null;
     }
     if (item.state !== before) item.open = null;
     if (move.queue === "ticket") {
@@ -223,6 +230,7 @@ export class Model {
   grant(item: Item, id: string, seconds: number, confirm: number | undefined): void {
     this.move("lease", item);
     item.fence += 1;
+    item.lapsed = null;
     item.lease = {
       seconds,
       confirm,
@@ -261,6 +269,17 @@ export class Model {
       if (!isTerminal(child.state)) this.cancel(child, true);
       else if (child.state === "canceled") this.cascade(child);
     }
+  }
+
+  #reclaim(item: Item): void {
+    item.lease = item.lastLease;
+    item.lapsed = null;
+    item.ends.delete(item.fence);
+    item.queued = false;
+    item.lost = false;
+    item.attempt -= 1;
+    this.move("reclaim", item);
+    this.extend(item);
   }
 
   /** Makes all moves whose timers have passed. */

@@ -47,7 +47,10 @@ test("the constants that the model takes from the table are those of the contrac
     Object.entries(MOVES).flatMap(([name, move]) => (fits(move) ? [name] : []));
   expect(named((move) => move.spends === true)).toEqual(["lapse", "retry"]);
   expect(named((move) => move.returned === true)).toEqual(["answer", "release", "unconfirm"]);
-  expect(named((move) => move.drops_artifacts === "all")).toEqual(["release", "lapse", "retry"]);
+  expect(named((move) => move.refunds === true)).toEqual(["reclaim"]);
+  expect(named((move) => move.reclaimable === true)).toEqual(["lapse"]);
+  expect(named((move) => move.drops_artifacts === "all")).toEqual(["release", "retry"]);
+  expect(named((move) => move.drops_artifacts === "lapsed")).toEqual(["lease"]);
   expect(named((move) => move.drops_artifacts === "own")).toEqual(["unconfirm"]);
   expect(named((move) => move.event_only === true)).toEqual(["retry"]);
   expect(named((move) => move.lease === "extend")).toEqual(["heartbeat", "progress", "artifact"]);

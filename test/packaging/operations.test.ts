@@ -27,11 +27,12 @@ describe("metrics", () => {
     await api.agent("scout");
     for (let n = 0; n < 3; n += 1) await api.delegate("scout");
     const lease = async () => String((await api.lease("scout")).body.leases[0].lease_id);
-    await api.reply(await lease());
-    const lapsed = await lease();
+    const first = await lease();
+    await api.reply(first);
+    expect((await api.reply(first, { text: "another" })).status).toBe(409);
+    await lease();
     clock.offset_ms = 61_000;
     await gateway.sweep.tick();
-    expect((await api.reply(lapsed)).status).toBe(409);
     const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${OPERATOR}` } });
     // With several gateways, their supervisor adds its own.
     return (await response.text()) + (await new SummedMetrics().text(supervisorMetrics(2, 0)));

@@ -55,6 +55,7 @@ export async function openLifecycle(spec: unknown = {}) {
       push: { push: "p", push_config: "{}" },
       redrive: { new_id: "dlg_0_new" },
       release: holder,
+      reclaim: holder,
       unconfirm: holder,
       give_up: holder,
       retry: { ...holder, reply_hash: "h" },

@@ -47,8 +47,9 @@ export async function stateRows(
   const rows: [string, string][] = [];
   const worker = events.findLast(({ worker_id }) => worker_id !== undefined)?.worker_id;
   if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)} (last)`]);
-  const ended = events.findLast(({ status }) => ENDS.includes(status ?? ""));
-  if (ended && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
+  const ended = events.findLast(({ status }) => status === "reclaimed" || ENDS.includes(status ?? ""));
+  if (ended && ended.status !== "reclaimed" && !isTerminal(state))
+    rows.push(["last attempt", howEnded(ended)]);
   const why = state === "submitted" && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
   if (why) rows.push(["why", why]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);

@@ -89,6 +89,8 @@ export function wordsOf(event: DelegationEvent, sinceStartMs: number, files = ""
   switch (event.status) {
     case "leased":
       return `picked up by ${worker_id ?? "a worker"}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
+    case "reclaimed":
+      return `${worker_id ?? "the worker"} is back and goes on`;
     case "progress":
       return `progress: ${progress === undefined ? "" : stepText(progress)}`;
     case "artifact":

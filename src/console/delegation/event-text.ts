@@ -23,6 +23,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   queued: "delegated",
   delayed: "delegated for later",
   leased: "a worker took it",
+  reclaimed: "the same worker has it again",
   progress: "progress",
   artifact: "artifact",
   interrupted: "the agent asked",
@@ -80,7 +81,7 @@ export function toneOf(event: DelegationEvent): string {
   if (event.type === "DELEGATION_FAILED") return event.state === "canceled" ? "canceled" : "failed";
   if (event.status === "interrupted") return "asks";
   if (event.status === "retrying" || event.status === "lease_expired") return "failed";
-  return event.status === "leased" ? "working" : "";
+  return event.status === "leased" || event.status === "reclaimed" ? "working" : "";
 }
 
 const MINUTE_MS = 60_000;

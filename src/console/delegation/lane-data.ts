@@ -21,8 +21,9 @@ export function lanesOf(events: readonly DelegationEvent[]): readonly Lane[] {
   for (const event of events) {
     const at = Date.parse(event.at);
     const status = event.status ?? "";
+    if (status === "reclaimed") lane = goOn(lanes, lane);
+    if (status === "leased" || status === "reclaimed") leasedAt = at;
     lane.events.push(event);
-    if (status === "leased") leasedAt = at;
     if (leasedAt !== null && (ENDS_LEASE.includes(status) || isTerminal(event.state))) {
       lane.leases.push([leasedAt, at]);
       leasedAt = null;
@@ -34,6 +35,16 @@ export function lanesOf(events: readonly DelegationEvent[]): readonly Lane[] {
   }
   if (leasedAt !== null) lane.leases.push([leasedAt, null]);
   return lanes.filter(({ events: own, leases }) => own.length > 0 || leases.length > 0);
+}
+
+/** The attempt before goes on, because its lapsed lease was reclaimed; `lane` is what began after the lapse. */
+function goOn(lanes: Lane[], lane: Lane): Lane {
+  const before = lanes.at(-2);
+  // The events may begin later.
+  if (!before) return lane;
+  lanes.pop();
+  before.events.push(...lane.events);
+  return before;
 }
 
 const LONG_MS = 60_000;

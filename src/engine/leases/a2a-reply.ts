@@ -19,6 +19,7 @@ import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
 import { askMove, type Question } from "../questions/ask.ts";
+import { asHolder } from "./as-holder.ts";
 import { type ReplyResult, replyMove } from "./reply.ts";
 
 export type Address =
@@ -72,7 +73,10 @@ export async function replyA2a(
   const { id, fence } = locate(address);
   const isBare = action.kind === "reply" && action.bare === true;
   const holder: Holder = { fence, agent, a2a_form: isBare ? "message" : "task" };
-  const { outcome, record } = await makeMove(broker, id, holder, action, bodyHash(body));
+  const hash = bodyHash(body);
+  const { outcome, record } = await asHolder(broker, id, holder, () =>
+    makeMove(broker, id, holder, action, hash),
+  );
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };

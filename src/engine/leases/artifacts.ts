@@ -8,6 +8,7 @@ import { notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
+import { asHolder } from "./as-holder.ts";
 import { holderOf } from "./holder.ts";
 
 type ArtifactChunk = z.output<typeof artifactRequestSchema>;
@@ -24,24 +25,26 @@ export async function addArtifact(
 ): Promise<z.infer<typeof artifactAnswerSchema>> {
   const { id, params } = holderOf(principal, leaseId);
   const kept = withoutLease(artifact);
-  const { outcome } = await broker.writer.move({
-    move: "artifact",
-    id,
-    params: {
-      ...params,
-      ...(chunk_id !== undefined && {
-        chunk_id,
-        chunk_hash: bodyHash({ artifact: kept, append, last_chunk }),
-      }),
-    },
-    event: {
-      chunk_id: chunk_id && JSON.stringify(chunk_id),
-      append: JSON.stringify(append),
-      last_chunk: JSON.stringify(last_chunk),
-    },
-    artifacts: [{ artifact: kept, append }],
-    shows: "artifact",
-  });
+  const { outcome } = await asHolder(broker, id, params, () =>
+    broker.writer.move({
+      move: "artifact",
+      id,
+      params: {
+        ...params,
+        ...(chunk_id !== undefined && {
+          chunk_id,
+          chunk_hash: bodyHash({ artifact: kept, append, last_chunk }),
+        }),
+      },
+      event: {
+        chunk_id: chunk_id && JSON.stringify(chunk_id),
+        append: JSON.stringify(append),
+        last_chunk: JSON.stringify(last_chunk),
+      },
+      artifacts: [{ artifact: kept, append }],
+      shows: "artifact",
+    }),
+  );
   if (outcome.kind !== "ok" && outcome.kind !== "duplicate") throw refusal(outcome, id, leaseId);
   broker.presence.seen(outcome.target);
   const expires_at = toInstant(outcome.lease_expires_at ?? outcome.now);

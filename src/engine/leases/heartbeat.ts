@@ -11,6 +11,7 @@ import { notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { waitUntil } from "../events/wait.ts";
+import { asHolder } from "./as-holder.ts";
 import { holderOf } from "./holder.ts";
 
 type Heartbeat = z.output<typeof heartbeatRequestSchema>;
@@ -42,13 +43,15 @@ export async function heartbeat(
   const { seen } = request;
   const beat = async (progress?: Heartbeat["progress"], checkpoint?: string): Promise<Beat> => {
     const json = progress === undefined ? undefined : JSON.stringify(progress);
-    const { outcome, unseen } = await broker.writer.move({
-      move: json === undefined ? "heartbeat" : "progress",
-      id,
-      params: { ...params, seen },
-      event: { progress: json },
-      fields: { progress: json, checkpoint },
-    });
+    const { outcome, unseen } = await asHolder(broker, id, params, () =>
+      broker.writer.move({
+        move: json === undefined ? "heartbeat" : "progress",
+        id,
+        params: { ...params, seen },
+        event: { progress: json },
+        fields: { progress: json, checkpoint },
+      }),
+    );
     if (outcome.kind !== "ok") throw refusal(outcome, id, leaseId);
     broker.presence.seen(outcome.target);
     notifyReceivers(broker, id, outcome);

@@ -6,6 +6,7 @@ import type { Principal } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
+import { asHolder } from "./as-holder.ts";
 import { holderOf } from "./holder.ts";
 
 type Release = z.output<typeof releaseRequestSchema>;
@@ -18,16 +19,18 @@ export async function release(
   request: Release,
 ): Promise<string> {
   const { id, params } = holderOf(principal, leaseId);
-  const { outcome } = await broker.writer.move({
-    move: "release",
-    id,
-    params: {
-      ...params,
-      delay_ms: Math.round(request.delay_seconds * 1000),
-      unable: request.worker && true,
-    },
-    event: { reason: request.reason === undefined ? undefined : JSON.stringify(request.reason) },
-  });
+  const { outcome } = await asHolder(broker, id, params, () =>
+    broker.writer.move({
+      move: "release",
+      id,
+      params: {
+        ...params,
+        delay_ms: Math.round(request.delay_seconds * 1000),
+        unable: request.worker && true,
+      },
+      event: { reason: request.reason === undefined ? undefined : JSON.stringify(request.reason) },
+    }),
+  );
   if (outcome.kind !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
   if (request.worker) broker.presence.paused(outcome.target, request.worker);
   await afterMove(broker, id, outcome);

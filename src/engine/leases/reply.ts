@@ -17,6 +17,7 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
+import { asHolder, isReclaimable } from "./as-holder.ts";
 import { holderOf } from "./holder.ts";
 
 export interface ReplyResult {
@@ -74,7 +75,7 @@ export async function replyMove(
     read: true,
   });
   const { outcome } = result;
-  if (outcome.kind === "lease") {
+  if (outcome.kind === "lease" && !isReclaimable(outcome)) {
     broker.log.info({ delegation_id: id, fence: params.fence, reason: outcome.reason }, "late reply");
   }
   return result;
@@ -88,7 +89,8 @@ export async function reply(
 ): Promise<ReplyResult> {
   const { id, params } = holderOf(principal, leaseId);
   const { next: _next, worker, ...body } = request;
-  const { outcome, record } = await replyMove(broker, id, { reply_hash: bodyHash(body), ...params }, body);
+  const by = { reply_hash: bodyHash(body), ...params };
+  const { outcome, record } = await asHolder(broker, id, params, () => replyMove(broker, id, by, body));
   if (outcome.kind === "ok" && record) {
     if (worker) broker.presence.paused(record.target, worker);
     await afterMove(broker, id, outcome);

@@ -18,6 +18,7 @@ import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
+import { asHolder } from "../leases/as-holder.ts";
 import { checkpointText } from "../leases/heartbeat.ts";
 import { holderOf } from "../leases/holder.ts";
 import { allowsApprovalInAdvance } from "./allowed-approval.ts";
@@ -200,7 +201,9 @@ export async function ask(
     checkpoint: checkpointText(checkpoint),
   };
   const asked = bodyHash({ kind, requests: question.requests });
-  const { interrupt_id, outcome } = await askMove(broker, id, params, question, asked);
+  const { interrupt_id, outcome } = await asHolder(broker, id, params, () =>
+    askMove(broker, id, params, question, asked),
+  );
   switch (outcome.kind) {
     case "ok":
       await afterMove(broker, id, outcome);

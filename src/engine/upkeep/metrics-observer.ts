@@ -26,6 +26,7 @@ export function metricsObserver(metrics: Metrics): Observe {
     if (!isReply) return;
     if (outcome.kind === "ok") metrics.replies.inc({ outcome: "matched" });
     else if (outcome.kind === "duplicate") metrics.replies.inc({ outcome: "duplicate" });
+    else if (outcome.kind === "lease" && outcome.reclaimable) return;
     else if (outcome.kind === "lease") metrics.replies.inc({ outcome: "late" });
     else metrics.replies.inc({ outcome: "unknown" });
   };

@@ -27,11 +27,13 @@ end
 -- The caller holds the newest lease. A move that needs no holder, such as a cancel, is also fenced if its caller names
 -- a lease.
 function guard_holder()
-  local fenced = rule.needs_holder or (cmd.fence ~= nil and cmd.move ~= 'due')
+  local fenced = rule.needs_holder or rule.needs_lapsed or (cmd.fence ~= nil and cmd.move ~= 'due')
   if not fenced then return nil end
   -- Another agent's lease does not exist for the caller.
   if cmd.agent and cmd.agent ~= record.target then return { kind = 'no_lease' } end
-  if record.state == 'working' and record.fence == cmd.fence then return nil end
+  if record.state == 'working' and record.fence == cmd.fence and not rule.needs_lapsed then return nil end
+  local reclaimable = record.state == 'submitted' and record.fence == cmd.fence and record.lapsed == cmd.fence
+  if rule.needs_lapsed and reclaimable then return nil end
   if cmd.fence > record.fence or cmd.fence < 1 then return { kind = 'no_lease' } end
   if cmd.interrupt_id then
     local asked = cjson.decode(redis.call('HGET', key, 'asked:' .. cmd.fence) or '{}')
@@ -42,7 +44,8 @@ function guard_holder()
   if cmd.reply_hash and record.closed_by == cmd.fence and record.reply_hash == cmd.reply_hash then
     return { kind = 'duplicate' }
   end
-  return { kind = 'lease', reason = lost_reason(string.sub(record.ends, cmd.fence, cmd.fence)) }
+  return { kind = 'lease', reason = lost_reason(string.sub(record.ends, cmd.fence, cmd.fence)),
+    reclaimable = reclaimable or nil }
 end
 
 -- The state, and the simple guards of the table.

@@ -7,6 +7,8 @@ function change_lease()
     extend_lease()
   elseif rule.lease == 'grace' then
     add_grace()
+  elseif rule.lease == 'reclaim' then
+    reclaim_lease()
   elseif rule.lease == 'drop' and from == 'working' then
     drop_lease()
   end
@@ -15,6 +17,7 @@ end
 function grant_lease()
   local lease_ms = cmd.lease_ms or settings('lease_ms').lease_ms
   record.fence = record.fence + 1
+  record.lapsed = nil
   record.nonce = cmd.nonce
   record.worker_id = cmd.worker_id
   record.lease_ms = lease_ms
@@ -33,6 +36,7 @@ end
 -- `ends` has a letter for each lease that ended, which says why.
 function drop_lease()
   record.ends = record.ends .. rule.lease_lost_reason
+  if rule.reclaimable then record.lapsed = record.fence end
   record.lease_expires_at = nil
   record.confirm_by = nil
   record.nonce = nil

@@ -69,8 +69,9 @@ function change()
   if cmd.push then store_push() end
   if cmd.a2a_form and not record.a2a_form then store_a2a_form() end
   if cmd.seen and record.unseen then drop_seen() end
-  change_lease()
   if spends then record.attempt = record.attempt + 1 end
+  if rule.refunds and not event_limit then record.attempt = record.attempt - 1 end
+  change_lease()
   if rule.to == 'asked' or record.interrupt_id and from ~= record.state then change_question() end
   if rule.queue == 'ticket' then number_ticket() end
   if finishes then finish() end

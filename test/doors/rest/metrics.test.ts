@@ -24,7 +24,7 @@ test("the story of a few delegations can be read from the metrics", async () => 
   const lapsed = await lease();
   clock.offset_ms = 61_000;
   await gateway.sweep.tick();
-  expect((await api.reply(lapsed)).status).toBe(409);
+  expect((await api.reply(first, { text: "another" })).status).toBe(409);
   await api.reply(`${lapsed}99`);
 
   const { value, text, type } = await scrape(url);

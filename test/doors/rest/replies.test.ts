@@ -181,6 +181,9 @@ describe("a reply changes nothing", () => {
     clock.offset_ms = 61_000;
     await gateway.sweep.tick();
     clock.offset_ms = 70_000;
+    await gateway.sweep.tick();
+    const { leases } = (await scout.lease("scout")).body;
+    expect(leases).toMatchObject([{ attempt: 2, delegation: { id: second.id } }]);
     const lapsed = await dump(redis);
     for (const body of [
       response(second.lease_id, { message: message("late") }),

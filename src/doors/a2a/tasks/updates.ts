@@ -60,8 +60,9 @@ const dropsArtifacts = (status: string, { artifacts_dropped }: EventFields): boo
   artifacts_dropped === true || status === "retrying";
 
 /** Whether the event may drop artifacts; if so, its updates depend on what was sent before. */
-export const mayDropArtifacts = ({ status }: Pick<Entry, "status">): boolean =>
-  ["lease_expired", "retrying", "released"].includes(status);
+export const mayDropArtifacts = ({ status, more }: Pick<Entry, "status" | "more">): boolean =>
+  ["lease_expired", "retrying", "released"].includes(status) ||
+  (status === "leased" && more.includes('"artifacts_dropped":true'));
 
 export const isTerminalEvent = ({ type }: Pick<Entry, "type">): boolean =>
   TERMINAL_EVENT_TYPES.includes(type);

@@ -59,9 +59,11 @@ function store_chunk(chunk, one, body)
     '@' .. chunk.id, one.place .. ' ' .. one.last .. ' ' .. one.bytes .. ' ' .. one.first .. ' ' .. named)
 end
 
--- The next worker starts from scratch. `own`: only what was sent under this lease is dropped.
+-- The next worker starts from scratch. `own`: only what was sent under this lease is dropped. `lapsed`: this worker is the
+-- next one after a lapse, which kept the artifacts for a reclaim.
 function drop_artifacts()
   if rule.drops_artifacts == 'own' and record.artifact_fence ~= record.fence then return end
+  if rule.drops_artifacts == 'lapsed' and record.lapsed ~= record.fence then return end
   redis.call('DEL', key .. ':artifacts')
   record.bytes = record.bytes - record.artifact_bytes
   keeps = keeps - record.artifact_bytes
