@@ -12,6 +12,8 @@ import type { ForwardProxy } from "./util/proxy.ts";
 
 export interface GatewayOptions {
   readonly redis: RedisTarget;
+  /** The data directory of the embedded Redis, if there is one. */
+  readonly dataDir?: string | undefined;
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;

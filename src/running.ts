@@ -1,6 +1,7 @@
 /**
  * The gateways that `serve` runs: one in this process (one-gateway.ts), or several in child processes (supervise.ts).
  */
+import { resolve } from "node:path";
 import type { Config } from "./config.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
 import type { RedisTarget } from "./redis/connect.ts";
@@ -30,6 +31,7 @@ export interface Parts {
 export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {
   return {
     redis: target,
+    dataDir: target.socket === undefined ? undefined : resolve(config.ERRAND_DATA_DIR ?? ".errand"),
     host: config.ERRAND_HOST,
     port: config.ERRAND_PORT,
     keepAliveMs: config.ERRAND_KEEP_ALIVE_SECONDS * 1000,

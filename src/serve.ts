@@ -9,6 +9,7 @@ import { join, resolve } from "node:path";
 import { announce } from "./announcement.ts";
 import { howClientsConnect, variablesFor } from "./client-access.ts";
 import { type Config, ConfigError, EXIT_CONFIG, type Flags, hasPortOfService, readConfig } from "./config.ts";
+import { DiskWatch } from "./disk-watch.ts";
 import { embeddedOptions } from "./embedded-options.ts";
 import { channelToSupervisor } from "./gateways/fork.ts";
 import { howToSignIn, nextSteps } from "./next-steps.ts";
@@ -103,6 +104,8 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
   await checkDataDir(dataDir);
   await checkAddress(config, dataDir, flags);
   const storage = await openStorage(config, env, dataDir, log);
+  const disk = storage.embedded === null ? null : new DiskWatch(dataDir, log);
+  await disk?.start();
   let stoppedAt = Date.now();
   try {
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
@@ -144,6 +147,7 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
     say(stopLine(signals.cause(), await closing.busy));
     await within(closing.closed, STOP_MS + 500, log);
   } finally {
+    disk?.stop();
     // Redis ends with this process anyway. It gets the rest of the ten seconds for a clean stop.
     const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
     await within(storage.embedded?.stop() ?? Promise.resolve(), left, log);

@@ -132,6 +132,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     metrics,
     counters,
     connections,
+    dataDir: options.dataDir ?? null,
     redisSource: options.redis.socket === undefined ? "external" : "embedded",
     redis,
     bulk,

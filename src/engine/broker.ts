@@ -52,6 +52,8 @@ export interface Storage {
   readonly connections: Connections;
 
   readonly redisSource: RedisStatus["source"];
+  /** The data directory of the embedded Redis; null for an external one. */
+  readonly dataDir: string | null;
   /** For commands. */
   readonly redis: Redis;
   /** For lists and replays, so that large replies do not delay commands. */

@@ -35,6 +35,21 @@ export async function readLastLoad(path: string): Promise<LoadReport | null> {
   return text === "" ? null : readLoad(text.slice(Math.max(0, text.lastIndexOf(START))));
 }
 
+const LAST_LINES = 4;
+const LAST_CHARS = 500;
+/** Only a change of the server's own words, and no control character, reaches our log. */
+const CONTROLS = /[\p{Cc}\p{Cf}]/gu;
+
+/** The last lines of the log, without the columns of process and time, and without the password. */
+export function lastWordsOf(text: string, password: string): string {
+  const lines = text.trimEnd().split("\n").slice(-LAST_LINES);
+  return lines
+    .map((line) => line.replace(/^\d+:[A-Z] \d\d \w{3} \d{4} [\d:.]+ [.\-*#] /, "").replaceAll(CONTROLS, " "))
+    .join(" / ")
+    .replaceAll(password, "…")
+    .slice(-LAST_CHARS);
+}
+
 /** The log from this size on, at most its last 64 KiB. */
 export async function logSince(path: string, from: number): Promise<string> {
   const file = await open(path, "r").catch(() => null);

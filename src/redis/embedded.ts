@@ -5,9 +5,11 @@
  */
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { DISK_LOW_BYTES } from "../schema/status.ts";
 import { cutPartialCommand } from "./append-only-file.ts";
+import { readDiskSpace } from "./disk-space.ts";
 import { type EmbeddedHome, prepareHome } from "./embedded-home.ts";
-import { logSince, readLoad } from "./embedded-log.ts";
+import { lastWordsOf, logSince, readLoad } from "./embedded-log.ts";
 import { configOf, launch, probe, terminate } from "./embedded-server.ts";
 import type { RedisServerBinary } from "./find-server.ts";
 import { type Exit, LOCK_HELD, type LockedProcess, withLock } from "./locked-process.ts";
@@ -183,12 +185,25 @@ class Supervisor implements EmbeddedRedis {
     log("info", "Redis is ready", { pid, socket: this.socket });
     void this.#reportLoad();
     const since = Date.now();
-    void child.exited.then(({ code, signal }) => {
+    void child.exited.then(async ({ code, signal }) => {
       this.#child = undefined;
       this.#pid = undefined;
       if (this.#stopping.signal.aborted) return;
       this.#failures = Date.now() - since < STABLE_MS ? this.#failures + 1 : 0;
-      log("warn", "Redis ended unexpectedly and is started again", { pid, code, signal });
+      const { logfile, data } = this.#home;
+      const [text, disk] = await Promise.all([
+        logSince(logfile, this.#logFrom).catch(() => ""),
+        readDiskSpace(data),
+      ]);
+      if (this.#stopping.signal.aborted) return;
+      const lastWords = lastWordsOf(text, this.password);
+      const isLow = disk !== null && disk.free_bytes < DISK_LOW_BYTES;
+      log("warn", "Redis ended unexpectedly and is started again", {
+        ...{ pid, code, signal },
+        ...(lastWords !== "" && { redis_log: lastWords }),
+        // On a full disk, Redis cannot write its last words either.
+        ...(isLow && { disk_free_bytes: disk.free_bytes }),
+      });
       void this.#restart();
     });
   }

@@ -2,6 +2,9 @@
 import * as z from "zod";
 import { instantSchema, principalSchema } from "./values.ts";
 
+/** Below this much free space, doctor, status and log warn: a rewrite of the append-only file needs room for a second one. */
+export const DISK_LOW_BYTES = 512 * 1024 * 1024;
+
 export const redisStatusSchema = z.strictObject({
   /** `embedded`: started by the broker in its data directory. */
   source: z.enum(["embedded", "external"]),
@@ -19,6 +22,9 @@ export const redisStatusSchema = z.strictObject({
   appendonly: z.boolean(),
   /** Null if the provider disables CONFIG. */
   appendfsync: z.string().nullable(),
+  /** Free space on the disk of the data directory; absent for an external Redis, and where it is not known. */
+  disk_free_bytes: z.int().min(0).optional(),
+  disk_total_bytes: z.int().min(0).optional(),
   /** How long Redis just took to answer; older brokers do not send it. */
   latency_ms: z.number().min(0).optional(),
 });

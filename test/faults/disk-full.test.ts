@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startEmbedded } from "../../src/redis/embedded.ts";
-import { client, request, startBroker } from "../support/broker.ts";
+import { run } from "../cli/fake-host.ts";
+import { client, OPERATOR, request, startBroker } from "../support/broker.ts";
 import { startServer } from "../support/redis-pair.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { retryUntilAnswered } from "../support/retry.ts";
@@ -80,15 +81,18 @@ test.skipIf(probe === null)(
   async () => {
     const dir = smallDisk(8 * MIB) ?? "";
     onTestFinished(() => unmount(dir));
-    const logged: string[] = [];
+    const logged: Record<string, unknown>[] = [];
     const embedded = await startEmbedded({
       dataDir: join(dir, "data"),
       fsync: "always",
       binary: testRedisBinary,
-      log: (_level, message) => logged.push(message),
+      log: (_level, message, fields = {}) => logged.push({ message, ...fields }),
     });
     onTestFinished(() => embedded.stop());
-    const { url } = await startBroker({ redis: { socket: embedded.socket, password: embedded.password } });
+    const { url } = await startBroker({
+      redis: { socket: embedded.socket, password: embedded.password },
+      dataDir: dir,
+    });
     const api = client(url);
     await api.agent("scout");
     const accepted: string[] = [];
@@ -98,10 +102,17 @@ test.skipIf(probe === null)(
       if (answer?.status === 202) accepted.push(answer.body.id);
       return answer?.status === 503;
     });
-    await until(() => logged.includes("Redis ended unexpectedly and is started again"));
+    const ended = await until(() => logged.find(({ message }) => String(message).startsWith("Redis ended")));
+    // The log of Redis is on the same disk, so its last words may be missing.
+    expect(ended).toMatchObject({ disk_free_bytes: expect.any(Number) });
+    expect(Number(ended.disk_free_bytes)).toBeLessThan(8 * MIB);
     makeRoom();
     const after = await retryUntilAnswered(() => api.delegate("scout"));
     expect(after.status).toBe(202);
+    const { redis } = (await retryUntilAnswered(() => api.call("GET", "/v1/status"))).body;
+    expect(redis.disk_free_bytes).toBeLessThan(redis.disk_total_bytes);
+    const cli = await run(["status"], { env: { url, token: OPERATOR, dataDir: "/nonexistent" } });
+    expect(cli.stdout).toMatch(/the data directory's disk has [\d.]+ MiB left: make room, or Redis ends/);
     for (const id of accepted) expect((await retryUntilAnswered(() => api.get(id))).status).toBe(200);
   },
   30_000,

@@ -8,6 +8,7 @@ import { type Found, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
 import { degradedBy, withStorageReason } from "../storage-reason.ts";
 import type { Check } from "./check.ts";
+import { diskCheck } from "./local.ts";
 
 /** A smaller skew needs no warning. */
 const SKEW_MS = 2000;
@@ -131,6 +132,8 @@ export function* redisChecks(redis: RedisStatus): Generator<Check> {
   }
   yield durabilityCheck(own, appendonly, appendfsync);
   yield memoryCheck(redis);
+  const { disk_free_bytes: free, disk_total_bytes: total = 0 } = redis;
+  if (free !== undefined) yield* diskCheck("the broker's data directory", free, total);
 }
 
 function durabilityCheck(own: boolean, appendonly: boolean, fsync: string | null): Check {

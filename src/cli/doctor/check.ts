@@ -20,6 +20,7 @@ export const checkSchema = z.strictObject({
     "redis_eviction",
     "redis_durability",
     "redis_memory",
+    "disk",
   ]),
   /** `skip`: not checked, for the reason in `detail`. */
   status: z.enum(["ok", "warn", "fail", "skip"]),

@@ -1,4 +1,5 @@
 /** `errand doctor`: checks everything that a delegation depends on, and says how to fix each problem. */
+import { statfs } from "node:fs/promises";
 import type { Command } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { locate } from "../discover.ts";
@@ -9,7 +10,14 @@ import { terminalWidth } from "../show/terminal-width.ts";
 import { wrapText } from "../show/wrap.ts";
 import { brokerChecks } from "./broker.ts";
 import type { Check } from "./check.ts";
-import { appendOnlyCheck, dataDirCheck, nodeCheck, redisHereChecks, settingsCheck } from "./local.ts";
+import {
+  appendOnlyCheck,
+  dataDirCheck,
+  diskCheck,
+  nodeCheck,
+  redisHereChecks,
+  settingsCheck,
+} from "./local.ts";
 import { proxyChecks } from "./proxy.ts";
 
 const ABOUT = `
@@ -61,9 +69,16 @@ async function* allChecks(host: CliHost, options: GlobalOptions): AsyncGenerator
   if (folder !== undefined && load !== null) yield appendOnlyCheck(load, folder);
   yield* proxyChecks(host, found);
   let isThere = false;
+  let hasDisk = false;
   for await (const check of brokerChecks(found, host.version)) {
     yield check;
     isThere ||= check.check === "broker" && check.status !== "fail";
+    hasDisk ||= check.check === "disk";
+  }
+  // A broker whose Redis is away cannot say it.
+  if (!hasDisk && folder !== undefined) {
+    const disk = await statfs(folder).catch(() => null);
+    if (disk) yield* diskCheck(folder, disk.bavail * disk.bsize, disk.blocks * disk.bsize);
   }
   const isElsewhere = found.urlFrom === "--url" || found.urlFrom === "ERRAND_URL";
   if (!isThere && !isElsewhere) yield* redisHereChecks(await here.redis());

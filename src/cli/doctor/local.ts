@@ -3,12 +3,16 @@ import { constants } from "node:fs";
 import { access, lstat, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { platform, versions } from "node:process";
+import { DISK_LOW_BYTES } from "../../schema/status.ts";
 import type { Found } from "../discover.ts";
 import type { LastLoad, Preflight } from "../host.ts";
+import { sizeText } from "../show/size.ts";
 import type { Check } from "./check.ts";
 
 /** As in package.json's `engines`. */
 const NODE_MIN = [20, 19] as const;
+/** Redis cannot be expected to write any more. */
+const DISK_FULL_BYTES = 16 * 1024 * 1024;
 /** Anyone who can read these files can act as the operator. */
 const SECRETS = ["operator-token", "redis-password", "gateway.json"];
 
@@ -124,5 +128,17 @@ export function* redisHereChecks(found: Awaited<ReturnType<Preflight["redis"]>>)
     detail: `${detail}: ${problems}`,
     remedy,
     ...(refused.length > 0 && { category: isAway ? ("TRANSPORT" as const) : ("CONFIG" as const) }),
+  };
+}
+
+/** Only where space is short: the numbers change all the time. */
+export function* diskCheck(what: string, free: number, total: number): Generator<Check> {
+  if (free >= DISK_LOW_BYTES) return;
+  yield {
+    check: "disk",
+    status: free < DISK_FULL_BYTES ? "fail" : "warn",
+    detail: `the disk of ${what} is nearly full: ${sizeText(free)} of ${sizeText(total)} are free`,
+    remedy: "Make room there. On a full disk Redis ends, and nothing is accepted until there is room again.",
+    ...(free < DISK_FULL_BYTES && { category: "TRANSPORT" as const }),
   };
 }

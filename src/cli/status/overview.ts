@@ -9,8 +9,9 @@ import type { Agent } from "../../schema/agent.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Stats } from "../../schema/stats.ts";
-import type { Status } from "../../schema/status.ts";
+import { DISK_LOW_BYTES, type Status } from "../../schema/status.ts";
 import { answersAll, QUESTION_STATES } from "../rights.ts";
+import { sizeText } from "../show/size.ts";
 import { degradedBy } from "../storage-reason.ts";
 
 /** How many questions are shown, and how many are counted. */
@@ -86,6 +87,7 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
       ...versionAlarm(ownVersion, status.version),
       ...(degraded === undefined ? [] : [`the broker is degraded: ${degraded}`]),
       ...memoryAlarm(status),
+      ...diskAlarm(status),
       ...agentAlarms(agents),
     ],
   };
@@ -118,6 +120,12 @@ function* memoryAlarm({ redis }: Status): Generator<string> {
       ? "new work is refused"
       : "new work is refused, and work in progress cannot grow";
   yield `${what}: Redis uses ${percent} % of its memory; delete finished work or raise maxmemory`;
+}
+
+function* diskAlarm({ redis }: Status): Generator<string> {
+  const { disk_free_bytes: free } = redis ?? {};
+  if (free === undefined || free >= DISK_LOW_BYTES) return;
+  yield `the data directory's disk has ${sizeText(free)} left: make room, or Redis ends`;
 }
 
 /** Agents with waiting work that nobody takes. */

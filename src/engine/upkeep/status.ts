@@ -1,6 +1,7 @@
 /** The status of the broker. Limit: reads it from Redis each time, so it is for people, not for scrapes. */
 import type { Sibling } from "../../gateways/messages.ts";
 import { serverStatus } from "../../redis/check.ts";
+import { readDiskSpace } from "../../redis/disk-space.ts";
 import { timeOf } from "../../redis/time.ts";
 import type { GatewayStatus, Status } from "../../schema/status.ts";
 import { toInstant } from "../../schema/values.ts";
@@ -8,9 +9,10 @@ import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 
 export async function status(broker: Broker, principal: Principal): Promise<Omit<Status, "version">> {
-  const { redis, redisSource, clock, publicUrl, startedAt, siblings } = broker;
+  const { redis, redisSource, dataDir, clock, publicUrl, startedAt, siblings } = broker;
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
+  const disk = settings === null || dataDir === null ? null : await readDiskSpace(dataDir);
   // Last, so that it is as recent as possible.
   const askedAt = performance.now();
   const ms = (await timeOf(redis)) + clock.offset_ms;
@@ -20,7 +22,11 @@ export async function status(broker: Broker, principal: Principal): Promise<Omit
     started_at: toInstant(startedAt),
     now: toInstant(ms),
     principal: principal.text,
-    redis: settings && { ...settings, latency_ms },
+    redis: settings && {
+      ...settings,
+      latency_ms,
+      ...(disk && { disk_free_bytes: disk.free_bytes, disk_total_bytes: disk.total_bytes }),
+    },
     ...(maySee && siblings && { gateways: siblings.all.map(toGatewayStatus) }),
   };
 }

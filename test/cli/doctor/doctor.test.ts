@@ -1,11 +1,13 @@
 /** `errand doctor`, with and without a broker. */
+
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clockCheck, redisChecks, versionCheck } from "../../../src/cli/doctor/broker.ts";
 import { type Check, checkSchema } from "../../../src/cli/doctor/check.ts";
-import { nodeCheck, redisHereChecks } from "../../../src/cli/doctor/local.ts";
+import { diskCheck, nodeCheck, redisHereChecks } from "../../../src/cli/doctor/local.ts";
 import { ERRORS } from "../../../src/schema/errors.ts";
+import { DISK_LOW_BYTES } from "../../../src/schema/status.ts";
 import { stubBroker } from "../../client/stub-broker.ts";
 import { as } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
@@ -101,7 +103,7 @@ describe("with a broker", () => {
     expect(code).toBe(0);
     expect(new Set(Object.values(statuses(checks)))).toEqual(new Set(["ok"]));
     // `gateways` is for several on one port; the proxies are shown where one is set.
-    const absent = ["gateways", "readiness", "proxy", "egress_proxy"];
+    const absent = ["gateways", "readiness", "proxy", "egress_proxy", "disk"];
     expect([...Object.keys(checks), ...absent].sort()).toEqual([...checkSchema.shape.check.options].sort());
     expect(checks.broker?.detail).toContain(url);
     expect(checks.token?.detail).toMatch(/operator-token, for operator$/);
@@ -201,6 +203,22 @@ describe("checks", () => {
     expect(bad(full)).toMatchObject([{ check: "redis_memory", status: "fail", category: "TRANSPORT" }]);
     const found = { detail: "external: redis 7.2.0 at a:1", refused: [], warnings: ["appendonly is off"] };
     expect([...redisHereChecks(found)]).toMatchObject([{ status: "warn" }]);
+  });
+
+  test("of the disk, where space is short", () => {
+    const of = (free: number) => [...diskCheck("/data", free, 2 ** 40)];
+    expect(of(DISK_LOW_BYTES)).toEqual([]);
+    expect(of(100 * 2 ** 20)).toMatchObject([
+      {
+        check: "disk",
+        status: "warn",
+        detail: "the disk of /data is nearly full: 100 MiB of 1024 GiB are free",
+      },
+    ]);
+    expect(of(0)).toMatchObject([{ status: "fail", category: "TRANSPORT" }]);
+    expect(bad({ disk_free_bytes: 1, disk_total_bytes: 2 })).toMatchObject([
+      { check: "disk", status: "fail" },
+    ]);
   });
 
   test("of Node, versions and clocks", () => {
