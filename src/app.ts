@@ -26,6 +26,8 @@ export interface Gateway {
   readonly sweep: Sweep;
   /** The number of connections with unread bytes. */
   readonly unread: () => number;
+  /** The bytes of request headers in memory that are counted: of one principal or address, or of all. */
+  readonly headerBytes: (owner?: string) => number;
   /** The number of connections with a request, a poll or a stream in progress. */
   readonly busy: () => number;
   /** Bytes of large request bodies in progress: of one principal, or of all. */
@@ -105,9 +107,8 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         name: "HTTP server",
         start: async () => {
           const now = () => performance.now() + broker.clock.offset_ms;
-          const isDealt = options.siblings !== undefined;
           const { arrival, keepAliveMs } = options;
-          listener = await listen(app, { host, port, now, isDealt, arrival, keepAliveMs });
+          listener = await listen(app, { host, port, now, arrival, keepAliveMs });
           port = listener.port;
         },
         stop: () => {
@@ -127,6 +128,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     port,
     innerPort: inner?.port ?? null,
     unread: () => listener?.unread() ?? 0,
+    headerBytes: (owner?: string) => listener?.headerBytes(owner) ?? 0,
     busy: () => listener?.busy() ?? 0,
     requestBytes: app.requestBytes,
     inProgress: app.inProgress,

@@ -188,6 +188,16 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
       await settle(gateway);
     },
   },
+  header_bytes: {
+    what: "400 connections whose request waits, with 63 requests with 700 short headers each behind it",
+    async drive({ gateway, worker, send }) {
+      const poll = request("POST", `/v1/agents/${worker.agent}/leases`, worker.token, '{"wait_seconds":60}');
+      const headers = times(700, (n) => `x${n}: 12345678\r\n`).join("");
+      const next = `GET /v1/status HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`;
+      for (let n = 0; n < 400; n += 1) send(poll + next.repeat(63));
+      await settle(gateway);
+    },
+  },
   sessions: {
     what: "1 000 MCP sessions",
     async drive({ gateway, caller, send }) {

@@ -2,16 +2,19 @@
  * A supervisor and its gateways as far as connections go: two processes of this program on one port, each with room for
  * one connection. Sends the port when both listen. It runs the build; the test bundles it.
  */
+import { Connection } from "../../dist/doors/http/connection.js";
 import { listen } from "../../dist/doors/http/listener.js";
 import { channelToSupervisor, forkWith } from "../../dist/gateways/fork.js";
 
 if (channelToSupervisor()) {
-  const direct = (_request, response) => {
+  const direct = (request, response) => {
+    // As with a valid token: a connection without one would be closed for the next.
+    Connection.of(request.socket).identify("caller:test");
     response.end("served");
     return true;
   };
   const app = { app: { fetch: () => new Response() }, direct, toErrorResponse: () => new Response() };
-  const options = { host: "127.0.0.1", port: 0, now: () => performance.now(), isDealt: true, most: 1 };
+  const options = { host: "127.0.0.1", port: 0, now: () => performance.now(), most: 1 };
   const { port } = await listen(app, options);
   process.send?.({ port });
 } else {

@@ -7,6 +7,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import type { Readiness } from "../../redis/connections.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
 import { BoundedMap } from "../../util/bounded.ts";
 import type { CardSigner } from "../a2a/cards/signing.ts";
 import { a2aAddresses, a2aRoutes } from "../a2a/routes.ts";
@@ -31,6 +32,7 @@ import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import { hasTooManyHeaders } from "./connection.ts";
 import { createDirectHandler, type DirectHandler, honoPath, headerOf as incomingHeader } from "./direct.ts";
 import { HEALTH_CHECKS, isHealthCheck, repairHost } from "./health.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -132,6 +134,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     }
   });
   app.use(async (c, next) => {
+    if (c.env?.incoming && hasTooManyHeaders(c.env.incoming)) throw tooManyHeaders();
     const anyHost = isHealthCheck(c.req.path);
     c.set("foreign", pipeline.checkOrigin(headerOf(c, "origin"), headerOf(c, "host"), anyHost));
     const isPreflight =
@@ -258,12 +261,20 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     app,
     direct: (incoming, outgoing) => {
       repairHost(incoming);
-      return direct(incoming, outgoing);
+      return !hasTooManyHeaders(incoming) && direct(incoming, outgoing);
     },
     toErrorResponse,
     requestBytes,
     inProgress,
   };
+}
+
+function tooManyHeaders(): ErrandError {
+  const most = LIMITS.headers.value;
+  return new ErrandError("invalid_request", `The request has more than ${most} headers.`, {
+    details: { limit: "headers", issues: [{ path: "", reason: `at most ${most} headers` }] },
+    recovery: `Send at most ${most} headers.`,
+  });
 }
 
 /** Reads the header from Node's request if there is one. */

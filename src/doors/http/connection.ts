@@ -1,39 +1,131 @@
 /**
- * One connection: serves its requests one after the other, and watches the progress of its reader. Limit: a pipelined
- * request waits for the previous response, so that no lease is granted that cannot be delivered.
+ * One connection: serves its requests one after the other, counts the headers that it keeps, and watches the progress of
+ * its reader. Limit: a pipelined request waits for the previous response, so that no lease is granted that cannot be
+ * delivered. (The socket is read on while it waits: otherwise the end of the connection would not be seen.)
  */
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { LIMITS } from "../../schema/limits.ts";
+import type { OwnedBytes } from "./owned-bytes.ts";
 
 const STALLED_MS = LIMITS.stalled_seconds.value * 1000;
 /** The slowest pace allowed: unread bytes get the time to be read at this pace, in addition to {@link STALLED_MS}. */
 const BYTES_A_SECOND = 64 * 1024;
 
+/** What V8 needs for each string, and Node for the objects of a request that waits. */
+const BYTES_PER_STRING = 32;
+const BYTES_PER_REQUEST = 2 * 1024;
+/** The headers of a request that is served are not counted up to this size. */
+const UNCOUNTED_HEADER_BYTES = 4 * 1024;
+
+/** Estimates the memory of the headers of a request. */
+export const headerBytes = (rawHeaders: readonly string[]): number =>
+  rawHeaders.reduce((sum, text) => sum + text.length + BYTES_PER_STRING, 0);
+
+/** Whether a request has more headers than allowed. Node drops those beyond one more. */
+export const hasTooManyHeaders = ({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): boolean =>
+  rawHeaders.length > 2 * LIMITS.headers.value;
+
+const ofSockets = new WeakMap<Socket, Connection>();
+
+interface Waiting {
+  readonly serve: () => void;
+  readonly bytes: number;
+}
+
 export class Connection {
   /** Whether a response is incomplete. */
   isBusy = false;
-  #waiting: (() => void)[] | undefined;
+  /** Whether a valid token was shown on it. */
+  isKnown = false;
+  readonly #headers: OwnedBytes;
+  readonly #onKnown: (connection: Connection) => void;
+  /** Whom its headers count for: the principal that it showed last, before that its address. */
+  #owner: string;
+  /** The headers of the request that is served, and of those that wait; each as counted. */
+  #served = 0;
+  #held = 0;
+  #waiting: Waiting[] | undefined;
   /** The bytes that the reader had read at the last check, and when that number last changed. */
   #bytesRead = -1;
   #readAt = 0;
 
-  /** Begins or queues the request; false if too many are queued. */
-  begin(serve: () => void): boolean {
+  /** `headers` counts the bytes of all connections. */
+  constructor(socket: Socket, headers: OwnedBytes, onKnown: (connection: Connection) => void = () => {}) {
+    this.#headers = headers;
+    this.#onKnown = onKnown;
+    this.#owner = `address ${socket.remoteAddress}`;
+    ofSockets.set(socket, this);
+  }
+
+  static of(socket: Socket): Connection | undefined {
+    return ofSockets.get(socket);
+  }
+
+  /** A request on this connection has a valid token of this principal. */
+  identify(principal: string): void {
+    if (principal !== this.#owner) {
+      const held = this.#held;
+      this.#count(-held);
+      this.#owner = principal;
+      this.#count(held);
+    }
+    if (this.isKnown) return;
+    this.isKnown = true;
+    this.#onKnown(this);
+  }
+
+  /** Begins or queues the request; false if too much is queued on it, or by its principal. */
+  begin(bytes: number, serve: () => void): boolean {
     if (!this.isBusy) {
       this.isBusy = true;
-      serve();
-      return true;
+      this.#serve(bytes, serve);
+      return this.#hasRoom();
     }
     this.#waiting ??= [];
-    this.#waiting.push(serve);
-    return this.#waiting.length <= LIMITS.pipelined.value;
+    this.#waiting.push({ serve, bytes });
+    this.#count(bytes + BYTES_PER_REQUEST);
+    return this.#waiting.length <= LIMITS.pipelined.value && this.#hasRoom();
   }
 
   /** The response is sent or has failed: begins the next request. */
   end(): void {
+    this.#count(-this.#served);
+    this.#served = 0;
     const next = this.#waiting?.shift();
-    if (next) next();
-    else this.isBusy = false;
+    if (!next) {
+      this.isBusy = false;
+      return;
+    }
+    this.#count(-next.bytes - BYTES_PER_REQUEST);
+    this.#serve(next.bytes, next.serve);
+  }
+
+  /** The connection is closed: nothing of it is held any longer. */
+  release(): void {
+    this.#waiting = undefined;
+    this.#served = 0;
+    this.#count(-this.#held);
+  }
+
+  #serve(bytes: number, serve: () => void): void {
+    this.#served = bytes > UNCOUNTED_HEADER_BYTES ? bytes : 0;
+    this.#count(this.#served);
+    serve();
+  }
+
+  #count(bytes: number): void {
+    if (bytes === 0) return;
+    this.#held += bytes;
+    this.#headers.add(this.#owner, bytes);
+  }
+
+  #hasRoom(): boolean {
+    return (
+      this.#held === 0 ||
+      (this.#headers.of(this.#owner) <= LIMITS.header_bytes.value &&
+        this.#headers.of() <= LIMITS.gateway_header_bytes.value)
+    );
   }
 
   /** Whether there are unread bytes and the reader has read none for too long. */

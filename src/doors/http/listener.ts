@@ -4,7 +4,8 @@ import { Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { LIMITS } from "../../schema/limits.ts";
 import type { HttpApp } from "./app.ts";
-import { Connection } from "./connection.ts";
+import { headerBytes } from "./connection.ts";
+import { Connections } from "./connections.ts";
 
 /**
  * How long an idle keep-alive connection stays open once the gateway stops: 300 ms, in ticks, so that a stall of the
@@ -42,6 +43,8 @@ export interface Listener {
   readonly unread: () => number;
   /** The number of connections with a request in progress. */
   readonly busy: () => number;
+  /** The bytes of headers in memory that are counted: of one principal or address, or of all. */
+  readonly headerBytes: (owner?: string) => number;
   /** Stops accepting, waits for requests in progress, then closes all connections. */
   readonly close: (graceMs: number, options?: CloseOptions) => Promise<void>;
 }
@@ -52,12 +55,11 @@ export interface ListenOptions {
   readonly now: () => number;
   /** How long an idle connection stays open. */
   readonly keepAliveMs?: number | undefined;
-  /** A supervisor deals the connections out (gateways/fork.ts). */
-  readonly isDealt?: boolean;
   /** Only tests set it. */
   readonly arrival?: ArrivalTimeouts | undefined;
-  /** The most connections. Only tests set it. */
-  readonly most?: number;
+  /** The most connections, and the most of one address on which no valid token was shown. Only tests set them. */
+  readonly most?: number | undefined;
+  readonly mostUnknown?: number | undefined;
 }
 
 /** How long a request may take to arrive before its connection is closed, and how often this is checked, in ms. */
@@ -78,15 +80,7 @@ const KEEP_ALIVE_MS = 65_000;
 
 export function listen(
   { app, direct, toErrorResponse }: HttpApp,
-  {
-    host,
-    port,
-    now,
-    keepAliveMs = KEEP_ALIVE_MS,
-    isDealt = false,
-    arrival = ARRIVAL,
-    most = LIMITS.connections.value,
-  }: ListenOptions,
+  { host, port, now, keepAliveMs = KEEP_ALIVE_MS, arrival = ARRIVAL, most, mostUnknown }: ListenOptions,
 ): Promise<Listener> {
   return new Promise((resolve, reject) => {
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
@@ -101,7 +95,7 @@ export function listen(
         const connection = connections.get(request.socket);
         if (!connection) return;
         response.on("close", answered);
-        const begun = connection.begin(() => {
+        const begun = connection.begin(headerBytes(request.rawHeaders), () => {
           if (request.socket.destroyed) return;
           if (!direct(request, response)) void rest(request, response);
         });
@@ -110,12 +104,15 @@ export function listen(
         else if (!BODIED.has(request.method ?? "")) request.resume();
       },
     );
-    // Not for dealt connections: a refused one is offered to the next gateway, without end when all are full.
-    if (!isDealt) server.maxConnections = most;
+    // Node drops further headers silently; one more than allowed shows that there were too many.
+    server.maxHeadersCount = LIMITS.headers.value + 1;
     // This listener is never removed: a failed accept (too many open files) must not end the process.
     server.on("error", reject);
     // Closed by `cut`, because Node's close waits for connections that never sent a request.
-    const connections = new Map<Socket, Connection>();
+    const connections = new Connections({
+      ...(most !== undefined && { most }),
+      ...(mostUnknown !== undefined && { mostUnknown }),
+    });
     // Shared functions: closures for each of thousands of connections would take memory.
     function gone(this: Socket): void {
       connections.delete(this);
@@ -124,23 +121,22 @@ export function listen(
       connections.get(this.req.socket)?.end();
     }
     server.on("connection", (socket: Socket) => {
-      if (connections.size >= most) {
-        socket.destroy();
-        return;
-      }
-      connections.set(socket, new Connection());
+      if (!connections.add(socket)) return;
       // Each waiting request listens for the end of its socket, and any number may wait on one connection.
       socket.setMaxListeners(0);
       socket.on("close", gone);
     });
     const stalls = setInterval(() => {
       const at = now();
-      for (const [socket, connection] of connections) if (connection.isStalled(socket, at)) socket.destroy();
+      for (const [socket, connection] of connections.entries()) {
+        if (connection.isStalled(socket, at)) socket.destroy();
+      }
+      connections.check();
     }, CHECK_MS).unref();
     server.on("close", () => clearInterval(stalls));
     server.on("error", () => server.listening || clearInterval(stalls));
     const cut = (busyToo: boolean) => {
-      for (const [socket, { isBusy }] of connections) {
+      for (const [socket, { isBusy }] of connections.entries()) {
         if (busyToo) socket.destroy();
         else if (!isBusy) socket.destroySoon();
       }
@@ -164,10 +160,12 @@ export function listen(
       });
     server.listen({ port, host, backlog: BACKLOG }, () => {
       const address = server.address();
-      const unread = () => [...connections.keys()].filter(({ writableLength }) => writableLength > 0).length;
-      const busy = () => [...connections.values()].filter(({ isBusy }) => isBusy).length;
+      const unread = () =>
+        [...connections.entries()].filter(([{ writableLength }]) => writableLength > 0).length;
+      const busy = () => [...connections.entries()].filter(([, { isBusy }]) => isBusy).length;
       const bound = typeof address === "object" && address !== null ? address.port : port;
-      resolve({ port: bound, unread, busy, close });
+      const held = (owner?: string) => connections.headerBytes(owner);
+      resolve({ port: bound, unread, busy, headerBytes: held, close });
     });
   });
 }

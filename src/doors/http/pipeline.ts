@@ -9,6 +9,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import { AuthenticatedRequest, noToken } from "./authenticated-request.ts";
 import { parseBody, readBody, requirePlain } from "./body.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
+import { Connection } from "./connection.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
@@ -78,6 +79,8 @@ export class Pipeline {
     const isAnonymous = allowsAnonymous === true && authorization === undefined;
     const identify = async () => (isAnonymous ? null : broker.tokens.identify(bearerOf(authorization)));
     const first = await identify();
+    const socket = incoming.incoming?.socket;
+    if (first && socket) Connection.of(socket)?.identify(first.principal);
     const askedAt = performance.now();
     const bytes = await this.#read(incoming, first);
     // While a body arrives the gateway may stop, or the token may be revoked.

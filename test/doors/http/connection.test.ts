@@ -29,6 +29,17 @@ async function setup(options: Parameters<typeof startBroker>[0] = {}) {
   return { ...broker, api, open };
 }
 
+/** A poll of an agent with a token of its own, as text. */
+async function headerSetup() {
+  const { gateway, api, url } = await setup();
+  const { token } = (await api.call("POST", "/v1/tokens", { principal: "agent:scout" })).body;
+  const body = '{"wait_seconds":60}';
+  const head = `host: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json`;
+  const poll = `POST /v1/agents/scout/leases HTTP/1.1\r\n${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const get = (path: string) => fetch(url + path, { headers: { authorization: `Bearer ${OPERATOR}` } });
+  return { gateway, api: { get }, broker: { token, owner: "agent:scout", poll } };
+}
+
 test("an idle connection stays open for as long as the setting says", async () => {
   const { open } = await setup({ keepAliveMs: 620_000 });
   const { send, text } = open();
@@ -100,6 +111,51 @@ test("a connection with too many pipelined requests is closed", async () => {
   for (let n = 0; n <= LIMITS.pipelined.value; n += 1) send("GET", "/v1/agents/scout");
   await closed;
   expect((await api.get(id)).status).toBe(200);
+});
+
+test("headers that wait behind a request count for its principal, and are bounded", async () => {
+  const { api, gateway, broker } = await headerSetup();
+  const { token, owner, poll } = broker;
+  const before = gateway.headerBytes(owner);
+  expect(before).toBe(0);
+  const junk = `x-junk: ${"j".repeat(15_000)}\r\n`;
+  const next = `GET /v1/status HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n${junk}\r\n`;
+  let most = 0;
+  let closed = 0;
+  const flood = () => {
+    const socket = connect(gateway.port, "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    socket.on("error", () => {}).once("close", () => (closed += 1));
+    socket.write(poll + next.repeat(60));
+  };
+  const fits = Math.floor(LIMITS.header_bytes.value / (60 * 17_300));
+  for (let n = 0; n < fits; n += 1) flood();
+  const watch = setInterval(() => (most = Math.max(most, gateway.headerBytes())), 1);
+  onTestFinished(() => clearInterval(watch));
+  await until(() => gateway.headerBytes(owner) > fits * 60 * 15_000);
+  for (let n = 0; n < 4; n += 1) flood();
+  await until(() => closed >= 3);
+  // One read of a socket is at most 64 KiB.
+  expect(most).toBeLessThan(LIMITS.header_bytes.value + 8 * 65_536);
+  expect((await api.get("/v1/status")).status).toBe(200);
+});
+
+test("a request with too many headers is refused with the number", async () => {
+  const { open } = await setup();
+  for (const [count, status] of [
+    [LIMITS.headers.value, "200"],
+    [LIMITS.headers.value + 1, "400"],
+    [LIMITS.headers.value + 200, "400"],
+  ] as const) {
+    const { socket, text } = open();
+    const more = Array.from({ length: count - 2 }, (_, n) => `x-${n}: 1\r\n`).join("");
+    socket.write(
+      `GET /v1/agents/scout HTTP/1.1\r\nhost: localhost\r\n${more}authorization: Bearer ${OPERATOR}\r\n\r\n`,
+    );
+    await until(() => text().includes("\r\n\r\n"));
+    expect(text()).toContain(`HTTP/1.1 ${status} `);
+    if (status === "400") expect(text()).toContain(`more than ${LIMITS.headers.value} headers`);
+  }
 });
 
 test("a request leaves nothing behind on a connection that stays open", async () => {
