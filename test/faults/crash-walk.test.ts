@@ -3,7 +3,7 @@
  * second round that leaves waiting work, its tickets are deleted as well, so the sweep has to make them again.
  */
 import { describe, expect, test } from "vitest";
-import { client, startBroker } from "../support/broker.ts";
+import { client, startBroker, type TestBroker } from "../support/broker.ts";
 import { keysIn } from "../support/dump.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
@@ -14,7 +14,7 @@ interface Verb {
   /** True if work waits afterwards, at whatever command the gateway dies. */
   readonly waits?: true;
   /** Prepares a delegation for the verb; returns its id and lease, if the verb needs them. */
-  readonly prepare: (api: Api) => Promise<{ id: string; lease: string }>;
+  readonly prepare: (api: Api, broker: TestBroker) => Promise<{ id: string; lease: string }>;
   /** The request during which the gateway dies. */
   readonly act: (
     api: Api,
@@ -34,11 +34,21 @@ const leased = async (api: Api) => {
   return { id, lease: String(body.leases[0].lease_id) };
 };
 
+/** Its lease has lapsed, so the next call of its holder reclaims it. */
+const lapsed = async (api: Api, { clock, gateway }: TestBroker) => {
+  const made = await leased(api);
+  clock.offset_ms = 61_000;
+  await gateway.sweep.tick();
+  expect((await api.get(made.id)).body).toMatchObject({ state: "submitted", attempt: 2 });
+  return made;
+};
+
 const VERBS: Record<string, Verb> = {
   delegate: { waits: true, prepare: nothing, act: (api) => api.delegate("scout") },
   lease: { prepare: submitted, act: (api) => api.lease("scout", { wait_seconds: 1 }) },
   progress: { prepare: leased, act: (api, { lease }) => api.heartbeat(lease, { progress: { done: 1 } }) },
   release: { waits: true, prepare: leased, act: (api, { lease }) => api.release(lease) },
+  "late reply": { prepare: lapsed, act: (api, { lease }) => api.reply(lease) },
   complete: { prepare: leased, act: (api, { lease }) => api.reply(lease) },
   "reply with next": {
     prepare: leased,
@@ -71,7 +81,7 @@ describe.each(Object.entries(VERBS))("%s", (_name, verb) => {
       expect(n).toBeLessThan(MAX_COMMANDS);
       broker.clock.offset_ms = 0;
       const victim = await startGatewayProcess(broker.db);
-      const made = await verb.prepare(api);
+      const made = await verb.prepare(api, broker);
       // Its token and agent are cached, so the walk starts with the verb's own commands.
       await client(victim.url).call("GET", "/v1/agents/scout");
       await victim.arm(n);
