@@ -51,7 +51,7 @@ export {
   type Reply,
   type Work,
 } from "./client/work.ts";
-export { LeaseLostError, type LostReason, ParkedError } from "./lease-holder/lost.ts";
+export { CutOffError, LeaseLostError, type LostReason, ParkedError } from "./lease-holder/lost.ts";
 export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
 export type {
   Agent as AgentInfo,

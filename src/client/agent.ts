@@ -44,6 +44,12 @@ export interface AgentOptions extends ConnectionOptions {
    * How many seconds handlers may take after their signal aborted; then their leases are released anyway. Default 10.
    */
   readonly stopWithinSeconds?: number | undefined;
+  /**
+   * Whether handlers run on while the broker does not answer, however long. Default false: after twice the length of the
+   * lease their signal aborts, because another worker may have the work by then. With true, the side effects of a
+   * delegation may happen twice; its result still counts once.
+   */
+  readonly keepRunning?: boolean | undefined;
   /** Called for each event, for a log. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
 }
@@ -106,8 +112,9 @@ export class Agent {
     const delegator = new Delegator({ ...options, failFast: false });
     const giveUp = this.#giveUp.signal;
     const { returnedForSeconds = RETURNED_FOR_SECONDS } = times;
+    const keepRunning = options.keepRunning ?? false;
     this.#context = {
-      ...{ http, delegator, handler, outage, giveUp, report, returnedForSeconds },
+      ...{ http, delegator, handler, outage, keepRunning, giveUp, report, returnedForSeconds },
       workerId: this.workerId,
     };
     this.#breaker = new Breaker({

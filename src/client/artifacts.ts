@@ -59,7 +59,7 @@ export class Artifacts {
   }
 
   async #send(artifact: Artifact, append: boolean, last_chunk: boolean): Promise<void> {
-    const { signal } = this.#holder;
+    const { callSignal: signal } = this.#holder;
     const { artifactId } = artifact;
     const chunk = {
       artifact,

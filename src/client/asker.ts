@@ -57,7 +57,7 @@ export class Asker {
   }
 
   async #ask(interrupt: InterruptInput): Promise<Answered[]> {
-    const { signal } = this.#holder;
+    const { callSignal: signal } = this.#holder;
     // The output of this run must be sent first, because the question ends the lease.
     await this.#artifacts.settled();
     const stop = new AbortController();

@@ -1,10 +1,10 @@
 /**
  * One lease from receipt to its end: confirms it, runs the handler, and repeats the question or reply until the broker
- * accepts it. If the broker is unavailable for too long, the lease expires by itself.
+ * accepts or refuses it, however long that takes.
  */
 import * as z from "zod";
 import { LeaseHolder } from "../lease-holder/lease-holder.ts";
-import type { LostReason } from "../lease-holder/lost.ts";
+import { CutOffError, type LostReason } from "../lease-holder/lost.ts";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema, type WorkerPause } from "../schema/lease.ts";
 import { truncate } from "../schema/text.ts";
@@ -47,6 +47,8 @@ export interface WorkerContext {
   readonly outage: Outage;
   readonly workerId: string;
   readonly returnedForSeconds: number;
+  /** Whether handlers run on while the broker is silent. */
+  readonly keepRunning: boolean;
   /** Aborts when the time that handlers have to stop is over: nothing waits for them after that. */
   readonly giveUp: AbortSignal;
   readonly report: (event: AgentEvent) => void;
@@ -94,11 +96,12 @@ export class Attempt {
   readonly #turn: Turn;
 
   constructor(context: WorkerContext, { lease, receivedAt }: ReceivedLease, turn: Turn) {
-    const { http, outage } = context;
+    const { http, outage, keepRunning } = context;
     this.#context = context;
     this.#lease = lease;
     this.#turn = turn;
-    this.#holder = new LeaseHolder(leaseTransport(http, lease.lease_id), lease, receivedAt);
+    const transport = leaseTransport(http, lease.lease_id);
+    this.#holder = new LeaseHolder(transport, lease, receivedAt, { keepRunning });
     this.#artifacts = new Artifacts(http, outage, this.#holder);
     this.#asker = new Asker(context, this.#holder, this.#artifacts);
   }
@@ -113,19 +116,22 @@ export class Attempt {
     const holder = this.#holder;
     try {
       const startedAt = performance.now();
-      if (!(await holder.confirm(CONFIRM_SECONDS * 1000))) return this.#leaseOver();
+      if (!(await holder.confirm())) return this.#leaseOver();
       if (holder.signal.aborted) return await this.#release();
       void holder.keepAlive();
       const work = this.#work();
       this.#context.report({ type: "leased", work });
       this.#turn.began();
+      const unsubscribe = onAbort(holder.signal, () => this.#reportCutOff());
       const outcome = await this.#handle(work);
+      unsubscribe();
       await this.#asker.settled();
       await this.#artifacts.settled();
       await holder.handlerDone();
       const { listenerFailure } = holder;
       if (holder.lost !== null) return this.#leaseOver(work);
-      if (outcome === undefined || (holder.signal.aborted && !listenerFailure)) return await this.#release();
+      if (outcome === undefined || (holder.signal.aborted && !listenerFailure && !holder.cutOff))
+        return await this.#release();
       if (outcome instanceof WorkerUnavailableError && !listenerFailure)
         return await this.#return(outcome, work);
       if (outcome instanceof ReleaseOrCancel && !listenerFailure) {
@@ -312,6 +318,13 @@ export class Attempt {
       }
     }
     return this.#leaseOver(work);
+  }
+
+  #reportCutOff(): void {
+    const { reason } = this.#holder.signal;
+    if (!(reason instanceof CutOffError)) return;
+    const { id } = this.#lease.delegation;
+    this.#context.report({ type: "cut_off", delegationId: id, silentMs: reason.silentMs });
   }
 
   #leaseOver(work?: Work) {

@@ -1,4 +1,5 @@
 /** Runs a handler and converts its result, or the error that it threw, to what is sent to the broker. */
+import { CutOffError } from "../lease-holder/lost.ts";
 import type { Message } from "../schema/a2a.ts";
 import { truncate } from "../schema/text.ts";
 import type { ErrandApiError } from "./errors.ts";
@@ -16,6 +17,9 @@ export async function outcomeOf(handler: Handler, work: Work): Promise<HandlerOu
     if (typeof outcome === "string") return { state: "completed", text: outcome };
     return outcome ?? { state: "completed" };
   } catch (error) {
+    const { reason } = work.signal;
+    // The error may come from the stop.
+    if (reason instanceof CutOffError) return work.release({ reason: reason.message });
     return asUnavailable(error) ?? providerUnavailable(error) ?? failedReply(error);
   }
 }

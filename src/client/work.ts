@@ -27,8 +27,10 @@ export interface Work {
   readonly traceparent: string | undefined;
   /**
    * Aborts when the work must stop. Its reason is a {@link LeaseLostError} if the lease was lost (with the `reason`
-   * `canceled` if the delegation was canceled), a {@link ParkedError} if a question was asked, or an
-   * {@link AgentStoppingError} if the agent is stopping. A result that the handler returns after that is not sent.
+   * `canceled` if the delegation was canceled), a {@link ParkedError} if a question was asked, an
+   * {@link AgentStoppingError} if the agent is stopping, or a {@link CutOffError} if the broker was silent for twice the
+   * length of the lease. What the handler returns after that is sent only after a {@link CutOffError}; if it throws, the
+   * work is released, which costs no attempt.
    */
   readonly signal: AbortSignal;
   /** Follow-ups, questions and answers up to this lease, oldest first. */
@@ -224,6 +226,8 @@ export type AgentEvent =
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
   /** The lease was lost: canceled, expired, or released by the operator. No reply was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
+  /** The handler's signal aborted, because the broker was silent for `silentMs`. The lease may still be this worker's. */
+  | { readonly type: "cut_off"; readonly delegationId: string; readonly silentMs: number }
   | { readonly type: "released"; readonly delegationId: string; readonly reason?: string | undefined }
   /** Its handler fails, or cannot work: it takes no work for `delayMs`, and then tries one delegation. */
   | { readonly type: "paused"; readonly delayMs: number; readonly reason: string }

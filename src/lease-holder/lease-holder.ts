@@ -1,6 +1,7 @@
 /**
  * Holds one lease for the library's agents and for push agents: sends heartbeats at a third of the lease, progress and
- * checkpoints, delivers follow-ups, and aborts a signal when the lease is lost. Its owner sends questions and replies.
+ * checkpoints, delivers follow-ups, and aborts a signal when the lease is lost or the broker is silent for too long. Only
+ * the broker ends the lease. Its owner sends questions and replies.
  */
 import type { Message } from "../schema/a2a.ts";
 import type { Progress } from "../schema/delegation.ts";
@@ -8,8 +9,9 @@ import type { HeartbeatInput, Lease } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import { backoffMs, onAbort, sleep } from "../util/timing.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
+import { CutOffError, LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
 import { ProgressThrottle } from "./progress.ts";
+import { type Moment, now, Silence } from "./silence.ts";
 
 /** How a holder reaches the broker: over HTTP from a worker, by function calls in a gateway. */
 export interface LeaseTransport {
@@ -31,8 +33,13 @@ export type Verdict =
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Returns the time, by `performance.now()`, until which the call is repeated, if the lease is trusted that long. */
+  /** Returns the time, by `performance.now()`, until which the call is repeated. */
   readonly until?: (() => number) | undefined;
+}
+
+export interface HolderOptions {
+  /** Whether the handler runs on while the broker is silent, however long. Default false. */
+  readonly keepRunning?: boolean | undefined;
 }
 
 /** Work that ends sooner than this needs no held heartbeat. */
@@ -42,10 +49,12 @@ const EARLY_PAUSE_MS = 1000;
 const LONGEST_HOLD_SECONDS = 25;
 /** A connection counts as dead when a response is this late. */
 const ANSWER_MS = 5000;
+const LONGEST_TICK_MS = 1000;
 const DEFAULT_LEASE_MS = 60_000;
 
 /** Shared, because an abort without a reason creates a DOMException each time. */
 const CLOSED = new Error("the lease is closed");
+const PAUSED = new Error("the process was paused, so the connection may be dead");
 
 export class LeaseHolder {
   readonly lease: Lease;
@@ -53,10 +62,15 @@ export class LeaseHolder {
   readonly #transport: LeaseTransport;
   readonly #leaseMs: number;
   readonly #handler = new AbortController();
+  readonly #calls = new AbortController();
   readonly #heartbeats = new AbortController();
   readonly #progress: ProgressThrottle;
-  /** No other worker can have the lease before this local time, which is counted from the sending of a heartbeat. */
-  #trustedUntil: number;
+  readonly #silence: Silence;
+  readonly #keepRunning: boolean;
+  readonly #tickMs: number;
+  #ticker: ReturnType<typeof setInterval> | undefined;
+  /** Aborts the heartbeat that is under way. */
+  #underWay: AbortController | undefined;
   #lost: LostReason | null = null;
   /** The handler is done: its signal no longer matters. */
   #settled = false;
@@ -70,7 +84,7 @@ export class LeaseHolder {
   #endRest: (() => void) | undefined;
 
   /** `receivedAt`: when the lease arrived, by `performance.now()`. */
-  constructor(transport: LeaseTransport, lease: Lease, receivedAt: number) {
+  constructor(transport: LeaseTransport, lease: Lease, receivedAt: number, options: HolderOptions = {}) {
     this.#transport = transport;
     this.lease = lease;
     this.followUps = new FollowUps(
@@ -86,12 +100,20 @@ export class LeaseHolder {
     this.#leaseMs = granted
       ? Date.parse(granted.expires_at) - Date.parse(granted.granted_at)
       : DEFAULT_LEASE_MS;
-    this.#trustedUntil = receivedAt + this.#leaseMs;
+    const received = { monotonic: receivedAt, wall: Date.now() - (performance.now() - receivedAt) };
+    this.#silence = new Silence(this.#leaseMs, received);
+    this.#keepRunning = options.keepRunning ?? false;
+    this.#tickMs = Math.min(LONGEST_TICK_MS, this.#leaseMs / 6);
   }
 
   /** The handler's signal: aborts when the lease is lost, or by {@link stopHandler}. */
   get signal(): AbortSignal {
     return this.#handler.signal;
+  }
+
+  /** Aborts with the handler's signal, but not when the broker is silent: what is finished is sent when it answers. */
+  get callSignal(): AbortSignal {
+    return this.#calls.signal;
   }
 
   get lost(): LostReason | null {
@@ -108,20 +130,28 @@ export class LeaseHolder {
     return this.#listenerFailure;
   }
 
-  /** Sends the first heartbeat. True if the lease is ours, so no other worker can start the same work. */
-  async confirm(withinMs: number): Promise<boolean> {
-    const endsAt = Math.min(this.#trustedUntil, performance.now() + withinMs);
-    await this.#repeatHeartbeat(endsAt, 0, "released");
+  /** Whether the handler was stopped because the broker was silent for too long. The lease may still be ours. */
+  get cutOff(): boolean {
+    return this.signal.reason instanceof CutOffError;
+  }
+
+  /**
+   * Repeats the first heartbeat until the broker answers or the handler is stopped. False if the lease is lost. While it
+   * is not answered, the lease may be ours, and nothing else can be done with it.
+   */
+  async confirm(): Promise<boolean> {
+    await this.#repeatHeartbeat(0, this.signal);
     return this.#lost === null;
   }
 
   /** Sends heartbeats until {@link close} or the loss. The broker holds them, so a cancel arrives in milliseconds. */
   async keepAlive(): Promise<void> {
     const holdSeconds = Math.min(LONGEST_HOLD_SECONDS, this.#leaseMs / 3000);
+    this.#watchSilence();
     await this.#pause(FIRST_HOLD_AFTER_MS);
     while (this.#lost === null && !this.#closed) {
       const sentAt = performance.now();
-      await this.#repeatHeartbeat(this.#trustedUntil, holdSeconds, "expired");
+      await this.#repeatHeartbeat(holdSeconds, this.#heartbeats.signal);
       const isEarly = performance.now() - sentAt < Math.min(EARLY_PAUSE_MS, holdSeconds * 500);
       if (isEarly && !this.#hasNewlyDelivered())
         await this.#rest(Math.min(EARLY_PAUSE_MS, holdSeconds * 1000));
@@ -150,7 +180,6 @@ export class LeaseHolder {
         const verdict = this.judge(error);
         if (verdict.kind === "refused") throw error;
         if (until && performance.now() > until()) throw error;
-        if (performance.now() > this.#trustedUntil) this.#lose("expired");
         if (this.#lost === null) await this.#pause(this.#retryMs(verdict, failures));
       }
     }
@@ -176,12 +205,13 @@ export class LeaseHolder {
 
   /**
    * Sends no further heartbeat. The broker answers a held one when the reply or release ends the lease, so its
-   * connection stays usable; `now` cuts it.
+   * connection stays usable; `atOnce` cuts it.
    */
-  close(now = false): void {
+  close(atOnce = false): void {
     this.#closed = true;
+    clearInterval(this.#ticker);
     this.followUps.end();
-    if (now || this.#inFlight === 0) {
+    if (atOnce || this.#inFlight === 0) {
       this.#heartbeats.abort(CLOSED);
     } else {
       const timer = setTimeout(() => this.#heartbeats.abort(CLOSED), EARLY_PAUSE_MS);
@@ -196,36 +226,56 @@ export class LeaseHolder {
     return verdict;
   }
 
-  /** Sends one heartbeat; repeats it until it arrives or the lease is lost. */
-  async #repeatHeartbeat(endsAt: number, holdSeconds: number, tooLate: LostReason): Promise<void> {
-    const request = holdSeconds > 0 ? { wait_seconds: Math.round(holdSeconds * 1000) / 1000 } : {};
-    for (let failures = 0; this.#lost === null && !this.#closed; failures += 1) {
-      const leftMs = endsAt - performance.now();
-      if (leftMs <= 0) return this.#lose(tooLate);
+  /** Sends one heartbeat; repeats it until it is answered, the lease is lost, or the signal aborts. */
+  async #repeatHeartbeat(holdSeconds: number, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; this.#lost === null && !this.#closed && !signal.aborted; failures += 1) {
+      // A plain one is answered at once, and no quota refuses it.
+      const heldMs = failures === 0 ? holdSeconds * 1000 : 0;
+      const request = heldMs > 0 ? { wait_seconds: Math.round(heldMs) / 1000 } : {};
       try {
-        return await this.#heartbeat(request, Math.min(leftMs, holdSeconds * 1000 + ANSWER_MS));
+        return await this.#heartbeat(request, heldMs + Math.min(ANSWER_MS, this.#leaseMs));
       } catch (error) {
-        const delayMs = this.#retryMs(this.judge(error), failures);
-        if (this.#lost === null) await this.#pause(Math.min(delayMs, endsAt - performance.now()));
+        const delayMs = error === PAUSED ? 0 : this.#retryMs(this.judge(error), failures);
+        if (this.#lost === null) await this.#pause(delayMs, signal);
       }
     }
   }
 
   async #heartbeat(request: HeartbeatInput, timeoutMs: number): Promise<void> {
-    const sentAt = performance.now();
+    const sent = now();
     const { seen } = this.followUps;
     const body = { ...request, ...(this.#hasNewlyDelivered() && { seen }) };
+    const underWay = new AbortController();
+    const unsubscribe = onAbort(this.#heartbeats.signal, () => underWay.abort(CLOSED));
+    if (this.#heartbeats.signal.aborted) underWay.abort(CLOSED);
+    if (request.progress === undefined) this.#underWay = underWay;
     this.#inFlight += 1;
     try {
-      const { signal } = this.#heartbeats;
-      const { messages } = await this.#transport.heartbeat(body, { signal, timeoutMs });
+      const { messages } = await this.#transport.heartbeat(body, { signal: underWay.signal, timeoutMs });
       this.#acknowledged = seen;
       this.followUps.add(messages);
-      this.#trustedUntil = Math.max(this.#trustedUntil, sentAt + this.#leaseMs);
+      this.#silence.answered(sent);
+    } catch (error) {
+      throw underWay.signal.reason === PAUSED ? PAUSED : error;
     } finally {
+      unsubscribe();
       this.#inFlight -= 1;
       if (this.#closed && this.#inFlight === 0) this.#heartbeats.abort(CLOSED);
     }
+  }
+
+  /** Stops the handler when the broker is silent for too long, and asks at once after a pause of the process. */
+  #watchSilence(): void {
+    const ticker = setInterval(() => this.#tick(now()), this.#tickMs);
+    this.#ticker = ticker;
+    // In a browser it is a number.
+    if (typeof ticker === "object") ticker.unref();
+  }
+
+  #tick(at: Moment): void {
+    if (this.#silence.tick(at, this.#tickMs)) this.#underWay?.abort(PAUSED);
+    if (this.#keepRunning || this.#settled || this.signal.aborted || !this.#silence.isTooLong(at)) return;
+    this.#cutHandlerOff(new CutOffError(this.#silence.ms(at)));
   }
 
   /** True if the newest delivered follow-up is not acknowledged yet; until it is, the broker holds no heartbeat. */
@@ -242,12 +292,18 @@ export class LeaseHolder {
   #lose(reason: LostReason): void {
     if (this.#lost !== null || this.#closed) return;
     this.#lost = reason;
+    clearInterval(this.#ticker);
     void this.#progress.stop();
     if (this.#settled) return;
     this.#abort(reason === "interrupted" ? new ParkedError() : new LeaseLostError(reason));
   }
 
   #abort(reason: unknown): void {
+    this.#cutHandlerOff(reason);
+    this.#calls.abort(reason);
+  }
+
+  #cutHandlerOff(reason: unknown): void {
     this.followUps.end();
     this.#handler.abort(reason);
   }
@@ -269,7 +325,7 @@ export class LeaseHolder {
     unsubscribe();
   }
 
-  async #pause(ms: number): Promise<void> {
-    await sleep(Math.max(0, ms), this.#heartbeats.signal).catch(() => undefined);
+  async #pause(ms: number, signal = this.#heartbeats.signal): Promise<void> {
+    await sleep(Math.max(0, ms), signal).catch(() => undefined);
   }
 }

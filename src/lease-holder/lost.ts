@@ -20,6 +20,24 @@ export class LeaseLostError extends Error {
 }
 
 /**
+ * The reason of a handler's signal when the broker was silent for twice the length of the lease: another worker may have
+ * the work by now. What the handler returns is still sent, and counts if no other worker has begun. If it throws, the work
+ * is released.
+ */
+export class CutOffError extends Error {
+  override readonly name = "CutOffError";
+  /** How long the broker was silent, ms. */
+  readonly silentMs: number;
+
+  constructor(silentMs: number) {
+    super(
+      `the broker did not answer for ${Math.round(silentMs / 1000)} s, so another worker may have the work`,
+    );
+    this.silentMs = silentMs;
+  }
+}
+
+/**
  * Ends a handler's run when it asks a question: `ask` throws it, and it is the reason of the handler's signal. The lease is
  * over, and the answer starts the handler again. Do not catch it: nothing that the handler does after it is sent.
  */

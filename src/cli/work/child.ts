@@ -58,7 +58,7 @@ export class ChildProcesses {
   /** With the marker in the environment of all its processes. */
   readonly #running = new Map<ChildProcess, string | undefined>();
 
-  /** Rejects when the command cannot be started, or with the signal's reason once the child is dead. */
+  /** Rejects when the command cannot be started, or with the signal's reason once the child that it stopped is dead. */
   run(given: CommandRun): Promise<CommandResult> {
     const { input, signal, limits } = given;
     return new Promise((resolve, reject) => {
@@ -67,6 +67,7 @@ export class ChildProcesses {
       if (child.pid !== undefined) given.onStart?.(child.pid);
       let killTimer: ReturnType<typeof setTimeout> | undefined;
       let stoppedBy: CommandResult["stoppedBy"];
+      let endedByItself = false;
 
       const stop = () => {
         signalGroup(child, "SIGTERM");
@@ -93,6 +94,7 @@ export class ChildProcesses {
         reject(error);
       });
       child.once("exit", () => {
+        endedByItself = !signal.aborted;
         clearTimeout(timeout);
         clearTimeout(idle);
         const linger = setTimeout(() => {
@@ -108,7 +110,7 @@ export class ChildProcesses {
         if (wasStopped) signalGroup(child, "SIGKILL");
         void this.#endAll(child, given).then(() => {
           this.#running.delete(child);
-          if (signal.aborted) reject(signal.reason);
+          if (signal.aborted && !endedByItself) reject(signal.reason);
           else resolve({ exitCode, signal: endedBy, ...output(), stoppedBy });
         });
       });

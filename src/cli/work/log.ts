@@ -50,6 +50,8 @@ function origins(): (event: AgentEvent) => Origin {
       return { delegator };
     }
     const origin = running.get(id);
+    // The work is not over: its release or reply follows.
+    if (event.type === "cut_off") return {};
     running.delete(id);
     if (origin === undefined) return {};
     const durationMs = event.type === "replied" ? event.durationMs : performance.now() - origin.since;
@@ -86,6 +88,8 @@ function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Pai
       return `${event.work.delegation.id}${from} ${paint.yellow("asks")} a question${after}`;
     case "lost":
       return `${event.delegationId}${from} ${paint.yellow("dropped")}${after}: the lease is lost (${event.reason})`;
+    case "cut_off":
+      return `${event.delegationId} ${paint.yellow("stopped")}: the broker did not answer for ${durationText(event.silentMs)}; it is returned when the broker answers`;
     case "canceled":
       return `${event.work.delegation.id}${from} ${paint.yellow("canceled")} by the agent${after}`;
     case "released":
@@ -133,6 +137,12 @@ function asJson(event: AgentEvent): object {
       };
     case "lost":
       return { event: event.type, delegation_id: event.delegationId, reason: event.reason };
+    case "cut_off":
+      return {
+        event: event.type,
+        delegation_id: event.delegationId,
+        silent_ms: Math.round(event.silentMs),
+      };
     case "canceled":
       return { event: event.type, delegation_id: event.work.delegation.id };
     case "released":

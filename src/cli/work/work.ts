@@ -87,6 +87,12 @@ on Linux also those in sessions of their own (setsid, daemons), unless they drop
 In a container, start the worker with an init (docker run --init): as process 1 it does not reap what others leave.
 Ctrl-C returns the work to the queue.
 
+An outage of the broker:
+While the broker does not answer, the command runs on and a finished result is kept, until the broker answers. A worker that
+is cut off alone cannot know whether another worker has the work by now. So a command that still runs after twice the
+length of the lease (--lease) is stopped, and its work is returned, which costs no attempt. With --keep-running it runs on:
+of two results one counts, but side effects may happen twice.
+
 Tokens:
 Of the worker's own ERRAND_ variables, which may be secrets, the command gets only ERRAND_URL. For a command that
 delegates parts of its work with 'errand delegate --parent "$ERRAND_DELEGATION_ID"', give the worker a token of the same
@@ -120,6 +126,10 @@ export function addWork(program: Command, { host }: Cli): void {
       duration,
     )
     .option("--idle-timeout <duration>", "stop a command that prints nothing for this long", duration)
+    .option(
+      "--keep-running",
+      "let a command run on while the broker does not answer, although its side effects may then happen twice",
+    )
     .option(
       "--progress-fd <n>",
       "take progress only from this file descriptor: 2 (stderr), or 3 to 9, which is opened for the command",

@@ -15,6 +15,7 @@ export interface WorkerOptions {
   readonly once?: boolean;
   readonly workerId?: string;
   readonly concurrency?: number;
+  readonly keepRunning?: boolean;
   readonly quiet?: boolean;
   readonly json?: boolean;
 }
@@ -45,6 +46,7 @@ export const agentOptions = (host: CliHost, options: WorkerOptions) => ({
   leaseSeconds: options.lease,
   workerId: options.workerId,
   once: options.once,
+  keepRunning: options.keepRunning,
   stopWithinSeconds: STOP_WITHIN_SECONDS,
   onEvent: workLog(host, options),
 });

@@ -4,7 +4,7 @@
  */
 import type * as z from "zod";
 import { LeaseHolder, type LeaseTransport, type Verdict } from "../../lease-holder/lease-holder.ts";
-import { LeaseLostError, toLostReason } from "../../lease-holder/lost.ts";
+import { CutOffError, LeaseLostError, toLostReason } from "../../lease-holder/lost.ts";
 import { classify } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
@@ -148,9 +148,12 @@ export class PushAgentLease {
         await release(broker, this.#principal, lease_id, { delay_seconds, reason });
         return;
       }
-      case "stopped":
-        await release(broker, this.#principal, lease_id, { delay_seconds: 0, reason: STOPPING.message });
+      case "stopped": {
+        const { reason: why } = this.#holder.signal;
+        const reason = why instanceof CutOffError ? why.message : STOPPING.message;
+        await release(broker, this.#principal, lease_id, { delay_seconds: 0, reason });
         return;
+      }
       case "canceled": {
         const text = outcome.text?.toWellFormed();
         const message: Message | undefined =
@@ -170,7 +173,7 @@ export class PushAgentLease {
 
   async #artifact({ artifact, append, lastChunk: last_chunk }: Parameters<RelayPort["artifact"]>[0]) {
     const { lease_id } = this.#lease;
-    const { signal } = this.#holder;
+    const { callSignal: signal } = this.#holder;
     try {
       // One id for all tries, because the broker may have accepted an earlier one.
       const chunk = { artifact, append, last_chunk, chunk_id: randomId(16) };

@@ -136,33 +136,6 @@ describe("the signal aborts", () => {
     expect(await delegator.get(id)).toMatchObject({ state: "canceled", reply: null });
   });
 
-  test("when heartbeats fail, before another worker has the work", async () => {
-    const { delegator, send, scout } = await setup();
-    const id = await send("x");
-    let first = true;
-    const cutOff: typeof fetch = (input, init) => {
-      const isBeat = String(input).endsWith("/heartbeat");
-      if (!isBeat || first) {
-        if (isBeat) first = false;
-        return fetch(input, init);
-      }
-      const cause = Object.assign(new Error("no way"), { code: "ENETUNREACH" });
-      return Promise.reject(new TypeError("fetch failed", { cause }));
-    };
-    let stateThen: unknown;
-    let reason: unknown;
-    const { types } = scout(
-      async (work) => {
-        reason = await untilAborted(work).catch((error: unknown) => error);
-        stateThen = (await delegator.get(id)).state;
-      },
-      { leaseSeconds: LEASE_SECONDS, fetch: cutOff, once: true },
-    );
-    await until(() => types().includes("lost"), { what: "the loss" });
-    expect(reason).toMatchObject({ name: "LeaseLostError", reason: "expired" });
-    expect(stateThen).toBe("working");
-  });
-
   test("when the agent's token is revoked, and the agent ends", async () => {
     const { url, token, send, scout } = await setup();
     await send("x");
