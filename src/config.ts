@@ -80,7 +80,8 @@ const signingKey = z
       }
     }
     try {
-      const jwk: unknown = JSON.parse(text);
+      // Without a byte order mark.
+      const jwk: unknown = JSON.parse(text.trim());
       return jwk;
     } catch {
       return stop("is not valid JSON; expected a private JWK");

@@ -100,6 +100,9 @@ interface Settings {
 async function run({ config, env, flags }: Settings, output: Output, signals: StopSignals): Promise<void> {
   const { log } = output;
   const stop = signals.signal;
+  const { ERRAND_EGRESS_PROXY: egressProxy } = config;
+  if (egressProxy !== undefined)
+    log.info({ proxy: egressProxy.place }, "outgoing calls to public addresses go through a proxy");
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
   await checkDataDir(dataDir);
   await checkAddress(config, dataDir, flags);

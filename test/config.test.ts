@@ -1,4 +1,5 @@
 /** The variables that a start accepts, ignores and refuses. */
+import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { COMMAND_VARIABLES } from "../src/cli/work/command-variables.ts";
 import { ConfigError, hasPortOfService, readConfig } from "../src/config.ts";
@@ -122,4 +123,11 @@ test("ERRAND_EGRESS_PROXY is the URL of a proxy, and no message shows its value"
     expect(problems).toEqual([expect.stringContaining("ERRAND_EGRESS_PROXY: is not the http or https URL")]);
     expect(problems.join()).not.toContain("hush");
   }
+});
+
+test("a signing key may begin with a byte order mark", () => {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const key = { ...privateKey.export({ format: "jwk" }), alg: "ES256", kid: "k" };
+  const given = { ERRAND_CARD_SIGNING_KEY: `\uFEFF${JSON.stringify(key)}\r\n` };
+  expect(problemsOf(given)).toEqual([]);
 });

@@ -68,7 +68,8 @@ export function readBody(
 
 /** Throws if the body is encoded (compressed): its size, and so its cost, would not be known from its length. */
 export function requirePlain(header: string | undefined): void {
-  const encodings = (header ?? "").split(",").map((one) => one.trim().toLowerCase());
+  if (header === undefined) return;
+  const encodings = header.split(",").map((one) => one.trim().toLowerCase());
   if (encodings.every((one) => one === "" || one === "identity")) return;
   throw new ErrandError("unsupported_encoding", "The body has a Content-Encoding; no encoding is supported.");
 }

@@ -30,6 +30,7 @@ export const isHealthCheck = (path: string): boolean => Object.hasOwn(HEALTH_CHE
 
 /** Replaces the Host of a health check that has none, or one that no URL can have, which Hono would refuse. */
 export function repairHost({ url = "", headers }: IncomingMessage): void {
-  if (!isHealthCheck(url.replace(/\?.*/s, ""))) return;
+  // The first test is for all the requests that are none.
+  if (!/^\/(?:healthz|readyz)/.test(url) || !isHealthCheck(url.replace(/\?.*/s, ""))) return;
   if (!headers.host || !/^[\w.-]+(?::\d{1,4})?$/.test(headers.host)) headers.host = "localhost";
 }

@@ -99,7 +99,8 @@ export class Pipeline {
     // An unread body would hide the end of the connection.
     if (!hasBody) incoming?.resume();
     if (!hasBody || !incoming) return new Uint8Array();
-    if (incoming.headers["content-length"] !== "0") requirePlain(request.header("content-encoding"));
+    const { "content-length": length = "0", "transfer-encoding": transfer } = incoming.headers;
+    if (length !== "0" || transfer !== undefined) requirePlain(request.header("content-encoding"));
     const body = this.inflow.body(identity?.principal ?? addressOf(request));
     const maxBytes = identity ? this.#options.maxBodyBytes : UNCOUNTED_BYTES;
     let isWatched = false;
