@@ -123,6 +123,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     onError: (error) => warn(broker, error, "outbound queue not read"),
   });
   const broker: Broker = {
+    id: layout.brokerId,
     gateway,
     siblings: options.siblings ?? null,
     startedAt: Date.now(),

@@ -33,6 +33,8 @@ import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
 /** The gateway's identity, its log and its metrics. */
 export interface Gateway {
+  /** The id of the broker, the same at each of its gateways (redis/layout.ts). */
+  readonly id: string;
   /** Random name of this process among the gateways. */
   readonly gateway: string;
   /** The other gateways on its port; null if there is no supervisor. */

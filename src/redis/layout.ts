@@ -10,7 +10,7 @@ import type { Redis } from "./connect.ts";
 import { isRecordKey, keys, transferKey } from "./keys.ts";
 import { ownKeys } from "./own-keys.ts";
 import { Script, writeEvenIfFull } from "./script.ts";
-import type { ShardHistory } from "./shards.ts";
+import { randomId, type ShardHistory } from "./shards.ts";
 
 /** The data is laid out for another number of shards, or gateways of an older version use it. */
 export class LayoutError extends Error {
@@ -26,6 +26,8 @@ const GROWN = "grown to ";
 /** Stored in place of the number of shards while data is restored or moved, so that no gateway starts. */
 const RESTORING = "0, a restore has not finished";
 
+const newBrokerId = (): string => `brk_${randomId(26)}`;
+
 /** A gateway without a sign of life for this long is dead. */
 const DEAD_MS = 15_000;
 
@@ -35,6 +37,8 @@ const growthSchema = z.object({ from: z.int(), to: z.int(), at: z.number() });
 export type Growth = z.output<typeof growthSchema>;
 
 export interface CheckedLayout {
+  /** The id of the broker whose data this is. */
+  readonly brokerId: string;
   /** What still depends on earlier numbers of shards; it changes only while no gateway runs. */
   readonly history: ShardHistory;
   /**
@@ -47,8 +51,10 @@ export interface CheckedLayout {
 /** Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. */
 export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<CheckedLayout> {
   await requireShards(redis, shards, deadMs);
+  const brokerId = await requireBrokerId(redis);
   const checked = await readStored(redis);
   return {
+    brokerId,
     history: layoutOf(checked).history,
     requireUnchanged: async () => {
       if (isDeepStrictEqual(await readStored(redis), checked)) return;
@@ -57,6 +63,17 @@ export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS
       );
     },
   };
+}
+
+/**
+ * Created once. A part of the layout, so that it goes where the data goes: with a backup, a migration, more shards. All
+ * gateways on the same data have the same id; an empty Redis is another broker.
+ */
+async function requireBrokerId(redis: Redis): Promise<string> {
+  const stored = await redis.hget(keys.layout, "broker");
+  if (stored !== null) return stored;
+  await writeEvenIfFull(redis, "HSETNX", keys.layout, "broker", newBrokerId());
+  return (await redis.hget(keys.layout, "broker")) ?? "";
 }
 
 async function requireShards(redis: Redis, shards: number, deadMs: number): Promise<void> {
@@ -116,6 +133,8 @@ export interface StoredLayout {
   readonly shards: number;
   readonly history: ShardHistory;
   readonly growth: Growth | null;
+  /** Null for data of an older version that this one has not served yet. */
+  readonly brokerId: string | null;
 }
 
 /** The fields of the layout, and the agents that are placed. */
@@ -126,7 +145,7 @@ const readStored = (redis: Redis): Promise<Stored> =>
 
 export const readLayout = async (redis: Redis): Promise<StoredLayout> => layoutOf(await readStored(redis));
 
-function layoutOf([{ shards: stored, earlier = "[]", growth }, placed]: Stored): StoredLayout {
+function layoutOf([{ shards: stored, earlier = "[]", growth, broker }, placed]: Stored): StoredLayout {
   const state = stored === undefined ? "none" : stored === RESTORING ? "restoring" : "complete";
   return {
     state,
@@ -135,6 +154,7 @@ function layoutOf([{ shards: stored, earlier = "[]", growth }, placed]: Stored):
       placed: new Map(Object.entries(placed).map(([agent, shard]) => [agent, Number(shard)])),
       earlier: historySchema.parse(JSON.parse(earlier)),
     },
+    brokerId: broker ?? null,
     growth: !growth ? null : growthSchema.parse(JSON.parse(growth)),
   };
 }
@@ -150,18 +170,21 @@ export const beginGrowth = (redis: Redis, growth: Growth, owner: string): Promis
 export async function finishGrowth(
   redis: Redis,
   { from, to, at }: Growth,
-  earlier: ShardHistory["earlier"],
+  { history: { earlier }, brokerId }: Pick<StoredLayout, "history" | "brokerId">,
   owner: string,
 ): Promise<boolean> {
   const all = from === to ? earlier : [...earlier, { count: from, until: at }];
   const stored = all.length === 0 ? `${to}${NOT_FOR_OLDER}` : `${GROWN}${to}`;
-  return (await finishScript.run(redis, [keys.layout], [owner, stored, JSON.stringify(all)])) === 1;
+  return (
+    (await finishScript.run(redis, [keys.layout], [owner, stored, JSON.stringify(all), brokerId ?? ""])) === 1
+  );
 }
 
-/** KEYS: the layout · ARGV: the owner of its mark; the fields `shards` and `earlier` */
+/** KEYS: the layout · ARGV: the owner of its mark; the fields `shards`, `earlier` and `broker` */
 const finishScript = new Script(`#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'shards', ARGV[2], 'earlier', ARGV[3])
+if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'broker', ARGV[4]) end
 redis.call('HDEL', KEYS[1], 'growth', 'owner', 'before')
 return 1`);
 

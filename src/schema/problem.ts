@@ -14,6 +14,8 @@ export const problemSchema = z.object({
   recovery: z.string(),
   details: z.record(z.string(), z.unknown()).optional(),
   request_id: z.string().optional(),
+  /** The broker that answers. Optional, because older brokers do not send it. */
+  broker_id: z.string().optional(),
   delegation_id: z.string().optional(),
   delegation_valid: z.boolean().optional(),
 });

@@ -44,6 +44,8 @@ export type GatewayStatus = z.infer<typeof gatewayStatusSchema>;
 
 export const statusSchema = z.strictObject({
   version: z.string(),
+  /** The id of the broker, the same at each of its gateways. Optional, because older brokers do not send it. */
+  broker_id: z.string().optional(),
   /** Where clients reach the broker: ERRAND_PUBLIC_URL, or the address that it listens on. */
   url: z.string(),
   /** When this gateway started. Optional, because older brokers do not send it. */

@@ -49,8 +49,8 @@ async function growing() {
   await redis.hset(keys.placed, "deleted", 0);
   await redis.set(RESERVED, `hash dlg_0_${"0".repeat(26)}`);
   await beginGrowthAs(redis, GROWTH, "mine");
-  const { history } = await readLayout(redis);
-  return { redis, growOn: (lock: TransferLock) => grow(redis, GROWTH, history, lock) };
+  const layout = await readLayout(redis);
+  return { redis, growOn: (lock: TransferLock) => grow(redis, GROWTH, layout, lock) };
 }
 
 test("a growth changes nothing more, whatever its step", async () => {

@@ -178,6 +178,7 @@ test("from a private Redis to a Cluster with more shards: ids, leases, keys, cur
   const redis = { url: cluster.url };
   await expect(startBroker({ redis, shards: 1 })).rejects.toThrow(/ERRAND_SHARDS=4, not 1/);
   const { gateway, url } = await startBroker({ redis, shards: SHARDS });
+  expect([gateway.broker.id]).toEqual(await unchanged.redis.hmget(keys.layout, "broker"));
   const api = client(url);
   const caller = client(url, alice.token);
   // A cursor of the time with one shard continues without a gap or a RESET.
@@ -627,7 +628,7 @@ test("a broker that writes its layout between the checks and the mark keeps it",
         if (sign) await redis.zadd(keys.gateways, Date.now(), "started");
       });
       await expect(marking(source, side)[n]()).rejects.toMatchObject({ reason: "in_use" });
-      expect([await readLayout(redis), await redis.hlen(keys.layout)]).toMatchObject([{ shards: 1 }, 1]);
+      expect([await readLayout(redis), await redis.hlen(keys.layout)]).toMatchObject([{ shards: 1 }, 2]);
     }
   }
 });

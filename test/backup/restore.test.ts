@@ -104,6 +104,7 @@ test("work that was acknowledged before a backup is restored, and ends exactly o
     stderr: expect.stringContaining(`Start the broker now: 'errand serve --data-dir ${fresh}'`),
   });
   const again = await setup(await startOwnRedis("everysec", fresh));
+  expect(again.gateway.broker.id).toBe(gateway.broker.id);
   const restored = (await Promise.all(ids.map((id) => again.api.get(id)))).filter(
     ({ status }) => status === 200,
   );

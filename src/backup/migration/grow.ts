@@ -67,10 +67,11 @@ const planOf = (misplaced: readonly Misplaced[]): Plan => {
 export async function grow(
   redis: Redis,
   growth: Growth,
-  { placed, earlier }: StoredLayout["history"],
+  layout: Pick<StoredLayout, "history" | "brokerId">,
   lock: TransferLock,
 ): Promise<Plan> {
   const { from, to, at } = growth;
+  const { placed, earlier } = layout.history;
   const { requireHeld } = lock;
   const misplaced = await misplacedAgents(redis, from, to);
   for (const { agent, shard, isBusy } of misplaced) {
@@ -93,7 +94,7 @@ export async function grow(
   await forgetPlaces(redis, misplaced, placed, lock);
   await dropReservations(redis, new Shards(to), lock);
   await lock.renew();
-  if (!(await finishGrowth(redis, growth, earlier, lock.owner))) throw takenOver();
+  if (!(await finishGrowth(redis, growth, layout, lock.owner))) throw takenOver();
   return planOf(misplaced);
 }
 

@@ -271,7 +271,7 @@ async function copyMarked(
       "the newest events, the due records, the delegations or the agents of the copy differ",
     );
   }
-  if (shards !== undefined) return grow(to, growth, layout.history, lock);
+  if (shards !== undefined) return grow(to, growth, layout, lock);
   await lock.renew();
   // The one that was compared: the source may have changed since.
   if (!(await putLayout(to, lock.owner, dump))) throw takenOver();
@@ -286,6 +286,6 @@ async function growInPlace(
   const watched: Watched[] = [{ redis, before: signs.source }];
   const mark = () => beginGrowth(redis, growth, lock.owner);
   return whileMarked({ redis, lock, layout: replaced, watched, mark, onWrite }, (marked) =>
-    grow(redis, growth, layout.history, marked),
+    grow(redis, growth, layout, marked),
   );
 }

@@ -49,8 +49,9 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
       bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(withCommand(host, oneLine(text)), space)),
     );
   };
-  const { version, started_at, gateways, principal, redis, agents, work, alarms } = overview;
+  const { version, broker_id, started_at, gateways, principal, redis, agents, work, alarms } = overview;
   await row("broker", `${url}, version ${version}`);
+  if (broker_id) await row("id", broker_id);
   if (started_at) await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
   if (gateways) await row("gateways", gatewaysText(gateways), areReady(gateways) ? green : yellow);
   await row("you", principal);

@@ -120,7 +120,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   const pipeline = new Pipeline(options);
   const fail = (error: unknown, c: Context<Env>) => {
     const requestId = c.get("requestId");
-    return problemResponse(pipeline.toError(error, requestId, c.req.method), requestId);
+    return problemResponse(pipeline.toError(error, requestId, c.req.method), requestId, broker.id);
   };
   const commonHeaders = (c: Context<Env>) => pipeline.headers(c.get("requestId"), c.get("foreign"));
 
@@ -249,7 +249,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
       error instanceof RequestError
         ? new ErrandError("invalid_request", "The Host header or the URL is malformed.")
         : pipeline.toError(error, requestId, "POST");
-    const response = problemResponse(refused, requestId);
+    const response = problemResponse(refused, requestId, broker.id);
     for (const [name, value] of Object.entries(pipeline.headers(requestId, undefined)))
       response.headers.set(name, value);
     return response;

@@ -8,7 +8,6 @@ import { TrieRouter } from "hono/router/trie-router";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { problemText } from "./problem.ts";
 import type { RawInput, Route } from "./route.ts";
 import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
@@ -104,7 +103,7 @@ class DirectRequest implements IncomingRequest {
   }
 
   #problem(error: unknown): TextResponse {
-    return problemText(this.#pipeline.toError(error, this.requestId, this.method), this.requestId);
+    return this.#pipeline.problem(error, this.requestId, this.method);
   }
 
   /** Closes the connection if the response cannot be written: the client cannot be informed. */

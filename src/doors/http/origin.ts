@@ -30,6 +30,7 @@ const MAY_SEND = [
 const MAY_READ = [
   "A2A-Extensions",
   "ETag",
+  "Errand-Broker",
   "Idempotency-Replayed",
   "Location",
   "Mcp-Session-Id",

@@ -14,7 +14,7 @@ import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { Outflow } from "./outflow.ts";
-import { toErrandError } from "./problem.ts";
+import { problemText, toErrandError } from "./problem.ts";
 import type { Notes, RawInput, Route } from "./route.ts";
 import { HANDOVER, ShutdownHooks } from "./shutdown-hooks.ts";
 import { EventStream } from "./stream.ts";
@@ -166,8 +166,9 @@ export class Pipeline {
 
   /** Headers of every response. */
   headers(requestId: string, foreign: string | undefined): Record<string, string> {
-    const { allowedOrigins, stopping } = this.#options;
+    const { allowedOrigins, stopping, broker } = this.#options;
     return {
+      "errand-broker": broker.id,
       "x-request-id": requestId,
       "x-content-type-options": "nosniff",
       "cache-control": "no-store",
@@ -198,6 +199,10 @@ export class Pipeline {
 
   toError(error: unknown, requestId: string, method: string): ErrandError {
     return toErrandError(error, this.#options.broker.log, requestId, method);
+  }
+
+  problem(error: unknown, requestId: string, method: string): TextResponse {
+    return problemText(this.toError(error, requestId, method), requestId, this.#options.broker.id);
   }
 
   count(method: string, route: string, status: number): void {

@@ -53,7 +53,7 @@ export function toErrandError(error: unknown, log: Log, requestId: string, metho
 }
 
 /** Renders an error for the wire; a code without a status, which should not get here, as 500. */
-export function toProblem(error: ErrandError, requestId: string): Problem {
+export function toProblem(error: ErrandError, requestId: string, brokerId: string): Problem {
   const { category, status, title, retryable } = ERRORS[error.code];
   const { details, delegation_id, delegation_valid, recovery = ERRORS[error.code].recovery } = error.context;
   return {
@@ -67,13 +67,14 @@ export function toProblem(error: ErrandError, requestId: string): Problem {
     recovery,
     ...(details && { details }),
     request_id: requestId,
+    broker_id: brokerId,
     ...(delegation_id !== undefined && { delegation_id }),
     ...(delegation_valid !== undefined && { delegation_valid }),
   };
 }
 
-export function problemText(error: ErrandError, requestId: string): TextResponse {
-  const problem = toProblem(error, requestId);
+export function problemText(error: ErrandError, requestId: string, brokerId: string): TextResponse {
+  const problem = toProblem(error, requestId, brokerId);
   const retryAfter =
     error.context.retry_after_seconds ?? (problem.retryable ? RETRY_AFTER_SECONDS : undefined);
   return jsonText(problem.status, JSON.stringify(problem), {
@@ -83,7 +84,7 @@ export function problemText(error: ErrandError, requestId: string): TextResponse
   });
 }
 
-export function problemResponse(error: ErrandError, requestId: string): Response {
-  const { text, status, headers } = problemText(error, requestId);
+export function problemResponse(error: ErrandError, requestId: string, brokerId: string): Response {
+  const { text, status, headers } = problemText(error, requestId, brokerId);
   return new Response(text, { status, headers });
 }

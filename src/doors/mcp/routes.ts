@@ -141,7 +141,7 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     answer(incoming).catch((error: unknown) => {
       const { requestId, method } = incoming;
       const refused = toErrandError(error, log, requestId, method);
-      return errorResponse(refused, requestId, problemResponse(refused, requestId));
+      return errorResponse(refused, requestId, problemResponse(refused, requestId, broker.id));
     });
   return [{ methods: ["POST", "GET", "DELETE"], path: PATH, handle }];
 }

@@ -82,24 +82,31 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
   },
 };
 
-const RESPONSE_HEADERS: Record<ResponseHeader | "Retry-After" | "WWW-Authenticate" | "x-request-id", Header> =
-  {
-    ETag: {
-      description: "The version of the agent's settings, for If-Match.",
-      schema: { type: "string" },
-    },
-    Location: { description: "The path of the delegation.", schema: { type: "string" } },
-    "Idempotency-Replayed": {
-      description: "Present if an earlier request with this key created the delegation.",
-      schema: { type: "string", const: "true" },
-    },
-    "Retry-After": {
-      description: "Seconds to wait before a retry.",
-      schema: { type: "integer", minimum: 0 },
-    },
-    "WWW-Authenticate": { description: "The authentication scheme.", schema: { type: "string" } },
-    "x-request-id": { description: "The id of this request in the log.", schema: { type: "string" } },
-  };
+const RESPONSE_HEADERS: Record<
+  ResponseHeader | "Errand-Broker" | "Retry-After" | "WWW-Authenticate" | "x-request-id",
+  Header
+> = {
+  "Errand-Broker": {
+    description:
+      "The id of the broker, in every response. An answer without it is of something else: a proxy, for example.",
+    schema: { type: "string", pattern: "^brk_" },
+  },
+  ETag: {
+    description: "The version of the agent's settings, for If-Match.",
+    schema: { type: "string" },
+  },
+  Location: { description: "The path of the delegation.", schema: { type: "string" } },
+  "Idempotency-Replayed": {
+    description: "Present if an earlier request with this key created the delegation.",
+    schema: { type: "string", const: "true" },
+  },
+  "Retry-After": {
+    description: "Seconds to wait before a retry.",
+    schema: { type: "integer", minimum: 0 },
+  },
+  "WWW-Authenticate": { description: "The authentication scheme.", schema: { type: "string" } },
+  "x-request-id": { description: "The id of this request in the log.", schema: { type: "string" } },
+};
 
 const headers = (...names: (keyof typeof RESPONSE_HEADERS)[]): Named<Ref> =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -169,7 +176,7 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
     status,
     {
       description: STATUS_CODES[status] ?? "Done",
-      headers: headers(...(notes.responseHeaders ?? []), "x-request-id"),
+      headers: headers(...(notes.responseHeaders ?? []), "Errand-Broker", "x-request-id"),
       ...(answer && {
         content: {
           "application/json": { schema: registry.show(answer, "output") },
@@ -246,6 +253,7 @@ function problemSpec(status: number, registry: SchemaRegistry): ResponseSpec {
     headers: headers(
       ...(status === 401 ? (["WWW-Authenticate"] as const) : []),
       ...(rows.some(([, { retryable }]) => retryable) ? (["Retry-After"] as const) : []),
+      "Errand-Broker",
       "x-request-id",
     ),
     content: {

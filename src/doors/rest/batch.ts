@@ -53,12 +53,12 @@ async function delegateItem(
     );
     return { text: `{"status":${replayed ? 200 : 202},"delegation":${record.json}}` };
   } catch (error) {
-    return refusal(toErrandError(error, broker.log, requestId), requestId);
+    return refusal(toErrandError(error, broker.log, requestId), requestId, broker.id);
   }
 }
 
-function refusal(error: ErrandError, requestId: string): Result {
-  const problem = toProblem(error, requestId);
+function refusal(error: ErrandError, requestId: string, brokerId: string): Result {
+  const problem = toProblem(error, requestId, brokerId);
   const { retry_after_seconds } = error.context;
   // An item cannot have a Retry-After header.
   const details =
@@ -87,7 +87,7 @@ export const batchRoutes: readonly Route[] = [
       let stop: ErrandError | null = null;
       for (const [index, item] of body.delegations.entries()) {
         const { text, error } = stop
-          ? refusal(stop, request.requestId)
+          ? refusal(stop, request.requestId, request.broker.id)
           : await delegateItem(request, item, index);
         results.push(text);
         if (error?.code === "redis_unavailable") {

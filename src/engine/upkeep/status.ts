@@ -9,7 +9,7 @@ import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 
 export async function status(broker: Broker, principal: Principal): Promise<Omit<Status, "version">> {
-  const { redis, redisSource, dataDir, clock, publicUrl, startedAt, siblings } = broker;
+  const { id, redis, redisSource, dataDir, clock, publicUrl, startedAt, siblings } = broker;
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
   const disk = settings === null || dataDir === null ? null : await readDiskSpace(dataDir);
@@ -18,6 +18,7 @@ export async function status(broker: Broker, principal: Principal): Promise<Omit
   const ms = (await timeOf(redis)) + clock.offset_ms;
   const latency_ms = Math.round((performance.now() - askedAt) * 1000) / 1000;
   return {
+    broker_id: id,
     url: publicUrl(),
     started_at: toInstant(startedAt),
     now: toInstant(ms),

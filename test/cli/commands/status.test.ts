@@ -9,7 +9,9 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   const { run, api, url } = await setup();
   const empty = await run(["status"]);
   expect(empty).toMatchObject({ code: 0, stderr: "" });
-  expect(empty.stdout).toMatch(/^broker +http:\S+, version \S+\nstarted +\d+[sm] ago, \d{4}-/);
+  expect(empty.stdout).toMatch(
+    /^broker +http:\S+, version \S+\nid +brk_\w{26}\nstarted +\d+[sm] ago, \d{4}-/,
+  );
   expect(empty.stdout).toMatch(/^agents +0: polling 0$/m);
   expect(empty.stdout).toMatch(/^work +waiting 0$/m);
 
