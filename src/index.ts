@@ -22,6 +22,7 @@ export {
 } from "./client/callback.ts";
 export { type Delegated, Delegator } from "./client/delegator.ts";
 export type {
+  AnswerOptions,
   CancelOptions,
   ControlOptions,
   DelegateOptions,

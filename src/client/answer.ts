@@ -4,9 +4,10 @@
  */
 import { type Delegation, delegationSchema, type Interrupt } from "../schema/delegation.ts";
 import type { AnswerBody, AnswerRequestInput } from "../schema/interrupt.ts";
-import type { ControlOptions } from "./delegator-options.ts";
+import type { AnswerOptions } from "./delegator-options.ts";
 import { localError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
+import { randomKey } from "./random-key.ts";
 
 /** The answer to one request of a question: a text, or any of `decision`, `text` or `message`, and `data`. */
 export type Answer = string | AnswerBody;
@@ -15,7 +16,7 @@ export interface Answers {
   readonly answers: Readonly<Record<string, Answer>>;
 }
 
-export interface DecideOptions extends ControlOptions {
+export interface DecideOptions extends AnswerOptions {
   /** The reason or a condition, sent to the agent with the decision. */
   readonly text?: string | undefined;
   /** Any JSON that the question asks for, or, with `edit` and `approve`, the edited arguments of its action. */
@@ -30,7 +31,7 @@ export async function sendAnswer(
   id: string,
   interruptId: string | null,
   answer: Answer | Answers,
-  signal?: AbortSignal,
+  { idempotencyKey = randomKey(), signal }: AnswerOptions = {},
 ): Promise<Delegation> {
   const several = typeof answer === "object" && "answers" in answer;
   const interrupt_id = interruptId ?? (await openQuestion(http, id, several, signal));
@@ -39,15 +40,16 @@ export async function sendAnswer(
     : bodyOf(answer);
   const body: AnswerRequestInput = { interrupt_id, ...content };
   const path = route`/v1/delegations/${id}/answer`;
-  return http.requestWithRetry(delegationSchema, { method: "POST", path, body, signal });
+  const headers = { "idempotency-key": idempotencyKey };
+  return http.requestWithRetry(delegationSchema, { method: "POST", path, body, headers, signal });
 }
 
 const bodyOf = (answer: Answer): AnswerBody => (typeof answer === "string" ? { text: answer } : answer);
 
 export function decide(http: Http, id: string, decision: "approve" | "deny", options: DecideOptions) {
-  const { text, data, interruptId = null, signal } = options;
+  const { text, data, interruptId = null } = options;
   const answer = { decision, ...(text !== undefined && { text }), ...(data !== undefined && { data }) };
-  return sendAnswer(http, id, interruptId, answer, signal);
+  return sendAnswer(http, id, interruptId, answer, options);
 }
 
 async function openQuestion(

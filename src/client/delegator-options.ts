@@ -41,6 +41,15 @@ export interface ControlOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface AnswerOptions extends ControlOptions {
+  /**
+   * Up to 255 printable ASCII characters. A repeated call with the same key is the same answer and succeeds; without it,
+   * a second answer to a question of kind `auth` is `interrupt_not_open`, even if it is equal. Default: a new random key
+   * for each call. Set one to repeat the call after your process crashed.
+   */
+  readonly idempotencyKey?: string | undefined;
+}
+
 export interface GetOptions {
   /** Waits up to this many seconds (at most 60) until it is finished or asks a question. Default 0. */
   readonly waitSeconds?: number | undefined;

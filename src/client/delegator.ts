@@ -14,6 +14,7 @@ import { type Answer, type Answers, type DecideOptions, decide, sendAnswer } fro
 import { type BatchInput, type BatchOptions, type BatchResult, delegateAll } from "./batch.ts";
 import { type BulkFilter, type BulkOptions, changeMany } from "./bulk.ts";
 import {
+  type AnswerOptions,
   type CancelOptions,
   type ControlOptions,
   type DelegateOptions,
@@ -198,7 +199,8 @@ export class Delegator {
   /**
    * Answers the delegation's question (`interrupt`); its agent then continues, before new work. `interruptId` is the
    * question's id, or null for the open question. If the question has several requests, answer all of them:
-   * `{ answers: { host: "db1", token: { data } } }`. Repeating the same answer is no error.
+   * `{ answers: { host: "db1", token: { data } } }`. All retries of a call have the same Idempotency-Key,
+   * so a repeat is no error.
    *
    * Throws `interrupt_not_open` if that question is not open, or with null if none is; `invalid_request` if the answer
    * does not fit the question; `forbidden`.
@@ -213,9 +215,9 @@ export class Delegator {
     id: string,
     interruptId: string | null,
     answer: Answer | Answers,
-    options: ControlOptions = {},
+    options: AnswerOptions = {},
   ): Promise<Delegation> {
-    return sendAnswer(this.#http, id, interruptId, answer, options.signal);
+    return sendAnswer(this.#http, id, interruptId, answer, options);
   }
 
   /**

@@ -156,7 +156,8 @@ export const KEYED_FIELDS = {
   "asked:<fence>": "the question that this lease asked: its id and the hash of the reply",
   "said:<message_id>": "the hash of a stored follow-up",
   "answer:<interrupt_id>": "the answers to a question, unless they are secret",
-  "answer_hash:<interrupt_id>": "the hash by which the same answer is recognized",
+  "answer_hash:<interrupt_id>":
+    "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question of its principal and request key",
   "notify:<seq>": "the stream id of an event for the callback",
 } as const;
 

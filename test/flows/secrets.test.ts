@@ -79,12 +79,9 @@ test("everybody except the holder sees only that there was an answer, and who ga
   expect(JSON.stringify(read)).not.toContain(SECRET);
 });
 
-test("the secret is kept for the next attempt, and a repeated answer is the same answer", async () => {
+test("the secret is kept for the next attempt", async () => {
   const { alice, id, next, interrupt_id, secret, clock, gateway } = await setup();
-  const answer = (more: object) => alice.answer(id, interrupt_id, { ...secret, ...more });
-  const { version } = (await answer({})).body;
-  expect((await answer({})).body.version).toBe(version);
-  expect((await answer({ text: "another" })).body.code).toBe("interrupt_not_open");
+  expect((await alice.answer(id, interrupt_id, secret)).status).toBe(200);
   await next();
   clock.offset_ms = 61_000;
   await gateway.sweep.tick();
@@ -110,7 +107,7 @@ test.each(Object.entries(ENDS))(
   async (_state, end) => {
     const story = await setup();
     const { alice, id, next, interrupt_id, secret, redis } = story;
-    await alice.answer(id, interrupt_id, secret);
+    await alice.answer(id, interrupt_id, secret, "once");
     const { lease_id } = await next();
     const stored = async () => JSON.stringify(await dump(redis));
     expect(await stored()).toContain(SECRET);
@@ -119,9 +116,92 @@ test.each(Object.entries(ENDS))(
     expect(await stored()).not.toContain(SECRET);
     expect((await keysIn(redis, "*:secrets")).length).toBe(0);
     // A client that did not receive the answer may repeat its call.
-    expect((await alice.answer(id, interrupt_id, secret)).status).toBe(200);
+    expect((await alice.answer(id, interrupt_id, secret, "once")).status).toBe(200);
   },
 );
+
+test("a guess of the secret is answered as any other, by whomever, in whatever state", async () => {
+  const { url, api, alice, scout, id, next, interrupt_id, secret } = await setup();
+  const ann = await as(url, "approver:ann");
+  const answered = await ann.answer(id, interrupt_id, secret, "once");
+  const guesses = [
+    [secret, undefined],
+    [secret, "other"],
+    [{ text: SECRET }, undefined],
+    [{ text: "another" }, undefined],
+    [{ decision: "deny" }, undefined],
+    [{ answers: { token: secret } }, undefined],
+    [{ answers: { elsewhere: { text: "x" } } }, undefined],
+  ] as const;
+  /** All guesses get one answer, but for the id of the request. */
+  const tryAll = async () => {
+    const seen = new Set<string>();
+    for (const by of [alice, ann, api])
+      for (const [body, key] of guesses) {
+        const { status, body: problem } = await by.answer(id, interrupt_id, body, key);
+        seen.add(JSON.stringify([status, { ...problem, request_id: null }]));
+      }
+    expect([...seen]).toEqual([expect.stringMatching(/^\[409,.*"interrupt_not_open"/)]);
+    // Only the principal that answered can repeat it, with whatever content.
+    expect((await alice.answer(id, interrupt_id, secret, "once")).status).toBe(409);
+    for (const body of [secret, { text: "another" }])
+      expect((await ann.answer(id, interrupt_id, body, "once")).status).toBe(200);
+  };
+  expect(answered.status).toBe(200);
+  await tryAll();
+  const { lease_id } = await next();
+  await tryAll();
+  const second = (await scout.interrupt(lease_id, { text: "And now?" })).body.interrupt_id;
+  await tryAll();
+  await alice.answer(id, second, { text: "go" });
+  expect((await alice.answer(id, second, { text: "go" })).status).toBe(200);
+  await scout.reply((await next()).lease_id, { state: "failed", text: undefined });
+  await tryAll();
+  expect((await alice.redrive(id)).status).toBe(202);
+  await tryAll();
+});
+
+test("an A2A message by its id, and an MCP call by its key, answer a question of kind auth once", async () => {
+  const { url, alice, scout, id, next, interrupt_id, question } = await setup();
+  const send = async (messageId: string) => {
+    const message = {
+      messageId,
+      taskId: id,
+      role: "ROLE_USER",
+      parts: [{ text: SECRET }],
+      metadata: { interrupt_id },
+    };
+    const { body } = await request(url, "POST", "/a2a/scout/rpc", {
+      token: alice.token,
+      headers: { "a2a-version": "1.0" },
+      body: {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "SendMessage",
+        params: { message, configuration: { returnImmediately: true } },
+      },
+    });
+    return body.error?.data[0].metadata.code ?? null;
+  };
+  expect([await send("m1"), await send("m1"), await send("m2")]).toEqual([null, null, "interrupt_not_open"]);
+  const again = { ...question, request_id: "pin" };
+  const second = (await scout.interrupt((await next()).lease_id, again)).body.interrupt_id;
+  const call = async (idempotency_key: string) => {
+    const input = { delegation_id: id, interrupt_id: second, text: SECRET, idempotency_key };
+    const { body } = await callModern(url, alice.token, "answer_task", input);
+    return body.result.structuredContent.error?.code ?? null;
+  };
+  expect([await call("k1"), await call("k1"), await call("k2")]).toEqual([null, null, "interrupt_not_open"]);
+});
+
+test("a key that is not printable ASCII is refused, and the question stays open", async () => {
+  const { alice, id, interrupt_id } = await setup();
+  for (const key of ["k".repeat(256), "schl\u00fcssel"])
+    expect((await alice.answer(id, interrupt_id, { text: "x" }, key)).body.details.issues).toEqual([
+      { path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" },
+    ]);
+  expect((await alice.get(id)).body.interrupt.id).toBe(interrupt_id);
+});
 
 test.each(["answered", "canceled"] as const)(
   "partial answers are erased with their question when it is %s",

@@ -119,10 +119,10 @@ const SHAPES = {
   wrong: { answers: { "not asked": { text: "yes" } } },
 } as const;
 
-/** A secret is erased when the delegation ends; from then on, an answer is a repeat only if the same principal sends it. */
-function isRepeated({ state }: Item, { answer }: AskedQuestion, text: string, by: string): boolean {
-  if (answer?.text !== text) return false;
-  return answer.by === by || !(answer.isSecret && isTerminal(state));
+/** What a repeat has in common with the answer: the content, or for a credential the principal and the request key. */
+function isRepeated({ kind, answer }: AskedQuestion, text: string, by: string, key: string | null): boolean {
+  if (answer === null) return false;
+  return kind === "auth" ? key !== null && answer.key === key && answer.by === by : answer.text === text;
 }
 
 const answer = step<{
@@ -131,6 +131,7 @@ const answer = step<{
   by: string;
   question: Pick;
   shape: keyof typeof SHAPES | "all";
+  key: string | null;
 }>({
   name: "answer",
   check: (model, { pick }) => model.items.some(({ open }) => !pick.fitting || open !== null),
@@ -149,17 +150,21 @@ const answer = step<{
     const isOpen = question !== undefined && open?.question === question;
     const isShort = args.shape === "wrong" || (args.shape !== "all" && question?.requests.length !== 1);
     const isMisfit = question?.shape === "approval" && args.shape !== "decision";
-    const isRepeat = question !== undefined && isRepeated(item, question, text, by);
+    const isRepeat = question !== undefined && isRepeated(question, text, by, args.key);
     const isSpent = !isOpen && !isRepeat;
     const wrong: Refusal | null = isOpen && (isShort || isMisfit) ? { code: "invalid_request" } : null;
     const refusal = control ?? wrong ?? (isSpent ? ({ code: "interrupt_not_open" } as const) : null);
-    judge(await real.call(args.via, by, "POST", `/v1/delegations/${item.id}/answer`, body), refusal);
+    const headers = args.key === null ? {} : { "idempotency-key": args.key };
+    const path = `/v1/delegations/${item.id}/answer`;
+    judge(await real.call(args.via, by, "POST", path, body, headers), refusal);
+    if (!refusal && !isOpen && question?.kind === "auth")
+      count(model.made, "again with the key of a credential");
     if (wrong && refusal === wrong && isMisfit) count(model.made, "an answer that does not fit");
     if (!refusal && isOpen) {
       expect(model.mayMove("answer", item)).toBeNull();
       model.move("answer", item);
       item.history += question.requests.length;
-      question.answer = { text, by, isSecret: question.kind === "auth" && args.shape !== "decision" };
+      question.answer = { text, by, key: args.key };
     }
     await real.check(item);
   },
@@ -245,6 +250,7 @@ export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
         by: who,
         question: pick,
         shape: fc.constantFrom("all", "all", "all", "text", "decision", "wrong"),
+        key: fc.constantFrom("k1", "k2", null),
       })
       .map(answer),
   ],

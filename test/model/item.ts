@@ -38,8 +38,8 @@ export interface AskedQuestion {
   readonly requests: readonly string[];
   /** The request body that asked it. */
   readonly body: string;
-  /** The request body that answered it, who sent it, and whether it had a secret; null: it is open. */
-  answer: { readonly text: string; readonly by: string; readonly isSecret: boolean } | null;
+  /** The request body that answered it, who sent it, and its request key; null: it is open. */
+  answer: { readonly text: string; readonly by: string; readonly key: string | null } | null;
 }
 
 export interface ModelPush {

@@ -111,10 +111,11 @@ export class Real {
     method: "GET" | "POST" | "PUT" | "DELETE",
     path: string,
     body?: unknown,
+    headers?: Readonly<Record<string, string>>,
   ) {
     const gateway = this.#gateways[via % this.#gateways.length];
     if (!gateway) throw new RangeError("no gateway");
-    const answer = await gateway.speak(this.#tokens.get(by) ?? "nobody", method, path, body);
+    const answer = await gateway.speak(this.#tokens.get(by) ?? "nobody", method, path, body, headers);
     if (answer.status >= 400) count(this.counts, codeOf(answer));
     return answer;
   }

@@ -145,8 +145,13 @@ export function client(url: string, token: string | null = OPERATOR) {
       call("POST", `/v1/delegations/${id}/cancel`, more),
     interrupt: (lease: string, more: Record<string, unknown> = {}) =>
       call("POST", `/v1/leases/${lease}/interrupt`, { kind: "input", ...more }),
-    answer: (id: string, interrupt_id: string, more: Record<string, unknown> = {}) =>
-      call("POST", `/v1/delegations/${id}/answer`, { interrupt_id, ...more }),
+    answer: (id: string, interrupt_id: string, more: Record<string, unknown> = {}, key?: string) =>
+      call(
+        "POST",
+        `/v1/delegations/${id}/answer`,
+        { interrupt_id, ...more },
+        key === undefined ? undefined : { "idempotency-key": key },
+      ),
     message: (id: string, text: string) => call("POST", `/v1/delegations/${id}/messages`, { text }),
     erase: (id: string) => call("DELETE", `/v1/delegations/${id}`),
     redrive: (id: string) => call("POST", `/v1/delegations/${id}/redrive`),

@@ -12,12 +12,13 @@ export type SendRequest = (
   method: "GET" | "POST" | "PUT" | "DELETE",
   path: string,
   body?: unknown,
+  headers?: Readonly<Record<string, string>>,
 ) => Promise<ShortAnswer>;
 
 export function keepAliveClient(url: string, connections = 50): SendRequest {
   const pool = new Pool(url, { connections });
   onTestFinished(() => pool.close());
-  return async (token, method, path, body) => {
+  return async (token, method, path, body, headers) => {
     const response = await pool.request({
       method,
       path,
@@ -25,6 +26,7 @@ export function keepAliveClient(url: string, connections = 50): SendRequest {
         accept: "application/json",
         authorization: `Bearer ${token}`,
         ...(body !== undefined && { "content-type": "application/json" }),
+        ...headers,
       },
       body: body === undefined ? null : JSON.stringify(body),
     });

@@ -4,6 +4,7 @@
  */
 import { cancel } from "../../engine/delegations/cancel.ts";
 import { delegate } from "../../engine/delegations/delegate.ts";
+import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { openInterrupt } from "../../engine/delegations/parse.ts";
 import { answer } from "../../engine/questions/answer.ts";
 import { message as followUp } from "../../engine/questions/message.ts";
@@ -134,10 +135,12 @@ async function answerQuestion(
   { status, payload }: ResumeEntry,
 ): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
-  if (status === "resolved") return answer(broker, principal, id, toAnswerRequest(open, payload));
+  // All repeats of a run have its id.
+  const key = `agui:${bodyHash([run.input.threadId, run.input.runId])}`;
+  if (status === "resolved") return answer(broker, principal, id, toAnswerRequest(open, payload), key);
   if (!open.requests.every((request) => offersDenial(open.kind, request)))
     return cancel(broker, principal, id, { reason: "the question was abandoned", cascade: true });
-  return answer(broker, principal, id, toDenial(open));
+  return answer(broker, principal, id, toDenial(open), key);
 }
 
 async function delegateTask({ request, agent, input }: Run): Promise<StoredDelegation> {

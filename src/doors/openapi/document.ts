@@ -56,7 +56,7 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
 const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Schema }> = {
   "Idempotency-Key": {
     description:
-      "A retry with the same key and body returns the first delegation, as long as its record is kept and for at least 24 hours; 409 already_finished once the record is deleted.",
+      "Chosen by the client; all retries of a request have the same. Delegating: a retry with the same key and body returns the first delegation, as long as its record is kept and for at least 24 hours; 409 already_finished once the record is deleted. Answering: a repeat of the answer is recognized; the answer to a question of kind auth only by this key.",
     schema: { type: "string", minLength: 1, maxLength: 255 },
   },
   Prefer: {

@@ -51,9 +51,11 @@ export const delegationActionRoutes: readonly Route[] = [
     summary: "Answer a delegation's open question; the delegation returns to its agent ahead of new work.",
     params,
     body: answerRequestSchema,
+    notes: { requestHeaders: ["Idempotency-Key"] },
     responses: { 200: delegationSchema },
     async handle(request, { params: { id }, body }) {
-      return jsonText(200, (await answer(request.broker, request.principal, id, body)).json);
+      const key = request.header("idempotency-key");
+      return jsonText(200, (await answer(request.broker, request.principal, id, body, key)).json);
     },
   }),
   route({

@@ -71,6 +71,14 @@ function sortedJson(value: unknown): string {
 const nameOf = (principal: string, key: string): string =>
   digest("sha256", `${principal}\n${key}`, "base64url");
 
+/** Throws `invalid_request` unless it is a legal key. */
+export function requireKey(key: string): void {
+  if (KEY.test(key)) return;
+  throw new ErrandError("invalid_request", "The Idempotency-Key is not valid.", {
+    details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
+  });
+}
+
 export interface Reservation {
   readonly id: string;
   /** The key's name, stored in the record: the key is retired before the record is deleted. */
@@ -112,11 +120,7 @@ export interface ReserveOptions {
  */
 export async function reserve(options: ReserveOptions): Promise<Reservation> {
   const { redis, key, newId, find, refused } = options;
-  if (!KEY.test(key)) {
-    throw new ErrandError("invalid_request", "The Idempotency-Key is not valid.", {
-      details: { issues: [{ path: "Idempotency-Key", reason: "1 to 255 printable ASCII characters" }] },
-    });
-  }
+  requireKey(key);
   const name = nameOf(options.principal, key);
   const redisKey = keys.idempotency(name);
   const hash = bodyHash(options.body);

@@ -1,7 +1,9 @@
 /**
  * Answers an open question: the delegation is queued for its agent again, ahead of new work, with the answer in its
  * history. The answer to an `auth` question is a secret: the history shows only that there is one; the lease has it.
- * Limit: all requests of a question are answered at once.
+ * A repeat of an answer succeeds. It is recognized by its content; for an `auth` question only by its principal and
+ * request key, because anything else would confirm a guess of the secret. Limit: all requests of a question are answered
+ * at once.
  */
 import { randomBytes } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
@@ -13,7 +15,7 @@ import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/inter
 import { type Principal, requireControl } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
-import { bodyHash } from "../delegations/idempotency.ts";
+import { bodyHash, requireKey } from "../delegations/idempotency.ts";
 import { openInterrupt } from "../delegations/parse.ts";
 import { preview } from "../delegations/preview.ts";
 import { read } from "../delegations/read.ts";
@@ -23,14 +25,16 @@ import { requireFitting } from "./fitting.ts";
 
 /**
  * Throws `interrupt_not_open` when the question is not open, and `invalid_request` when the answer does not fit it.
- * Sending the same answer again succeeds.
+ * `key` is chosen by the client, and all repeats of a request have the same one.
  */
 export async function answer(
   broker: Broker,
   principal: Principal,
   id: string,
   request: AnswerRequest,
+  key?: string,
 ): Promise<StoredDelegation> {
+  if (key !== undefined) requireKey(key);
   const before = await read(broker, principal, id);
   requireControl(principal, before, "answer its questions");
   const { interrupt_id } = request;
@@ -38,7 +42,7 @@ export async function answer(
   // For a closed question the script only checks whether this answer closed it.
   const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   if (open) requireFitting(id, open, given, request.answers === undefined);
-  const author = { by: principal.text };
+  const author = { by: principal.text, key };
   const { outcome, record } = await broker.writer.move(answerCommand(id, request, author, open, given));
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
@@ -52,6 +56,7 @@ export async function answer(
 interface Author {
   readonly by: string;
   readonly auto?: true;
+  readonly key?: string | undefined;
 }
 
 type Given = readonly (readonly [request_id: string, given: AnswerInput])[];
@@ -65,13 +70,15 @@ export function answerCommand(
   given: Given,
 ): Command {
   const { interrupt_id } = request;
+  const { key, ...by } = author;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
   const answers = given.map(([request_id, one]) =>
-    toAnswer({ interrupt_id, request_id, ...author, at: stamp }, one),
+    toAnswer({ interrupt_id, request_id, ...by, at: stamp }, one),
   );
   const hasContent = answers.some(({ given: { message } }) => message.parts.length > 0);
-  const secret = open?.kind === "auth" && hasContent;
+  const isAuth = open?.kind === "auth" && open.id === interrupt_id;
+  const secret = isAuth && hasContent;
   const givenJson = JSON.stringify(
     Object.fromEntries(answers.map(({ request_id, given }) => [request_id, given])),
   );
@@ -82,8 +89,8 @@ export function answerCommand(
       interrupt_id,
       // A question opened meanwhile must not be closed with no answer.
       only_repeat: open?.id !== interrupt_id || undefined,
-      answer_hash: bodyHash(request),
-      answer_outline: outlineHash(request, author.by),
+      answer_hash: isAuth ? undefined : bodyHash(request),
+      answer_key: key === undefined ? undefined : bodyHash({ interrupt_id, by: author.by, key }),
       answers: givenJson,
       secret: secret || undefined,
       stamp,
@@ -119,7 +126,7 @@ function byRequest(
   });
 }
 
-interface Heading extends Author {
+interface Heading extends Omit<Author, "key"> {
   readonly interrupt_id: string;
   readonly request_id: string;
   readonly at: string;
@@ -181,10 +188,4 @@ function eventOf(interrupt_id: string, { by, auto }: Author, answers: readonly C
     redacted: isRedacted ? "true" : undefined,
     answers: JSON.stringify(Object.fromEntries(shown)),
   };
-}
-
-/** A hash without the secret, which recognizes a repeated answer after the secret is erased. */
-function outlineHash({ interrupt_id, decision, answers = {} }: AnswerRequest, by: string): string {
-  const decisions = Object.entries(answers).map(([request_id, one]) => [request_id, one.decision ?? null]);
-  return bodyHash({ interrupt_id, by, decision, answers: Object.fromEntries(decisions) });
 }

@@ -3,6 +3,7 @@
  * a follow-up. If that fails, it is not tried as one of the others: a late answer must not answer the next question.
  */
 import { delegate } from "../../../engine/delegations/delegate.ts";
+import { bodyHash } from "../../../engine/delegations/idempotency.ts";
 import { openInterrupt } from "../../../engine/delegations/parse.ts";
 import { read } from "../../../engine/delegations/read.ts";
 import { notFound, wrongState } from "../../../engine/errors.ts";
@@ -101,7 +102,10 @@ async function continueTask(
   const interrupt_id = namedInterrupt(message) ?? open?.id;
   if (interrupt_id !== undefined) {
     const openRequests = open?.id === interrupt_id ? open.requests.map(({ request_id }) => request_id) : [];
-    return answer(broker, principal, taskId, toAnswerRequest(inContext, interrupt_id, openRequests));
+    const request = toAnswerRequest(inContext, interrupt_id, openRequests);
+    // All repeats of a message have its id.
+    const key = context.request.header("idempotency-key") ?? `a2a:${bodyHash(message.messageId)}`;
+    return answer(broker, principal, taskId, request, key);
   }
   // A2A refuses every message to a finished task, also one that the task has already.
   if (record.finished) throw wrongState(taskId, record.state);

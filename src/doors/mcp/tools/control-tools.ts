@@ -3,8 +3,14 @@ import * as z from "zod";
 import { cancel } from "../../../engine/delegations/cancel.ts";
 import { answer } from "../../../engine/questions/answer.ts";
 import { message } from "../../../engine/questions/message.ts";
-import { answerRequestSchema, answerSchema, decisionSchema } from "../../../schema/interrupt.ts";
+import {
+  type AnswerRequest,
+  answerRequestSchema,
+  answerSchema,
+  decisionSchema,
+} from "../../../schema/interrupt.ts";
 import { check } from "../../http/route.ts";
+import type { McpContext } from "../context.ts";
 import { delegationIdInput, delegationViewShape, showDelegation } from "./delegation-view.ts";
 import { defineTool, type Tool } from "./tool.ts";
 import { CONTROLLERS } from "./visibility.ts";
@@ -14,6 +20,13 @@ const interrupt_id = z
   .min(1)
   .max(255)
   .describe("The question's interrupt_id, as shown by check_task_status.");
+
+const idempotency_key = z
+  .string()
+  .min(1)
+  .max(255)
+  .optional()
+  .describe("Any text. A repeated call with the same key is the same answer.");
 
 export const controlTools: readonly Tool[] = [
   defineTool({
@@ -38,11 +51,12 @@ export const controlTools: readonly Tool[] = [
         .record(z.string(), answerSchema)
         .optional()
         .describe("Answers by request_id, each {text?, decision?, data?}."),
+      idempotency_key,
     },
     output: delegationViewShape,
-    async handle({ broker, principal }, { delegation_id: id, ...input }) {
+    async handle(context, { delegation_id: id, idempotency_key: key, ...input }) {
       const request = check(answerRequestSchema, input, "arguments");
-      return showDelegation(await answer(broker, principal, id, request));
+      return showDelegation(await answerOnce(context, id, request, key));
     },
   }),
   defineTool({
@@ -57,10 +71,11 @@ export const controlTools: readonly Tool[] = [
       interrupt_id,
       decision: decisionSchema,
       text: z.string().min(1).optional(),
+      idempotency_key,
     },
     output: delegationViewShape,
-    async handle({ broker, principal }, { delegation_id: id, ...request }) {
-      return showDelegation(await answer(broker, principal, id, request));
+    async handle(context, { delegation_id: id, idempotency_key: key, ...request }) {
+      return showDelegation(await answerOnce(context, id, request, key));
     },
   }),
   defineTool({
@@ -94,3 +109,11 @@ export const controlTools: readonly Tool[] = [
     },
   }),
 ];
+
+/** Without a key of its own, the call is recognized by its session and id, and never by what it answers. */
+const answerOnce = (
+  context: McpContext,
+  id: string,
+  request: AnswerRequest,
+  key = context.idempotencyKeyFor(request.interrupt_id),
+) => answer(context.broker, context.principal, id, request, key);

@@ -1,12 +1,11 @@
 -- Questions and their answers. The answer to an `auth` question is a secret: it is stored apart, and erased at the end.
 
--- Refuses an answer unless its question is open; the same answer again is a `duplicate`.
+-- Refuses an answer unless its question is open; the same answer again is a `duplicate`. An answer to an `auth` question
+-- has only the hash of its request key, so no guess of its content can be told from another.
 function guard_question()
   if record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat then return nil end
   local hash = redis.call('HGET', key, 'answer_hash:' .. cmd.interrupt_id)
-  local same = hash and (hash == cmd.answer_hash or hash == cmd.answer_outline)
-  local secret = record.secret_bytes and redis.call('HGET', key .. ':secrets', 'hash:' .. cmd.interrupt_id)
-  if secret then same = secret == cmd.answer_hash end
+  local same = hash and (hash == cmd.answer_hash or hash == cmd.answer_key)
   return { kind = same and 'duplicate' or 'interrupt' }
 end
 
@@ -23,17 +22,16 @@ function store_question()
   redis.call('HSET', key, 'asked:' .. cmd.fence, cjson.encode({ id = cmd.interrupt_id, hash = cmd.reply_hash }))
 end
 
--- For a secret answer the record has only `answer_outline`, a hash without the secret, which recognizes a repeat after
--- the secret was erased.
+-- Without a hash, no later answer is recognized as this one.
 function store_answers()
   if cmd.secret then
-    redis.call('HSET', key .. ':secrets', 'answers:' .. cmd.interrupt_id, cmd.answers,
-      'hash:' .. cmd.interrupt_id, cmd.answer_hash)
+    redis.call('HSET', key .. ':secrets', 'answers:' .. cmd.interrupt_id, cmd.answers)
     record.secret_bytes = (record.secret_bytes or 0) + cmd.bytes
   else
     redis.call('HSET', key, 'answer:' .. cmd.interrupt_id, cmd.answers)
   end
-  redis.call('HSET', key, 'answer_hash:' .. cmd.interrupt_id, cmd.secret and cmd.answer_outline or cmd.answer_hash)
+  local hash = cmd.answer_hash or cmd.answer_key
+  if hash then redis.call('HSET', key, 'answer_hash:' .. cmd.interrupt_id, hash) end
   record.answered = (record.answered or 0) + 1
 end
 
