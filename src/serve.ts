@@ -112,7 +112,8 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
   let stoppedAt = Date.now();
   try {
     const operatorToken = config.ERRAND_OPERATOR_TOKEN ?? (await operatorTokenIn(dataDir));
-    const gateways = await start(config, storage, operatorToken, dataDir, output, stop);
+    const place = { dataDir, flags };
+    const gateways = await start(config, storage, operatorToken, place, output, stop);
     if (gateways === null) return;
     signals.onHangup(() => gateways.roll());
     signals.onSecond(() => gateways.kill());
@@ -131,11 +132,11 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
     say(howClientsConnect(started));
     const program = process.argv[1] ?? "errand";
     const variables = variablesFor(started);
-    const place = { folder: resolve("."), path: env.PATH ?? "", program, variables };
+    const clients = { folder: resolve("."), path: env.PATH ?? "", program, variables };
     const isAtTerminal = process.stderr.isTTY && storage.embedded !== null;
     const signIn = isAtTerminal ? await gateways.signIn() : undefined;
-    say(signIn ?? (await howToSignIn(place)));
-    if (process.stderr.isTTY) say(await nextSteps(place));
+    say(signIn ?? (await howToSignIn(clients)));
+    if (process.stderr.isTTY) say(await nextSteps(clients));
     const stopped = new Promise<void>((done) => stop.addEventListener("abort", () => done(), { once: true }));
     try {
       if (!stop.aborted) await Promise.race([stopped, gateways.ended]);
@@ -231,7 +232,7 @@ async function start(
   config: Config,
   { target, embedded }: Storage,
   operatorToken: string,
-  dataDir: string,
+  { dataDir, flags }: { readonly dataDir: string; readonly flags: Flags },
   { log, write }: Output,
   stop: AbortSignal,
 ): Promise<Running | null> {
@@ -252,7 +253,7 @@ async function start(
   } catch (error) {
     // The gateway that could not start has said why.
     if (error instanceof ServeError) throw error;
-    throw await startFailure(error, config, dataDir);
+    throw await startFailure(error, config, dataDir, flags);
   }
 }
 

@@ -10,9 +10,14 @@ export const EXIT_TRANSPORT = 75;
 const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];
 
 /** Returns a {@link ServeError} if the cause is known, otherwise the error itself. */
-export async function startFailure(error: unknown, config: Config, dataDir: string): Promise<unknown> {
+export async function startFailure(
+  error: unknown,
+  config: Config,
+  dataDir: string,
+  flags: Flags = {},
+): Promise<unknown> {
   if (error instanceof LayoutError) return new ServeError(error.message, EXIT_CONFIG);
-  const refused = await refuseAddress(error, config, dataDir).catch((reason: unknown) => reason);
+  const refused = await refuseAddress(error, config, dataDir, flags).catch((reason: unknown) => reason);
   if (refused !== undefined) return refused;
   const isOfRedis = error instanceof Error && isUnavailable(error) && !isOfListener(error);
   if (!isOfRedis) return error;
@@ -26,7 +31,6 @@ const isOfListener = (error: Error): boolean => "syscall" in error && error.sysc
 
 /** Checks the most likely reason for a failed start before anything is started. */
 export async function checkAddress(config: Config, dataDir: string, flags: Flags = {}): Promise<void> {
-  if (config.ERRAND_PORT === 0) return;
   try {
     await new Promise<void>((resolve, reject) => {
       const server = createServer((socket) => socket.destroy());

@@ -103,6 +103,10 @@ test("a wrong value is reported under the name of the option that set it", async
   expect(byOption).toBeInstanceOf(ServeError);
   expect(String(byOption)).toMatch(/cannot listen on 192\.0\.2\.1:4180 \(EADDRNOTAVAIL\).* set --host to /);
   expect(String(await refused({}))).toContain("set ERRAND_HOST to ");
+  const anyPort = readConfig({ ERRAND_HOST: "example.invalid", ERRAND_PORT: "0" });
+  await expect(checkAddress(anyPort, "/nonexistent", flags)).rejects.toThrow(
+    /cannot listen on example\.invalid:0 \((?:ENOTFOUND|EAI_AGAIN)\).* set --host to /,
+  );
 });
 
 test("ERRAND_KEEP_ALIVE_SECONDS is a whole number of seconds", () => {
