@@ -94,6 +94,14 @@ const DAMAGE: Record<RuleName, (history: Draft) => void> = {
     const reply = { id: "dlg_0_0", lease: "lse_0_9", fence: 9, wants: "completed", text: "something else" };
     calls.push({ proc: "p", op: "reply", start: 1, end: 2, result: "ok", outcome: "matched", ...reply });
   },
+  charged: ({ stored, outages }) => {
+    const shown = { type: "DELEGATION_STATUS", hash: "x" };
+    outages.push({ t: 1, proc: "n", row: "outage", from: 2_000, to: 9_000 });
+    stored.set("dlg_0_charged", [
+      { ...shown, seq: 1, status: "leased", state: "working", at: 1_000, expires: 4_000, attempt: 1 },
+      { ...shown, seq: 2, status: "lease_expired", state: "submitted", at: 9_100 },
+    ]);
+  },
   mismatch: ({ finals }) => {
     first(finals).hash = "another";
   },

@@ -136,6 +136,13 @@ export const DEFECTS: Record<RuleName, Defect> = {
     /if not rule\.event_only then/,
     "if not rule.event_only and move ~= 'complete' then",
   ),
+  charged: defect(
+    "gives leases no grace after an outage",
+    `${LUA}/rare/grace.lua`,
+    />= LIMITS\.graces then/,
+    ">= 0 then",
+    { faults: ["gateways-stop"], every: 2 },
+  ),
   mismatch: defect(
     "shows something else at each gateway",
     "lifecycle/stored-delegation.js",

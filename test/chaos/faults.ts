@@ -127,6 +127,20 @@ export const FAULTS = {
       }
     },
   },
+  // Longer than a lease. The supervisor of several processes would not take them along.
+  "gateways-stop": {
+    weight: 3,
+    lasts: [4, 9],
+    targets: (stage) => (stage.options.workers > 1 ? [] : ["all gateways"]),
+    run: async (stage, _target, last) => {
+      for (const { child } of stage.gateways) child.signal("SIGSTOP");
+      const from = Date.now() + 200;
+      await last();
+      const to = Date.now();
+      for (const { child } of stage.gateways) child.signal("SIGCONT");
+      stage.recorder.note({ row: "outage", from, to });
+    },
+  },
   "process-kill": { weight: 8, lasts: SHORT, targets: severalNames, run: oneProcess("SIGKILL") },
   "process-stop": { weight: 3, lasts: [1, 8], targets: severalNames, run: oneProcess("SIGSTOP", "SIGCONT") },
   "process-end": { weight: 3, lasts: SHORT, targets: severalNames, run: oneProcess("SIGTERM") },

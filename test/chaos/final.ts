@@ -141,6 +141,9 @@ const pageSchema = z.object({
       seq: z.number().optional(),
       state: z.string().default(""),
       status: z.string().optional(),
+      at: z.string(),
+      attempt: z.number().optional(),
+      expires_at: z.string().optional(),
     }),
   ),
   cursor: z.string(),
@@ -163,8 +166,10 @@ async function readEvents(stage: Stage, { records }: Dump): Promise<Map<string, 
       for (const event of page.events) {
         // A RESET is not an event of the delegation; the events that it hides count as missing.
         if (event.seq === undefined) continue;
-        const { seq, type, state, status: what = "" } = event;
-        events.push({ seq, type, state, status: what, hash: hashOf(event) });
+        const { seq, type, state, status: what = "", attempt, expires_at } = event;
+        const expires = expires_at === undefined ? undefined : Date.parse(expires_at);
+        const at = Date.parse(event.at);
+        events.push({ seq, type, state, status: what, hash: hashOf(event), at, attempt, expires });
       }
       if (page.events.length === 0) break;
       after = page.cursor;

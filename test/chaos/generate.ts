@@ -16,6 +16,7 @@ export interface Draft extends Mutable<History> {
   a2a: RowOf<"a2a">[];
   agui: RowOf<"agui">[];
   faults: RowOf<"fault">[];
+  outages: RowOf<"outage">[];
   stored: Map<string, Mutable<StoredEvent>[]>;
   finals: Mutable<History["finals"][number]>[];
   dump: { records: Mutable<StoredRecord>[]; tickets: string[] };
@@ -84,7 +85,8 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
   call("delegate", { key, as: CALLER, via: "callback" });
   leave("DELEGATION_SENT", "queued");
   for (const choice of walk) {
-    const moves = legal(now.state);
+    const isLapsed = events.at(-1)?.status === MOVES.lapse.status;
+    const moves = legal(now.state).filter((move) => move !== MOVES.reclaim || isLapsed);
     const move = moves[choice % moves.length];
     if (move) step(move);
     if (isTerminal(now.state)) break;

@@ -19,6 +19,11 @@ export interface StoredEvent {
   readonly status: string;
   readonly state: string;
   readonly hash: string;
+  /** By Redis' clock, ms. */
+  readonly at?: number;
+  readonly attempt?: number | undefined;
+  /** When the lease expires, if the event says so, ms. */
+  readonly expires?: number | undefined;
 }
 
 /** One delegation as one gateway shows it at the end. */
@@ -77,7 +82,17 @@ export interface History extends Recorded {
 /** A history without calls. */
 export function emptyHistory() {
   return {
-    ...{ calls: [], events: [], subscribes: [], resets: [], deliveries: [], a2a: [], agui: [], faults: [] },
+    ...{
+      calls: [],
+      events: [],
+      subscribes: [],
+      resets: [],
+      deliveries: [],
+      a2a: [],
+      agui: [],
+      faults: [],
+      outages: [],
+    },
     ...{
       fsync: "always" as const,
       stored: new Map<string, never[]>(),
@@ -100,6 +115,7 @@ export interface Recorded {
   readonly a2a: readonly RowOf<"a2a">[];
   readonly agui: readonly RowOf<"agui">[];
   readonly faults: readonly RowOf<"fault">[];
+  readonly outages: readonly RowOf<"outage">[];
 }
 
 /** Joins the rows of all processes. */
@@ -113,6 +129,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
   const a2a: RowOf<"a2a">[] = [];
   const agui: RowOf<"agui">[] = [];
   const faults: RowOf<"fault">[] = [];
+  const outages: RowOf<"outage">[] = [];
   for (const row of rows) {
     if (row.row === "event") events.push(row);
     else if (row.row === "subscribe") subscribes.push(row);
@@ -121,6 +138,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
     else if (row.row === "a2a") a2a.push(row);
     else if (row.row === "agui") agui.push(row);
     else if (row.row === "fault") faults.push(row);
+    else if (row.row === "outage") outages.push(row);
     else {
       const { t, row: _row, n, phase, proc, op, ...facts } = row;
       const name = `${proc}/${n}`;
@@ -135,7 +153,7 @@ export function assemble(rows: Iterable<Row>): Recorded {
       }
     }
   }
-  return { calls, events, subscribes, resets, deliveries, a2a, agui, faults };
+  return { calls, events, subscribes, resets, deliveries, a2a, agui, faults, outages };
 }
 
 /** The rows of a file, without an incomplete last line of a killed process. */

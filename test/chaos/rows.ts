@@ -87,6 +87,8 @@ export const rowSchema = z.discriminatedUnion("row", [
     type: z.string(),
     state: z.string(),
   }),
+  /** No gateway ran from and to these instants, by the wall clock, ms, which is also Redis'. */
+  z.object({ ...stamp, row: z.literal("outage"), from: z.number(), to: z.number() }),
   z.object({
     ...stamp,
     row: z.literal("fault"),

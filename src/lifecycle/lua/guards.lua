@@ -31,7 +31,7 @@ function guard_holder()
   if not fenced then return nil end
   -- Another agent's lease does not exist for the caller.
   if cmd.agent and cmd.agent ~= record.target then return { kind = 'no_lease' } end
-  if record.state == 'working' and record.fence == cmd.fence and not rule.needs_lapsed then return nil end
+  if record.state == 'working' and record.fence == cmd.fence then return nil end
   local reclaimable = record.state == 'submitted' and record.fence == cmd.fence and record.lapsed == cmd.fence
   if rule.needs_lapsed and reclaimable then return nil end
   if cmd.fence > record.fence or cmd.fence < 1 then return { kind = 'no_lease' } end

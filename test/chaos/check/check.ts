@@ -1,6 +1,7 @@
 /** The checker: applies every rule to one history. It is a pure function of data. */
 import type { History } from "../history.ts";
 import { doubled, lost, phantom, uncanceled, unfinished } from "./accepted.ts";
+import { charged } from "./charged.ts";
 import { fork, gap, illegalMove, twoEnds } from "./events.ts";
 import { type Facts, toFacts, type Violation } from "./facts.ts";
 import { mismatch, ticket } from "./finals.ts";
@@ -28,6 +29,7 @@ export const RULES = {
   "stale-lease": staleLease,
   "two-replies": twoReplies,
   "lost-reply": lostReply,
+  charged,
   mismatch,
   ticket,
   "delivery-forged": forgedDelivery,
