@@ -30,6 +30,13 @@ export const LIMITS = {
     "payload_too_large",
   ),
   json_depth: limit(64, "levels", "nesting of a body", "invalid_request"),
+  json_members: limit(20_000, "members", "of all objects in a body together", "invalid_request"),
+  json_values: limit(
+    100_000,
+    "values",
+    "in a body: members of objects and elements of arrays together",
+    "invalid_request",
+  ),
   delegation_bytes: limit(
     3 * MIB,
     "bytes",
@@ -147,10 +154,28 @@ export const LIMITS = {
     "not_found",
   ),
   session_bytes: limit(
+    16 * KIB,
+    "bytes",
+    "the `initialize` request of an MCP session; the session keeps it",
+    "payload_too_large",
+  ),
+  sessions_bytes: limit(
+    16 * MIB,
+    "bytes",
+    "(about) in memory for the `initialize` requests of one principal's MCP sessions at one gateway; the session idle for longest is closed for a new one",
+    "quota_exceeded",
+  ),
+  mcp_message_bytes: limit(
     64 * KIB,
     "bytes",
-    "the `initialize` request of an MCP session, as JSON; the session keeps it",
+    "a body of `/mcp` without a tool call, an answer to the server or an update of a task in it",
     "payload_too_large",
+  ),
+  mcp_message_values: limit(
+    1_000,
+    "values",
+    "of the messages in a body of `/mcp`, without the `arguments` of tool calls: members and elements together",
+    "invalid_request",
   ),
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
   outage_seconds: limit(
@@ -382,6 +407,9 @@ export const IN_FLIGHT: readonly LimitName[] = [
   "sessions",
   "session_seconds",
   "session_bytes",
+  "sessions_bytes",
+  "mcp_message_bytes",
+  "mcp_message_values",
   "unread_bytes",
   "gateway_unread_bytes",
   "stalled_seconds",

@@ -10,8 +10,11 @@ import { check } from "../http/route.ts";
 import { base64Schema } from "./base64.ts";
 import { protoEnum, protoInt, protoNames, protoObject } from "./protojson.ts";
 
+/** Far more media types, extensions or tasks than a client names. */
+export const MAX_STRINGS = 1_000;
+
 const object = z.record(z.string(), z.unknown());
-const strings = z.array(z.string());
+const strings = boundedArray(z.string(), 0, MAX_STRINGS);
 const count = protoInt(0, 2_147_483_647);
 const id = z.string().min(1, "is required");
 

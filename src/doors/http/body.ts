@@ -1,5 +1,5 @@
 /**
- * Reads a request body and parses it as JSON: valid UTF-8, limited depth, no lone surrogates (half characters), no
+ * Reads a request body and parses it as JSON: valid UTF-8, limited depth and number of values, no lone surrogates (half characters), no
  * members that reach a prototype. The route's schema validates the rest.
  */
 import type { IncomingMessage } from "node:http";
@@ -119,15 +119,7 @@ function decode(bytes: Uint8Array): string {
 }
 
 export function parseJson(text: string): unknown {
-  if (depthOf(text) > LIMITS.json_depth.value) {
-    throw new ErrandError(
-      "invalid_request",
-      `The body nests deeper than ${LIMITS.json_depth.value} levels.`,
-      {
-        details: { issues: [{ path: "", reason: `at most ${LIMITS.json_depth.value} levels of nesting` }] },
-      },
-    );
-  }
+  requireBounded(extentOf(text));
   try {
     return parse(text, { protoAction: "error", constructorAction: "error" });
   } catch {
@@ -157,23 +149,73 @@ function notJson(text: string): ErrandError {
   });
 }
 
-/** Counts brackets outside strings: a deep body must not reach a recursive parser. */
-function depthOf(text: string): number {
+/** What a parsed body would have; its memory, and the time to check it, grow with these and not with its bytes. */
+interface Extent {
+  readonly depth: number;
+  /** Members of objects, in all. */
+  readonly members: number;
+  /** Members of objects and elements of arrays, in all. */
+  readonly values: number;
+}
+
+function requireBounded({ depth, members, values }: Extent): void {
+  refuseBeyond(LIMITS.json_depth.value, depth, (most) => [
+    `The body nests deeper than ${most} levels.`,
+    `at most ${most} levels of nesting`,
+  ]);
+  refuseBeyond(LIMITS.json_members.value, members, (most) => [
+    `The body has ${members} members in its objects; the limit is ${most}.`,
+    `at most ${most} members of objects`,
+  ]);
+  refuseBeyond(LIMITS.json_values.value, values, (most) => [
+    `The body has ${values} values; the limit is ${most}.`,
+    `at most ${most} members and elements`,
+  ]);
+}
+
+function refuseBeyond(most: number, count: number, say: (most: number) => [text: string, reason: string]) {
+  if (count <= most) return;
+  const [text, reason] = say(most);
+  throw new ErrandError("invalid_request", text, {
+    details: { issues: [{ path: "", reason }] },
+    recovery: "Send large data as text or as a raw part, or split it into several requests.",
+  });
+}
+
+/**
+ * Counts brackets, colons and commas outside strings: a body with too many must not reach the parser. Of text that is not
+ * JSON it counts something, and the parser refuses it.
+ */
+export function extentOf(text: string): Extent {
   let depth = 0;
   let deepest = 0;
+  let members = 0;
+  // Each comma separates two values of one container, and each container that is not empty has one more value.
+  let commas = 0;
+  let filled = 0;
+  let opened = false;
   for (let i = 0; i < text.length; i += 1) {
     const char = text.charCodeAt(i);
+    // White space.
+    if (char <= 0x20) continue;
+    const closes = char === 0x7d || char === 0x5d;
+    if (opened && !closes) filled += 1;
+    opened = char === 0x7b || char === 0x5b;
     if (char === 0x22) {
       i = endOfString(text, i);
       if (i === -1) break;
-    } else if (char === 0x7b || char === 0x5b) {
+    } else if (opened) {
       depth += 1;
       if (depth > deepest) deepest = depth;
-    } else if (char === 0x7d || char === 0x5d) {
+    } else if (closes) {
       depth -= 1;
+    } else if (char === 0x3a) {
+      members += 1;
+    } else if (char === 0x2c) {
+      commas += 1;
     }
   }
-  return deepest;
+  return { depth: deepest, members, values: commas + filled };
 }
 
 /** The index of the closing quote of the string that starts at `open`, or -1: an even number of backslashes precedes it. */

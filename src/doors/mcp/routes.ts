@@ -12,6 +12,7 @@ import { parseBody } from "../http/body.ts";
 import type { Mount, MountedRequest } from "../http/mount.ts";
 import { problemResponse, toErrandError } from "../http/problem.ts";
 import { HANDOVER } from "../http/shutdown-hooks.ts";
+import { requireBounded } from "./bounds.ts";
 import { declaresTasks, tasksRequiredError } from "./context.ts";
 import { errorResponse, withoutReservedCodes } from "./errors.ts";
 import { createServer, type McpTestExtension, type RunInTurn } from "./server.ts";
@@ -119,6 +120,7 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     const { request, bytes } = await incoming.authenticate();
     if (method === "GET") return refuseStream(requestId);
     const body = parseBody(bytes, header("content-type"));
+    if (method === "POST") requireBounded(body, bytes.byteLength);
     const lost = new AbortController();
     request.onUndelivered(() => lost.abort());
     const passed = passToOwner(broker, incoming, bytes, lost.signal);

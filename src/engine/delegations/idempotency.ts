@@ -62,9 +62,11 @@ function sortedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  const sorted = new Map(members);
   const texts = members
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([k, v]) => `${JSON.stringify(k)}:${sortedJson(v)}`);
+    .map(([name]) => name)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${sortedJson(sorted.get(name))}`);
   return `{${texts.join(",")}}`;
 }
 

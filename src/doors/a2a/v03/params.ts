@@ -7,10 +7,12 @@ import { LIMITS } from "../../../schema/limits.ts";
 import { boundedArray } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
 import { base64Schema } from "../base64.ts";
+import { MAX_STRINGS } from "../params.ts";
 import { protoInt, protoNames, protoObject } from "../protojson.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
+const strings = boundedArray(z.string(), 0, MAX_STRINGS);
 const object = z.record(z.string(), z.unknown());
 const metadata = { metadata: object.optional() };
 const id = z.string().min(1, "is required");
@@ -46,8 +48,8 @@ const message = protoObject({
   parts: boundedArray(part, 1, LIMITS.parts.value),
   contextId: z.string().optional(),
   taskId: z.string().optional(),
-  extensions: z.array(z.string()).optional(),
-  referenceTaskIds: z.array(z.string()).optional(),
+  extensions: strings.optional(),
+  referenceTaskIds: strings.optional(),
   ...metadata,
 });
 
@@ -58,7 +60,7 @@ const pushConfig = z.looseObject({
   authentication: z
     .looseObject({
       // Only the first is used; the SDK would log the others.
-      schemes: z.array(z.string()).transform((schemes) => schemes.slice(0, 1)),
+      schemes: strings.transform((schemes) => schemes.slice(0, 1)),
       credentials: z.string().optional(),
     })
     .optional(),
@@ -67,7 +69,7 @@ const pushConfig = z.looseObject({
 const sendV03 = protoObject({
   message,
   configuration: protoObject({
-    acceptedOutputModes: z.array(z.string()).optional(),
+    acceptedOutputModes: strings.optional(),
     blocking: z.boolean().optional(),
     historyLength: count.optional(),
     pushNotificationConfig: pushConfig.optional(),

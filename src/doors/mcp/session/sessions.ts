@@ -15,7 +15,9 @@ import { randomId } from "../../../redis/shards.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { LIMITS } from "../../../schema/limits.ts";
 import type { AuthenticatedRequest } from "../../http/authenticated-request.ts";
+import { OwnedBytes } from "../../http/owned-bytes.ts";
 import { HANDOVER } from "../../http/shutdown-hooks.ts";
+import { countValues } from "../bounds.ts";
 import { errorResponse, withoutReservedCodes } from "../errors.ts";
 
 const IDLE_CHECK_MS = 60_000;
@@ -25,8 +27,10 @@ interface Session {
   readonly principal: string;
   readonly server: Server;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** Its `initialize` request, if it may be passed on. */
-  readonly handshake: unknown;
+  /** Its `initialize` request as JSON, if it may be passed on. */
+  readonly handshake: string | undefined;
+  /** The memory of what the client said of itself, about. */
+  readonly bytes: number;
   /** Ends the watch on its token; null until its client uses a session that was passed on. */
   release: (() => void) | null;
   lastUsedAt: number;
@@ -51,11 +55,17 @@ export interface SessionsOptions {
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
+  readonly #bytes = new OwnedBytes();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     const timer = setInterval(() => this.#closeIdle(), IDLE_CHECK_MS).unref();
     options.stopping.addEventListener("abort", () => this.#stop(timer), { once: true });
+  }
+
+  /** The bytes that are counted for the handshakes of a principal. */
+  bytes(principal: string): number {
+    return this.#bytes.of(principal);
   }
 
   get size(): number {
@@ -89,8 +99,8 @@ export class Sessions {
 
   /** For the gateway that takes them over. */
   passOn(): PassedSession[] {
-    return [...this.#sessions.values()].map(({ id, principal, handshake, lastUsedAt }) => ({
-      ...{ id, principal, handshake, lastUsedAt },
+    return [...this.#sessions.values()].map(({ id, principal, handshake = "null", lastUsedAt }) => ({
+      ...{ id, principal, handshake: JSON.parse(handshake), lastUsedAt },
     }));
   }
 
@@ -103,18 +113,17 @@ export class Sessions {
       const response = await session.transport.handleRequest(again, { parsedBody: handshake });
       // The client got this answer from the gateway that opened the session.
       await response.body?.cancel();
-      if (response.ok) this.#sessions.set(id, session);
+      if (response.ok) this.#add(session);
     }
   }
 
   async #open(request: AuthenticatedRequest, sdkRequest: Request, parsedBody: unknown): Promise<Response> {
-    requireSmall(parsedBody);
-    this.#evictOldest(request);
+    this.#makeRoom(request, handshakeBytes(parsedBody, JSON.stringify(parsedBody)));
     const id = this.#options.idOf(randomId(32));
     const session = await this.#connect(id, request.principal.text, parsedBody);
     const response = await session.transport.handleRequest(sdkRequest, { parsedBody });
     if (response.ok) {
-      this.#sessions.set(id, session);
+      this.#add(session);
       this.#watchToken(session, request);
       if (this.#isStopped()) this.#close(id);
     }
@@ -135,12 +144,14 @@ export class Sessions {
         session.lastUsedAt = this.#now();
       }
     });
+    const text = JSON.stringify(handshake);
     const session: Session = {
       id,
       principal,
       server,
       transport,
-      handshake: this.#options.keepsHandshakes ? handshake : undefined,
+      handshake: this.#options.keepsHandshakes ? text : undefined,
+      bytes: handshakeBytes(handshake, text),
       release: null,
       lastUsedAt: this.#now(),
       activeCalls: 0,
@@ -166,22 +177,34 @@ export class Sessions {
     return undefined;
   }
 
-  /** At the limit, closes the principal's session that was idle for longest: clients seldom close their own. */
-  #evictOldest(request: AuthenticatedRequest): void {
-    const own = [...this.#sessions.values()].filter(({ principal }) => principal === request.principal.text);
+  #add(session: Session): void {
+    this.#sessions.set(session.id, session);
+    this.#bytes.add(session.principal, session.bytes);
+  }
+
+  /** At a limit, closes the principal's sessions that were idle for longest: clients seldom close their own. */
+  #makeRoom({ principal: { text: principal } }: AuthenticatedRequest, bytes: number): void {
     const { limit } = this.#options;
-    if (own.length < limit) return;
-    const [oldest] = own
+    const mostBytes = LIMITS.sessions_bytes.value;
+    const own = [...this.#sessions.values()].filter((session) => session.principal === principal);
+    const idle = own
       .filter(({ activeCalls }) => activeCalls === 0)
-      .sort((a, b) => a.lastUsedAt - b.lastUsedAt);
-    if (!oldest) {
+      .sort((a, b) => b.lastUsedAt - a.lastUsedAt);
+    for (let left = own.length; ; left -= 1) {
+      const isFull = left >= limit;
+      if (!isFull && this.#bytes.of(principal) + bytes <= mostBytes) return;
+      const oldest = idle.pop();
+      if (oldest) {
+        this.#close(oldest.id);
+        continue;
+      }
+      const [quota, most] = isFull ? ["sessions", limit] : ["sessions_bytes", mostBytes];
       throw new ErrandError(
         "quota_exceeded",
-        `${request.principal.text} has too many sessions with calls in progress at this gateway; the limit is ${limit}.`,
-        { retry_after_seconds: 5, details: { quota: "sessions", limit } },
+        `${principal} has too many sessions with calls in progress at this gateway; the limit is ${most}${isFull ? "" : " bytes"}.`,
+        { retry_after_seconds: 5, details: { quota, limit: most } },
       );
     }
-    this.#close(oldest.id);
   }
 
   #now(): number {
@@ -200,6 +223,7 @@ export class Sessions {
     const session = this.#sessions.get(id);
     if (!session) return;
     this.#sessions.delete(id);
+    this.#bytes.add(session.principal, -session.bytes);
     session.release?.();
     // Closing the server would leave calls in progress without an answer; they end by themselves.
     if (session.activeCalls === 0) void session.server.close().catch(() => {});
@@ -217,9 +241,9 @@ export class Sessions {
   }
 }
 
-/** The session keeps what the client says of itself. */
-function requireSmall(handshake: unknown): void {
-  const most = LIMITS.session_bytes.value;
-  if (Buffer.byteLength(JSON.stringify(handshake)) <= most) return;
-  throw new ErrandError("payload_too_large", `The initialize request exceeds ${most} bytes.`);
-}
+/** What V8 needs for a member or an element. */
+const BYTES_PER_VALUE = 100;
+
+/** The memory of a handshake: its text, and what the SDK keeps of it as objects. */
+const handshakeBytes = (handshake: unknown, text: string): number =>
+  2 * text.length + BYTES_PER_VALUE * countValues(handshake, LIMITS.mcp_message_values.value);
