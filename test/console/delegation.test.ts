@@ -51,6 +51,37 @@ test("attempts are lanes, their leases bars; a long pause is short, and says how
   expect(drawn(300, 16)).toEqual([[0, 10, 16], "5 min at 13"]);
 });
 
+test("an attempt goes on in its lane when its lapsed lease is reclaimed", () => {
+  const lanes = lanesOf([
+    event(1, 0, "queued"),
+    event(2, 2, "leased"),
+    event(3, 10, "lease_expired"),
+    event(4, 11, "message"),
+    event(5, 12, "reclaimed"),
+    event(6, 20, "broker_away"),
+    event(7, 30, "lease_expired"),
+    event(8, 31, "leased"),
+  ]);
+  const seconds = (ms: number | null) => ms && (ms - START) / 1000;
+  expect(
+    lanes.map(({ attempt, leases, events }) => [
+      attempt,
+      leases.map((one) => one.map(seconds)),
+      events.length,
+    ]),
+  ).toEqual([
+    [
+      1,
+      [
+        [2, 10],
+        [12, 30],
+      ],
+      7,
+    ],
+    [2, [[31, null]], 1],
+  ]);
+});
+
 test("the nearest tick is that of the lane, or of any lane for a pointer between them", () => {
   const ticks = [
     { attempt: 1, place: 0 },

@@ -1,6 +1,7 @@
 /** `errand logs` against a real gateway. */
 import { expect, test } from "vitest";
 import { eventSchema } from "../../../src/schema/event.ts";
+import { outage } from "../../support/outage.ts";
 import { until } from "../../support/until.ts";
 import { lines, setup } from "../broker/cli.ts";
 import { start as startHere } from "../fake-host.ts";
@@ -80,6 +81,32 @@ test("tells the story of a delegation in words, in order", async () => {
   expect(words((await run(["logs", canceled, "--wide"])).stdout).at(-1)).toMatch(
     /^canceled after .*: Canceled by operator: changed my mind$/,
   );
+});
+
+test("names the broker for its outage, and says that a worker is back", async () => {
+  const { api, run, gateway, clock, redis } = await setup();
+  await api.agent("scout", { backoff: { initial_ms: 60_000 } });
+  const { id } = (await api.delegate("scout")).body;
+  const { lease_id } = (await api.lease("scout", { worker_id: "w1" })).body.leases[0];
+  await gateway.sweep.tick();
+  clock.offset_ms += 61_000;
+  await gateway.sweep.tick();
+  expect((await run(["get", id])).stdout).toContain("its lease expired without a call");
+  await api.heartbeat(lease_id);
+  expect((await run(["get", id])).stdout).not.toContain("expired");
+  await outage({ redis, clock }, 600);
+  await gateway.sweep.tick();
+  await api.reply(lease_id);
+  expect(
+    words((await run(["logs", id, "--wide"])).stdout).map((line) => line.replace(/^\d+ \S+ later +/, "")),
+  ).toEqual([
+    'operator delegated it to scout: "do it"',
+    "picked up by w1",
+    expect.stringMatching(/^lease expired without a call; again not before TIME$/),
+    "w1 is back and goes on",
+    "the broker was away; the worker has time until TIME",
+    expect.stringMatching(/^completed after 11 min/),
+  ]);
 });
 
 test("has all events of many, and with --follow those to come, until the end", async () => {

@@ -135,6 +135,7 @@ const SOMETIMES = [
   "block or unblock",
   "fail or heal",
   "let time pass",
+  "reclaim work",
 ] as const;
 type Act = (typeof ALWAYS)[number][0] | (typeof SOMETIMES)[number];
 
@@ -161,6 +162,8 @@ class Walk {
   readonly ready: number[] = [];
   readonly delayed: { ticket: number; at: number }[] = [];
   readonly leases = new Map<string, { ticket: number; fence: number; nonce: string }>();
+  /** Delegations whose old holder reclaimed them: their tickets are stale. */
+  readonly reclaimed = new Set<string>();
   /** Leases that a poll has received. */
   readonly received = new Set<string>();
   readonly events: { readonly type: string; readonly delegation_id: string; readonly status?: string }[] = [];
@@ -254,7 +257,8 @@ class Walk {
       this.ready.push(due.ticket);
     }
     const ticket = this.ready.shift();
-    if (ticket === STALE) return refused({ ...live(), kind: "ticket", state: "submitted", fence: 0 });
+    if (ticket === STALE || this.isReclaimed(ticket))
+      return refused({ ...live(), kind: "ticket", state: "submitted", fence: 0 });
     if (ticket === undefined) {
       const next = Math.min(...this.delayed.map(({ at }) => at));
       return refused({ kind: "empty", now, ...(Number.isFinite(next) && { next_due_at: next }) });
@@ -266,6 +270,19 @@ class Walk {
     this.leases.set(id, { ticket, fence, nonce });
     this.#write({ type: "DELEGATION_STATUS", delegation_id: id, status: "leased" });
     return { outcome: moved("lease", { id, state: "working", fence }), record: recordOf(id), unseen: [] };
+  }
+
+  isReclaimed(ticket: number | undefined): boolean {
+    return ticket !== undefined && this.reclaimed.has(this.#idOf(ticket));
+  }
+
+  /** Its ticket may stay in the queue for a while. */
+  reclaim(): void {
+    const ticket = this.ready.find((one) => one !== STALE && !this.isReclaimed(one));
+    if (ticket === undefined) return;
+    this.reclaimed.add(this.#idOf(ticket));
+    if (this.flip()) this.ready.splice(this.ready.indexOf(ticket), 1);
+    this.#write({ type: "DELEGATION_STATUS", delegation_id: this.#idOf(ticket), status: "reclaimed" });
   }
 
   /** The same ticket added twice is one ticket. */
@@ -362,6 +379,8 @@ class Walk {
       case "fail or heal":
         this.failing = !this.failing;
         return;
+      case "reclaim work":
+        return this.reclaim();
       case "let time pass":
         vi.advanceTimersByTime(step.ms);
     }
@@ -411,7 +430,7 @@ async function check(walk: Walk): Promise<void> {
   await walk.rest();
   const { polls, ready, delayed, leases, received } = walk;
   const parked = walk.gateways.map(({ handoff }) => handoff.polls.countAll());
-  const waiting = ready.length + delayed.length;
+  const waiting = ready.filter((ticket) => !walk.isReclaimed(ticket)).length + delayed.length;
   expect(waiting > 0 && polls.size > 0, `${parked} polls parked while ${waiting} tickets wait`).toBe(false);
   expect(walk.dropped, "polls that ended without a reason").toBe(0);
   expect(
