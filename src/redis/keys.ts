@@ -20,7 +20,10 @@ export const keys = {
   tokens: `${COMMON}:tokens`,
   /** STREAM: the audit log of the operator. */
   audit: `${COMMON}:audit`,
-  /** STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. */
+  /**
+   * STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. Beside it
+   * `:shares` and `:index`, which engine/upkeep/audit.lua describes.
+   */
   auditOthers: `${COMMON}:audit:others`,
   /** ZSET agent → when the last agent with that name was deleted, ms; kept longer than that agent's delegations. */
   deleted: `${COMMON}:deleted`,

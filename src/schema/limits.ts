@@ -325,7 +325,13 @@ export const LIMITS = {
   audit_entries: limit(
     10_000,
     "entries",
-    "in the audit log by the operator, and as many by all others together; the oldest are dropped",
+    "in the audit log by the operator, and as many by all others together; then the oldest of whoever has most are dropped",
+    null,
+  ),
+  audit_share: limit(
+    1_000,
+    "entries",
+    "in the audit log by one principal about sessions, and as many about the rest; the oldest of them are dropped",
     null,
   ),
   audit_entry_bytes: limit(
@@ -382,6 +388,7 @@ export const AT_REST: readonly LimitName[] = [
   "workers",
   "worker_seconds",
   "audit_entries",
+  "audit_share",
   "audit_entry_bytes",
   "audit_days",
   "stats_subjects",

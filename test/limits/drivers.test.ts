@@ -36,6 +36,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   workers: ["test/doors/rest/workers.test.ts", "workers are bounded in number"],
   worker_seconds: ["test/doors/rest/workers.test.ts", "workers are bounded in number"],
   audit_entries: ["test/doors/rest/audit.test.ts", "it is bounded"],
+  audit_share: ["test/doors/rest/audit.test.ts", "cannot push out"],
   audit_entry_bytes: ["test/cli/commands/audit.test.ts", "audit_entry_bytes"],
   audit_days: ["test/doors/rest/audit.test.ts", "old ones are deleted"],
   stats_subjects: ["test/doors/rest/stats.test.ts", "LIMITS.stats_subjects"],

@@ -28,7 +28,7 @@ const STREAMS = [keys.audit, keys.auditOthers] as const;
 
 /** For scripts that write an entry together with its action: defines `redis_ms` and `audit`. */
 export const AUDIT_LUA = `
-local audit_entries, audit_ms = ${LIMITS.audit_entries.value}, ${KEPT_MS}
+local audit_entries, audit_share, audit_ms = ${LIMITS.audit_entries.value}, ${LIMITS.audit_share.value}, ${KEPT_MS}
 ${TIME_LUA}
 ${readLua("./audit.lua", import.meta.url)}`;
 
