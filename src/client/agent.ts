@@ -61,8 +61,16 @@ const STOP_WITHIN_SECONDS = 10;
 /** Other work goes first meanwhile: what was returned may itself be at fault, and other workers may be in the same state. */
 const RETURNED_FOR_SECONDS = 10;
 
-/** The times of an agent that pauses. */
-export interface AgentTimes extends Pick<BreakerOptions, "now" | "sleep"> {
+/** A handler that says whether another attempt may help is believed. */
+const blameOf = ({ error }: Reply): Blame => (error?.retryable === undefined ? "suspect" : "final");
+
+/** What a failed reply says about the worker: `task` nothing, `final` and `suspect` that the worker may be at fault. */
+type Blame = "task" | "final" | "suspect";
+
+/** For the programs of this project, and tests. */
+export interface AgentInternals extends Pick<BreakerOptions, "now" | "sleep" | "longestPauseMs"> {
+  /** Failures with `suspect` ask for another attempt if the worker is at fault. Default: unless they have `retryable`. */
+  readonly blame?: ((reply: Reply) => Blame) | undefined;
   /** How long work stays in the queue that was returned because the worker cannot do any. */
   readonly returnedForSeconds?: number | undefined;
 }
@@ -94,6 +102,7 @@ export class Agent {
   readonly #attempts = new Set<Attempt>();
   /** One for all slots: what breaks one of them breaks all. */
   readonly #breaker: Breaker;
+  readonly #blame: (reply: Reply) => Blame;
   /** Aborts when the agent stops polling. */
   readonly #stopping = new AbortController();
   readonly #giveUp = new AbortController();
@@ -101,8 +110,8 @@ export class Agent {
   #running: Promise<void> | undefined;
   #fatal: unknown;
 
-  /** Sends no request yet. Throws `invalid_url`. `times` is for tests. */
-  constructor(options: AgentOptions, handler: Handler, times: AgentTimes = {}) {
+  /** Sends no request yet. Throws `invalid_url`. `internals` is for tests. */
+  constructor(options: AgentOptions, handler: Handler, internals: AgentInternals = {}) {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
     const report = (event: AgentEvent) => options.onEvent?.(event);
@@ -111,15 +120,17 @@ export class Agent {
     // Handlers use it once the broker has been reached, so it does not fail fast.
     const delegator = new Delegator({ ...options, failFast: false });
     const giveUp = this.#giveUp.signal;
-    const { returnedForSeconds = RETURNED_FOR_SECONDS } = times;
+    const { returnedForSeconds = RETURNED_FOR_SECONDS, blame = blameOf } = internals;
+    this.#blame = blame;
     const keepRunning = options.keepRunning ?? false;
     this.#context = {
       ...{ http, delegator, handler, outage, keepRunning, giveUp, report, returnedForSeconds },
       workerId: this.workerId,
     };
     this.#breaker = new Breaker({
-      now: times.now,
-      sleep: times.sleep,
+      now: internals.now,
+      sleep: internals.sleep,
+      longestPauseMs: internals.longestPauseMs,
       onPause: ({ ms, reason }) => report({ type: "paused", delayMs: ms, reason }),
       onResume: () => report({ type: "resumed" }),
     });
@@ -236,13 +247,17 @@ export class Agent {
     };
   }
 
-  async #failed({ error }: Reply, id: string, permit: Permit, inner: Inner[]): Promise<Failed> {
+  async #failed(reply: Reply, id: string, permit: Permit, inner: Inner[]): Promise<Failed> {
     const breaker = this.#breaker;
     const { signal } = this.#stopping;
+    const blame = this.#blame(reply);
+    if (blame === "task") {
+      breaker.end(permit, { kind: "worked" });
+      return { isOwnFault: false };
+    }
     const isFast = breaker.isFast(permit);
-    const pause = breaker.end(permit, { kind: "failed", id, code: error?.code ?? "agent_error" });
-    // The handler says whether another attempt may help.
-    if (error?.retryable !== undefined || !isFast) return { isOwnFault: false, pause };
+    const pause = breaker.end(permit, { kind: "failed", id, code: reply.error?.code ?? "agent_error" });
+    if (blame === "final" || !isFast) return { isOwnFault: false, pause };
     if (breaker.isOpen) return { isOwnFault: true, pause };
     if (this.#options.once || signal.aborted || !breaker.isSuspicious) return { isOwnFault: false };
     const another = await this.#takeAnother(inner);

@@ -83,6 +83,7 @@ export const CONFIRM_SECONDS = 5;
 const RELEASE_MS = 2000;
 const LONGEST_PAUSE_SECONDS = 86_400;
 const REASON_MAX = 200;
+const DETAIL_MAX = 1024;
 
 /** The reply itself may have ended the lease for these reasons: if its answer was lost, a repeat gets a `duplicate`. */
 const MAYBE_OUR_REPLY: readonly LostReason[] = ["finished", "retried"];
@@ -242,10 +243,8 @@ export class Attempt {
   async #return(error: WorkerUnavailableError, work: Work) {
     const pause = this.#turn.unable(error);
     const reason = truncate(error.message.trim() || "the worker cannot work", REASON_MAX);
-    const release = new ReleaseOrCancel("release", {
-      delaySeconds: this.#context.returnedForSeconds,
-      reason,
-    });
+    const { delaySeconds = this.#context.returnedForSeconds, detail = reason } = error;
+    const release = new ReleaseOrCancel("release", { delaySeconds, reason: truncate(detail, DETAIL_MAX) });
     return this.#releaseOrCancel(release, work, this.#pausedFor(pause?.ms ?? 0, reason));
   }
 

@@ -3,6 +3,10 @@
 export interface WorkerUnavailableOptions {
   /** How long it will last, as the service that refused says. Default: the worker finds out, in growing pauses. */
   readonly retryAfterSeconds?: number | undefined;
+  /** More about it, for those who see the delegation: the reason of its release. Default: the message. */
+  readonly detail?: string | undefined;
+  /** How long the work stays in the queue, in seconds, so that other work goes first. Default: 10. */
+  readonly delaySeconds?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -25,10 +29,15 @@ export class WorkerUnavailableError extends Error {
   override readonly name = "WorkerUnavailableError";
   readonly code = CODE;
   readonly retryAfterSeconds: number | undefined;
+  readonly detail: string | undefined;
+  readonly delaySeconds: number | undefined;
 
-  constructor(reason: string, { retryAfterSeconds, cause }: WorkerUnavailableOptions = {}) {
+  constructor(reason: string, options: WorkerUnavailableOptions = {}) {
+    const { retryAfterSeconds, detail, delaySeconds, cause } = options;
     super(reason, cause === undefined ? undefined : { cause });
     this.retryAfterSeconds = retryAfterSeconds;
+    this.detail = detail;
+    this.delaySeconds = delaySeconds;
   }
 }
 

@@ -39,6 +39,8 @@ export interface BreakerOptions {
   readonly now?: (() => number) | undefined;
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
   readonly random?: (() => number) | undefined;
+  /** The longest pause, unless a provider names a longer one. Default: 5 minutes. */
+  readonly longestPauseMs?: number | undefined;
   /** Called when a pause begins. */
   readonly onPause?: ((pause: Pause) => void) | undefined;
   /** Called when a try succeeds after a pause. */
@@ -67,6 +69,7 @@ export class Breaker {
   readonly #now: () => number;
   readonly #sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly #random: () => number;
+  readonly #longestPauseMs: number;
   readonly #onPause: ((pause: Pause) => void) | undefined;
   readonly #onResume: (() => void) | undefined;
   readonly #given = new Map<Permit, Given>();
@@ -79,10 +82,18 @@ export class Breaker {
   #until: number | undefined;
   #probe: Permit | undefined;
 
-  constructor({ now, sleep: sleeps, random, onPause, onResume }: BreakerOptions = {}) {
+  constructor({
+    now,
+    sleep: sleeps,
+    random,
+    longestPauseMs = LONGEST_PAUSE_MS,
+    onPause,
+    onResume,
+  }: BreakerOptions = {}) {
     this.#now = now ?? (() => performance.now());
     this.#sleep = sleeps ?? sleep;
     this.#random = random ?? Math.random;
+    this.#longestPauseMs = longestPauseMs;
     this.#onPause = onPause;
     this.#onResume = onResume;
   }
@@ -104,11 +115,31 @@ export class Breaker {
       const until = this.#until;
       if (until === undefined) return this.#permit(signal);
       const left = until - this.#now();
-      if (left > 0) await this.#sleep(left, signal);
+      if (left > 0) await this.#wait(left, signal);
       else if (this.#probe === undefined) {
         this.#probe = this.#permit(signal);
         return this.#probe;
       } else await this.changed(signal);
+    }
+  }
+
+  /** Ends a pause, because what broke the worker has changed. */
+  reset(): void {
+    if (!this.isOpen) return;
+    this.#pauses += 1;
+    this.#probe = undefined;
+    this.#worked();
+  }
+
+  /** Waits for the time, or the next change. */
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    const waiting = new AbortController();
+    const unsubscribe = onAbort(signal, () => waiting.abort(signal.reason));
+    try {
+      await Promise.race([this.#sleep(ms, waiting.signal), this.changed(waiting.signal)]);
+    } finally {
+      unsubscribe();
+      waiting.abort(LEFT);
     }
   }
 
@@ -236,7 +267,7 @@ export class Breaker {
   #pause(reason: string, isKnown: boolean, retryAfterMs?: number): Pause {
     // The same delegation again proves nothing new about the worker: it may itself be bad.
     this.#rounds = isKnown ? Math.max(1, this.#rounds) : this.#rounds + 1;
-    const own = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#rounds - 1, 16));
+    const own = Math.min(this.#longestPauseMs, FIRST_PAUSE_MS * 2 ** Math.min(this.#rounds - 1, 16));
     const named = Math.min(LONGEST_NAMED_MS, retryAfterMs ?? 0);
     // Many workers may wait for the same time, so they are spread after it.
     const ms = Math.ceil(

@@ -20,7 +20,13 @@ import { agentName, wholeBetween } from "../input/arguments.ts";
 import { readCredentials } from "../input/server-credentials.ts";
 import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
-import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "../work/worker.ts";
+import {
+  agentOptions,
+  ensureAgent,
+  mayLease,
+  type WorkerOptions,
+  withWorkerOptions,
+} from "../work/worker.ts";
 import { cancelOrphanedTasks } from "./orphaned-tasks.ts";
 import { toOutcome, toPort } from "./port.ts";
 
@@ -91,11 +97,16 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   const say = (line: string) => {
     if (!options.quiet && !options.json) void note(host, line).catch(() => undefined);
   };
-  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, async (work) =>
-    toOutcome(work, await relay(toPort(work, say), remote)),
+  const agent = new Agent(
+    { ...connection, ...agentOptions(host, options) },
+    async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
+    // The server has already had a task that failed; sending it again would do its work twice.
+    { blame: () => "final" },
   );
   await interruptible(async (signal) => {
-    const isOurs = await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal);
+    const isOurs = mayLease(
+      await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal),
+    );
     const { origin } = new URL(options.to);
     if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${agent.workerId}; press Ctrl-C to stop.`);
     // Reports a wrong URL before the first delegation. The server may also start later.

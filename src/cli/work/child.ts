@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { platform } from "node:process";
 import { Readable } from "node:stream";
+import { plainText } from "../show/output.ts";
 import { Head, LatestLine, Tail } from "./capture.ts";
 import { isProgressLine } from "./command-progress.ts";
 import { endProcessesWith, processesWith, signalAll } from "./left-behind.ts";
@@ -20,8 +21,9 @@ export interface CommandRun {
   readonly onStart?: ((group: number) => void) | undefined;
   /** The latest line of a piece of output. */
   readonly onLine: (line: string, from: Source) => void;
-  /** All of stdout, as it comes. */
+  /** All of stdout and stderr, as they come. */
   readonly onStdout?: ((chunk: Buffer) => void) | undefined;
+  readonly onStderr?: ((chunk: Buffer) => void) | undefined;
   readonly limits: RunLimits;
 }
 
@@ -41,14 +43,17 @@ export interface CommandResult {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: Head;
+  /** Its last lines. */
   readonly stderr: string;
+  /** The last lines of stdout, if they are text. */
+  readonly stdoutEnd: string;
   /** The limit that stopped it. */
   readonly stoppedBy?: "timeout" | "idle-timeout" | undefined;
 }
 
 /** The broker's limit of a delegation. */
 export const STDOUT_MAX = 3 * 1024 * 1024;
-const STDERR_MAX = 4096;
+const TAIL_MAX = 4096;
 const LINE_MAX = 16 * 1024;
 const KILL_AFTER_MS = 5000;
 /** How long background processes may run after their command has ended. */
@@ -153,9 +158,14 @@ function start({ command: [file, ...args], env, limits: { progressFd = 2 } }: Co
 }
 
 /** Returns a function that returns the captured output. */
-function listen(child: ChildProcess, { onLine, onStdout, limits }: CommandRun, onOutput: () => void) {
+function listen(
+  child: ChildProcess,
+  { onLine, onStdout, onStderr, limits }: CommandRun,
+  onOutput: () => void,
+) {
   const stdout = new Head(STDOUT_MAX);
-  const stderr = new Tail(STDERR_MAX);
+  const stdoutEnd = new Tail(TAIL_MAX);
+  const stderr = new Tail(TAIL_MAX);
   // A command may leave its stdin unread.
   child.stdin?.on("error", () => undefined);
   const read = (stream: unknown, from: Source, keep: (chunk: Buffer) => void) => {
@@ -171,12 +181,20 @@ function listen(child: ChildProcess, { onLine, onStdout, limits }: CommandRun, o
   };
   read(child.stdout, "stdout", (chunk) => {
     stdout.add(chunk);
+    stdoutEnd.add(chunk);
     onStdout?.(chunk);
   });
-  read(child.stderr, "stderr", (chunk) => stderr.add(chunk));
+  read(child.stderr, "stderr", (chunk) => {
+    stderr.add(chunk);
+    onStderr?.(chunk);
+  });
   if (limits.progressFd !== undefined && limits.progressFd > 2)
     read(child.stdio[limits.progressFd], "progress", () => undefined);
-  return () => ({ stdout, stderr: withoutProgress(stderr.text()) });
+  return () => ({
+    stdout,
+    stdoutEnd: textOrNothing(stdoutEnd.text()),
+    stderr: plainText(withoutProgress(stderr.text())),
+  });
 }
 
 function withoutProgress(text: string): string {
@@ -185,4 +203,9 @@ function withoutProgress(text: string): string {
     .filter((line) => !isProgressLine(line))
     .join("\n")
     .trim();
+}
+
+/** Binary output explains nothing. The end of a text may begin within a character. */
+function textOrNothing(text: string): string {
+  return text.includes("\0") || text.slice(1).includes("\uFFFD") ? "" : plainText(text);
 }

@@ -18,6 +18,8 @@ export interface CommandFiles {
   readonly messages: string;
   /** The folder with the files of the task; undefined without any. */
   readonly folder: string | undefined;
+  /** The paths of the files in it. */
+  readonly attached: readonly string[];
   /** An empty folder for the files that the command returns. */
   readonly artifacts: string;
   /** The file with the script that the command runs, if it was given. */
@@ -57,7 +59,8 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
   return {
     answers,
     messages,
-    folder: attached,
+    folder: attached.length === 0 ? undefined : join(folder, "files"),
+    attached,
     artifacts,
     script: scriptFile,
     runsAs: (group) => noteGroup(folder, group),
@@ -74,13 +77,16 @@ async function writeScript(path: string, script: string | undefined): Promise<st
   return path;
 }
 
-async function writeAttached(folder: string, { parts }: Message): Promise<string | undefined> {
+async function writeAttached(folder: string, { parts }: Message): Promise<string[]> {
+  const paths: string[] = [];
   const names = new FileNames();
   const files = parts.filter(({ raw }) => raw !== undefined);
-  if (files.length === 0) return undefined;
+  if (files.length === 0) return paths;
   await mkdir(folder);
   for (const { filename, raw = "" } of files) {
-    await writeFile(join(folder, names.next(filename ?? "", "file")), Buffer.from(raw, "base64"));
+    const path = join(folder, names.next(filename ?? "", "file"));
+    await writeFile(path, Buffer.from(raw, "base64"));
+    paths.push(path);
   }
-  return folder;
+  return paths;
 }

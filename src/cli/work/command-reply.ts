@@ -4,6 +4,7 @@
  */
 
 import { ErrandApiError } from "../../client/errors.ts";
+import { WorkerUnavailableError } from "../../client/unavailable.ts";
 import { durationText } from "../../client/words.ts";
 import type { Reply } from "../../client/work.ts";
 import type { Artifact } from "../../schema/a2a.ts";
@@ -20,6 +21,10 @@ export const RAW_MAX = (JSON_MAX / 4) * 3;
 const ERROR_MAX = 4096;
 /** EX_TEMPFAIL in sysexits.h. */
 const TEMPORARY = 75;
+/** EX_UNAVAILABLE in sysexits.h: no work would succeed now. */
+const UNAVAILABLE = 69;
+/** A shell that finds no program, or may not run it. */
+const NO_PROGRAM: readonly (number | null)[] = [126, 127];
 
 const ARTIFACT = "stdout";
 
@@ -30,19 +35,47 @@ export interface ReplyContext {
 }
 
 export async function toReply(result: CommandResult, context: ReplyContext): Promise<Reply> {
-  const { exitCode, signal, stdout, stderr, stoppedBy } = result;
+  const { exitCode, signal, stdout, stderr, stdoutEnd, stoppedBy } = result;
   if (stoppedBy !== undefined) return stopped(stoppedBy, context.limits, stderr);
   if (exitCode === 0) return completed(stdout, context);
   const status = signal ? `killed by ${signal}` : `exit status ${exitCode}`;
-  return failed("command_failed", stderr || status, exitCode === TEMPORARY);
+  return failed("command_failed", stderr || stdoutEnd || status, exitCode === TEMPORARY);
 }
 
-export function cannotStart(command: string, error: unknown): Reply {
-  const why = error instanceof Error ? error.message : String(error);
-  return { state: "failed", error: { code: "command_failed", message: `cannot start ${command}: ${why}` } };
+/**
+ * Throws if the exit status says that the worker cannot work now. A missing program says so only until the first success:
+ * later it is probably a program that this task names.
+ */
+export function throwIfUnavailable({ exitCode, stoppedBy }: CommandResult, hasWorked: boolean): void {
+  if (stoppedBy !== undefined) return;
+  if (exitCode === UNAVAILABLE)
+    throw new WorkerUnavailableError(`its command cannot work now (exit status ${exitCode})`);
+  if (NO_PROGRAM.includes(exitCode) && !hasWorked)
+    throw new WorkerUnavailableError(`a program of its command is missing (exit status ${exitCode})`);
 }
 
-function failed(code: string, message: string, retryable = false): Reply {
+export function cannotStart(command: string, error: unknown): WorkerUnavailableError {
+  const code = errnoOf(error);
+  const why = code === undefined ? "" : ` (${code})`;
+  return new WorkerUnavailableError(`cannot start ${command}${why}`, { cause: error });
+}
+
+/** What a machine answers when it lacks something that every task needs. */
+const NO_ROOM: readonly (string | undefined)[] = [
+  ...["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM", "ENOENT", "EMFILE", "ENFILE", "ENOMEM", "EIO"],
+];
+
+/** The error of the folder for a task's files: most are about the machine, the others about the task. */
+export function cannotWrite(error: unknown): unknown {
+  const code = errnoOf(error);
+  if (!NO_ROOM.includes(code)) return error;
+  return new WorkerUnavailableError(`cannot write the files of a task (${code})`, { cause: error });
+}
+
+const errnoOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+
+export function failed(code: string, message: string, retryable = false): Reply {
   return { state: "failed", error: { code, message: cutBytes(message, ERROR_MAX), retryable } };
 }
 

@@ -28,7 +28,8 @@ export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: Age
   const wrapped = (text: string) =>
     host.isTty.stderr ? wrapText(text, terminalWidth(host, "stderr"), "  ") : text;
   return (event) => {
-    if (quiet) return;
+    // A pause is an error of the worker.
+    if (quiet && event.type !== "paused") return;
     const origin = originOf(event);
     const line = json
       ? JSON.stringify({ ...asJson(event), ...asJsonOrigin(origin), time: new Date().toISOString() })

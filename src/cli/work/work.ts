@@ -2,29 +2,24 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
-import type { Outcome, Reply, Work } from "../../client/work.ts";
+import type { Reply } from "../../client/work.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
-import { note, oneLine } from "../show/output.ts";
+import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
-import { ChildProcesses, type CommandResult, type CommandRun, type RunLimits, type Source } from "./child.ts";
-import { type CommandEnvironment, envFor } from "./command-env.ts";
-import { createCommandFiles } from "./command-files.ts";
-import { toProgress } from "./command-progress.ts";
-import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
-import { cannotStart, toReply } from "./command-reply.ts";
+import { ChildProcesses } from "./child.ts";
+import type { CommandFiles } from "./command-files.ts";
 import { checkCommand } from "./find-command.ts";
 import { claude } from "./presets/claude.ts";
 import { codex } from "./presets/codex.ts";
-import type { Preset } from "./presets/preset.ts";
-import { PresetRun } from "./presets/run.ts";
-import { type Session, Sessions } from "./presets/sessions.ts";
-import { sendFiles, withUnsent } from "./returned-files.ts";
+import { promptOf } from "./presets/prompt.ts";
+import { Sessions } from "./presets/sessions.ts";
+import { type Job, runTask } from "./run-task.ts";
 import { removeLeftBehind } from "./temp-folder.ts";
-import { agentOptions, ensureAgent, type WorkerOptions, withWorkerOptions } from "./worker.ts";
+import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 type WorkOptions = GlobalOptions &
   WorkerOptions & {
@@ -50,9 +45,16 @@ The command gets it on stdin. Its environment has:
 The answer:
 All of stdout is the answer. The exit status decides what becomes of the delegation:
   0      completed
+  69     returned without an attempt, and the worker pauses: no work would
+         succeed now; so do 126 and 127 (a program is missing) until the
+         worker's first success
   75     another attempt
   79     asks a question
-  other  failed, with the error command_failed and the last lines of stderr
+  other  failed, with the error command_failed and the last lines of stderr,
+         or of stdout
+After three delegations in a row that failed within 10 s each, the worker pauses, too, and returns them for another attempt.
+To find out, it may take the next delegation before it reports a failure, which then waits for at most 10 s. A pause takes
+5 s, doubling to 5 minutes, or until the time that a preset's provider named; then the worker tries one delegation.
 Output of more than 64 KiB and output that is not text become the artifact 'stdout'. Output of more than 3 MiB fails the
 delegation with the error output_too_large.
 
@@ -166,6 +168,8 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   const children = new ChildProcesses();
   const job: Job = {
     start: startOf(program, options.preset, words),
+    runsScripts: options.preset === "shell",
+    hasWorked: false,
     preset,
     children,
     sessions: new Sessions(host.childEnv.XDG_STATE_HOME),
@@ -177,38 +181,22 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       progressFd: options.progressFd,
     },
   };
-  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) => handle(task, job));
+  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) => runTask(task, job), {
+    blame: (reply) => blameOf(reply, job),
+  });
   await interruptible(
     async (signal) => {
       await removeLeftBehind();
-      const isOurs = await ensureAgent(new Admin(connection), options.agent, signal);
-      if (isOurs && !options.quiet && !options.json)
+      const found = await ensureAgent(new Admin(connection), options.agent, signal);
+      if (mayLease(found) && !options.quiet && !options.json)
         await note(host, `working for ${options.agent} as ${agent.workerId}; press Ctrl-C to stop.`);
       if (process.pid === 1 && !options.json) await note(host, NEEDS_INIT);
+      if (job.runsScripts && found.accepts_from?.includes("*")) await note(host, openShell(options.agent));
       await agent.run(signal);
       signal.throwIfAborted();
     },
     () => children.killAll(),
   );
-}
-
-/** The parts that all delegations share. */
-interface Job {
-  readonly start: (task: Work, session: string | undefined) => Start;
-  readonly preset: Preset | undefined;
-  readonly children: ChildProcesses;
-  readonly sessions: Sessions;
-  /** Prints a line for the person who runs the worker. */
-  readonly warn: (text: string) => void;
-  readonly environment: CommandEnvironment;
-  readonly limits: RunLimits;
-}
-
-interface Start {
-  readonly command: readonly [string, ...string[]];
-  readonly input: string;
-  /** Becomes a file. As an argument, it could be read by all users of the machine, and would have to be short. */
-  readonly script?: string;
 }
 
 /**
@@ -221,86 +209,29 @@ const READ_SCRIPT = ["-c", '_errand_task=$(cat "$1") || exit; shift; eval " $_er
 
 function startOf(program: string, preset: WorkOptions["preset"], words: readonly string[]): Job["start"] {
   if (preset === undefined) return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
-  if (preset === "shell") return ({ text }) => ({ command: [program, ...words], input: "", script: text });
-  const { args } = PRESETS[preset];
-  return ({ text }, session) => ({ command: [program, ...args(session, words)], input: text });
-}
-
-async function handle(task: Work, job: Job): Promise<Outcome> {
-  const { preset } = job;
-  if (preset !== undefined)
-    return job.sessions.use(preset.program, task, (session) => runPreset(task, job, preset, session));
-  const result = await runCommand(task, job, job.start(task, undefined));
-  if (!("exitCode" in result)) return result;
-  if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
-  return toReply(result, replyContext(task, job));
-}
-
-const replyContext = (task: Work, { limits }: Job) => ({
-  limits,
-  send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk),
-});
-
-async function runPreset(task: Work, job: Job, preset: Preset, session: Session): Promise<Outcome> {
-  const run = new PresetRun(preset, (text) => {
-    const progress = toProgress(text, false);
-    if (progress !== undefined) task.progress(progress);
-  });
-  const result = await runCommand(task, job, job.start(task, session.id), run);
-  if (!("exitCode" in result)) return result;
-  const reply = await toReply(run.result(result), replyContext(task, job));
-  // If the conversation could not be continued, the next run begins a new one.
-  if (run.session !== session.id) await session.keep(run.session).catch((error) => job.warn(notKept(error)));
-  return reply;
-}
-
-const notKept = (error: unknown): string =>
-  `cannot store the conversation, so the next delegation of its context begins a new one: ${oneLine(String(error))}`;
-
-/** Returns a reply if the command cannot be started. */
-async function runCommand(
-  task: Work,
-  { children, environment, limits, warn }: Job,
-  { command, input, script }: Start,
-  preset?: PresetRun,
-): Promise<CommandResult | Reply> {
-  const files = await createCommandFiles(task, script);
-  const [program, ...words] = command;
-  const run: CommandRun = {
-    command: files.script === undefined ? command : [program, ...READ_SCRIPT, files.script, ...words],
-    env: envFor(task, environment, files),
-    input,
-    signal: task.signal,
-    limits,
-    onStart: files.runsAs,
-    onStdout: preset && ((chunk) => preset.add(chunk)),
-    onLine: (line, from) => {
-      const progress = preset ? undefined : progressOf(line, from, limits.progressFd);
-      if (progress !== undefined) task.progress(progress);
-    },
-  };
-  try {
-    const result = await children.run(run).catch((error: unknown) => {
-      task.signal.throwIfAborted();
-      return cannotStart(program, error);
+  if (preset === "shell")
+    // A file: as an argument, all users of the machine could read the script, and it would have to be short.
+    return (_task, _session, { script = "" }) => ({
+      command: [program, ...READ_SCRIPT, script, ...words],
+      input: "",
     });
-    if (!("exitCode" in result)) return result;
-    const unsent = await sendFiles(files.artifacts, task.artifact);
-    return unsent === undefined ? result : withUnsent(result, unsent);
-  } finally {
-    // The work is done, whatever becomes of its files.
-    await files
-      .remove()
-      .catch((error: unknown) =>
-        warn(`cannot remove the files of ${task.delegation.id}: ${oneLine(String(error))}`),
-      );
-  }
+  const { args } = PRESETS[preset];
+  return ({ text }, session, files) => ({
+    command: [program, ...args(session, words, foldersOf(files))],
+    input: promptOf(text, files),
+  });
 }
 
-function progressOf(line: string, from: Source, fd: number | undefined) {
-  const wanted = fd === undefined || from === (fd === 2 ? "stderr" : "progress");
-  if (!wanted || isQuestionLine(line)) return undefined;
-  return toProgress(line, from !== "stdout");
+const foldersOf = ({ folder, artifacts }: CommandFiles): string[] =>
+  folder === undefined ? [artifacts] : [folder, artifacts];
+
+const openShell = (agent: string): string =>
+  `everyone who may delegate at this broker can now run commands as this user of this machine; limit them with 'errand agent put ${agent} --accepts-from <principals...>'.`;
+
+/** A script of a delegator fails by itself. Another program's status does not say whose fault it is. */
+function blameOf({ error }: Reply, { runsScripts }: Job) {
+  if (runsScripts) return "task";
+  return error?.code === "command_failed" && error.retryable !== true ? "suspect" : "final";
 }
 
 const toMs = (seconds: number | undefined): number | undefined =>

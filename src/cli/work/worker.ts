@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import type { Agent as AgentInfo } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
 import { duration } from "../input/duration.ts";
 import { workLog } from "./log.ts";
@@ -51,18 +52,19 @@ export const agentOptions = (host: CliHost, options: WorkerOptions) => ({
   onEvent: workLog(host, options),
 });
 
-/**
- * Creates the agent with default settings if it does not exist. Returns whether the token may lease its work; if not,
- * the broker's refusal of the first lease says why.
- */
-export async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<boolean> {
-  const agent = await admin.getAgent(name, { signal }).catch((error: unknown) => {
+/** Creates the agent with default settings if it does not exist. */
+export async function ensureAgent(admin: Admin, name: string, signal: AbortSignal): Promise<AgentInfo> {
+  return admin.getAgent(name, { signal }).catch((error: unknown) => {
     if (!(error instanceof ErrandApiError) || error.code !== "agent_unknown") throw error;
     return admin.putAgent(name, {}, { signal });
   });
-  // The broker shows limits only to principals that may lease.
-  return agent.limits !== undefined;
 }
+
+/**
+ * Whether the token may lease the agent's work; if not, the broker's refusal of the first lease says why. The broker shows
+ * limits only to principals that may lease.
+ */
+export const mayLease = ({ limits }: AgentInfo): boolean => limits !== undefined;
 
 function workerId(value: string): string {
   if (/^[\x21-\x7e]{1,128}$/.test(value)) return value;

@@ -5,10 +5,13 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { Sessions } from "../../../src/cli/work/presets/sessions.ts";
 import { AGENT, completedWith, leaseLike, stubBroker } from "../../client/stub-broker.ts";
 import { run } from "../fake-host.ts";
+
+const CAPTURED = fileURLToPath(new URL("captured", import.meta.url));
 
 /** Programs in a folder; `work` runs one delegation with a preset and returns its reply. */
 function setup(programs: Record<string, string>) {
@@ -18,12 +21,18 @@ function setup(programs: Record<string, string>) {
     writeFileSync(join(dir, name), `#!/bin/sh\necho "$@ < $(cat)" >> ${dir}/runs\n${script}\n`);
     chmodSync(join(dir, name), 0o755);
   }
-  const work = async (args: string[], delegation: object = {}, text = "do it") => {
+  const work = async (
+    args: string[],
+    delegation: object = {},
+    text = "do it",
+    files: object[] = [],
+    agent: object = { accepts_from: ["*"] },
+  ) => {
     let given = false;
-    const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text }] };
+    const message = { messageId: "m1", role: "ROLE_USER", parts: [{ text }, ...files] };
     const stub = await stubBroker((request, answer) => {
       const verb = request.path.split("/").at(-1);
-      if (request.path === "/v1/agents/scout") answer.json(AGENT);
+      if (request.path === "/v1/agents/scout") answer.json({ ...AGENT, ...agent });
       else if (verb === "leases") {
         const lease = leaseLike(60, { message });
         answer.json({
@@ -32,6 +41,8 @@ function setup(programs: Record<string, string>) {
         given = true;
       } else if (verb === "heartbeat") answer.json({ expires_at: "2026-01-01T00:02:00.000Z", messages: [] });
       else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
+      // Ends the worker, which would pause.
+      else if (verb === "release") answer.problem(401, "unauthenticated", "AUTH");
       else answer.json({});
     });
     const done = await run(["work", "--agent", "scout", "--once", ...args], {
@@ -39,9 +50,18 @@ function setup(programs: Record<string, string>) {
       childEnv: { PATH: `${dir}:/usr/bin:/bin`, XDG_STATE_HOME: join(dir, "state") },
     });
     const progress = stub.to("/heartbeat").flatMap(({ body }) => Object(body.progress).message ?? []);
-    return { ...done, reply: stub.to("/reply")[0]?.body, progress };
+    const [reply, released] = [stub.to("/reply")[0]?.body, stub.to("/release")[0]?.body];
+    return { ...done, reply, released, progress };
   };
-  return { work, dir, runs: () => readFileSync(join(dir, "runs"), "utf8").trim().split("\n") };
+  return {
+    work,
+    dir,
+    runs: () =>
+      readFileSync(join(dir, "runs"), "utf8")
+        .trim()
+        .replace(/\S+\/artifacts/g, "ARTIFACTS")
+        .split("\n"),
+  };
 }
 
 const CLAUDE = `cat <<'END'
@@ -63,7 +83,7 @@ test("claude: the answer is the result, and the context's conversation is contin
   await work(args, { context_id: "ctx-2" });
   // The same context id, but of somebody else.
   await work(args, { delegator: "caller:eve" });
-  const flags = "-p --output-format stream-json --verbose";
+  const flags = "-p --output-format stream-json --add-dir ARTIFACTS --verbose";
   const rest = "--permission-mode acceptEdits < do it";
   expect(runs()).toEqual([
     `${flags} ${rest}`,
@@ -88,12 +108,61 @@ test("claude: a conversation that does not exist any more is begun again", async
     claude: `case "$*" in *--resume*) echo 'No conversation found' >&2; exit 1 ;; esac\n${CLAUDE}`,
   });
   await work(["--preset", "claude"]);
-  expect((await work(["--preset", "claude"])).reply).toMatchObject({
-    error: { message: "No conversation found" },
-  });
-  expect((await work(["--preset", "claude"])).reply).toMatchObject({ state: "completed" });
+  const second = await work(["--preset", "claude"]);
+  expect(second.reply).toMatchObject({ state: "completed" });
+  expect(second.progress.join()).toContain("Claude Code could not continue the conversation of this context");
   expect(runs().map((line) => line.includes("--resume"))).toEqual([false, true, false]);
 });
+
+test("claude: a conversation is kept while the program cannot begin at all", async () => {
+  const { work, runs, dir } = setup({ claude: CLAUDE });
+  await work(["--preset", "claude"]);
+  writeFileSync(join(dir, "claude"), `#!/bin/sh\necho "$@ < $(cat)" >> ${dir}/runs\nexit 1\n`);
+  expect((await work(["--preset", "claude"])).reply).toMatchObject({ state: "failed" });
+  await work(["--preset", "claude"]);
+  expect(runs().map((line) => line.includes("--resume"))).toEqual([false, true, false, true, false]);
+});
+
+test("claude: a refused tool fails the delegation, and its reply is kept", async () => {
+  const { work } = setup({ claude: `cat ${CAPTURED}/claude-denied.jsonl` });
+  const { reply } = await work(["--preset", "claude"]);
+  expect(reply).toMatchObject({
+    state: "failed",
+    text: "Done with the tool.",
+    error: { code: "permission_denied", retryable: false },
+  });
+});
+
+test.each([
+  ["claude", `echo '{"type":"result","is_error":true,"api_error_status":429,"result":"limit"}'`],
+  ["codex", `echo '{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized"}}'; exit 1`],
+])("%s: work that it cannot do now returns without an attempt", async (preset, script) => {
+  const { work } = setup({ [preset]: script });
+  const { reply, released, stderr } = await work(["--preset", preset]);
+  expect(reply).toBeUndefined();
+  expect(released).toMatchObject({
+    reason: expect.stringMatching(/limit \(429\)|signed in, .* \(401\)/),
+    worker: { paused_seconds: expect.any(Number) },
+  });
+  expect(stderr).toMatch(/paused: .*; next try in \d/);
+});
+
+test.each([
+  ["claude", `cat ${CAPTURED}/claude-denied.jsonl`],
+  ["codex", `cat ${CAPTURED}/codex-first.jsonl`],
+])(
+  "%s: files that came with the task are named in the prompt, and their folders are open to it",
+  async (preset, script) => {
+    const { work, runs } = setup({ [preset]: script });
+    const file = { raw: Buffer.from("hi").toString("base64"), filename: "a b.md" };
+    await work(["--preset", preset], {}, "read it", [file]);
+    const [first = "", ...rest] = runs();
+    expect(first).toMatch(/ --add-dir (\S+)\/files --add-dir ARTIFACTS .*< read it$/);
+    expect(rest.join("\n")).toMatch(
+      /Files that came with this task:\n- \S+\/files\/a b.md\n\nPut files .*: ARTIFACTS$/,
+    );
+  },
+);
 
 const CODEX = `cat <<'END'
 {"type":"thread.started","thread_id":"0199a213-81c0"}
@@ -110,8 +179,8 @@ test("codex: the answer is the last message of the agent, and the thread is resu
   expect((await work(args)).reply).toEqual({ state: "completed", text: "Yes." });
   await work(args);
   expect(runs()).toEqual([
-    "exec --json --sandbox workspace-write - < do it",
-    "exec --json --sandbox workspace-write resume 0199a213-81c0 - < do it",
+    "exec --json --add-dir ARTIFACTS --sandbox workspace-write - < do it",
+    "exec --json --add-dir ARTIFACTS --sandbox workspace-write resume 0199a213-81c0 - < do it",
   ]);
 });
 
@@ -123,7 +192,7 @@ test("codex: a failed turn, or no message, fails the delegation", async () => {
   });
   const silent = setup({ codex: "true" });
   expect((await silent.work(["--preset", "codex"])).reply).toMatchObject({
-    error: { message: "codex printed no answer" },
+    error: { message: "Codex printed no answer" },
   });
 });
 
@@ -131,6 +200,16 @@ test("shell: runs the task as a script, with the arguments", async () => {
   const { work } = setup({});
   const { reply } = await work(["--preset", "shell", "--", "7"], {}, 'echo "$(($1 * 6))"; exit 0');
   expect(reply).toEqual({ state: "completed", text: "42" });
+});
+
+test("shell: says at the start that every caller may run commands here, unless the agent is limited", async () => {
+  const { work } = setup({});
+  const warning = "everyone who may delegate at this broker can now run commands as this user";
+  expect((await work(["--preset", "shell"], {}, "true")).stderr).toContain(warning);
+  const limited = await work(["--preset", "shell"], {}, "true", [], { accepts_from: ["caller:alice"] });
+  expect(limited.stderr).not.toContain(warning);
+  const command = await work(["--", "true"]);
+  expect(command.stderr).not.toContain(warning);
 });
 
 test("shell: the script may begin with a dash and be long, and is in no list of processes", async () => {

@@ -35,7 +35,8 @@ async function brokerWith(text: string, agentExists = true, isFull = false, chan
     } else if (verb === "heartbeat") {
       if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
       else held.push(answer);
-    } else if (verb === "artifacts" && isFull) answer.problem(413, "payload_too_large", "PROTOCOL");
+    } else if (verb === "release") answer.problem(401, "unauthenticated", "AUTH");
+    else if (verb === "artifacts" && isFull) answer.problem(413, "payload_too_large", "PROTOCOL");
     else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
     else answer.json({});
   });
@@ -67,7 +68,8 @@ async function workOn(
       ...childEnv,
     },
   });
-  return { ...done, stub, reply: stub.to("/reply")[0]?.body };
+  const [reply, released] = [stub.to("/reply")[0]?.body, stub.to("/release")[0]?.body];
+  return { ...done, stub, reply, released };
 }
 
 async function isAlive(pid: number): Promise<boolean> {
@@ -161,6 +163,39 @@ describe("its exit status", () => {
   ])("%s without output reports %s", async (script, message, retryable) => {
     const { reply } = await workOn(script);
     expect(reply).toEqual({ state: "failed", error: { code: "command_failed", message, retryable } });
+  });
+
+  test.each([
+    ["exit 69", "its command cannot work now (exit status 69)"],
+    ["exit 127", "a program of its command is missing (exit status 127)"],
+    ["/no/such/program", "a program of its command is missing (exit status 127)"],
+    ["touch p; ./p", "a program of its command is missing (exit status 126)"],
+  ])("%s returns the work without an attempt, and the worker pauses", async (script, reason) => {
+    const { reply, released, stderr } = await workOn(`cd "$ERRAND_ARTIFACTS_DIR"; ${script}`, "x", [
+      "--quiet",
+    ]);
+    expect(reply).toBeUndefined();
+    expect(released).toMatchObject({ reason, worker: { reason, paused_seconds: expect.any(Number) } });
+    expect(stderr).toContain(`paused: ${reason}; next try in`);
+  });
+
+  test.each(["exit 127", "exit 69", "no-such-command"])(
+    "of a delegator's script, %s, is no fault of the worker",
+    async (script) => {
+      const { stub, env } = await brokerWith(script);
+      await run(["work", "--agent", "scout", "--once", "--preset", "shell"], { env });
+      expect(stub.to("/reply")[0]?.body).toMatchObject({
+        state: "failed",
+        error: { code: "command_failed" },
+      });
+    },
+  );
+
+  test("reports what it printed to stdout if stderr is empty, without control characters", async () => {
+    const { reply } = await workOn("printf 'first\\n\\033[31mno credit\\033[0m\\a\\n'; exit 1");
+    expect(reply).toMatchObject({ error: { message: "first\nno credit" } });
+    const binary = await workOn("printf '\\000\\001'; exit 1");
+    expect(binary.reply).toMatchObject({ error: { message: "exit status 1" } });
   });
 
   test("ends the processes that it left behind, also those that ignore SIGTERM", async () => {

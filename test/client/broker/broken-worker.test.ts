@@ -1,7 +1,7 @@
 /** A worker that fails fast, or cannot work, beside a healthy one: who gets the queue, and what everybody is told. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Admin } from "../../../src/client/admin.ts";
-import { Agent, type AgentOptions, type AgentTimes } from "../../../src/client/agent.ts";
+import { Agent, type AgentInternals, type AgentOptions } from "../../../src/client/agent.ts";
 import { WorkerUnavailableError } from "../../../src/client/unavailable.ts";
 import type { AgentEvent, Handler } from "../../../src/client/work.ts";
 import { onAbort } from "../../../src/util/timing.ts";
@@ -14,7 +14,7 @@ const TASKS = 20;
 function clockOf() {
   let now = 0;
   const sleepers = new Set<() => void>();
-  const sleep: AgentTimes["sleep"] = (ms, signal) =>
+  const sleep: AgentInternals["sleep"] = (ms, signal) =>
     new Promise((resolve, reject) => {
       const at = now + ms;
       const wake = () => now >= at && resolve();

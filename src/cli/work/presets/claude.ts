@@ -1,8 +1,10 @@
 /**
- * Claude Code in print mode. The flags and the events follow https://code.claude.com/docs/en/headless.
- * Limit: tested with a small program that prints these events, not with Claude Code.
+ * Claude Code in print mode. The flags and the events follow https://code.claude.com/docs/en/headless and the output of
+ * version 2.1.331.
  */
 import { z } from "zod";
+import { oneLine } from "../../show/output.ts";
+import type { Cause } from "./classify.ts";
 import type { Preset, Seen } from "./preset.ts";
 
 const contentSchema = z.object({
@@ -10,25 +12,43 @@ const contentSchema = z.object({
   text: z.string().optional(),
   name: z.string().optional(),
 });
+const toolSchema = z.object({
+  tool_name: z.string().optional(),
+  name: z.string().optional(),
+  tool_input: z.unknown().optional(),
+  input: z.unknown().optional(),
+});
+const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);
 const eventSchema = z.object({
   type: z.string(),
-  subtype: z.string().optional(),
-  session_id: z.string().optional(),
-  is_error: z.boolean().optional(),
-  result: z.string().optional(),
-  message: z
-    .object({ content: z.array(contentSchema) })
-    .optional()
-    .catch(undefined),
+  subtype: absent(z.string()),
+  session_id: absent(z.string()),
+  is_error: absent(z.boolean()),
+  result: absent(z.string()),
+  message: absent(z.object({ content: z.array(contentSchema) })),
+  /** Of an `assistant` event that the program wrote itself: the kind of the error. */
+  error: absent(z.string()),
+  api_error_status: absent(z.number()),
+  num_turns: absent(z.number()),
+  stop_reason: absent(z.string()),
+  terminal_reason: absent(z.string()),
+  errors: absent(z.array(z.string())),
+  permission_denials: absent(z.array(toolSchema)),
+  deferred_tool_use: absent(toolSchema),
+  rate_limit_info: absent(z.object({ status: z.string(), resetsAt: absent(z.number()) })),
 });
+type Event = z.infer<typeof eventSchema>;
 
 export const claude: Preset = {
   program: "claude",
+  name: "Claude Code",
   install:
     "Install Claude Code with 'npm install -g @anthropic-ai/claude-code', and sign in by running 'claude'.",
-  // stream-json needs --verbose.
-  args: (session, extra) => [
-    ...["-p", "--output-format", "stream-json", "--verbose"],
+  // stream-json needs --verbose. --add-dir takes all arguments up to the next flag.
+  args: (session, extra, folders) => [
+    ...["-p", "--output-format", "stream-json"],
+    ...folders.flatMap((folder) => ["--add-dir", folder]),
+    "--verbose",
     ...(session === undefined ? [] : ["--resume", session]),
     ...extra,
   ],
@@ -38,19 +58,76 @@ export const claude: Preset = {
   },
 };
 
-function seen({
-  type,
-  subtype,
-  session_id: session,
-  is_error,
-  result,
-  message,
-}: z.infer<typeof eventSchema>): Seen {
-  if (type === "result") {
-    const failed = is_error === true || (subtype !== undefined && subtype !== "success");
-    return { session, ...(failed ? { error: result || subtype || "error" } : { answer: result ?? "" }) };
-  }
+function seen(event: Event): Seen {
+  const { type, message, error, rate_limit_info: limit } = event;
+  const session = event.session_id ?? undefined;
+  if (type === "result") return { session, ...resultOf(event) };
+  if (type === "rate_limit_event")
+    return limit?.status === "rejected" ? { resetsAt: toMs(limit.resetsAt) } : {};
   if (type !== "assistant") return { session };
+  // An error that the program reports in the model's place.
+  if (error) return { session, cause: CAUSES[error] };
   const last = message?.content.findLast((part) => part.text || part.name);
-  return { session, progress: last?.text ?? last?.name };
+  return { session, began: true, progress: last?.text ?? last?.name };
+}
+
+const CAUSES: Readonly<Record<string, Cause>> = {
+  authentication_failed: "signed_out",
+  oauth_org_not_allowed: "signed_out",
+  billing_error: "unpaid",
+  rate_limit: "limit",
+  overloaded: "overloaded",
+};
+
+function resultOf(event: Event): Seen {
+  const { subtype, is_error, errors, num_turns, deferred_tool_use: deferred } = event;
+  const text = event.result ?? undefined;
+  const isError = is_error === true || (subtype != null && subtype !== "success");
+  const gone = num_turns === 0 && (errors ?? []).some((one) => one.startsWith("No conversation found"));
+  return {
+    ...((isError ? (num_turns ?? 0) > 0 : num_turns !== 0) && { began: true }),
+    ...(isError
+      ? { failure: text || errors?.join("\n") || subtype || "error", ...spoken(text ?? "") }
+      : { answer: text ?? "" }),
+    ...(event.api_error_status != null && { status: event.api_error_status }),
+    ...(gone && { isGone: true }),
+    refused: (event.permission_denials ?? []).map(toolText),
+    ...(deferred && { deferred: toolText(deferred) }),
+    stopReason: event.stop_reason ?? event.terminal_reason ?? undefined,
+  };
+}
+
+/** The result of an error is the program's own text; versions before 2.1.300 have no `api_error_status`. */
+function spoken(text: string): Seen {
+  const status = /^API Error:? \(?(\d{3})\b/.exec(text)?.[1];
+  if (status !== undefined) return { status: Number(status) };
+  const resetsAt = /^Claude AI usage limit reached\|(\d+)/.exec(text)?.[1];
+  if (resetsAt !== undefined) return { cause: "limit", resetsAt: toMs(Number(resetsAt)) };
+  const known = SPOKEN.find(([pattern]) => pattern.test(text));
+  return known ? { cause: known[1] } : {};
+}
+
+const SPOKEN: readonly (readonly [RegExp, Cause])[] = [
+  [/^You(?:'|’)ve (?:hit|reached) your .*limit/i, "limit"],
+  [/^Credit balance is too low/i, "unpaid"],
+  [/· Please run \/login$/, "signed_out"],
+  [/^API Error:? \(?(?:Connection error|Unable to connect)/i, "unreachable"],
+];
+
+/** Seconds since 1970, but some versions send milliseconds. */
+const toMs = (time: number | null | undefined): number | undefined =>
+  time == null ? undefined : time < 1e11 ? time * 1000 : time;
+
+const TOOL_MAX = 200;
+
+/** `Bash touch a.txt`: the tool, and what it was to be used on. */
+function toolText({ tool_name, name, tool_input, input }: z.infer<typeof toolSchema>): string {
+  const tool = tool_name ?? name ?? "a tool";
+  const given: unknown = tool_input ?? input;
+  const { data } = z.record(z.string(), z.unknown()).safeParse(given);
+  const first = ["command", "file_path", "url", "pattern"]
+    .map((key) => data?.[key])
+    .find((value) => typeof value === "string");
+  const about = first ?? (given === undefined ? "" : JSON.stringify(given));
+  return oneLine(`${tool} ${about}`.trim(), TOOL_MAX);
 }

@@ -1,7 +1,6 @@
 /**
  * Codex CLI in non-interactive mode. The flags and the events follow
- * https://developers.openai.com/codex/noninteractive.
- * Limit: tested with a small program that prints these events, not with Codex.
+ * https://developers.openai.com/codex/noninteractive and the output of version 0.169.0.
  */
 import { z } from "zod";
 import type { Preset, Seen } from "./preset.ts";
@@ -12,17 +11,25 @@ const eventSchema = z.object({
   message: z.string().optional(),
   error: z.object({ message: z.string() }).optional().catch(undefined),
   item: z
-    .object({ type: z.string(), text: z.string().optional(), command: z.string().optional() })
+    .object({
+      type: z.string(),
+      text: z.string().optional(),
+      message: z.string().optional(),
+      command: z.string().optional(),
+    })
     .optional()
     .catch(undefined),
 });
 
 export const codex: Preset = {
   program: "codex",
+  name: "Codex",
   install: "Install Codex with 'npm install -g @openai/codex', and sign in with 'codex login'.",
   // Flags come before 'resume'; '-' reads the prompt from stdin.
-  args: (session, extra) => [
-    ...["exec", "--json", ...extra],
+  args: (session, extra, folders) => [
+    ...["exec", "--json"],
+    ...folders.flatMap((folder) => ["--add-dir", folder]),
+    ...extra,
     ...(session === undefined ? [] : ["resume", session]),
     "-",
   ],
@@ -30,14 +37,34 @@ export const codex: Preset = {
     const { data } = eventSchema.safeParse(event);
     return data ? seen(data) : {};
   },
+  readStderr: (line) => (ESCALATION.test(line) ? { refused: ["a command outside its sandbox"] } : {}),
 };
+
+/** Of the program's log: with `exec`, nobody can approve what the sandbox does not allow, and no event says so. */
+const ESCALATION = /\bapproval policy is Never\b/;
 
 function seen({ type, thread_id, message, error, item }: z.infer<typeof eventSchema>): Seen {
   if (type === "thread.started") return { session: thread_id };
-  if (type === "turn.failed") return { error: error?.message ?? "the turn failed" };
+  if (type === "turn.failed") {
+    const failure = error?.message ?? "the turn failed";
+    return { failure, ...spoken(failure) };
+  }
   // Not every error ends the turn: Codex also reports reconnections.
   if (type === "error") return { progress: message };
-  if (item?.type === "agent_message" && type === "item.completed")
-    return { answer: item.text ?? "", progress: item.text };
-  return { progress: item?.command ?? item?.text };
+  // A warning, for example of a model that it does not know.
+  if (item?.type === "error") return { progress: item.message };
+  if (item === undefined) return {};
+  if (item.type === "agent_message" && type === "item.completed")
+    return { began: true, answer: item.text ?? "", progress: item.text };
+  return { began: true, progress: item.command ?? item.text };
+}
+
+/** The error of a failed turn is the program's own text. */
+function spoken(text: string): Seen {
+  const status = /^(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b/.exec(text)?.[1];
+  if (status !== undefined) return { status: Number(status) };
+  if (/^(?:You(?:'|’)ve hit your usage limit|Quota exceeded)/i.test(text)) return { cause: "limit" };
+  if (/^stream disconnected before completion: error sending request\b/.test(text))
+    return { cause: "unreachable" };
+  return {};
 }

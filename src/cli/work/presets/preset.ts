@@ -1,21 +1,27 @@
 /** A program for `errand work --preset`: how to start it, and how to read its output. */
+import type { Facts } from "./classify.ts";
 
 export interface Preset {
   readonly program: string;
+  /** Its name, for people. */
+  readonly name: string;
   /** How to get the program, for the error when it is missing. */
   readonly install: string;
-  /** The program's arguments. The task is on stdin. */
-  readonly args: (session: string | undefined, extra: readonly string[]) => readonly string[];
+  /** The program's arguments. The task is on stdin. `folders` are those that it may use besides its own. */
+  readonly args: (
+    session: string | undefined,
+    extra: readonly string[],
+    folders: readonly string[],
+  ) => readonly string[];
   /** Reads one JSON line of stdout. Returns an empty result for an unknown event. */
   readonly read: (event: unknown) => Seen;
+  /** Reads one line of stderr. */
+  readonly readStderr?: (line: string) => Seen;
 }
 
-export interface Seen {
+/** What one line shows. Later facts replace earlier ones, but what was refused is collected. */
+export interface Seen extends Partial<Omit<Facts, "name">> {
   /** The id with which a later run continues the conversation. */
   readonly session?: string | undefined;
   readonly progress?: string | undefined;
-  /** The answer; a later one replaces it. */
-  readonly answer?: string | undefined;
-  /** Why the program failed. */
-  readonly error?: string | undefined;
 }

@@ -1,64 +1,111 @@
-/** Reads the JSON lines that the program of a preset prints, and turns its end into a result with the answer as output. */
+/** Reads the JSON lines that the program of a preset prints, and says how the run ended. */
 import { StringDecoder } from "node:string_decoder";
-import { Head } from "../capture.ts";
-import { type CommandResult, STDOUT_MAX } from "../child.ts";
+import { cutBytes, Tail } from "../capture.ts";
+import type { CommandResult } from "../child.ts";
+import { classify, type Facts, type Verdict } from "./classify.ts";
 import type { Preset, Seen } from "./preset.ts";
 
 /** A longer line, such as a tool's result, is skipped. */
 const LINE_MAX = 4 * 1024 * 1024;
+const REFUSED_MAX = 1_000;
+const PRINTED_MAX = 4096;
 
 export class PresetRun {
   readonly #preset: Preset;
   readonly #onProgress: (text: string) => void;
-  readonly #decoder = new StringDecoder("utf8");
-  #rest = "";
-  #skips = false;
-  #seen: Seen = {};
+  readonly #stdout = new Lines((line) => this.#readLine(line));
+  readonly #stderr = new Lines((line) => this.#take(this.#preset.readStderr?.(line) ?? {}));
+  /** What it prints to stdout besides events. */
+  readonly #printed = new Tail(PRINTED_MAX);
+  #session: string | undefined;
+  #facts: Facts;
 
   constructor(preset: Preset, onProgress: (text: string) => void) {
     this.#preset = preset;
     this.#onProgress = onProgress;
+    this.#facts = { name: preset.name };
   }
 
   /** The conversation's id, if the program has printed one. */
   get session(): string | undefined {
-    return this.#seen.session;
+    return this.#session;
+  }
+
+  get began(): boolean {
+    return this.#facts.began === true;
+  }
+
+  /** The answer of the model, also if the run failed. */
+  get answer(): string | undefined {
+    return this.#facts.answer;
   }
 
   add(chunk: Buffer): void {
-    const lines = (this.#rest + this.#decoder.write(chunk)).split("\n");
-    this.#rest = lines.pop() ?? "";
-    for (const line of lines) {
-      if (!this.#skips) this.#read(line);
-      this.#skips = false;
-    }
-    if (this.#rest.length <= LINE_MAX) return;
-    this.#rest = "";
-    this.#skips = true;
+    this.#stdout.add(chunk);
   }
 
-  /** The command's result, with the answer in place of the events. Status 0 without an answer is a failure. */
-  result(result: CommandResult): CommandResult {
-    if (!this.#skips) this.#read(this.#rest);
-    this.#rest = "";
-    const { answer, error } = this.#seen;
-    const stdout = new Head(STDOUT_MAX);
-    stdout.add(Buffer.from(answer ?? ""));
-    if (result.exitCode === 0 && error === undefined && answer !== undefined) return { ...result, stdout };
-    const stderr =
-      error ?? (result.stderr || (result.exitCode === 0 ? `${this.#preset.program} printed no answer` : ""));
-    return { ...result, exitCode: result.exitCode || 1, stdout, stderr };
+  addStderr(chunk: Buffer): void {
+    this.#stderr.add(chunk);
   }
 
-  #read(line: string): void {
-    const seen = this.#preset.read(parsed(line));
-    const { session, progress, answer, error } = seen;
-    this.#seen = {
-      session: session ?? this.#seen.session,
-      answer: answer ?? this.#seen.answer,
-      error: error ?? this.#seen.error,
-    };
+  verdict({ exitCode, signal, stderr }: CommandResult, resumes: boolean): Verdict {
+    this.#stdout.end();
+    this.#stderr.end();
+    const printed = cutBytes(stderr || this.#printed.text(), PRINTED_MAX);
+    return classify(this.#facts, { exitCode, signal, printed, resumes });
+  }
+
+  #readLine(line: string): void {
+    const event = parsed(line);
+    if (event !== undefined) this.#take(this.#preset.read(event));
+    // Programs print warnings, too.
+    else if (line.trim() !== "") this.#printed.add(Buffer.from(`${line}\n`));
+  }
+
+  #take({ session, progress, refused, ...facts }: Seen): void {
+    this.#session = session ?? this.#session;
     if (progress) this.#onProgress(progress);
+    const known = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+    const all = [...(this.#facts.refused ?? []), ...(refused ?? [])];
+    this.#facts = { ...this.#facts, ...known, refused: [...new Set(all)].slice(0, REFUSED_MAX) };
+  }
+}
+
+/** Splits output into whole lines. */
+class Lines {
+  readonly #onLine: (line: string) => void;
+  readonly #decoder = new StringDecoder("utf8");
+  /** The pieces of a line that has not ended: joining them at each chunk would take quadratic time. */
+  #rest: string[] = [];
+  #length = 0;
+  #skips = false;
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  add(chunk: Buffer): void {
+    const [first = "", ...others] = this.#decoder.write(chunk).split("\n");
+    this.#keep(first);
+    for (const next of others) {
+      this.end();
+      this.#keep(next);
+    }
+  }
+
+  /** Ends the line. */
+  end(): void {
+    if (!this.#skips) this.#onLine(this.#rest.join(""));
+    this.#rest = [];
+    this.#length = 0;
+    this.#skips = false;
+  }
+
+  #keep(text: string): void {
+    this.#length += text.length;
+    this.#skips ||= this.#length > LINE_MAX;
+    if (this.#skips) this.#rest = [];
+    else this.#rest.push(text);
   }
 }
 
@@ -66,7 +113,6 @@ function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    // Programs print warnings, too.
     return undefined;
   }
 }

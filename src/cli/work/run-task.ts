@@ -1,0 +1,187 @@
+/** Runs the command of `errand work` for one delegation, and turns its end into the handler's outcome. */
+import { QuestionOutcome } from "../../client/questions.ts";
+import { WorkerUnavailableError } from "../../client/unavailable.ts";
+import type { Outcome, Reply, Work } from "../../client/work.ts";
+import { oneLine } from "../show/output.ts";
+import { cutBytes, Head } from "./capture.ts";
+import {
+  type ChildProcesses,
+  type CommandResult,
+  type CommandRun,
+  type RunLimits,
+  type Source,
+  STDOUT_MAX,
+} from "./child.ts";
+import { type CommandEnvironment, envFor } from "./command-env.ts";
+import { type CommandFiles, createCommandFiles } from "./command-files.ts";
+import { toProgress } from "./command-progress.ts";
+import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
+import {
+  cannotStart,
+  cannotWrite,
+  failed,
+  type ReplyContext,
+  throwIfUnavailable,
+  toReply,
+} from "./command-reply.ts";
+import type { Verdict } from "./presets/classify.ts";
+import type { Preset } from "./presets/preset.ts";
+import { PresetRun } from "./presets/run.ts";
+import type { Session, Sessions } from "./presets/sessions.ts";
+import { sendFiles, withUnsent } from "./returned-files.ts";
+
+/** The parts that all delegations share. */
+export interface Job {
+  readonly start: (task: Work, session: string | undefined, files: CommandFiles) => Start;
+  /** The task is the script. */
+  readonly runsScripts: boolean;
+  readonly preset: Preset | undefined;
+  readonly children: ChildProcesses;
+  readonly sessions: Sessions;
+  /** Prints a line for the person who runs the worker. */
+  readonly warn: (text: string) => void;
+  readonly environment: CommandEnvironment;
+  readonly limits: RunLimits;
+  /** One delegation at least was completed. */
+  hasWorked: boolean;
+}
+
+export interface Start {
+  readonly command: readonly [string, ...string[]];
+  readonly input: string;
+}
+
+export async function runTask(task: Work, job: Job): Promise<Outcome> {
+  const { preset } = job;
+  const outcome =
+    preset === undefined
+      ? await runOnce(task, job)
+      : await job.sessions.use(preset.program, task, (session) => runPreset(task, job, preset, session));
+  if (!(outcome instanceof QuestionOutcome) && outcome.state === "completed") job.hasWorked = true;
+  return outcome;
+}
+
+async function runOnce(task: Work, job: Job): Promise<Reply | QuestionOutcome> {
+  const result = await runCommand(task, job, undefined);
+  if (!("exitCode" in result)) return result;
+  if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
+  // A script of a delegator may end as it likes.
+  if (!job.runsScripts) throwIfUnavailable(result, job.hasWorked);
+  return toReply(result, replyContext(task, job));
+}
+
+const replyContext = (task: Work, { limits }: Job) => ({
+  limits,
+  send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk),
+});
+
+async function runPreset(task: Work, job: Job, preset: Preset, session: Session): Promise<Reply> {
+  const begin = async (id: string | undefined) => {
+    const run = new PresetRun(preset, (text) => {
+      const progress = toProgress(text, false);
+      if (progress !== undefined) task.progress(progress);
+    });
+    return { run, result: await runCommand(task, job, id, run) };
+  };
+  let { run, result } = await begin(session.id);
+  if (!("exitCode" in result)) return result;
+  if (result.stoppedBy === undefined && run.verdict(result, session.id !== undefined).kind === "gone") {
+    task.progress({
+      message: `${preset.name} could not continue the conversation of this context; a new one begins.`,
+    });
+    ({ run, result } = await begin(undefined));
+    if (!("exitCode" in result)) return result;
+  }
+  if (result.stoppedBy === undefined && !run.began) throwIfUnavailable(result, job.hasWorked);
+  const reply =
+    result.stoppedBy === undefined
+      ? await toPresetReply(run.verdict(result, false), run, result, replyContext(task, job))
+      : await toReply(result, replyContext(task, job));
+  // A run that did not begin says nothing about the conversation.
+  if (run.began && run.session !== session.id)
+    await session.keep(run.session).catch((error) => job.warn(notKept(error)));
+  return reply;
+}
+
+const ANSWER_MAX = 64 * 1024;
+
+/** The reply of a run that did not do its work has what the model said, besides the error. */
+async function toPresetReply(
+  verdict: Verdict,
+  { answer = "" }: PresetRun,
+  result: CommandResult,
+  context: ReplyContext,
+): Promise<Reply> {
+  switch (verdict.kind) {
+    case "completed": {
+      const stdout = new Head(STDOUT_MAX);
+      stdout.add(Buffer.from(verdict.answer));
+      return toReply({ ...result, exitCode: 0, signal: null, stdout }, context);
+    }
+    case "unable": {
+      const { reason, retryAt } = verdict;
+      const retryAfterSeconds =
+        retryAt === undefined ? undefined : Math.max(0, (retryAt - Date.now()) / 1000);
+      throw new WorkerUnavailableError(reason, { retryAfterSeconds });
+    }
+    case "failed": {
+      const reply = failed(verdict.code, verdict.message, verdict.retryable);
+      return answer.trim() === "" ? reply : { ...reply, text: cutBytes(answer, ANSWER_MAX) };
+    }
+    case "gone":
+      return failed("command_failed", "the program began no conversation");
+  }
+}
+
+const notKept = (error: unknown): string =>
+  `cannot store the conversation, so the next delegation of its context begins a new one: ${oneLine(String(error))}`;
+
+/** Returns a reply if its files cannot be returned. Throws if the command cannot be started. */
+async function runCommand(
+  task: Work,
+  job: Job,
+  session: string | undefined,
+  preset?: PresetRun,
+): Promise<CommandResult | Reply> {
+  const { children, environment, limits, warn } = job;
+  const files = await createCommandFiles(task, job.runsScripts ? task.text : undefined).catch((error) => {
+    throw cannotWrite(error);
+  });
+  try {
+    const { command, input } = job.start(task, session, files);
+    const [program] = command;
+    const run: CommandRun = {
+      command,
+      env: envFor(task, environment, files),
+      input,
+      signal: task.signal,
+      limits,
+      onStart: files.runsAs,
+      onStdout: preset && ((chunk) => preset.add(chunk)),
+      onStderr: preset && ((chunk) => preset.addStderr(chunk)),
+      onLine: (line, from) => {
+        const progress = preset ? undefined : progressOf(line, from, limits.progressFd);
+        if (progress !== undefined) task.progress(progress);
+      },
+    };
+    const result = await children.run(run).catch((error: unknown) => {
+      task.signal.throwIfAborted();
+      throw cannotStart(program, error);
+    });
+    const unsent = await sendFiles(files.artifacts, task.artifact);
+    return unsent === undefined ? result : withUnsent(result, unsent);
+  } finally {
+    // The work is done, whatever becomes of its files.
+    await files
+      .remove()
+      .catch((error: unknown) =>
+        warn(`cannot remove the files of ${task.delegation.id}: ${oneLine(String(error))}`),
+      );
+  }
+}
+
+function progressOf(line: string, from: Source, fd: number | undefined) {
+  const wanted = fd === undefined || from === (fd === 2 ? "stderr" : "progress");
+  if (!wanted || isQuestionLine(line)) return undefined;
+  return toProgress(line, from !== "stdout");
+}
