@@ -34,6 +34,11 @@ export interface RelayPort {
   readonly note: (what: string) => void;
 }
 
+/** Why a relay pauses, without the server's address. */
+export const NO_SERVER = "its A2A server cannot be reached, or refuses it";
+/** A try costs the server little, so a relay does not pause for long. */
+export const LONGEST_PAUSE_MS = 60_000;
+
 /** The end of a run. After its signal aborted, a port ignores an outcome that it can no longer send. */
 export type RelayOutcome =
   | { readonly kind: "reply"; readonly reply: Omit<ReplyInput, "next" | "worker"> }

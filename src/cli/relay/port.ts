@@ -1,8 +1,9 @@
 /** Implements the relay's port with the client library: the operations on a lease, and the conversion of the outcome. */
 import { ErrandApiError, isFull } from "../../client/errors.ts";
+import { WorkerUnavailableError } from "../../client/unavailable.ts";
 import type { Outcome, Work } from "../../client/work.ts";
 import { LeaseLostError } from "../../lease-holder/lost.ts";
-import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
+import { NO_SERVER, type RelayOutcome, type RelayPort } from "../../relay/port.ts";
 import { replyMessageInputSchema } from "../../schema/a2a.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import type { Lease } from "../../schema/lease.ts";
@@ -52,6 +53,7 @@ async function isOver({ signal, delegation, delegator }: Work): Promise<boolean>
   );
 }
 
+/** Throws if the server cannot take any work. */
 export function toOutcome(work: Work, outcome: RelayOutcome): Outcome {
   switch (outcome.kind) {
     case "reply":
@@ -66,8 +68,11 @@ export function toOutcome(work: Work, outcome: RelayOutcome): Outcome {
       const { kind, request_id: requestId, message } = outcome.interrupt;
       return work.question({ requestId, message }, { kind });
     }
-    case "release":
-      return work.release({ delaySeconds: outcome.delaySeconds, reason: outcome.reason });
+    case "release": {
+      // Without the server, no other work would succeed either.
+      const { delaySeconds, reason: detail } = outcome;
+      throw new WorkerUnavailableError(NO_SERVER, { delaySeconds, detail });
+    }
     case "canceled":
       return work.cancel(outcome.text);
     case "stopped":

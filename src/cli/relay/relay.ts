@@ -9,6 +9,7 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import { configuredProxy, fetchThrough } from "../../client/proxied-fetch.ts";
 import { credentialHeaders } from "../../relay/credential-headers.ts";
 import type { FetchFunction } from "../../relay/guarded-fetch.ts";
+import { LONGEST_PAUSE_MS } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
@@ -101,7 +102,7 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
     { ...connection, ...agentOptions(host, options) },
     async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
     // The server has already had a task that failed; sending it again would do its work twice.
-    { blame: () => "final" },
+    { blame: () => "final", longestPauseMs: LONGEST_PAUSE_MS },
   );
   await interruptible(async (signal) => {
     const isOurs = mayLease(

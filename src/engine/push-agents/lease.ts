@@ -13,7 +13,7 @@ import { isTerminal } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { interruptRequestSchema } from "../../schema/interrupt.ts";
 import { invalidRequest } from "../../schema/issues.ts";
-import { type Lease, replyRequestSchema } from "../../schema/lease.ts";
+import { type Lease, replyRequestSchema, type WorkerPause } from "../../schema/lease.ts";
 import { wellFormed } from "../../schema/text.ts";
 import { onAbort } from "../../util/timing.ts";
 import { type Principal, toPrincipal } from "../access/access.ts";
@@ -77,13 +77,13 @@ export class PushAgentLease {
     };
   }
 
-  /** Ends the lease with the outcome; a run that was stopped releases it. */
-  async end(outcome: RelayOutcome): Promise<void> {
+  /** Ends the lease with the outcome; a run that was stopped releases it. `worker`: this gateway pauses. */
+  async end(outcome: RelayOutcome, worker?: WorkerPause): Promise<void> {
     const holder = this.#holder;
     void holder.handlerDone();
     if (holder.lost !== null) return;
     try {
-      await this.#repeat(() => this.#write(outcome));
+      await this.#repeat(() => this.#write(outcome, worker));
     } catch (error) {
       if (error instanceof LeaseLostError) return;
       if (!(error instanceof ErrandError)) throw error;
@@ -125,12 +125,12 @@ export class PushAgentLease {
     };
   }
 
-  async #write(outcome: RelayOutcome): Promise<void> {
+  async #write(outcome: RelayOutcome, worker: WorkerPause | undefined): Promise<void> {
     const broker = this.#broker;
     const { lease_id } = this.#lease;
     switch (outcome.kind) {
       case "reply":
-        return this.#reply(outcome.reply);
+        return this.#reply({ ...outcome.reply, worker });
       case "message": {
         const { message } = accepted(replyRequestSchema, { state: "completed", message: outcome.message });
         const action = { kind: "reply", state: "completed", message, bare: true } as const;
@@ -145,7 +145,7 @@ export class PushAgentLease {
       case "release": {
         const { delaySeconds: delay_seconds } = outcome;
         const reason = outcome.reason.toWellFormed();
-        await release(broker, this.#principal, lease_id, { delay_seconds, reason });
+        await release(broker, this.#principal, lease_id, { delay_seconds, reason, worker });
         return;
       }
       case "stopped": {

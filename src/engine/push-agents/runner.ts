@@ -6,11 +6,12 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readRecord } from "../../lifecycle/stored-delegation.ts";
 import { cancelOrphanedTask } from "../../relay/orphaned-task.ts";
-import type { RelayOutcome } from "../../relay/port.ts";
+import { LONGEST_PAUSE_MS, NO_SERVER, type RelayOutcome } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
 import { RemoteError } from "../../relay/remote-error.ts";
-import { type Lease, leaseSchema } from "../../schema/lease.ts";
+import { type Lease, leaseSchema, type WorkerPause } from "../../schema/lease.ts";
+import { Breaker, type Ended, type Permit } from "../../util/breaker.ts";
 import { TimeLimit } from "../../util/timing.ts";
 import { toPrincipal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
@@ -47,6 +48,16 @@ interface Loop {
   again: boolean;
 }
 
+/** The agent has answered, so its server works. A failed task is the agent's word, and is not sent again. */
+function endOf(outcome: RelayOutcome, id: string): Ended | undefined {
+  if (outcome.kind === "stopped") return undefined;
+  if (outcome.kind === "release") return { kind: "unable", id, reason: NO_SERVER };
+  const failed = outcome.kind === "reply" && outcome.reply.state === "failed";
+  return failed
+    ? { kind: "failed", id, code: outcome.reply.error?.code ?? "agent_error" }
+    : { kind: "worked" };
+}
+
 interface Server {
   readonly url: string;
   readonly credentials: DeliveryCredentials | null;
@@ -61,6 +72,8 @@ export class PushAgentRunner implements PushAgentService {
   #names: ReadonlySet<string> = new Set();
   readonly #loops = new Map<string, Loop>();
   readonly #servers = new Map<string, Server>();
+  /** One for each push agent, for as long as its loop runs or it pauses. */
+  readonly #breakers = new Map<string, Breaker>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
@@ -83,7 +96,7 @@ export class PushAgentRunner implements PushAgentService {
     await this.#load();
     this.recheckAll();
     this.#timer = setInterval(
-      () => (this.#isCheckDue ? this.recheckAll() : this.reload()),
+      () => (this.#isCheckDue ? this.recheckAll() : this.#reload()),
       RELOAD_MS,
     ).unref();
   }
@@ -103,12 +116,19 @@ export class PushAgentRunner implements PushAgentService {
   /** Notifies all gateways that an agent became or stopped being a push agent, or that its server changed. */
   async publishChange(agent: string): Promise<void> {
     const { bus, shards, gateway } = this.#broker();
+    this.#breakers.get(agent)?.reset();
     await this.#load();
     await bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent: PUSH_AGENTS_CHANGED }));
   }
 
   /** Call it when another gateway published a change. It wakes new push agents, because earlier wakes were ignored. */
   reload(): void {
+    // One of the servers may have changed.
+    for (const breaker of this.#breakers.values()) breaker.reset();
+    this.#reload();
+  }
+
+  #reload(): void {
     const before = this.#names;
     const work = this.#load().then(() =>
       this.#wakeWithWork([...this.#names].filter((name) => !before.has(name))),
@@ -209,48 +229,94 @@ export class PushAgentRunner implements PushAgentService {
   async #work(agent: string, loop: Loop): Promise<void> {
     const { signal } = this.#stopping;
     const runs = new Set<Promise<void>>();
+    const breaker = this.#breakerOf(agent);
     for (let more = true; more && this.#names.has(agent) && !signal.aborted; ) {
       try {
         if (runs.size >= AT_ONCE) await Promise.race(runs);
+        const permit = await breaker.enter(signal);
         loop.again = false;
-        const granted = await this.#lease(agent);
+        const granted = await this.#lease(agent, permit).catch((error: unknown) => {
+          breaker.leave(permit);
+          throw error;
+        });
         if (granted) {
-          const run = this.#track(this.#serve(agent, granted)).finally(() => runs.delete(run));
+          breaker.began(permit);
+          const run = this.#track(this.#serve(agent, granted, permit)).finally(() => runs.delete(run));
           runs.add(run);
         } else {
+          breaker.leave(permit);
           const { waiting, delayed } = await this.#broker().agents.counts(agent);
-          more = loop.again || waiting + delayed > 0;
+          more = loop.again || breaker.isOpen || waiting + delayed > 0;
         }
       } catch (error) {
+        if (signal.aborted) break;
         warn(this.#broker(), error, "work of a push agent not leased");
         await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     }
     this.#loops.delete(agent);
-    if (!this.#names.has(agent)) this.#servers.delete(agent);
+    // Runs that have not ended still tell it how they end.
+    if (!breaker.isOpen) this.#breakers.delete(agent);
+    if (!this.#names.has(agent)) {
+      this.#servers.delete(agent);
+      this.#breakers.delete(agent);
+    }
   }
 
-  async #lease(agent: string): Promise<Lease | undefined> {
+  #breakerOf(agent: string): Breaker {
+    const known = this.#breakers.get(agent);
+    if (known) return known;
+    const { log } = this.#broker();
+    const breaker = new Breaker({
+      longestPauseMs: LONGEST_PAUSE_MS,
+      onPause: ({ ms, reason }) => log.warn({ agent, pause_ms: ms, reason }, "the push agent is paused"),
+      onResume: () => log.info({ agent }, "the push agent works again"),
+    });
+    this.#breakers.set(agent, breaker);
+    return breaker;
+  }
+
+  get #workerId(): string {
+    return `gateway-${this.#broker().gateway}`;
+  }
+
+  async #lease(agent: string, { signal }: Permit): Promise<Lease | undefined> {
     const broker = this.#broker();
-    const wanted = { wait_seconds: this.#waitSeconds, max: 1, worker_id: `gateway-${broker.gateway}` };
+    const wanted = { wait_seconds: this.#waitSeconds, max: 1, worker_id: this.#workerId };
     const principal = toPrincipal(`agent:${agent}`);
-    const [granted] = await lease(broker, principal, agent, wanted, this.#stopping.signal);
+    const [granted] = await lease(broker, principal, agent, wanted, signal);
     return granted && leaseSchema.parse(JSON.parse(granted.json));
   }
 
-  async #serve(agent: string, granted: Lease): Promise<void> {
+  async #serve(agent: string, granted: Lease, permit: Permit): Promise<void> {
     const broker = this.#broker();
     const held = new PushAgentLease(broker, agent, granted, this.#stopping.signal);
+    const breaker = this.#breakers.get(agent);
     const server = await this.#serverOf(agent).catch(() => undefined);
     try {
       const outcome = server
         ? await relay(held.port(), server)
         : ({ kind: "release", delaySeconds: 1, reason: "the agent is no longer a push agent" } as const);
       await this.#writePresence(agent, outcome);
-      await held.end(outcome);
+      await held.end(outcome, this.#judge(agent, outcome, granted, permit));
     } finally {
+      breaker?.leave(permit);
       held.close();
     }
+  }
+
+  /** Returns the pause that the outcome begins, as it is shown with the agent. */
+  #judge(
+    agent: string,
+    outcome: RelayOutcome,
+    { delegation }: Lease,
+    permit: Permit,
+  ): WorkerPause | undefined {
+    const ended = endOf(outcome, delegation.id);
+    const pause = ended && this.#breakers.get(agent)?.end(permit, ended);
+    if (pause === undefined && ended?.kind !== "unable") return undefined;
+    const { ms = 0, reason = NO_SERVER } = pause ?? {};
+    return { id: this.#workerId, paused_seconds: ms / 1000, reason };
   }
 
   async #serverOf(agent: string): Promise<Remote | undefined> {
