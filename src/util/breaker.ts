@@ -81,6 +81,7 @@ export class Breaker {
   #rounds = 0;
   #until: number | undefined;
   #probe: Permit | undefined;
+  #isProven = false;
 
   constructor({
     now,
@@ -106,6 +107,11 @@ export class Breaker {
   /** True if the newest results were fast failures, or there is a pause: the next result decides what they are worth. */
   get isSuspicious(): boolean {
     return this.#row.size > 0 || this.isOpen;
+  }
+
+  /** True after a success, or a run too long to fail fast, since the last pause. Until then, take few at once. */
+  get isProven(): boolean {
+    return this.#isProven;
   }
 
   /** Waits until the worker may take work. Rejects with the signal's reason. After a pause, one caller gets a permit. */
@@ -148,7 +154,7 @@ export class Breaker {
     const given = this.#given.get(permit);
     if (given === undefined) return;
     given.startedAt = this.#now();
-    if (permit === this.#probe) void this.#trust(permit, given.controller.signal);
+    if (permit === this.#probe || !this.#isProven) void this.#trust(permit, given.controller.signal);
   }
 
   /** Whether a failure at this moment is a fast one. */
@@ -244,9 +250,12 @@ export class Breaker {
     } catch {
       return;
     }
-    if (this.#probe !== permit) return;
-    this.#probe = undefined;
-    this.#until = undefined;
+    if (this.#given.get(permit)?.pauses !== this.#pauses) return;
+    this.#isProven = true;
+    if (this.#probe === permit) {
+      this.#probe = undefined;
+      this.#until = undefined;
+    }
     this.#changed();
   }
 
@@ -258,6 +267,7 @@ export class Breaker {
   #worked(): void {
     const wasPaused = this.#rounds > 0;
     this.#row.clear();
+    this.#isProven = true;
     this.#rounds = 0;
     this.#until = undefined;
     if (wasPaused) this.#onResume?.();
@@ -274,6 +284,7 @@ export class Breaker {
       named > own ? named + this.#random() * FIRST_PAUSE_MS : own * (1 - this.#random() / 4),
     );
     this.#pauses += 1;
+    this.#isProven = false;
     this.#until = this.#now() + ms;
     this.#probe = undefined;
     const pause = { ms, reason };

@@ -225,6 +225,55 @@ test("only the operator may set the URL, and only the agent and the operator see
   expect((await api.agent("remote", {})).body.delivery).toEqual({ mode: "poll" });
 });
 
+test("a server that fails every task at once gets three, and one after each pause", async () => {
+  let isBroken = true;
+  let taken = 0;
+  const { api, ended, delivery } = await setup({
+    turn(turn) {
+      taken += 1;
+      turn.begin();
+      if (isBroken) turn.status("FAILED", "broken");
+      else turn.status("COMPLETED", "done");
+    },
+  });
+  const ids: string[] = [];
+  const states = async () => (await Promise.all(ids.map((id) => api.get(id)))).map(({ body }) => body.state);
+  await api.call("POST", "/v1/agents/remote/pause");
+  for (let n = 0; n < 12; n += 1) ids.push((await api.delegate("remote")).body.id);
+  await api.call("POST", "/v1/agents/remote/resume");
+  const paused = await until(
+    async () => (await api.call("GET", "/v1/agents/remote")).body.presence.paused,
+    SLOW,
+  );
+  expect(paused).toMatchObject({
+    workers: 1,
+    reason: expect.stringContaining("in a row failed within 10 s"),
+  });
+  expect(taken).toBe(3);
+  expect((await states()).filter((state) => state === "failed")).toHaveLength(3);
+  isBroken = false;
+  // A change of the agent may have fixed it.
+  await api.agent("remote", { delivery, description: "fixed" });
+  for (const id of ids) await ended(id);
+  expect((await states()).filter((state) => state === "completed")).toHaveLength(9);
+});
+
+test("a server that cannot be reached pauses its agent, which says so without the address", async () => {
+  const { api, delegate, server } = await setup({ bearer: "right", turn: (turn) => turn.message("in") });
+  await delegate("enter");
+  const { body } = await until(async () => {
+    const answer = await api.call("GET", "/v1/agents/remote");
+    return answer.body.presence.paused && answer;
+  }, SLOW);
+  expect(body.presence.paused.reason).toBe("its A2A server cannot be reached, or refuses it");
+  const [row] = (await api.call("GET", "/v1/agents/remote/workers")).body.workers;
+  expect(row).toMatchObject({
+    id: expect.stringMatching(/^gateway-/),
+    paused: { reason: body.presence.paused.reason },
+  });
+  expect(JSON.stringify(row)).not.toContain(new URL(server.url).port);
+});
+
 test("private addresses are refused when the URL is set, and when they are dialled", async () => {
   const server = await startA2aServer({ turn: (turn) => turn.message("never") });
   const { port } = new URL(server.url);

@@ -11,7 +11,7 @@ import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
 import { RemoteError } from "../../relay/remote-error.ts";
 import { type Lease, leaseSchema, type WorkerPause } from "../../schema/lease.ts";
-import { Breaker, type Ended, type Permit } from "../../util/breaker.ts";
+import { Breaker, type Ended, FAILURES_IN_A_ROW, type Permit } from "../../util/breaker.ts";
 import { TimeLimit } from "../../util/timing.ts";
 import { toPrincipal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
@@ -23,7 +23,7 @@ import { formatWake, PUSH_AGENTS_CHANGED } from "../leases/wake-message.ts";
 import { EgressRefusedError } from "../outbound/egress.ts";
 import { PushAgentLease } from "./lease.ts";
 
-/** The most leases of one agent that one gateway holds at a time. */
+/** The most leases of one agent that one gateway holds at a time. Until a task has shown that the server works, fewer. */
 const AT_ONCE = 32;
 const PAUSE_MS = 1_000;
 /** How often the list of push agents is read again: a gateway may die before it publishes a change. */
@@ -232,7 +232,10 @@ export class PushAgentRunner implements PushAgentService {
     const breaker = this.#breakerOf(agent);
     for (let more = true; more && this.#names.has(agent) && !signal.aborted; ) {
       try {
-        if (runs.size >= AT_ONCE) await Promise.race(runs);
+        if (runs.size >= (breaker.isProven ? AT_ONCE : FAILURES_IN_A_ROW)) {
+          await Promise.race([...runs, breaker.changed(signal)]);
+          continue;
+        }
         const permit = await breaker.enter(signal);
         loop.again = false;
         const granted = await this.#lease(agent, permit).catch((error: unknown) => {
