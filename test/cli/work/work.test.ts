@@ -35,7 +35,7 @@ async function brokerWith(text: string, agentExists = true, isFull = false, chan
     } else if (verb === "heartbeat") {
       if (request.body.wait_seconds === undefined) answer.json(HEARTBEAT);
       else held.push(answer);
-    } else if (verb === "release") answer.problem(401, "unauthenticated", "AUTH");
+    } else if (verb === "release" && request.body.worker) answer.problem(401, "unauthenticated", "AUTH");
     else if (verb === "artifacts" && isFull) answer.problem(413, "payload_too_large", "PROTOCOL");
     else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
     else answer.json({});
