@@ -2,7 +2,7 @@
 import type { Agent } from "../schema/agent.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { type WaitingAgent, waitCause } from "./wait-cause.ts";
-import { largestUnit, nameOf, timeLeft } from "./words.ts";
+import { largestUnit, nameOf, pausedWorkers, timeLeft } from "./words.ts";
 
 /**
  * Why nobody works on the delegation now, in one sentence; null if somebody does, or if it is finished. Pass the
@@ -39,6 +39,8 @@ export function explainWait(
       return `${target} is paused until the operator resumes it.`;
     case "limit":
       return `${target} is at its limit of running delegations (max_working ${agent?.limits?.max_working})${others}.`;
+    case "worker_pause":
+      return `Of ${target}, ${pausedWorkers(agent?.presence.paused, now)}${others}.`;
     case "busy":
       return `No worker of ${target} is free (${agent?.counts.working} in progress)${others}.`;
     case "unseen":

@@ -7,9 +7,10 @@ export type WaitingAgent = Pick<Agent, "paused" | "presence" | "limits" | "count
 
 /**
  * `delay`, `retry`: it may not start yet · `limit`: the agent works on as many as it may · `busy`: nobody polls, but
- * workers hold leases · `unseen`: nobody polls · `turn`: others are before it, or nothing more is known.
+ * workers hold leases · `worker_pause`: nobody polls, because workers
+ * fail or cannot work · `unseen`: nobody polls · `turn`: others are before it, or nothing more is known.
  */
-export type WaitCause = "delay" | "retry" | "paused" | "limit" | "busy" | "unseen" | "turn";
+export type WaitCause = "delay" | "retry" | "paused" | "limit" | "worker_pause" | "busy" | "unseen" | "turn";
 
 /** Null if the delegation is not queued. `now` is in milliseconds since 1970. */
 export function waitCause(
@@ -28,6 +29,7 @@ export function waitCause(
   const { paused, presence, limits, counts, delivery } = agent;
   if (paused) return "paused";
   if (counts.working >= (limits?.max_working ?? Number.POSITIVE_INFINITY)) return "limit";
+  if (presence.paused && presence.pollers === 0) return "worker_pause";
   if (presence.state === "online") return "turn";
   // A worker that is busy need not poll.
   return counts.working > 0 && delivery.mode === "poll" ? "busy" : "unseen";

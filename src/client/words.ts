@@ -1,4 +1,5 @@
 /** Names and times as people say them. */
+import type { Presence } from "../schema/agent.ts";
 
 /** `caller:alice` as `alice`. Others keep their kind, as in `approver alice`: names of two kinds may be alike. */
 export const nameOf = (principal: string): string => principal.replace(/^caller:/, "").replace(":", " ");
@@ -37,4 +38,11 @@ export function timeLeft(ms: number): string {
   // From 59.5 min on, it is an hour.
   const found = UNITS.find(([, size], index) => seconds >= size - (UNITS[index + 1]?.[1] ?? 1) / 2);
   return found ? `${Math.round(seconds / found[1])} ${found[0]}` : `${seconds} s`;
+}
+
+/** `2 workers are paused: not signed in, next try in 4 min`. */
+export function pausedWorkers(paused: Presence["paused"], now = Date.now()): string {
+  const { workers = 1, until = "", reason = "they cannot work" } = paused ?? {};
+  const who = workers === 1 ? "a worker is" : `${workers} workers are`;
+  return `${who} paused: ${reason}, next try in ${timeLeft(Date.parse(until) - now)}`;
 }

@@ -76,3 +76,13 @@ test("the newest event with a time of the next attempt counts", () => {
   expect(retryAtOf([{ retry_at: "first" }, { retry_at: "second" }, {}])).toBe("second");
   expect(retryAtOf([{}, { retry_at: 7 }])).toBeNull();
 });
+
+test("workers that pause are the reason if nobody else polls", () => {
+  const paused = { workers: 2, until: "2026-01-01T12:04:00.000Z", reason: "not signed in" };
+  const of = (pollers: number) =>
+    explainWait(WAITING, { ...SCOUT, presence: { ...SCOUT.presence, pollers, paused } }, NOW);
+  expect([of(0), of(1)]).toEqual([
+    "Of scout, 2 workers are paused: not signed in, next try in 4 min.",
+    "Waiting for a worker of scout.",
+  ]);
+});

@@ -1,12 +1,13 @@
 /** `errand agent`: lists, shows, configures, pauses and deletes agents. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
+import { timeLeft } from "../../client/words.ts";
 import type { Agent, Worker } from "../../schema/agent.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { agentName } from "../input/arguments.ts";
-import { agentDetails } from "../show/agent-details.ts";
+import { agentDetails, presenceText } from "../show/agent-details.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
-import { type Painter, print, printJson } from "../show/output.ts";
+import { oneLine, type Painter, print, printJson } from "../show/output.ts";
 import { addPut } from "./agent-put.ts";
 
 export function addAgent(program: Command, cli: Cli): void {
@@ -32,7 +33,7 @@ export function addAgent(program: Command, cli: Cli): void {
 }
 
 const presencePaint = ({ presence, paused }: Agent, { green, yellow, dim }: Painter) => {
-  if (paused || presence.state === "stale") return yellow;
+  if (paused || presence.paused || presence.state === "stale") return yellow;
   return presence.state === "online" ? green : dim;
 };
 
@@ -40,7 +41,7 @@ const AGENTS: readonly Column<Agent>[] = [
   { name: "name", cell: ({ name }) => name },
   {
     name: "presence",
-    cell: ({ presence, paused }) => (paused ? `${presence.state}, paused` : presence.state),
+    cell: presenceText,
     paint: presencePaint,
   },
   ageColumn("seen", ({ presence }) => presence.last_seen_at, { none: "never" }),
@@ -52,10 +53,18 @@ const AGENTS: readonly Column<Agent>[] = [
   { name: "description", cell: ({ description }) => description, isText: true },
 ];
 
+/** What it works on, or why it takes no work. */
+function workerText({ delegations, paused }: Worker): string {
+  const pause =
+    paused &&
+    `paused: ${oneLine(paused.reason)}, next try in ${timeLeft(Date.parse(paused.until) - Date.now())}`;
+  return [...delegations, ...(pause ? [pause] : [])].join(" ") || "-";
+}
+
 const WORKERS: readonly Column<Worker>[] = [
   { name: "worker", cell: ({ id }) => id },
   ageColumn("seen", ({ last_seen_at }) => last_seen_at),
-  { name: "delegations", cell: ({ delegations }) => delegations.join(" ") || "-", isText: true },
+  { name: "delegations", cell: workerText, isText: true },
 ];
 
 function addList(agent: Command, { host }: Cli): void {

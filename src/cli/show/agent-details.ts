@@ -1,5 +1,5 @@
 /** An agent as text for a person: its presence, its work and its limits. */
-import { durationText } from "../../client/words.ts";
+import { durationText, pausedWorkers } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, withCommand } from "./output.ts";
@@ -17,6 +17,7 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     ["queue", `${counts.waiting} queued, ${counts.delayed} delayed`],
     ["work", `${counts.working} running, ${counts.interrupted} waiting for an answer`],
   ];
+  if (presence.paused) rows.push(["alarm", oneLine(pausedWorkers(presence.paused))]);
   if (delivery.mode === "push") {
     const credentials = delivery.credentials_set ? ", with credentials" : "";
     rows.push(["pushed to", `${delivery.url ?? "its A2A server"}${credentials}`]);
@@ -34,4 +35,10 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     rows.push(["questions", `open for ${durationText(limits.interrupt_ttl_seconds * 1000)}`]);
   }
   return withCommand(host, wrapRows(rows, wrapWidth(host)));
+}
+
+/** For a column: whether workers poll, and whether the agent or some of its workers are paused. */
+export function presenceText({ presence, paused }: Pick<Agent, "presence" | "paused">): string {
+  if (paused) return `${presence.state}, paused`;
+  return presence.paused ? `${presence.state}, ${presence.paused.workers} paused` : presence.state;
 }

@@ -5,6 +5,7 @@
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
+import { pausedWorkers, timeLeft } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -89,6 +90,7 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
       ...memoryAlarm(status),
       ...diskAlarm(status),
       ...agentAlarms(agents),
+      ...(await workerAlarms(admin, agents)),
     ],
   };
 }
@@ -127,6 +129,26 @@ function* diskAlarm({ redis }: Status): Generator<string> {
   if (free === undefined || free >= DISK_LOW_BYTES) return;
   yield `the data directory's disk has ${sizeText(free)} left: make room, or Redis ends`;
 }
+
+/** Workers that pause, by name where the token may see it. */
+async function workerAlarms(admin: Admin, agents: readonly Agent[]): Promise<string[]> {
+  const found = agents.filter(({ presence }) => presence.paused !== undefined);
+  const alarms = await Promise.all(
+    found.slice(0, NAMED).map(async ({ name, presence }) => {
+      const workers = await admin.listWorkers(name).catch(() => []);
+      const own = workers.flatMap(({ id, paused }) =>
+        paused
+          ? [`worker ${id} of ${name} is paused: ${paused.reason}, next try in ${leftUntil(paused.until)}`]
+          : [],
+      );
+      return own.length > 0 ? own.slice(0, NAMED) : [`${name}: ${pausedWorkers(presence.paused)}`];
+    }),
+  );
+  const more = found.length - NAMED;
+  return [...alarms.flat(), ...(more > 0 ? [`workers of ${more} more agents are paused`] : [])];
+}
+
+const leftUntil = (until: string): string => timeLeft(Date.parse(until) - Date.now());
 
 /** Agents with waiting work that nobody takes. */
 function* agentAlarms(agents: readonly Agent[]): Generator<string> {

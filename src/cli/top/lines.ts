@@ -3,6 +3,7 @@ import { largestUnit, timeLeft } from "../../client/words.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
+import { presenceText } from "../show/agent-details.ts";
 import { cutTo } from "../show/display-width.ts";
 import { type Column, ListTable } from "../show/list-table.ts";
 import { oneLine, type Painter } from "../show/output.ts";
@@ -22,7 +23,7 @@ const seconds = (value: number | null): string => (value === null ? "-" : larges
 const presencePaint = ({ presence, paused, counts }: AgentRow, { green, yellow, red, dim }: Painter) => {
   const isIdle = paused || presence.state !== "online";
   if (isIdle && counts.waiting > 0) return red;
-  if (paused || presence.state === "stale") return yellow;
+  if (paused || presence.paused || presence.state === "stale") return yellow;
   return presence.state === "online" ? green : dim;
 };
 
@@ -30,7 +31,7 @@ const AGENTS: readonly Column<AgentRow>[] = [
   { name: "agent", cell: ({ name }) => name },
   {
     name: "presence",
-    cell: ({ presence, paused }) => (paused ? `${presence.state}, paused` : presence.state),
+    cell: presenceText,
     paint: presencePaint,
   },
   { name: "workers", cell: ({ workers }) => String(workers ?? "-") },

@@ -1,4 +1,5 @@
 import { useComputed } from "@preact/signals";
+import { pausedWorkers } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { href } from "../app/route.ts";
 import { isAway } from "../data/away.ts";
@@ -81,6 +82,7 @@ export function PresenceOf({
                 last seen <Age at={presence.last_seen_at} ago />
               </>
             )}
+            {presence.paused && `; ${pausedWorkers(presence.paused)}`}
           </>
         )}
       </span>

@@ -23,6 +23,7 @@ function reasonOf(
   if (cause === "delay") return `starts in ${timeLeft(Date.parse(flight.not_before_at ?? "") - now)}`;
   if (agent === undefined || cause === null) return "";
   if (cause === "limit") return `agent at its limit of ${agent.limits?.max_working}`;
+  if (cause === "worker_pause") return "its workers are paused";
   if (cause === "busy") return "no worker is free";
   if (cause === "unseen") return agent.delivery.mode === "push" ? "cannot be reached" : "no worker polls";
   const { waiting } = agent.counts;

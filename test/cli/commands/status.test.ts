@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { as, OPERATOR } from "../../support/broker.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
+import { until } from "../../support/until.ts";
 import { setup } from "../broker/cli.ts";
 import { run as runHere } from "../fake-host.ts";
 
@@ -88,4 +89,21 @@ test("warns while the broker refuses new work because memory is short", async ()
   const used = Number(/^used_memory:(\d+)/m.exec(await own.redis.info("memory"))?.[1]);
   await own.redis.config("SET", "maxmemory", Math.floor(used / 0.8));
   expect((await run(["status"])).stdout).toMatch(/new work is refused: Redis uses \d\d % of its memory/);
+});
+
+test("a worker that pauses is an alarm, with its name, reason and time, and shown with its agent", async () => {
+  const { run, api } = await setup();
+  await api.agent("scout");
+  await api.delegate("scout");
+  const [{ lease_id }] = (await api.lease("scout")).body.leases;
+  const worker = { id: "w1", paused_seconds: 240, reason: "not signed in" };
+  await api.release(lease_id, { worker });
+  await until(async () => (await api.call("GET", "/v1/agents/scout")).body.presence.paused);
+  const shown = async (...args: string[]) => (await run(args)).stdout.replace(/\s+/g, " ");
+  expect(await shown("status")).toMatch(/worker w1 of scout is paused: not signed in, next try in [34] min/);
+  expect(await shown("agent", "get", "scout")).toMatch(
+    /a worker is paused: not signed in, next try in [34] min/,
+  );
+  expect(await shown("agent", "list")).toContain("online, 1 paused");
+  expect(await shown("agent", "workers", "scout")).toMatch(/paused: not signed in, next try in [34] min/);
 });
