@@ -11,10 +11,12 @@ import type { Bodies } from "./bodies.ts";
 import type { Positions } from "./cursor.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import type { Feed, Source } from "./feed.ts";
+import { type Hold, type ReplayPace, UNPACED } from "./replay-pace.ts";
 import { type Edges, edges, edgesAndPage, type Page, READ_BYTES, readPage } from "./stored.ts";
 
 export type Watched =
-  | { readonly entry: Entry; readonly positions: Positions }
+  /** `isHeld`: the reader's pace counts its bytes until the next event is asked for. */
+  | { readonly entry: Entry; readonly positions: Positions; readonly isHeld?: boolean }
   | { readonly reset: true; readonly positions: Positions }
   /** All stored events were returned; the next ones are live. */
   | { readonly caught_up: true; readonly positions: Positions };
@@ -36,6 +38,8 @@ export interface Watch {
   /** The positions to start after, one for each shard of {@link shardsOf}. */
   readonly after: Positions;
   readonly signal: StopSignal;
+  /** Default: stored events are read at once. */
+  readonly pace?: ReplayPace;
 }
 
 /** The shards that a source is read from. */
@@ -99,6 +103,21 @@ class EventBuffer implements AbortListener {
   }
 }
 
+/** The most that a replay holds at once: a page, and the bodies of a batch. (An entry may be larger.) */
+const HELD_BYTES = 2 * READ_BYTES;
+
+const textBytes = ({ entries }: Page): number =>
+  entries.reduce((sum, [, flat]) => sum + flat.reduce((chars, text) => chars + text.length, 0), 0);
+
+async function inTurn<T>(pace: ReplayPace, read: () => Promise<T>): Promise<T> {
+  const end = await pace.turn();
+  try {
+    return await read();
+  } finally {
+    end();
+  }
+}
+
 /** Batches of at most READ_BYTES, bodies included; a larger entry is a batch of its own. */
 function* inBatches(entries: readonly Entry[]): Generator<Entry[]> {
   let batch: Entry[] = [];
@@ -116,7 +135,7 @@ function* inBatches(entries: readonly Entry[]): Generator<Entry[]> {
 }
 
 export async function* watch(options: Watch): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, source, bodies, keptMs, wants = () => true, signal } = options;
+  const { redis, shards, feed, source, bodies, keptMs, wants = () => true, signal, pace = UNPACED } = options;
   const indexes = shardsOf(shards, source);
   const positions = [...options.after];
   const load = (entry: Entry) => (wants(entry) ? bodies.load(entry) : entry);
@@ -126,10 +145,11 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     gap: () => buffer.end(),
   });
   signal.addEventListener("abort", buffer);
-  const advance = (entry: Entry): Watched => {
+  const advance = (entry: Entry): Watched & { readonly entry: Entry } => {
     positions[indexes.indexOf(entry.shard)] = entry.id;
     return { entry, positions: [...positions] };
   };
+  let hold: Hold | undefined;
   try {
     const streams = indexes.map((shard) => streamOf(shards, shard, source));
     // The events of a delegation are never trimmed and have no age limit: they are shown as long as its record exists.
@@ -143,7 +163,12 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
       if (opened.page) pages.push(opened.page);
       return opened.edges;
     };
-    const found = source.kind === "delegation" ? [] : await Promise.all(streams.map(begin));
+    hold = await pace.hold(HELD_BYTES);
+    const found =
+      source.kind === "delegation" || signal.aborted
+        ? []
+        : await inTurn(pace, () => Promise.all(streams.map(begin)));
+    hold.set(pages.reduce((sum, page) => sum + textBytes(page), 0));
     if (found.some(({ missed }) => missed)) {
       // Continues with the oldest event that is kept.
       for (const [at, { missed }] of found.entries()) if (missed) positions[at] = "0-0";
@@ -151,18 +176,30 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     }
     for (const [at, stream] of streams.entries()) {
       for (let more = true; more && !signal.aborted; ) {
+        hold ??= await pace.hold(HELD_BYTES);
         const position = positions[at] ?? "0-0";
-        const page = pages.pop() ?? (await readPage(redis, stream, position, found[at]?.oldest ?? "0-0"));
+        const page =
+          pages.pop() ??
+          (await inTurn(pace, () => readPage(redis, stream, position, found[at]?.oldest ?? "0-0")));
         // The stream was trimmed faster than it was read. The reader gets a reset when it resumes by its cursor.
         if (page.kind === "gap") return;
         const entries = page.entries.map(([id, flat]) => toEntry(indexes[at] ?? 0, id, flat));
+        const hasBodies = entries.some((entry) => entry.refs !== "" && wants(entry));
+        hold.set(textBytes(page) + (hasBodies ? READ_BYTES : 0));
         for (const batch of inBatches(entries)) {
-          for (const entry of await Promise.all(batch.map(load))) yield advance(entry);
+          const loadAll = async () => Promise.all(batch.map(load));
+          for (const entry of hasBodies ? await inTurn(pace, loadAll) : await loadAll()) {
+            yield { ...advance(entry), isHeld: true };
+          }
         }
+        hold.release();
+        hold = undefined;
         positions[at] = page.position;
         more = page.kind === "more";
       }
     }
+    hold?.release();
+    hold = undefined;
     yield { caught_up: true, positions: [...positions] };
     while (!signal.aborted) {
       const entry = await buffer.next();
@@ -170,6 +207,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
       if (compareIds(entry.id, positions[indexes.indexOf(entry.shard)] ?? "0-0") > 0) yield advance(entry);
     }
   } finally {
+    hold?.release();
     unsubscribe();
     signal.removeEventListener("abort", buffer);
   }

@@ -257,7 +257,7 @@ export const LIMITS = {
   unread_bytes: limit(
     32 * MIB,
     "bytes",
-    "in responses above 64 KiB that one principal has not read at one gateway; beyond it the connection idle for longest is closed, and streams wait",
+    "in responses above 64 KiB that one principal has not read at one gateway, and in stored events that its streams load; beyond it the connection idle for longest is closed, and streams wait",
     null,
   ),
   gateway_unread_bytes: limit(
@@ -275,7 +275,7 @@ export const LIMITS = {
   reads: limit(
     2,
     "lists and pages",
-    "of events or results read at once at one gateway for one principal, and six for all; further ones queue, principal by principal",
+    "of events or results, and pages that a stream replays, read at once at one gateway for one principal, and six for all; further ones queue, principal by principal",
     null,
   ),
   reads_waiting: limit(1_000, "lists and pages", "queued at one gateway for one principal", "quota_exceeded"),

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test, vi } from "vitest";
+import type { ReplayPace } from "../../src/events/replay-pace.ts";
 import { type Watch, type Watched, watch } from "../../src/events/watch.ts";
 import { startBroker } from "../support/broker.ts";
 import { entryFields } from "../support/entry.ts";
@@ -20,7 +21,7 @@ async function setup() {
   const { shards, feed, bodies } = gateway.broker;
   let seen = 0;
   feed.subscribe({ kind: "all" }, { push: () => (seen += 1), gap: () => {} });
-  const open = (after: string) => {
+  const open = (after: string, pace?: ReplayPace) => {
     const gone = new AbortController();
     const source = { kind: "all" } as const;
     const options: Watch = {
@@ -32,6 +33,7 @@ async function setup() {
       keptMs: 3_600_000,
       after: [after],
       signal: gone.signal,
+      ...(pace && { pace }),
     };
     return { events: watch(options), leave: () => gone.abort() };
   };
@@ -124,5 +126,52 @@ test("a reader that resumes gets its first events by one call", async () => {
   for (let n = 0; n < 3; n += 1) expect((await events.next()).value).toHaveProperty("entry");
   expect((await events.next()).value).toHaveProperty("caught_up");
   expect(scripts.mock.calls.filter(([, , key]) => key === STREAM)).toHaveLength(1);
+  await events.return();
+});
+
+test("a replay loads nothing before it has room, takes a turn for each page, and counts what it holds", async () => {
+  const { open, write } = await setup();
+  await write(500, 2_000);
+  let give = () => {};
+  const room = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  const log: string[] = [];
+  let reading = 0;
+  let held = 0;
+  const pace: ReplayPace = {
+    hold: async (bytes) => {
+      log.push("hold");
+      await room;
+      held = bytes;
+      const set = (loaded: number) => {
+        held = loaded;
+      };
+      return { set, release: () => set(0) };
+    },
+    turn: async () => {
+      log.push("turn");
+      reading += 1;
+      return () => {
+        reading -= 1;
+      };
+    },
+  };
+  const { events, leave } = open("0-0", pace);
+  const first = events.next();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(log).toEqual(["hold"]);
+  give();
+  let count = 0;
+  for (let next = await first; next.value && !("caught_up" in next.value); next = await events.next()) {
+    if (!("entry" in next.value)) continue;
+    count += 1;
+    // No turn is kept while the reader takes its events, but their bytes are counted.
+    expect([next.value.isHeld, reading]).toEqual([true, 0]);
+    expect(held).toBeGreaterThan(100_000);
+  }
+  // Pages of 200 entries, each with a turn; the first comes with the edges of the stream.
+  expect([count, log, held]).toEqual([500, ["hold", "turn", "hold", "turn", "hold", "turn"], 0]);
+  leave();
   await events.return();
 });

@@ -6,7 +6,9 @@ import { type Principal, toPrincipal } from "../../engine/access/access.ts";
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { Identity, TokenWatch } from "../../engine/access/revocations.ts";
 import type { Broker } from "../../engine/broker.ts";
+import type { ReplayPace } from "../../events/replay-pace.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import type { Outflow } from "./outflow.ts";
 import { RequestScope } from "./request-scope.ts";
@@ -156,6 +158,15 @@ export class AuthenticatedRequest {
   /** Waits until this many bytes may be buffered for the reader of a stream; resolves to a function that releases them. */
   reserve(bytes: number): Promise<() => void> {
     return this.#outflow.reserve(this.principal.text, bytes, () => this.cut());
+  }
+
+  /** The pace at which stored events are loaded for this reader. */
+  pace(signal: StopSignal): ReplayPace {
+    const { principal, broker } = this;
+    return {
+      hold: (bytes) => this.#outflow.hold(principal.text, bytes, () => this.cut(), signal),
+      turn: () => broker.readLimiter.acquireWhile(principal, signal),
+    };
   }
 
   /** Closes the connection, because its reader has stopped reading. */

@@ -3,15 +3,19 @@
  * few of them, and listener.ts closes it when its reader stalls.
  */
 import type { ServerResponse } from "node:http";
+import type { Hold } from "../../events/replay-pace.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import type { AbortListener, StopSignal } from "../../util/stop-signal.ts";
 import { OwnedBytes } from "./owned-bytes.ts";
 
 /** The size of one write; a response up to this size is not counted. */
 export const CHUNK_BYTES = 64 * 1024;
 
+const NOTHING: Hold = { set: () => {}, release: () => {} };
+
 interface Unread {
   readonly owner: string;
-  readonly bytes: number;
+  bytes: number;
   /** When its reader last read something, by `now`. */
   readAt: number;
   readonly cut: () => void;
@@ -69,11 +73,43 @@ export class Outflow {
   /** Waits until a stream may buffer this many bytes for its reader; resolves to a function that releases them. */
   async reserve(owner: string, bytes: number, cut: () => void): Promise<() => void> {
     if (bytes <= CHUNK_BYTES) return () => {};
-    while (this.#isFull(owner, bytes)) {
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    const held = await this.hold(owner, bytes, cut);
+    return () => held.release();
+  }
+
+  /**
+   * Waits until a stream may load this many bytes for its reader, who may take less, or leave: then it waits no longer, and
+   * nothing is counted.
+   */
+  async hold(owner: string, bytes: number, cut: () => void, signal?: StopSignal): Promise<Hold> {
+    let resume = () => {};
+    const left: AbortListener = {
+      handleEvent: () => {
+        this.#waiting.delete(resume);
+        resume();
+      },
+    };
+    signal?.addEventListener("abort", left);
+    while (this.#isFull(owner, bytes) && !signal?.aborted) {
+      await new Promise<void>((resolve) => {
+        resume = resolve;
+        this.#waiting.add(resume);
+      });
     }
+    signal?.removeEventListener("abort", left);
+    if (signal?.aborted) return NOTHING;
     const entry = this.#add(owner, bytes, cut);
-    return () => this.#release(entry);
+    return {
+      set: (loaded) => {
+        // Of a small rest nothing is counted.
+        const counted = loaded <= CHUNK_BYTES ? 0 : loaded;
+        if (!this.#unread.get(owner)?.has(entry)) return;
+        this.#bytes.add(owner, counted - entry.bytes);
+        entry.bytes = counted;
+        this.#resumeAll();
+      },
+      release: () => this.#release(entry),
+    };
   }
 
   #isFull(owner: string, bytes: number): boolean {
@@ -97,6 +133,10 @@ export class Outflow {
     if (!own?.delete(entry)) return;
     this.#bytes.add(owner, -bytes);
     if (own.size === 0) this.#unread.delete(owner);
+    this.#resumeAll();
+  }
+
+  #resumeAll(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const resume of waiting) resume();

@@ -30,6 +30,8 @@ export interface Frame {
   readonly type?: string;
   /** One JSON object, without line breaks. */
   readonly json: string;
+  /** Its bytes are counted already. */
+  readonly isHeld?: boolean;
 }
 
 /** A position that has no frame of its own; sent with the next comment. */
@@ -42,7 +44,8 @@ export function toFrame(event: SubscribedEvent): Frame | undefined {
   if ("caught_up" in event || "skipped" in event) return undefined;
   const id = formatCursor(event.positions);
   if ("reset" in event) return { id, type: "RESET", json: JSON.stringify({ id, type: "RESET" }) };
-  return { id, type: event.entry.type, json: toEventJson(event.entry, id) };
+  const frame = { id, type: event.entry.type, json: toEventJson(event.entry, id) };
+  return event.isHeld ? { ...frame, isHeld: true } : frame;
 }
 
 export async function* toFrames(events: AsyncIterable<SubscribedEvent>): AsyncGenerator<Frame | Reached> {
@@ -183,7 +186,7 @@ export class EventStream implements AbortListener, Ticking {
 
   async #send(outgoing: Outgoing, frame: Frame): Promise<void> {
     this.#reached = null;
-    const release = await this.#reader.reserve(frame.json.length);
+    const release = frame.isHeld ? () => {} : await this.#reader.reserve(frame.json.length);
     try {
       await this.#write(outgoing, encode(frame));
     } finally {

@@ -11,6 +11,7 @@ import {
   subscribedEvents,
 } from "../../engine/events/subscribe.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
+import type { ReplayPace } from "../../events/replay-pace.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { EVENT_TYPES, eventPageSchema } from "../../schema/event.ts";
 import {
@@ -76,9 +77,10 @@ export const eventRoutes: readonly Route[] = [
         given === undefined
           ? await now(broker)
           : parseCursor(given, broker.shards.count, broker.shards.earlier);
-      const open = (signal: StopSignal) => subscribedEvents(broker, subscription, positions, signal);
+      const open = (signal: StopSignal, pace?: ReplayPace) =>
+        subscribedEvents(broker, subscription, positions, signal, pace);
       if (wantsStream(request)) {
-        const frames = (signal: StopSignal) => toFrames(open(signal));
+        const frames = (signal: StopSignal) => toFrames(open(signal, request.pace(signal)));
         return new EventStream(request, frames, { from: formatCursor(positions) });
       }
       const turn = () => broker.readLimiter.acquire(request.principal);
@@ -108,11 +110,12 @@ export const eventRoutes: readonly Route[] = [
           ? new EventStream(request, () => only(first))
           : jsonText(200, pageText(first, [from]));
       }
-      const open = (signal: StopSignal) => delegationEvents(broker, record, from, signal);
+      const open = (signal: StopSignal, pace?: ReplayPace) =>
+        delegationEvents(broker, record, from, signal, pace);
       if (wantsStream(request)) {
         return new EventStream(request, async function* (signal) {
           yield* first;
-          yield* toFrames(open(signal));
+          yield* toFrames(open(signal, request.pace(signal)));
         });
       }
       // The snapshot is returned at once; only a reader with a cursor waits.

@@ -6,6 +6,7 @@ import { withoutBodies } from "../../events/bodies.ts";
 import { isStart, type Positions } from "../../events/cursor.ts";
 import { compareIds, type Entry } from "../../events/entry.ts";
 import type { Source } from "../../events/feed.ts";
+import type { ReplayPace } from "../../events/replay-pace.ts";
 import { currentPositions, type Watched, watch } from "../../events/watch.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
@@ -78,12 +79,14 @@ export async function* subscribedEvents(
   subscription: Subscription,
   after: Positions,
   signal: StopSignal,
+  pace?: ReplayPace,
 ): AsyncGenerator<SubscribedEvent, void, undefined> {
   const { bulk: redis, shards, feed, bodies, retentionMs: keptMs } = broker;
   const { source, filter } = subscription;
   const isWanted = (entry: Entry) => wants(filter, entry);
   for await (const event of watch({
     ...{ redis, shards, feed, bodies, source, keptMs, after, signal },
+    ...(pace && { pace }),
     wants: isWanted,
   })) {
     if (!("entry" in event) || isWanted(event.entry)) yield event;
@@ -152,11 +155,13 @@ export async function* delegationEvents(
   record: StoredDelegation,
   after: string,
   signal: StopSignal,
+  pace?: ReplayPace,
 ): AsyncGenerator<Watched, void, undefined> {
   const { redis, shards, feed, bodies, retentionMs: keptMs } = broker;
   const source: Source = { kind: "delegation", id: record.id };
   for await (const event of watch({
     ...{ redis, shards, feed, bodies, source, keptMs, signal },
+    ...(pace && { pace }),
     after: [after],
   })) {
     yield event;

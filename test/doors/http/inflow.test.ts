@@ -53,3 +53,26 @@ test("streams wait for room beyond maxTotal, but each principal always has room 
   expect(cut).not.toHaveBeenCalled();
   expect([outflow.unread("a"), outflow.unread("b"), outflow.unread("c")]).toEqual([BIG, BIG, 0]);
 });
+
+test("a hold counts what was loaded, makes others wait, and one whose reader leaves waits no longer", async () => {
+  const outflow = new Outflow({ now: () => 0, onCut: () => {}, maxPerOwner: 2 * BIG, maxTotal: 9 * BIG });
+  const gone = new AbortController();
+  const first = await outflow.hold("a", 2 * BIG, vi.fn());
+  const got: string[] = [];
+  const second = outflow.hold("a", BIG, vi.fn()).then((held) => {
+    got.push("second");
+    return held;
+  });
+  void outflow.hold("a", BIG, vi.fn(), gone.signal).then(() => got.push("gone"));
+  await outflow.hold("b", BIG, vi.fn());
+  gone.abort();
+  await vi.waitFor(() => expect(got).toEqual(["gone"]));
+  expect(outflow.unread("a")).toBe(2 * BIG);
+  first.set(BIG);
+  (await second).set(100);
+  expect(outflow.unread("a")).toBe(BIG);
+  first.release();
+  first.release();
+  first.set(BIG);
+  expect(outflow.unread("a")).toBe(0);
+});

@@ -1,5 +1,6 @@
 /** Events of one delegation and of everything, as streams and as JSON pages: snapshots, cursors, filters, resets. */
 import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { entryFields } from "../../support/entry.ts";
 import { onOneRedis } from "../../support/on-cluster.ts";
@@ -353,4 +354,29 @@ describe("the stream of everything", () => {
     expect(live.events.at(-1)?.event).toBe("DELEGATION_COMPLETE");
     expect((await api.get(id)).body.state).toBe("completed");
   });
+});
+
+test("a stream that replays takes read turns like a list, and none once it is live", async () => {
+  const { url, gateway } = await startBroker();
+  const api = client(url);
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout")).body;
+  const caller = { text: "operator" };
+  const { readLimiter } = gateway.broker;
+  const taken = await Promise.all(
+    Array.from({ length: LIMITS.reads.value }, () => readLimiter.acquire(caller)),
+  );
+  const streams = [
+    await openStream(`${url}/v1/events?after=0`),
+    await openStream(`${url}/v1/delegations/${id}/events?after=0`),
+  ];
+  // Another principal's list waits for none of them.
+  const other = await as(url, "caller:bob");
+  expect((await other.call("GET", "/v1/delegations")).status).toBe(200);
+  expect(streams.map(({ events }) => events.length)).toEqual([0, 0]);
+  for (const end of taken) end();
+  for (const { events } of streams) await until(() => events.length > 0);
+  await api.cancel(id);
+  for (const { events } of streams) await until(() => events.length > 1);
+  for (const end of await Promise.all(taken.map(() => readLimiter.acquire(caller)))) end();
 });

@@ -64,3 +64,31 @@ test("reads beyond the number that may wait are refused, and a failed read gives
   for (let n = 0; n < OF_ONE; n += 1) await turns.run({ text: "caller:bob" }, async () => {});
   expect(ends).toHaveLength(OF_ONE);
 });
+
+test("a stream waits for its turn without a limit, and leaves nothing behind when its reader leaves", async () => {
+  const { turns, ends, ask, settled, began } = setup();
+  ask("caller:alice", OF_ONE + LIMITS.reads_waiting.value);
+  await settled();
+  const gone = new AbortController();
+  let left = 0;
+  for (let n = 0; n < 3; n += 1) {
+    void turns.acquireWhile({ text: "caller:alice" }, gone.signal).then((end) => {
+      left += 1;
+      end();
+    });
+  }
+  const stays = turns.acquireWhile({ text: "caller:alice" }, new AbortController().signal);
+  await settled();
+  expect(left).toBe(0);
+  gone.abort();
+  await settled();
+  expect(left).toBe(3);
+  // The turns go to those that waited before, one at a time, and then to the stream that stays.
+  for (let n = 0; n < OF_ONE + LIMITS.reads_waiting.value; n += 1) {
+    ends[n]?.();
+    await settled();
+  }
+  expect(began).toHaveLength(OF_ONE + LIMITS.reads_waiting.value);
+  (await stays)();
+  (await turns.acquireWhile({ text: "caller:alice" }, gone.signal))();
+});
