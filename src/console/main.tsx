@@ -2,18 +2,31 @@
 import { render } from "preact";
 import { config } from "zod";
 import { App } from "./app/app.tsx";
+import { loadLater } from "./app/lazy.tsx";
 import { takeCode } from "./app/route.ts";
 import { followTheme } from "./app/theme.ts";
-import { resumeSession } from "./session/session.ts";
+import { reasonOf, resumeSession, session, stayOut } from "./session/session.ts";
 
 // zod would try to compile its checks to code, which the page's security policy forbids.
 config({ jitless: true });
 followTheme();
-void resumeSession(takeCode());
+
+/** Signs in with the stored session, then by the code of a link, if there is one. */
+async function start(code: string | null): Promise<void> {
+  if (!session.peek()) await resumeSession();
+  try {
+    if (code !== null) await (await loadLater()).openLink(code);
+  } catch (error) {
+    if (!session.peek()) stayOut(reasonOf(error));
+  }
+  // Nobody is signed in, and nothing said why.
+  session.value ??= null;
+}
+void start(takeCode());
 // A link that is opened in a tab with this page changes only the hash.
 addEventListener("hashchange", () => {
   const code = takeCode();
-  if (code !== null) void resumeSession(code);
+  if (code !== null) void start(code);
 });
 
 const place = document.getElementById("console");

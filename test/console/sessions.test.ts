@@ -126,6 +126,70 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(page.url()).not.toContain(another.code);
   });
 
+  test("a link for somebody else asks first, sends nothing, and ends the session that it replaces", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const [ann, mallory] = await Promise.all([as(url, "approver:ann"), as(url, "caller:mallory")]);
+    await api.agent("deployer");
+    const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
+    const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
+    await api.interrupt(lease, { text: "Now?", action: { name: "deploy", arguments: {} } });
+    const code = async (of: typeof ann) => (await of.call("POST", "/v1/sessions/codes")).body.code;
+    const sessions = async () => {
+      const { body } = await api.call("GET", "/v1/sessions");
+      return body.sessions.map((one: { principal: string }) => one.principal).sort();
+    };
+    const { page, context } = await openTab(url, { expected: LOST, movesClock: true });
+    await signIn(page, ann.token);
+    const stored = () => page.evaluate("localStorage.getItem('errand-session')");
+    const before = await stored();
+    const open = (fragment: string) =>
+      page.evaluate((to) => {
+        location.hash = to;
+      }, `#code=${fragment}`);
+    const dialog = page.getByRole("dialog");
+    const question = page.locator(".needs .question");
+    await question.getByRole("button", { name: "Approve" }).click();
+    await page.locator("text=Approved, not sent yet").waitFor();
+
+    // The answer waits while the question is open, and goes on waiting when the reader stays.
+    const foreign = await code(mallory);
+    await open(foreign);
+    await dialog.getByRole("heading", { name: "Sign in as caller:mallory?" }).waitFor();
+    await dialog.getByText("You are signed in as approver:ann").waitFor();
+    await dialog.getByText("1 answer of approver:ann not sent yet").waitFor();
+    await pass(page, 30);
+    expect((await api.get(id)).body.state).toBe("input_required");
+    expect(await sessions()).toEqual(["approver:ann", "caller:mallory"]);
+    await page.keyboard.press("Escape");
+    await until(async () => (await sessions()).join() === "approver:ann");
+    expect(await stored()).toBe(before);
+    await question.getByRole("button", { name: "Undo" }).click();
+
+    // A used link says so and changes nothing; neither does a link of one's own.
+    await open(foreign);
+    await dialog.getByText("This link was used already").waitFor();
+    await dialog.getByRole("button", { name: "Stay approver:ann" }).click();
+    const redeemed = page.waitForResponse((response) => response.request().method() === "DELETE");
+    await open(await code(ann));
+    await redeemed;
+    expect([await dialog.count(), await stored(), await sessions()]).toEqual([0, before, ["approver:ann"]]);
+
+    // In another tab the same question; the first tab is signed out with it, and its answer is never sent.
+    await question.getByRole("button", { name: "Approve" }).click();
+    await page.locator("text=Approved, not sent yet").waitFor();
+    const second = await context.newPage();
+    await second.goto(`${url}/#code=${await code(mallory)}`);
+    await second.getByRole("button", { name: "Sign in as caller:mallory" }).click();
+    await second.locator(".account summary", { hasText: "mallory" }).waitFor();
+    await page.locator("text=Another tab of this browser signed in").waitFor();
+    await until(async () => (await sessions()).join() === "caller:mallory");
+    await pass(page, 30);
+    expect((await api.get(id)).body.history).toHaveLength(1);
+    await page.reload();
+    await page.locator(".account summary", { hasText: "mallory" }).waitFor();
+  });
+
   test("a wrong token is refused with a reason, and nothing is stored", async () => {
     const { url } = await startBroker();
     const { page } = await openTab(url, { expected: LOST });

@@ -3,10 +3,17 @@ import { lazy } from "./lazy.tsx";
 import { Shell } from "./shell.tsx";
 
 const SignIn = lazy((later) => later.SignIn);
+const LinkQuestion = lazy((later) => later.LinkQuestion, null);
 
 /** The whole page: the sign-in, or the views. */
 export function App() {
   if (session.value === undefined) return <p class="loading whole">Signing in …</p>;
-  // Nothing of one session is left in the next.
-  return session.value === null ? <SignIn /> : <Shell key={session.value.id} />;
+  if (session.value === null) return <SignIn />;
+  return (
+    <>
+      {/* Nothing of one session is left in the next. */}
+      <Shell key={session.value.id} />
+      <LinkQuestion />
+    </>
+  );
 }

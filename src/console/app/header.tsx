@@ -1,8 +1,10 @@
 import { mine } from "../needs/mine.ts";
 import { mayDelegate } from "../session/rights.ts";
-import { Account } from "./account.tsx";
+import { lazy } from "./lazy.tsx";
 import { Logo } from "./logo.tsx";
 import { href, type View } from "./route.ts";
+
+const Account = lazy((later) => later.Account, null);
 
 const ENTRIES: readonly (readonly [View, string])[] = [
   ["needs", "Needs you"],

@@ -30,7 +30,7 @@ for (const type of ["pagehide", "pageshow"])
   );
 
 const isKept = ({ body }: RequestInit): boolean =>
-  isClosing && typeof body === "string" && body.length <= MAX_KEPT_CHARACTERS;
+  isClosing && (body ? typeof body === "string" && body.length <= MAX_KEPT_CHARACTERS : true);
 
 /** How long a click waits for a broker that is away. */
 const RETRY_MS = 10_000;

@@ -11,7 +11,7 @@ import type { Connection } from "../data/connection.ts";
 import { asks, type Flight } from "../data/flight.ts";
 import { flightOf, refresh, show } from "../data/flights.ts";
 import { onEvents } from "../data/stream.ts";
-import { beforeSignOut, checkSession, isCurrent, session } from "../session/session.ts";
+import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
 import { SignalMap } from "./signal-map.ts";
 
@@ -50,11 +50,27 @@ export function answerLater(one: Omit<Pending, "connection" | "sentAt">): void {
   // A second click may come before the form is inert.
   if (!connection || pending.get(id)) return;
   failures.delete(id);
-  pending.set(id, { ...one, connection, sentAt: performance.now() + UNDO_MS });
+  arm(id, { ...one, connection });
+}
+
+function arm(id: string, one: Omit<Pending, "sentAt">): void {
+  pending.set(id, { ...one, sentAt: performance.now() + UNDO_MS });
   timers.set(
     id,
     setTimeout(() => void send(id), UNDO_MS),
   );
+}
+
+/** Stops the clocks of the answers that can still be taken back; the returned function starts them anew. */
+function hold(): () => void {
+  const held = waitingIds();
+  for (const id of held) clearTimeout(timers.get(id));
+  return () => {
+    for (const id of held) {
+      const one = pending.get(id);
+      if (one && one.sentAt !== null) arm(id, one);
+    }
+  };
 }
 
 /** The answers that can still be taken back. */
@@ -134,12 +150,13 @@ export function watchAnswers(): () => void {
   addEventListener("pagehide", leave);
   // On a phone, a page that is frozen may never run again.
   document.addEventListener("freeze", leave);
-  beforeSignOut.add(leave);
+  const answers: Unfinished = { finish: leave, hold, settle: () => Promise.all(sending.values()) };
+  unfinished.add(answers);
   return () => {
     quiet();
     removeEventListener("pagehide", leave);
     document.removeEventListener("freeze", leave);
-    beforeSignOut.delete(leave);
+    unfinished.delete(answers);
     // The session has ended, and the next one must not send these answers.
     for (const timer of timers.values()) clearTimeout(timer);
     for (const map of [timers, lastAsked, pending, failures, notes]) map.clear();

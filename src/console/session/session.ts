@@ -36,36 +36,52 @@ export async function signIn(token: string): Promise<boolean> {
   }
 }
 
-/** Signs in by the code in the URL (`#code=…`, works once), at the start or later, or with the stored session. */
-export async function resumeSession(code: string | null): Promise<void> {
+/** Signs in with the stored session. */
+export async function resumeSession(): Promise<void> {
   const stored = storedSession.read();
-  // Somebody may be signed in: finish the work of that session first.
-  await finish();
   try {
-    if (code !== null) await enter(await connect().admin.createSession({ code }));
-    else if (stored !== null) await enter(stored);
-    else session.value = null;
+    if (stored !== null) await enter(stored);
   } catch (error) {
-    if (code !== null) endedBecause.value = CODE_USED;
-    else if (isRefused(error)) return endSession(stored, REVOKED);
-    else if (error instanceof ErrandApiError && error.retryable) endedBecause.value = AWAY;
-    else endedBecause.value = error instanceof Error ? error.message : String(error);
-    session.value = null;
+    if (isRefused(error)) endSession(stored, REVOKED);
+    else stayOut(reasonOf(error));
   }
 }
 
-async function enter(stored: StoredSession): Promise<void> {
-  const connection = connect(stored.token);
-  const { principal, now } = await connection.admin.status();
-  storedSession.write(stored);
-  endedBecause.value = null;
-  session.value = { id: stored.id, principal, connection, clockOffsetMs: Date.parse(now) - Date.now() };
+/** Shows the sign-in, and why. */
+export function stayOut(because: string | null): void {
+  endedBecause.value = because;
+  session.value = null;
 }
 
+export const reasonOf = (error: unknown): string =>
+  error instanceof ErrandApiError && error.retryable
+    ? AWAY
+    : error instanceof Error
+      ? error.message
+      : String(error);
+
+/** A browser has one session: the one that it replaces ends at the broker, too. */
+export async function enter(entered: StoredSession): Promise<void> {
+  const connection = connect(entered.token);
+  const { principal, now } = await connection.admin.status();
+  const replaced = storedSession.read();
+  storedSession.write(entered);
+  endedBecause.value = null;
+  session.value = { id: entered.id, principal, connection, clockOffsetMs: Date.parse(now) - Date.now() };
+  if (replaced && replaced.id !== entered.id) await revoke(replaced);
+}
+
+/** If the broker is away, the session ends by itself. */
+export const revoke = ({ id, token }: StoredSession): Promise<void> =>
+  connect(token)
+    .admin.revokeSession(id)
+    .catch(() => undefined);
+
 const REVOKED = "Your session has ended: it or its token was revoked, or its 12 hours are over.";
+const REPLACED =
+  "Another tab of this browser signed in, which ended this session. Reload the page to go on as there.";
 const AWAY = "The broker does not answer. Reload the page to try again.";
-const CODE_USED = "This link was used already, or is older than ten minutes. Sign in with a token.";
-const isRefused = (error: unknown): boolean =>
+export const isRefused = (error: unknown): boolean =>
   error instanceof ErrandApiError && error.code === "unauthenticated";
 
 /** Call it for every failed call. Ends the session if the broker has refused it; ignores a late error of an earlier one. */
@@ -76,13 +92,20 @@ export function checkSession(error: unknown): void {
 /** Whether the connection is that of the present session. */
 export const isCurrent = (connection: Connection): boolean => session.peek()?.connection === connection;
 
-/** Work to finish before the session is left, by a sign-out or by a link that signs in. */
-export const beforeSignOut = new Set<() => Promise<unknown>>();
-const finish = () => Promise.all([...beforeSignOut].map((work) => work()));
+/** Answers that wait to be sent. */
+export interface Unfinished {
+  /** Sends them now. */
+  readonly finish: () => Promise<unknown>;
+  /** Resolves when none is being sent; sends no other. */
+  readonly settle: () => Promise<unknown>;
+  /** Sends none until the returned function is called; then they wait anew. */
+  readonly hold: () => () => void;
+}
+export const unfinished = new Set<Unfinished>();
 
 export async function signOut(): Promise<void> {
   const left = session.value;
-  await finish();
+  await Promise.all([...unfinished].map(({ finish }) => finish()));
   endSession(left);
   // If the broker is away, the session ends by itself.
   await left?.connection.admin.revokeSession(left.id).catch(() => undefined);
@@ -94,6 +117,6 @@ function endSession(ended: Pick<Session, "id"> | null | undefined, because: stri
   session.value = null;
 }
 
-storedSession.onCleared((id) => {
-  if (session.value?.id === id) session.value = null;
+storedSession.onReplaced((id, isCleared) => {
+  if (session.value?.id === id) stayOut(isCleared ? null : REPLACED);
 });

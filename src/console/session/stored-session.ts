@@ -12,10 +12,10 @@ export const storedSession = {
   clear(id: string): void {
     if (storedSession.read()?.id === id) localStorage.removeItem(KEY);
   },
-  /** Calls back with the id of the session when another tab signs out. */
-  onCleared: (listener: (id: string | undefined) => void): void =>
+  /** Calls back with the id of the session when another tab signs out, or signs in with another session. */
+  onReplaced: (listener: (id: string | undefined, isCleared: boolean) => void): void =>
     addEventListener("storage", ({ key, oldValue, newValue }) => {
-      if (key === KEY && newValue === null) listener(parse(oldValue)?.id);
+      if (key === KEY) listener(parse(oldValue)?.id, newValue === null);
     }),
 };
 
