@@ -32,6 +32,8 @@ export interface Gateway {
   readonly busy: () => number;
   /** Bytes of large request bodies in progress: of one principal, or of all. */
   readonly requestBytes: (principal?: string) => number;
+  /** Bytes that are counted as unread: of one principal or address, or of all. */
+  readonly unreadBytes: (owner?: string) => number;
   /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: HttpApp["inProgress"];
   /** For the requests that siblings pass on; null without siblings. */
@@ -131,6 +133,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     headerBytes: (owner?: string) => listener?.headerBytes(owner) ?? 0,
     busy: () => listener?.busy() ?? 0,
     requestBytes: app.requestBytes,
+    unreadBytes: app.unreadBytes,
     inProgress: app.inProgress,
     broker,
     sweep,

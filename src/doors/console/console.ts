@@ -5,7 +5,10 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { ErrandError } from "../../schema/errors.ts";
+import { namesTag, weakTag } from "../http/etags.ts";
+import { encodingFor } from "../http/kept-page.ts";
 import type { Mount, MountedRequest } from "../http/mount.ts";
+import { TextResponse } from "../http/text-response.ts";
 
 /** Where the build puts the files: for the program, and for the sources (`npm run dev`, tests). */
 const FOLDERS = [
@@ -47,11 +50,8 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** The smallest first, with the ending of its file. */
-const ENCODINGS = [
-  ["br", ".br"],
-  ["gzip", ".gz"],
-] as const;
+/** The endings of the compressed files. */
+const ENDINGS = { br: ".br", gzip: ".gz" } as const;
 
 /** A file's name contains a hash of its content. */
 const FILE = /^[a-z0-9-]+-[A-Z0-9]{8}\.(?:css|js|svg)$/;
@@ -62,7 +62,7 @@ export const consoleRoutes = (folders: readonly URL[] = FOLDERS): readonly Mount
   { methods: ["GET"], path: "/console/*", handle: (request) => file(folders, request) },
 ];
 
-async function page(folders: readonly URL[], request: MountedRequest): Promise<Response> {
+async function page(folders: readonly URL[], request: MountedRequest): Promise<TextResponse> {
   const found = await read(folders, "index.html", request);
   if (found === null) {
     throw new ErrandError("not_found", "The console is not built.", {
@@ -72,7 +72,7 @@ async function page(folders: readonly URL[], request: MountedRequest): Promise<R
   return found;
 }
 
-async function file(folders: readonly URL[], request: MountedRequest): Promise<Response> {
+async function file(folders: readonly URL[], request: MountedRequest): Promise<TextResponse> {
   const found = FILE.test(request.rest) ? await read(folders, request.rest, request) : null;
   if (found !== null) return found;
   throw new ErrandError("not_found", "The console has no such file.", {
@@ -84,28 +84,22 @@ async function read(
   folders: readonly URL[],
   name: string,
   request: MountedRequest,
-): Promise<Response | null> {
-  const accepted = acceptedEncodings(request.header("accept-encoding"));
-  const encoding = ENCODINGS.find(([token]) => accepted.includes(token));
+): Promise<TextResponse | null> {
+  const encoding = encodingFor(request.header("accept-encoding"));
   for (const folder of folders) {
-    const content = await readFile(new URL(name + (encoding?.[1] ?? ""), folder)).catch(() => null);
+    const content = await readFile(new URL(name + (encoding ? ENDINGS[encoding] : ""), folder)).catch(
+      () => null,
+    );
     if (content === null) continue;
-    return new Response(new Uint8Array(content), {
-      headers: {
-        ...HEADERS,
-        "content-type": TYPES[extname(name)] ?? "application/octet-stream",
-        "cache-control": name === "index.html" ? "no-cache" : "public, max-age=31536000, immutable",
-        ...(encoding && { "content-encoding": encoding[0] }),
-      },
-    });
+    const tag = weakTag(content);
+    const headers = {
+      ...HEADERS,
+      "content-type": TYPES[extname(name)] ?? "application/octet-stream",
+      "cache-control": name === "index.html" ? "no-cache" : "public, max-age=31536000, immutable",
+      etag: tag,
+    };
+    if (namesTag(request.header("if-none-match"), tag)) return new TextResponse(304, null, headers);
+    return new TextResponse(200, content, { ...headers, ...(encoding && { "content-encoding": encoding }) });
   }
   return null;
-}
-
-function acceptedEncodings(header: string | undefined): readonly string[] {
-  return (header ?? "")
-    .split(",")
-    .map((entry) => entry.replaceAll(" ", "").toLowerCase())
-    .filter((entry) => !entry.endsWith(";q=0"))
-    .map((entry) => entry.split(";")[0] ?? "");
 }

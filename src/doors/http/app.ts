@@ -17,7 +17,6 @@ import { mcpRoutes } from "../mcp/routes.ts";
 import type { McpTestExtension } from "../mcp/server.ts";
 import { docsPage } from "../openapi/docs-page.ts";
 import { API_INFO, openapi } from "../openapi/document.ts";
-import type { Document } from "../openapi/types.ts";
 import { agentRoutes } from "../rest/agents.ts";
 import { auditRoutes } from "../rest/audit.ts";
 import { batchRoutes } from "../rest/batch.ts";
@@ -36,6 +35,7 @@ import { hasTooManyHeaders } from "./connection.ts";
 import { createDirectHandler, type DirectHandler, honoPath, headerOf as incomingHeader } from "./direct.ts";
 import { HEALTH_CHECKS, isHealthCheck, repairHost } from "./health.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
+import { KeptPage } from "./kept-page.ts";
 import { publicPath } from "./links.ts";
 import type { Mount, MountedRequest } from "./mount.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
@@ -68,12 +68,21 @@ const SERVED: readonly Route[] = [...ROUTES, ...agUiRoutes];
 const OWN_HEADERS = ["cache-control", "vary"];
 
 /** By the path of the public URL. */
-const descriptions = new BoundedMap<string, Document>(10);
+const descriptions = new BoundedMap<string, ReturnType<typeof render>>(10);
 
-function describeApi(base: string): Document {
+function render(base: string) {
+  const document = openapi(ROUTES, API_INFO, base);
+  const { text, headers } = docsPage(document);
+  return {
+    "/openapi.json": new KeptPage(JSON.stringify(document), { "content-type": "application/json" }),
+    "/docs": new KeptPage(text, headers),
+  };
+}
+
+function describeApi(base: string): ReturnType<typeof render> {
   const known = descriptions.get(base);
   if (known) return known;
-  const description = openapi(ROUTES, API_INFO, base);
+  const description = render(base);
   descriptions.set(base, description);
   return description;
 }
@@ -98,6 +107,8 @@ export interface HttpApp {
   readonly toErrorResponse: (error: unknown) => Response;
   /** Bytes of the large request bodies that are in progress: of one principal, or of all if none is given. */
   readonly requestBytes: (principal?: string) => number;
+  /** Bytes that are counted as unread: of one principal or address, or of all. */
+  readonly unreadBytes: (owner?: string) => number;
   /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: ConcurrencyLimiter["of"];
 }
@@ -154,12 +165,15 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   for (const [path, check] of Object.entries(HEALTH_CHECKS)) {
     app.get(path, async (c) => deliver(c, await check(options)));
   }
-  app.get("/openapi.json", async (c) =>
-    deliver(c, await withText(c.json(describeApi(publicPath(broker.publicUrl(), "/"))))),
-  );
-  app.get("/docs", async (c) =>
-    deliver(c, await withText(docsPage(describeApi(publicPath(broker.publicUrl(), "/"))))),
-  );
+  for (const path of ["/openapi.json", "/docs"] as const) {
+    app.get(path, (c) => {
+      const { [path]: page } = describeApi(publicPath(broker.publicUrl(), "/"));
+      return deliver(
+        c,
+        page.respond((name) => headerOf(c, name)),
+      );
+    });
+  }
 
   for (const route of SERVED) {
     app.on(route.method, honoPath(route), (c) => serve(c, route));
@@ -204,8 +218,14 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     response: TextResponse | EventStream | Response,
     authenticated?: AuthenticatedRequest,
   ): Response {
-    if (response instanceof Response) return response;
     const request = requestOf(c);
+    if (response instanceof Response) {
+      const { body } = response;
+      if (!body || !request.outgoing) return response;
+      pipeline.pipe(response, body, request, c.get("foreign"), authenticated);
+      c.set("sent", response.status);
+      return RESPONSE_ALREADY_SENT;
+    }
     if (!request.outgoing || request.incoming?.method === "HEAD") return withoutStream(response);
     pipeline.write(response, request, c.get("foreign"), authenticated);
     c.set("sent", response.status);
@@ -236,8 +256,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     };
     try {
       const response = await handle(mounted);
-      const isText = response instanceof Response && !response.headers.has("content-encoding");
-      return deliver(c, isText ? await withText(response) : response, authenticated);
+      return deliver(c, response instanceof Response ? await withText(response) : response, authenticated);
     } finally {
       authenticated?.endTurn();
     }
@@ -265,6 +284,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     },
     toErrorResponse,
     requestBytes,
+    unreadBytes: (owner?: string) => pipeline.outflow.unread(owner),
     inProgress,
   };
 }
@@ -285,7 +305,10 @@ function headerOf(c: Context<Env>, name: string): string | undefined {
 
 /** The response to a HEAD, or without a connection. */
 function withoutStream(response: TextResponse | EventStream): Response {
-  if (response instanceof TextResponse) return new Response(response.text, response);
+  if (response instanceof TextResponse) {
+    const { text, bytes } = response;
+    return new Response(text ?? (bytes && new Uint8Array(bytes)), response);
+  }
   response.discard();
   return new Response(null, response);
 }

@@ -70,6 +70,42 @@ export class Outflow {
     this.#makeRoom(entry);
   }
 
+  /**
+   * Writes a web stream to a response whose head is written. It is read as fast as it is produced, so that all of it that is
+   * unread is counted here; a response that is too large alone is cut, too.
+   */
+  async pipe(outgoing: ServerResponse, body: ReadableStream<Uint8Array>, owner: string): Promise<void> {
+    const reader = body.getReader();
+    const cut = () => {
+      outgoing.destroy();
+      outgoing.req.socket.destroy();
+    };
+    const entry = this.#add(owner, 0, cut);
+    outgoing.once("close", () => {
+      this.#release(entry);
+      reader.cancel().catch(() => {});
+    });
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        const { value } = next;
+        if (outgoing.destroyed) return;
+        this.#resize(entry, entry.bytes + value.length);
+        outgoing.write(value, () => {
+          entry.readAt = this.#options.now();
+          this.#resize(entry, entry.bytes - value.length);
+        });
+        this.#makeRoom(entry);
+        if (entry.bytes <= this.#maxPerOwner) continue;
+        this.#options.onCut(owner, entry.bytes);
+        cut();
+      }
+      outgoing.end();
+    } catch {
+      // The source failed; the client must not take what it got for all.
+      cut();
+    }
+  }
+
   /** Waits until a stream may buffer this many bytes for its reader; resolves to a function that releases them. */
   async reserve(owner: string, bytes: number, cut: () => void): Promise<() => void> {
     if (bytes <= CHUNK_BYTES) return () => {};
@@ -102,11 +138,7 @@ export class Outflow {
     return {
       set: (loaded) => {
         // Of a small rest nothing is counted.
-        const counted = loaded <= CHUNK_BYTES ? 0 : loaded;
-        if (!this.#unread.get(owner)?.has(entry)) return;
-        this.#bytes.add(owner, counted - entry.bytes);
-        entry.bytes = counted;
-        this.#resumeAll();
+        this.#resize(entry, loaded <= CHUNK_BYTES ? 0 : loaded);
       },
       release: () => this.#release(entry),
     };
@@ -136,7 +168,16 @@ export class Outflow {
     this.#resumeAll();
   }
 
+  #resize(entry: Unread, bytes: number): void {
+    if (!this.#unread.get(entry.owner)?.has(entry)) return;
+    const isLess = bytes < entry.bytes;
+    this.#bytes.add(entry.owner, bytes - entry.bytes);
+    entry.bytes = bytes;
+    if (isLess) this.#resumeAll();
+  }
+
   #resumeAll(): void {
+    if (this.#waiting.size === 0) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const resume of waiting) resume();

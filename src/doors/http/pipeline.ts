@@ -197,6 +197,23 @@ export class Pipeline {
     response.writeTo(outgoing, headers, this.outflow, owner);
   }
 
+  /** Writes a web response that is a stream; what its caller has not read is counted. */
+  pipe(
+    response: Response,
+    body: ReadableStream<Uint8Array>,
+    incoming: IncomingRequest,
+    foreign: string | undefined,
+    request?: AuthenticatedRequest,
+  ): void {
+    const { outgoing, requestId } = incoming;
+    if (!outgoing) return;
+    const headers = { ...this.headers(requestId, foreign), ...Object.fromEntries(response.headers) };
+    outgoing.writeHead(response.status, headers);
+    // The first message may take long.
+    outgoing.flushHeaders();
+    void this.outflow.pipe(outgoing, body, request?.owner ?? addressOf(incoming));
+  }
+
   toError(error: unknown, requestId: string, method: string): ErrandError {
     return toErrandError(error, this.#options.broker.log, requestId, method);
   }

@@ -1,5 +1,5 @@
 /**
- * A response whose text is ready. It is written to Node's socket, without the cost of a web Response. Limit: no streams;
+ * A response whose text or bytes are ready. It is written to Node's socket, without the cost of a web Response. Limit: no streams;
  * stream.ts writes those.
  */
 import type { ServerResponse } from "node:http";
@@ -7,13 +7,17 @@ import { CHUNK_BYTES, type Outflow } from "./outflow.ts";
 
 export class TextResponse {
   readonly status: number;
-  /** Null: no body. */
+  /** Null: no text. */
   readonly text: string | null;
+  /** A body that is bytes already; they may be shared by many responses. */
+  readonly bytes: Buffer | null;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, text: string | null, headers: Readonly<Record<string, string>> = {}) {
+  /** A null body: none. */
+  constructor(status: number, body: string | Buffer | null, headers: Readonly<Record<string, string>> = {}) {
     this.status = status;
-    this.text = text;
+    this.text = typeof body === "string" ? body : null;
+    this.bytes = typeof body === "string" ? null : body;
     this.headers = headers;
   }
 
@@ -24,7 +28,13 @@ export class TextResponse {
     outflow: Outflow,
     owner: () => string,
   ): void {
-    const { status, text, headers } = this;
+    const { status, text, bytes: ready, headers } = this;
+    if (ready !== null) {
+      outgoing.writeHead(status, { "content-length": String(ready.length), ...common, ...headers });
+      if (ready.length <= CHUNK_BYTES) outgoing.end(ready);
+      else outflow.send(outgoing, ready, owner());
+      return;
+    }
     if (text === null) {
       outgoing.writeHead(status, { ...common, ...headers }).end();
       return;

@@ -16,15 +16,14 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-export function docsPage(document: Document): Response {
-  return new Response(page(document).text, {
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": POLICY,
-      "referrer-policy": "no-referrer",
-    },
-  });
-}
+export const docsPage = (document: Document): { text: string; headers: Record<string, string> } => ({
+  text: page(document).text,
+  headers: {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": POLICY,
+    "referrer-policy": "no-referrer",
+  },
+});
 
 /** Markup; the `html` tag escapes every plain string in it. */
 class Html {

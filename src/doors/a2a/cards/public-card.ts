@@ -3,10 +3,10 @@
  * version; without a known version it combines both forms, so that every client finds its members. Each pure form also
  * has an address of its own, for clients that check a card against a closed schema and send no version.
  */
-import { createHash } from "node:crypto";
 import { AgentCard } from "@a2a-js/sdk";
 import type { Broker } from "../../../engine/broker.ts";
 import { ErrandError } from "../../../schema/errors.ts";
+import { namesTag, weakTag } from "../../http/etags.ts";
 import { a2aUrl, pureCardUrl } from "../../http/links.ts";
 import type { MountedRequest } from "../../http/mount.ts";
 import { jsonText, TextResponse } from "../../http/text-response.ts";
@@ -35,7 +35,7 @@ export async function servePublicCard(
   // HTTP dates have a resolution of one second. Until the second of a change is over, the date is one second earlier,
   // so that a further change within it is not missed.
   const isPast = changed < Math.floor((Date.now() + broker.clock.offset_ms) / 1000);
-  const tag = `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
+  const tag = weakTag(text);
   const headers = {
     etag: tag,
     "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
@@ -77,11 +77,7 @@ function cardJson(card: AgentCard, version: Version | null): object {
 /** If-None-Match takes precedence over If-Modified-Since. `changed` is in seconds. */
 function isNotModified(incoming: MountedRequest, tag: string, changed: number): boolean {
   const tags = incoming.header("if-none-match");
-  if (tags !== undefined) {
-    return tags.split(",").some((one) => one.trim() === "*" || opaqueTag(one) === opaqueTag(tag));
-  }
+  if (tags !== undefined) return namesTag(tags, tag);
   const since = Date.parse(incoming.header("if-modified-since") ?? "");
   return Number.isFinite(since) && changed * 1000 <= since;
 }
-
-const opaqueTag = (tag: string): string => tag.trim().replace(/^W\//, "");
