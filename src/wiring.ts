@@ -12,6 +12,7 @@ import type { Broker } from "./engine/broker.ts";
 import { Cascades } from "./engine/delegations/cascades.ts";
 import { findGrants } from "./engine/leases/find-grants.ts";
 import { Handoff } from "./engine/leases/handoff.ts";
+import { HeldHeartbeats } from "./engine/leases/held-heartbeats.ts";
 import { returnLease } from "./engine/leases/lease.ts";
 import { formatWake, PUSH_AGENTS_CHANGED, parseWake } from "./engine/leases/wake-message.ts";
 import { deliverCallback } from "./engine/outbound/callbacks.ts";
@@ -147,6 +148,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     cascades,
     tickets,
     handoff,
+    heldHeartbeats: new HeldHeartbeats(),
 
     pushAgents,
     agents,

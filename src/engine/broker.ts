@@ -25,6 +25,7 @@ import type { Tokens } from "./access/tokens.ts";
 import type { PresenceTracker } from "./agents/presence.ts";
 import type { AgentStore } from "./agents/store.ts";
 import type { Handoff } from "./leases/handoff.ts";
+import type { HeldHeartbeats } from "./leases/held-heartbeats.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostLimiter } from "./outbound/host-limiter.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
@@ -79,6 +80,7 @@ export interface Delegations {
 export interface Work {
   readonly tickets: Tickets;
   readonly handoff: Handoff;
+  readonly heldHeartbeats: HeldHeartbeats;
 
   readonly pushAgents: PushAgentService;
 }

@@ -69,8 +69,8 @@ export const leaseRoutes: readonly Route[] = [
     async handle(request, { params: { lease_id }, body }) {
       const { broker, principal } = request;
       const beat = (scope: RequestScope) => heartbeat(broker, principal, lease_id, body, scope);
-      // No quota: leases bound heartbeats, and a refused heartbeat could lose its lease.
-      return json(200, await request.withScope(body.wait_seconds, beat, null));
+      // A refused one is repeated without a wait, which no quota refuses.
+      return json(200, await request.withScope(body.wait_seconds, beat));
     },
   }),
   route({

@@ -30,7 +30,7 @@ const isFollowUp = (entry: Entry): boolean => entry.status === "message";
 
 /**
  * Extends the lease; returns the follow-ups that the holder has not seen. With `wait_seconds` it waits for one, or for
- * the loss of the lease, so a cancel arrives at once.
+ * the loss of the lease, so a cancel arrives at once. A newer one that waits for the same lease ends it.
  */
 export async function heartbeat(
   broker: Broker,
@@ -76,13 +76,19 @@ export async function heartbeat(
   try {
     const first = await beat(request.progress, checkpoint);
     if (first.unseen.length > 0) return answer(first);
+    let isReplaced = false;
+    const end = broker.heldHeartbeats.begin(leaseId, () => {
+      isReplaced = true;
+      waiting.stop();
+    });
     const halfLease = ((first.lease_expires_at ?? first.now) - first.now) / 2;
     const timer = setTimeout(waiting.stop, halfLease);
     await waiting.done;
     clearTimeout(timer);
-    // A caller that left or was revoked must not extend the lease.
+    end();
+    // A caller that left or was revoked must not extend the lease; for one that was replaced, the newer one did.
     const { progress_dropped } = first;
-    return answer(signal.aborted ? first : { ...(await beat()), progress_dropped });
+    return answer(signal.aborted || isReplaced ? first : { ...(await beat()), progress_dropped });
   } finally {
     waiting.stop();
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { client, startBroker } from "../../support/broker.ts";
+import { as, client, startBroker } from "../../support/broker.ts";
 import { allowStalls } from "../../support/stalls.ts";
 import { until } from "../../support/until.ts";
 
@@ -55,4 +55,35 @@ test("a held heartbeat reports progress when it arrives, and returns as soon as 
   await until(async () => (await api.get(id)).body.progress?.done === 1);
   await api.cancel(id);
   expect((await answer).body).toMatchObject({ code: "lease_lost", details: { reason: "canceled" } });
+});
+
+test("a lease has one held heartbeat: a newer one ends the earlier one, and they count as requests that wait", async () => {
+  const { url, gateway } = await startBroker({ quotas: { polls: 2 } });
+  const operator = client(url);
+  await operator.agent("scout");
+  const scout = await as(url, "agent:scout");
+  const take = async () => {
+    await operator.delegate("scout");
+    return String((await scout.lease("scout", { lease_seconds: 600 })).body.leases[0].lease_id);
+  };
+  const [one, two, three] = [await take(), await take(), await take()];
+  const { quotas, heldHeartbeats } = gateway.broker;
+  const waits = () => quotas.inUse({ text: "agent:scout" }, "polls");
+  const hold = (lease: string) => scout.heartbeat(lease, { wait_seconds: 60 });
+  let first = hold(one);
+  await until(() => heldHeartbeats.size === 1);
+  for (let n = 0; n < 5; n += 1) {
+    const next = hold(one);
+    expect(await first).toMatchObject({ status: 200, body: { messages: [] } });
+    first = next;
+  }
+  await until(() => heldHeartbeats.size === 1 && waits() === 1);
+  const other = hold(two);
+  await until(() => heldHeartbeats.size === 2);
+  const refused = await hold(three);
+  expect([refused.status, refused.body.code]).toEqual([429, "quota_exceeded"]);
+  expect((await scout.heartbeat(three)).status).toBe(200);
+  for (const lease of [one, two]) await scout.reply(lease);
+  for (const answer of [first, other]) expect((await answer).status).toBe(409);
+  expect([heldHeartbeats.size, waits()]).toEqual([0, 0]);
 });

@@ -125,8 +125,7 @@ export const workerTools: readonly Tool[] = [
       const beat = { wait_seconds, ...(seen !== undefined && { seen }), ...(hasProgress && { progress }) };
       const request = check(heartbeatRequestSchema, beat, "arguments");
       const report = (signal: AbortSignal) => heartbeat(broker, principal, id, request, signal);
-      // No quota: the number of leases bounds these waits.
-      const { expires_at, messages } = await context.runWaiting(wait_seconds, report, null);
+      const { expires_at, messages } = await context.runWaiting(wait_seconds, report);
       const budget = new ByteBudget(VIEW_BYTES.full);
       // The next report returns the rest, once these are seen.
       const shown = budget.map(messages, (message) => toMessageView(message, budget));
