@@ -79,6 +79,14 @@ test("a broker that goes away again and again extends a lease a few times only; 
   expect(await next()).toMatchObject({ move: "exhaust", state: "failed" });
 });
 
+test("an outage that a wrong clock put into the future gives no grace", async () => {
+  const lifecycle = await openLifecycle();
+  const id = await lifecycle.inState("working");
+  await away(lifecycle, await grantedAt(lifecycle, id), -1, 7_200);
+  lifecycle.clock.offset_ms = 61_000;
+  expect(await lifecycle.move("due", id)).toMatchObject({ move: "lapse", attempt: 2 });
+});
+
 test("a deadline, a cancel and a question are not put off", async () => {
   const lifecycle = await openLifecycle();
   const [late, canceled, asked] = [

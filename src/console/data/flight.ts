@@ -92,8 +92,10 @@ function leaseAfter(
   at: string,
   { status, expires_at }: z.infer<typeof detailsSchema>,
 ): FlightLease | null {
-  if (status === "leased" && expires_at !== undefined) {
-    return { expires_at, ms: Date.parse(expires_at) - Date.parse(at) };
+  // `broker_away` is the only other one: it counts from the end of the outage.
+  if (expires_at !== undefined) {
+    const isPeriod = status === "leased" || status === "reclaimed";
+    return { ms: isPeriod ? Date.parse(expires_at) - Date.parse(at) : lease?.ms, expires_at };
   }
   if (status !== "progress" || lease?.ms === undefined) return lease;
   return { ...lease, expires_at: new Date(Date.parse(at) + lease.ms).toISOString() };

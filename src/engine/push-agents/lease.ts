@@ -86,7 +86,8 @@ export class PushAgentLease {
       await this.#repeat(() => this.#write(outcome, worker));
     } catch (error) {
       if (error instanceof LeaseLostError) return;
-      if (!(error instanceof ErrandError)) throw error;
+      // Only a refusal fails the work. After a call that Redis did not serve, the lease expires.
+      if (!(error instanceof ErrandError) || judge(error).kind !== "refused") throw error;
       const why = { code: error.code, message: `the broker refused the agent's reply: ${error.message}` };
       await this.#repeat(() => this.#reply({ state: "failed", error: why })).catch(ignoreLoss);
     }

@@ -13,7 +13,8 @@ function end_of_outage(field)
   if (record.graces or 0) >= LIMITS.graces then return nil end
   local at, period, found = record[field], period_of(field), nil
   local function look(from, to)
-    if from < at and at < to + period and to > (found or 0) then found = to end
+    -- A clock that was wrong and set back leaves an outage that ends in the future.
+    if from < at and at < to + period and to > (found or 0) and to <= now then found = to end
   end
   for _, outage in ipairs(redis.call('LRANGE', base .. ':outages', 0, -1)) do
     local from, to = string.match(outage, '^(%d+) (%d+)$')
