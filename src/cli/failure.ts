@@ -69,6 +69,11 @@ export function toFailure(thrown: unknown, command: string, id?: string): Failur
   if (thrown instanceof Interrupted) return { exitCode: thrown.exitCode };
   if (thrown instanceof CommanderError) return fromCommander(thrown, command);
   if (isClosedPipe(thrown)) return { exitCode: SIGPIPE_EXIT };
+  const place = failedWrite(thrown);
+  if (place !== undefined) {
+    const error = localError({ code: "output_failed", category: "CONFIG", ...place }, thrown);
+    return { exitCode: exitCodeOf("CONFIG"), error };
+  }
   const detail = `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   const recovery = "This is a bug in errand; please report it with the command that you ran.";
   const error = localError({ code: "internal", category: "INTERNAL", detail, recovery }, thrown);
@@ -124,6 +129,25 @@ export function endError({ id, state, target, error }: Delegation): ErrandApiErr
   });
 }
 
+/** A write that the system refused: a full disk, a quota, a limit of a file's size, a device that is gone. */
+function failedWrite(thrown: unknown): { readonly detail: string; readonly recovery: string } | undefined {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return undefined;
+  const what = typeof thrown.code === "string" ? FAILED_WRITES.get(thrown.code) : undefined;
+  if (what === undefined) return undefined;
+  return {
+    detail: `cannot write the output: ${what} (${thrown.code})`,
+    recovery: "Make room or write to another place, then run the command again.",
+  };
+}
+
+const FAILED_WRITES: ReadonlyMap<string, string> = new Map([
+  ["ENOSPC", "no space is left on the device"],
+  ["EDQUOT", "the disk quota is used up"],
+  ["EFBIG", "the file would become too large"],
+  ["EIO", "the device failed"],
+  ["EBADF", "it is closed"],
+]);
+
 function isClosedPipe(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || !("code" in thrown)) return false;
   return thrown.code === "EPIPE" || thrown.code === "ERR_STREAM_DESTROYED";
@@ -142,6 +166,8 @@ function withHelp(error: ErrandApiError, command: string): ErrandApiError {
   return usageError(error.message, `${error.recovery} See '${command} --help'.`.trim());
 }
 
+const UNKNOWN_COMMAND = /^(unknown command '([^']*)')(?: \(Did you mean .*\))?$/;
+
 function fromCommander(thrown: CommanderError, command: string): Failure {
   if (thrown.exitCode === 0) return { exitCode: 0 };
   // A bare `errand` or `errand agent` prints only its help.
@@ -150,11 +176,13 @@ function fromCommander(thrown: CommanderError, command: string): Failure {
     .replace(/^error: /, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
-  const [, unknown = ""] =
-    thrown.code === "commander.unknownCommand" ? (/^unknown command '(\S+)'$/.exec(detail) ?? []) : [];
+  const [, told = "", unknown = ""] =
+    thrown.code === "commander.unknownCommand" ? (UNKNOWN_COMMAND.exec(detail) ?? []) : [];
   const isForCommand = command === "errand work" && thrown.code === "commander.unknownOption";
   const recovery = isForCommand
     ? "Put '--' before the command, so that its options are its own: errand work --agent <name> -- <command>."
     : byOtherName(command, unknown);
-  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(detail, recovery), command) };
+  // What the word means elsewhere is a better guess than what is spelled alike.
+  const shown = recovery !== "" && unknown !== "" ? told : detail;
+  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(shown, recovery), command) };
 }

@@ -12,11 +12,14 @@ import { type WaitStatus, waitText } from "./show/wait-text.ts";
 
 /** Often a worker has the delegation before this; then there is nothing to explain. */
 const WHY_AFTER_MS = 1000;
+const WHY_EVERY_MS = 5000;
 
 export class WaitLine {
   readonly #line: StatusLine;
   readonly #connection: ConnectionOptions;
   #status: WaitStatus = { state: "submitted" };
+  /** What the line explains now. */
+  #explained: Delegation | DelegationEvent | undefined;
 
   constructor(line: StatusLine, connection: ConnectionOptions) {
     this.#line = line;
@@ -52,10 +55,17 @@ export class WaitLine {
     }
   }
 
+  /** The reason may change without an event: a delay ends, the last worker leaves. */
   async #explain(what: Delegation | DelegationEvent, signal: AbortSignal): Promise<void> {
+    this.#explained = what;
     const status = this.#status;
-    const why = await whyQueued(this.#connection, what, signal).catch(() => null);
-    if (why !== null && !signal.aborted && this.#status === status) this.#say({ ...status, why });
+    while (what.state === "submitted") {
+      const why = await whyQueued(this.#connection, what, signal).catch(() => null);
+      if (signal.aborted || this.#explained !== what) return;
+      if (why !== null) this.#say({ ...status, why });
+      await sleep(WHY_EVERY_MS, signal).catch(() => undefined);
+      if (signal.aborted || this.#explained !== what) return;
+    }
   }
 
   #say(status: WaitStatus): void {

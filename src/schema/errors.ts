@@ -316,7 +316,7 @@ export const ERRORS = {
     "The agent failed",
     "Read error.message, which the agent wrote.",
     false,
-    "The agent wrote this message; 'errand get <id>' shows the rest.",
+    "The message came from the worker; 'errand get <id>' shows the rest.",
   ),
   rejected: row(
     "UPSTREAM",

@@ -6,16 +6,24 @@ import { styleText } from "node:util";
 import { z } from "zod";
 import { localDateTime } from "../util/local-time.ts";
 
+const TRACE = ["trace", "gray"] as const;
 const LEVELS = [
-  [60, "fatal", "red"],
-  [50, "error", "red"],
-  [40, "warn", "yellow"],
-  [30, "info", "green"],
-  [20, "debug", "blue"],
-  [0, "trace", "gray"],
+  ["fatal", "red"],
+  ["error", "red"],
+  ["warn", "yellow"],
+  ["info", "green"],
+  ["debug", "blue"],
+  TRACE,
 ] as const;
 
-const entrySchema = z.looseObject({ level: z.number(), time: z.iso.datetime(), msg: z.string().default("") });
+type Level = (typeof LEVELS)[number];
+
+const levelSchema = z.string().transform((text): Level => LEVELS.find(([name]) => name === text) ?? TRACE);
+const entrySchema = z.looseObject({
+  level: levelSchema,
+  time: z.iso.datetime(),
+  msg: z.string().default(""),
+});
 
 /** Control and format characters: among them escape sequences, and those that turn the direction of text. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -30,7 +38,7 @@ export function textLine(line: string, color: boolean): string {
   if (level === undefined || time === undefined || msg === undefined) return `${escaped(line.trimEnd())}\n`;
   const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
     color ? styleText(style, text, { validateStream: false }) : text;
-  const [, name, style] = LEVELS.find(([from]) => level >= from) ?? LEVELS[5];
+  const [name, style] = level;
   const short: string[] = [];
   const long: string[] = [];
   for (const [key, value] of Object.entries(fields)) {

@@ -25,7 +25,12 @@ export function createLog(
   base: Readonly<Record<string, unknown>> | null = null,
 ): Log {
   return pino(
-    { level, base, timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      level,
+      base,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
     { write: (line) => write(scrub(line)) },
   );
 }

@@ -1,5 +1,6 @@
 /** What the CLI says after a slip: the word that was meant, and the command that helps, as it can be pasted. */
 import { describe, expect, test } from "vitest";
+import { toFailure } from "../../src/cli/failure.ts";
 import { otherNames } from "../../src/cli/other-names.ts";
 import { buildProgram, everyCommand, pathOf } from "../../src/cli/program.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
@@ -16,6 +17,7 @@ test.each([
   [["list", "--state", "complted"], "Did you mean completed?"],
   [["list", "--state", "working,workng"], "Did you mean working?"],
   [["list", "-o", "id,stat"], "Did you mean state?"],
+  [["list", "-o", "json"], "use --json instead of -o"],
   [["watch", "--types", "delegation_snt"], "Did you mean DELEGATION_SENT?"],
   [["list", "--targt", "scout"], "Did you mean --target?"],
   [["work", "--agent", "x", "node", "a.js", "-v"], "Put '--' before the command"],
@@ -27,6 +29,14 @@ test.each([
   expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);
 });
 
+test("an other name is understood although another command is spelled alike", async () => {
+  for (const { path, name, meant } of otherNames) {
+    const { code, stderr } = await run([...path.split(" ").slice(1), name]);
+    expect([code, stderr]).toEqual([64, expect.stringContaining(`Did you mean '${path} ${meant}'?`)]);
+    expect(stderr).not.toContain("(Did you mean");
+  }
+});
+
 test("each other name of a command stands for one that exists, and is none itself", () => {
   const program = buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
   const paths = everyCommand(program).map(pathOf);
@@ -35,6 +45,13 @@ test("each other name of a command stands for one that exists, and is none itsel
     const [command] = meant.split(/ (?=[-<])|^-/);
     expect(paths).toContain(`${path} ${command}`.trim());
   }
+});
+
+test("output that cannot be written is no bug of errand", () => {
+  const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+  const { exitCode, error } = toFailure(full, "errand list");
+  expect([exitCode, error?.code]).toEqual([78, "output_failed"]);
+  expect(error?.message).toContain("no space is left on the device");
 });
 
 test("a misspelled agent is suggested wherever it is named", async () => {

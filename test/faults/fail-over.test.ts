@@ -41,7 +41,7 @@ test("after a fail-over behind one address the gateway finds the new master, and
   expect((await parked).body.leases[0].delegation.id).toBe(woken.body.id);
   await until(() => linesOf(log, "Redis is back").length === 1);
   const [away] = linesOf(log, "Redis is away");
-  expect(JSON.parse(away ?? "{}")).toMatchObject({ redis: `127.0.0.1:${proxy.port}`, level: 40 });
+  expect(JSON.parse(away ?? "{}")).toMatchObject({ redis: `127.0.0.1:${proxy.port}`, level: "warn" });
   expect(away).toMatch(/READONLY|UNBLOCKED/);
   expect(linesOf(log, "Redis is away")).toHaveLength(1);
 }, 120_000);

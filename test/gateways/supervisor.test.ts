@@ -143,7 +143,7 @@ test("a gateway that died is replaced after a delay, and a live one withdraws it
   await pass(99);
   expect(children).toHaveLength(2);
   expect(child(2).orders).toContainEqual({ type: "died", gateway: "name1" });
-  expect(lines.at(-1)).toMatchObject({ gateway: 1, signal: "SIGKILL", again_in_ms: 100, level: 50 });
+  expect(lines.at(-1)).toMatchObject({ gateway: 1, signal: "SIGKILL", again_in_ms: 100, level: "error" });
   await pass(1);
   child(3).ready();
   await pass();
@@ -233,7 +233,7 @@ test("gateways are replaced only when all successors are ready", async () => {
   child(6).end(78);
   await failing;
   expect([3, 4, 5].map((pid) => child(pid).isGone)).toEqual([false, false, true]);
-  expect(lines.at(-1)).toMatchObject({ level: 50, gateway: 2, code: 78 });
+  expect(lines.at(-1)).toMatchObject({ level: "error", gateway: 2, code: 78 });
   expect(children).toHaveLength(6);
 });
 
@@ -312,7 +312,7 @@ test("a gateway whose event loop stands still is killed after half a minute, and
   await beat([child(2)], 10);
   expect([child(1).isGone, child(2).isGone]).toEqual([true, false]);
   expect(lines.at(-2)).toMatchObject({
-    level: 50,
+    level: "error",
     gateway: 1,
     pid: 1,
     msg: "gateway does not respond and is killed",

@@ -25,7 +25,7 @@ test("a line has the local time, the level, the message and the fields", () => {
     'warn  Redis is away redis=127.0.0.1:6379 err="no \\"answer\\"" away_ms=12 code=null\n',
   );
   const at = new Date(2026, 1, 3, 4, 5, 6);
-  expect(textLine(JSON.stringify({ level: 30, time: at.toISOString(), msg: "ready" }), false)).toBe(
+  expect(textLine(JSON.stringify({ level: "info", time: at.toISOString(), msg: "ready" }), false)).toBe(
     "2026-02-03 04:05:06 info  ready\n",
   );
 });

@@ -77,6 +77,9 @@ export async function delegateLines(
       // With --wait, delegations are printed when the wait is over.
       if ("error" in outcome || !wait) await printOutcome(host, outcome, json);
     }
+    const accepted = outcomes.length - codes.length;
+    if (accepted > 0 && !json && !wait && host.isTty.stderr)
+      await note(host, `accepted ${accepted} of ${lines.length} delegations, in the order of the lines.`);
     if (codes.length > 0 && !json) await note(host, refusedText(codes.length, lines.length, key));
     if (waiting) codes.push(...(await waitForAll(host, waiting, outcomes, { ...wait, json }, signal)));
     return worstExitCode(codes);

@@ -61,15 +61,41 @@ function workerText({ delegations, paused }: Worker): string {
   return [...delegations, ...(pause ? [pause] : [])].join(" ") || "-";
 }
 
+const PRESENCE = `
+Presence:
+  online   a worker polled within the last 30 seconds, or holds a poll now
+  stale    the last poll is up to 10 minutes old
+  offline  older, or never`;
+
 const WORKERS: readonly Column<Worker>[] = [
   { name: "worker", cell: ({ id }) => id },
   ageColumn("seen", ({ last_seen_at }) => last_seen_at),
+  {
+    name: "presence",
+    cell: workerPresence,
+    paint: (worker, { green, yellow, dim }) =>
+      ({ working: green, polling: green, paused: yellow, gone: dim })[workerPresence(worker)],
+  },
   { name: "delegations", cell: workerText, isText: true },
 ];
+
+const GONE_AFTER_MS = 60_000;
+
+/** A worker polls at least three times a minute, unless it has work or is paused. */
+function workerPresence({
+  last_seen_at,
+  delegations,
+  paused,
+}: Worker): "working" | "paused" | "polling" | "gone" {
+  if (delegations.length > 0) return "working";
+  if (paused) return "paused";
+  return Date.now() - Date.parse(last_seen_at) < GONE_AFTER_MS ? "polling" : "gone";
+}
 
 function addList(agent: Command, { host }: Cli): void {
   const list = agent.command("list").description("list all agents with their presence and queue");
   addTableOptions(list, AGENTS)
+    .addHelpText("after", PRESENCE)
     .addHelpText("after", examples("errand agent list", "errand agent list --json | jq -r .name"))
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<TableOptions>();

@@ -160,8 +160,11 @@ async function whyUnattended(connection: ConnectionOptions, target: string): Pro
   const agent = await new Admin({ ...connection, failFast: true, retryForMs: 0 })
     .getAgent(target)
     .catch(() => undefined);
-  return agent?.paused
-    ? `${target} is paused; the delegation is queued until 'errand agent resume ${target}'.`
+  if (agent?.paused)
+    return `${target} is paused; the delegation is queued until 'errand agent resume ${target}'.`;
+  const isBusy = agent !== undefined && (agent.presence.state === "online" || agent.counts.working > 0);
+  return isBusy
+    ? `the workers of ${target} are busy; the delegation is queued.`
     : `no worker is polling ${target}; the delegation is queued.`;
 }
 

@@ -70,7 +70,7 @@ const ABOUT = `
 The lines fit the terminal, or 80 columns without one. The short ids are accepted by every command; --wide shows whole
 ids, local times and whole tasks.
 
-With --json, it prints one delegation per line, and {"next_cursor": "…"} as the last line if there are more. With
+With --json, it prints one delegation per line; the cursor of further ones is named on stderr. With
 --tree, the oldest delegation comes first, and in JSON each has a depth, which is 0 for the root of a tree.`;
 
 export function addList(program: Command, { host }: Cli): void {
@@ -169,7 +169,7 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
       cursor = next_cursor;
     }
   });
-  await noteMore(host, cursor, options.json);
+  await noteMore(host, cursor);
   const { errorCode, json } = options;
   if (count > 0 || cursor !== null || json) return;
   const { error_code: _none, ...filter } = filterOf(options);
@@ -220,12 +220,10 @@ async function printTrees(host: CliHost, connection: ConnectionOptions, options:
       for (const one of await printTree(host, delegator, id, { table, signal })) shown.add(one);
     }
   });
-  await noteMore(host, cursor, json);
+  await noteMore(host, cursor);
 }
 
-async function noteMore(host: CliHost, cursor: string | null, json = false): Promise<void> {
-  if (cursor === null) return;
-  await (json
-    ? printJson(host, { next_cursor: cursor })
-    : note(host, `more results: --cursor ${cursor}, or --all.`));
+/** On stderr also with --json, because all of stdout is delegations. */
+async function noteMore(host: CliHost, cursor: string | null): Promise<void> {
+  if (cursor !== null) await note(host, `more results: --cursor ${cursor}, or --all.`);
 }

@@ -94,11 +94,11 @@ async function showQuestions(
   }
 }
 
-/** `3: polling 1, offline 2 (busy, scout)` */
+/** `3: online 1, not online 2 (busy, scout)` */
 function agentsText({ total, polling, offline, paused, offline_names: names }: Overview["agents"]): string {
   const more = names.length > NAMED ? `, and ${names.length - NAMED} more` : "";
-  const named = offline === 0 ? "" : `, offline ${offline} (${names.slice(0, NAMED).join(", ")}${more})`;
-  return `${total}: polling ${polling}${named}${paused === 0 ? "" : `, paused ${paused}`}`;
+  const named = offline === 0 ? "" : `, not online ${offline} (${names.slice(0, NAMED).join(", ")}${more})`;
+  return `${total}: online ${polling}${named}${paused === 0 ? "" : `, paused ${paused}`}`;
 }
 
 function redisText({

@@ -54,10 +54,10 @@ export class Tour {
   }
 
   async #show(event: DelegationEvent, sinceStartMs: number): Promise<void> {
-    const { id, say, shown } = this.#options;
+    const { say, shown } = this.#options;
     const words = wordsOf(event, sinceStartMs);
     if (event.type === "DELEGATION_SENT") return;
-    if (TERMINAL_EVENT_TYPES.includes(event.type)) return say(`It ends: ${words}.`, `errand logs ${id}`);
+    if (TERMINAL_EVENT_TYPES.includes(event.type)) return say(`It ends: ${words}.`);
     if (event.status === "answered") this.#answered.abort();
     await say(words);
     if (event.status !== "progress") return;

@@ -1,5 +1,5 @@
 /**
- * Parses a point in time from the command line: how long ago (`3d`), a date (its midnight), or a date and time. Without a
+ * Parses a point in time from the command line: how long ago (`3d`), `today` or `yesterday`, a date (its midnight), or a date and time. Without a
  * zone, it is local.
  */
 import { InvalidArgumentError } from "commander";
@@ -7,18 +7,27 @@ import { givenInstantSchema } from "../../schema/values.ts";
 import { secondsIn } from "./duration.ts";
 
 /** For the help of options that take an instant. */
-export const INSTANT_EXAMPLE = "for example 3d (ago), 2026-01-31 (local midnight) or 2026-01-31T08:00:00Z";
+export const INSTANT_EXAMPLE =
+  "for example 3d (ago), today, 2026-01-31 (local midnight) or 2026-01-31T08:00:00Z";
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d))?)?$/;
 
 /** Returns ISO 8601 with a zone, as the broker requires. */
 export function instant(value: string): string {
-  const given = ago(value) ?? local(value) ?? value;
+  const given = day(value) ?? ago(value) ?? local(value) ?? value;
   const parsed = givenInstantSchema.safeParse(given);
   if (parsed.success) return parsed.data;
   throw new InvalidArgumentError(
-    "Use an age (3d), a date (2026-01-31), a local time (2026-01-31T08:00) or a time with a zone (2026-01-31T08:00:00Z, …+01:00).",
+    "Use an age (3d), today, yesterday, a date (2026-01-31), a local time (2026-01-31T08:00) or a time with a zone (2026-01-31T08:00:00Z, …+01:00).",
   );
+}
+
+/** Its midnight. */
+function day(value: string): string | undefined {
+  const daysAgo = ["today", "yesterday"].indexOf(value);
+  if (daysAgo === -1) return undefined;
+  const now = new Date();
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).toISOString();
 }
 
 /** An age needs its unit, because a bare number could be a year. */

@@ -22,6 +22,8 @@ export interface Column<T> {
   readonly shown?: "default" | "wide" | "named" | undefined;
   /** If the line is too long, this column is cut first. */
   readonly isText?: boolean;
+  /** If the line is too long and has no texts to cut, this column is left out: the last one first. */
+  readonly isMinor?: boolean;
   /** Print the cells unchanged, with leading spaces: they contain no text from other people. */
   readonly isClean?: boolean;
 }
@@ -47,6 +49,7 @@ export function addTableOptions<T>(command: Command, columns: readonly Column<T>
         const fields = text.split(",").map((name) => name.trim());
         const unknown = fields.find((field) => !names.includes(field));
         if (unknown === undefined) return fields;
+        if (unknown === "json") throw new InvalidArgumentError("For JSON, use --json instead of -o.");
         const known = `'${unknown}' is not a field; use ${names.join(", ")}.`;
         throw new InvalidArgumentError(`${known} ${didYouMean(unknown, names)}`.trim());
       },
@@ -82,7 +85,7 @@ export async function printRows<T>(
 /** Prints a long list in portions: the head once, and columns that do not become narrower. */
 export class ListTable<T> {
   readonly #host: CliHost;
-  readonly #columns: readonly Column<T>[];
+  #columns: readonly Column<T>[];
   readonly #isWide: boolean;
   readonly #width: number;
   #widths: number[];
@@ -111,12 +114,8 @@ export class ListTable<T> {
 
   /** The next portion, with the head if it is the first one. */
   lines(rows: readonly T[]): string[] {
-    const cells = rows.map((row) =>
-      this.#columns.map(({ cell, isClean }) => {
-        const text = cell(row, this.#isWide);
-        return isClean ? text : oneLine(text);
-      }),
-    );
+    if (!this.#hasHead) this.#leaveOut(rows);
+    const cells = this.#cells(rows);
     for (const row of cells) {
       this.#widths = this.#widths.map((width, at) => Math.max(width, displayWidth(row[at] ?? "")));
     }
@@ -126,6 +125,30 @@ export class ListTable<T> {
     if (!this.#hasHead) lines.unshift(paint.bold(this.#line(this.#heads())));
     this.#hasHead = true;
     return lines;
+  }
+
+  /** Leaves out minor columns until all cells of the others fit. */
+  #leaveOut(rows: readonly T[]): void {
+    for (;;) {
+      const minor = this.#columns.findLastIndex(({ isMinor }) => isMinor);
+      const widths = this.#cells(rows).reduce(
+        (widest, row) => widest.map((width, at) => Math.max(width, displayWidth(row[at] ?? ""))),
+        this.#heads().map((head) => head.length),
+      );
+      const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+      if (minor === -1 || total <= this.#width) return;
+      this.#columns = this.#columns.filter((_, at) => at !== minor);
+      this.#widths = this.#heads().map((head) => head.length);
+    }
+  }
+
+  #cells(rows: readonly T[]): string[][] {
+    return rows.map((row) =>
+      this.#columns.map(({ cell, isClean }) => {
+        const text = cell(row, this.#isWide);
+        return isClean ? text : oneLine(text);
+      }),
+    );
   }
 
   #heads(): string[] {

@@ -35,7 +35,15 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   }
   const others = parts.filter((part) => hidden || (part.text === undefined && part.raw === undefined)).length;
   if (others > 0) {
-    await note(host, `${others} part(s) of the reply are not shown; see 'errand get ${id} --json'.`);
+    const how =
+      hidden && output !== undefined
+        ? `'${howToSave(id, output, artifacts)}' saves it`
+        : `'errand get ${id} --json' shows them`;
+    const what =
+      hidden && output !== undefined
+        ? "the reply is not text"
+        : `${others} part(s) of the reply are not shown`;
+    await note(host, `${what}; ${how}.`);
   }
   const [first, ...rest] = artifacts.filter((artifact) => artifact !== output);
   if (first !== undefined && rest.length === 0)

@@ -34,16 +34,16 @@ const AGENTS: readonly Column<AgentRow>[] = [
     cell: presenceText,
     paint: presencePaint,
   },
-  { name: "workers", cell: ({ workers }) => String(workers ?? "-") },
+  { name: "workers", isMinor: true, cell: ({ workers }) => String(workers ?? "-") },
   { name: "queued", cell: ({ counts }) => String(counts.waiting) },
-  { name: "delayed", cell: ({ counts }) => String(counts.delayed) },
+  { name: "delayed", isMinor: true, cell: ({ counts }) => String(counts.delayed) },
   { name: "running", cell: ({ counts }) => String(counts.working) },
   {
     name: "asking",
     cell: ({ counts }) => String(counts.interrupted),
     paint: ({ counts }, { yellow }) => (counts.interrupted > 0 ? yellow : (text) => text),
   },
-  { name: "oldest", cell: ({ oldest_seconds }) => seconds(oldest_seconds) },
+  { name: "oldest", isMinor: true, cell: ({ oldest_seconds }) => seconds(oldest_seconds) },
 ];
 
 interface Asked {

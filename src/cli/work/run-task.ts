@@ -14,7 +14,7 @@ import {
 } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
 import { type CommandFiles, createCommandFiles } from "./command-files.ts";
-import { toProgress } from "./command-progress.ts";
+import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import {
   cannotStart,
@@ -150,6 +150,7 @@ async function runCommand(
   try {
     const { command, input } = job.start(task, session, files);
     const [program] = command;
+    const output = new OutputProgress((progress) => task.progress(progress));
     const run: CommandRun = {
       command,
       env: envFor(task, environment, files),
@@ -161,13 +162,18 @@ async function runCommand(
       onStderr: preset && ((chunk) => preset.addStderr(chunk)),
       onLine: (line, from) => {
         const progress = preset ? undefined : progressOf(line, from, limits.progressFd);
-        if (progress !== undefined) task.progress(progress);
+        if (progress === undefined) return;
+        if (from === "stdout") output.push(progress);
+        else task.progress(progress);
       },
     };
-    const result = await children.run(run).catch((error: unknown) => {
-      task.signal.throwIfAborted();
-      throw cannotStart(program, error);
-    });
+    const result = await children
+      .run(run)
+      .catch((error: unknown) => {
+        task.signal.throwIfAborted();
+        throw cannotStart(program, error);
+      })
+      .finally(() => output.end());
     const unsent = await sendFiles(files.artifacts, task.artifact);
     return unsent === undefined ? result : withUnsent(result, unsent);
   } finally {

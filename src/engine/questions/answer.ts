@@ -168,8 +168,10 @@ function redacted({ messageId, role, metadata = {} }: Message): Message {
 
 /** The event's members. A single answer is also shown at the top level, where most readers look. */
 function eventOf(interrupt_id: string, { by, auto }: Author, answers: readonly Composed[], secret: boolean) {
-  const shown = answers.map(({ request_id, given: { decision, message } }) => {
-    const text = secret ? "" : textOf(message);
+  const shown = answers.map(({ request_id, given: { decision, message, data } }) => {
+    // Data that come with a decision change the arguments of the action.
+    const all = [textOf(message), ...(data === undefined ? [] : [JSON.stringify(data)])].filter(Boolean);
+    const text = secret ? "" : all.join(" ");
     const one = {
       ...(decision && { decision }),
       ...(text !== "" && { answer_preview: preview(text) }),

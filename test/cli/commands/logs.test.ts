@@ -34,9 +34,13 @@ test("tells the story of a delegation in words, in order", async () => {
   await api.call("POST", `/v1/leases/${first}/artifacts`, {
     artifact: { artifactId: "a", name: "out.txt", parts: [{ text: "x" }] },
   });
-  await api.interrupt(first, { text: "may I?", options: ["approve", "deny"] });
+  await api.interrupt(first, {
+    text: "may I?",
+    action: { name: "deploy", arguments: { host: "db1" } },
+    edit: true,
+  });
   const { interrupt } = (await api.get(id)).body;
-  await api.answer(id, interrupt.id, { decision: "approve", text: "but gently" });
+  await api.answer(id, interrupt.id, { decision: "approve", text: "but gently", data: { host: "db9" } });
   const failing = { state: "failed", text: undefined };
   await api.reply(await lease(), {
     ...failing,
@@ -61,7 +65,7 @@ test("tells the story of a delegation in words, in order", async () => {
     'follow-up by operator: "and there"',
     expect.stringMatching(/^sent the artifact (?:out\.txt \(1 bytes\)|a)$/),
     'scout asked: "may I?"',
-    'operator answered: approve, "but gently"',
+    'operator answered: approve, "but gently {"host":"db9"}"',
     "picked up by w1",
     "the attempt failed; again not before TIME: no_spade…",
     "picked up by w1, attempt 2",

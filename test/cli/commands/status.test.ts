@@ -13,7 +13,7 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   expect(empty.stdout).toMatch(
     /^broker +http:\S+, version \S+\nid +brk_\w{26}\nstarted +\d+[sm] ago, \d{4}-/,
   );
-  expect(empty.stdout).toMatch(/^agents +0: polling 0$/m);
+  expect(empty.stdout).toMatch(/^agents +0: online 0$/m);
   expect(empty.stdout).toMatch(/^work +waiting 0$/m);
 
   await api.agent("scout");
@@ -31,7 +31,7 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   expect(code).toBe(0);
   expect(stdout).toMatch(/^you +operator$/m);
   expect(stdout).toMatch(/^redis +\S+ \S+, embedded, answers in .* used/m);
-  expect(stdout).toMatch(/^agents +2: polling \d, offline \d \(busy(?:, scout)?\)$/m);
+  expect(stdout).toMatch(/^agents +2: online \d, not online \d \(busy(?:, scout)?\)$/m);
   expect(stdout).toMatch(/^questions +1 for you: 'errand inbox'$/m);
   expect(stdout).toMatch(/^work +waiting 2, asking 1; the oldest waits \d+ s$/m);
   expect(stdout).toMatch(/^last hour +sent 4; ended: completed 1$/m);
@@ -80,7 +80,7 @@ test("counts all open questions, shows those that expire first, and names some o
   const { stdout } = await run();
   expect(stdout).toMatch(/^questions +7 for you: 'npx errand inbox'$/m);
   expect(stdout.match(/question \d/g)).toEqual([1, 2, 3, 4, 5].map((n) => `question ${n}`));
-  expect(stdout).toMatch(/^agents +5: polling \d, offline \d \(a1, a2, a3, and [12] more\)$/m);
+  expect(stdout).toMatch(/^agents +5: online \d, not online \d \(a1, a2, a3, and [12] more\)$/m);
 });
 
 test("warns while the broker refuses new work because memory is short", async () => {

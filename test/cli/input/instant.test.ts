@@ -3,7 +3,14 @@ import { expect, test } from "vitest";
 import { stubBroker } from "../../client/stub-broker.ts";
 import { run } from "../fake-host.ts";
 
+const midnight = (daysAgo: number) => {
+  const now = new Date();
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo).toISOString();
+};
+
 const FORMS = [
+  ["today", midnight(0)],
+  ["yesterday", midnight(1)],
   ["2026-11-22", new Date(2026, 10, 22).toISOString()],
   ["2026-11-22T08:30", new Date(2026, 10, 22, 8, 30).toISOString()],
   ["2026-11-22T08:30:05Z", "2026-11-22T08:30:05Z"],
@@ -30,7 +37,7 @@ test("every option that takes an instant accepts each form", async () => {
   }
 });
 
-test.each(["yesterday", "2026-02-30", "2026-13-01", "2026-11-22T24:01", "2026-11-22T08:61", "9999-01-01"])(
+test.each(["tomorrow", "2026-02-30", "2026-13-01", "2026-11-22T24:01", "2026-11-22T08:61", "9999-01-01"])(
   "%s is refused with the forms that are accepted",
   async (given) => {
     const { code, stderr } = await run(["list", "--since", given]);

@@ -42,6 +42,21 @@ test.each([[80], [120], [30]])("no line is longer than a terminal of %i columns"
   expect(plain[1]).toMatch(/^one +a task .*…$/);
 });
 
+test("minor columns are left out before a name is cut", () => {
+  const name = "a-rather-long-name-of-an-agent";
+  const columns: readonly Column<string>[] = [
+    { name: "agent", cell: (row) => row },
+    { name: "queued", cell: () => "12" },
+    { name: "delayed", cell: () => "3", isMinor: true },
+    { name: "oldest", cell: () => "5 min", isMinor: true },
+  ];
+  const heads = (width: number) =>
+    new ListTable(host(), columns, {}, width).lines([name])[0]?.trim().split(/ +/);
+  expect(heads(80)).toEqual(["AGENT", "QUEUED", "DELAYED", "OLDEST"]);
+  expect(heads(50)).toEqual(["AGENT", "QUEUED", "DELAYED"]);
+  expect(heads(40)).toEqual(["AGENT", "QUEUED"]);
+});
+
 test("without a terminal: 80 columns and no color; NO_COLOR is honored", async () => {
   const piped = await linesOf(LONG);
   expect(Math.max(...piped.map(displayWidth))).toBe(80);
