@@ -52,9 +52,9 @@ export function canceled(message: Message | undefined): RelayOutcome {
 }
 
 /** A later run may succeed. A release costs no attempt. */
-export function released({ kind, message }: RemoteError): RelayOutcome {
+export function released({ kind, message, pause }: RemoteError): RelayOutcome {
   const delaySeconds = kind === "refused" ? REFUSED_SECONDS : RETRY_SECONDS;
-  return { kind: "release", delaySeconds, reason: message };
+  return { kind: "release", delaySeconds, reason: message, pause };
 }
 
 export function failed({ message }: RemoteError, retryable: boolean): RelayOutcome {

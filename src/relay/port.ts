@@ -34,8 +34,6 @@ export interface RelayPort {
   readonly note: (what: string) => void;
 }
 
-/** Why a relay pauses, without the server's address. */
-export const NO_SERVER = "its A2A server cannot be reached, or refuses it";
 /** A try costs the server little, so a relay does not pause for long. */
 export const LONGEST_PAUSE_MS = 60_000;
 
@@ -45,6 +43,12 @@ export type RelayOutcome =
   /** The server answered with a bare Message and started no task. */
   | { readonly kind: "message"; readonly message: Message }
   | { readonly kind: "ask"; readonly interrupt: InterruptInput }
-  | { readonly kind: "release"; readonly delaySeconds: number; readonly reason: string }
+  | {
+      readonly kind: "release";
+      readonly delaySeconds: number;
+      readonly reason: string;
+      /** Why the relay pauses: for those who see the agent but not the delegation. */
+      readonly pause: string;
+    }
   | { readonly kind: "canceled"; readonly text: string | undefined }
   | { readonly kind: "stopped" };

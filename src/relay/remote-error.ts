@@ -1,6 +1,6 @@
 /**
  * Failures of the A2A server, in a few kinds that decide what to do next. The texts are fixed, because those of the
- * server or the network may contain secrets.
+ * server or the network may contain secrets; of an answer that is not the server's, only the first words are shown.
  */
 import {
   A2AError,
@@ -9,27 +9,47 @@ import {
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
 
+/** Why a relay pauses, without the server's address. */
+export const NO_SERVER = "its A2A server cannot be reached, or refuses it";
+export const NO_CARD = "its A2A server has no valid agent card";
+export const NOT_SERVER = "something else answers in place of its A2A server";
+
 /**
- * - `unsent`: the server was not reached or is overloaded, so the request had no effect
- * - `away`: there was no answer, so the effect is unknown
+ * - `unsent`: the server was not reached, is overloaded, or something else answered and did not pass the request on: it
+ *   had no effect
+ * - `away`: there was no answer of the server, so the effect is unknown
  * - `refused`: the server refuses the credentials, or the broker may not call its address
  * - `gone`: the server does not know the task
  * - `unsupported`: the server lacks the operation
  * - `failed`: the server refuses the request, or failed
- * - `broken`: the answer is not valid A2A
+ * - `broken`: the server has the request, and its answer is not valid A2A
  */
 export type RemoteErrorKind = "unsent" | "away" | "refused" | "gone" | "unsupported" | "failed" | "broken";
+
+export interface RemoteErrorOptions {
+  readonly retryable?: boolean;
+  readonly status?: number;
+  readonly pause?: string;
+}
 
 export class RemoteError extends Error {
   override readonly name = "RemoteError";
   readonly kind: RemoteErrorKind;
   /** Whether another attempt may succeed. */
   readonly retryable: boolean;
+  /** The status of the HTTP answer, if it proves nothing about its author. */
+  readonly status: number | undefined;
+  /** Why a relay that meets this failure pauses. */
+  readonly pause: string;
+  readonly options: RemoteErrorOptions;
 
-  constructor(kind: RemoteErrorKind, message: string, retryable = false) {
+  constructor(kind: RemoteErrorKind, message: string, options: RemoteErrorOptions = {}) {
     super(message);
     this.kind = kind;
-    this.retryable = retryable;
+    this.options = options;
+    this.retryable = options.retryable ?? false;
+    this.status = options.status;
+    this.pause = options.pause ?? NO_SERVER;
   }
 }
 
@@ -72,12 +92,24 @@ export function toRemoteError(error: unknown): RemoteError {
   const codes = chain.map((one) => member(one, "code")).filter((code) => typeof code === "string");
   const unsent = codes.find((code) => UNSENT.has(code));
   if (unsent !== undefined) return new RemoteError("unsent", `the A2A server cannot be reached (${unsent})`);
+  if (chain.some(isProxyRefusal)) {
+    const message = "a proxy before the A2A server wants credentials (HTTP 407)";
+    return new RemoteError("unsent", message, { status: 407, pause: NOT_SERVER });
+  }
   const isNetwork = error instanceof TypeError || codes.length > 0 || chain.some(isTimeout);
   if (isNetwork) return new RemoteError("away", "the connection to the A2A server was lost");
   return new RemoteError("broken", "the A2A server's answer is not valid A2A");
 }
 
-const isTimeout = (error: unknown): boolean =>
+/** How undici's fetch reports an answer of 407: it hides the answer, and its error has neither text nor code. */
+const isProxyRefusal = (error: unknown): boolean =>
+  error instanceof TypeError &&
+  error.message === "fetch failed" &&
+  error.cause instanceof Error &&
+  error.cause.message === "" &&
+  member(error.cause, "code") === undefined;
+
+export const isTimeout = (error: unknown): boolean =>
   error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
 
 function fromA2a(error: Error): RemoteError {
@@ -90,6 +122,7 @@ function fromA2a(error: Error): RemoteError {
   if (error instanceof TaskNotCancelableError)
     return new RemoteError("failed", "the task cannot be canceled");
   const number = typeof code === "number" ? ` (${code})` : "";
-  if (code === INTERNAL) return new RemoteError("failed", `the A2A server failed${number}`, true);
+  if (code === INTERNAL)
+    return new RemoteError("failed", `the A2A server failed${number}`, { retryable: true });
   return new RemoteError("failed", `the A2A server refused the request${number}`);
 }

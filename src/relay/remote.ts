@@ -11,9 +11,11 @@ import {
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
 import type { Message } from "../schema/a2a.ts";
-import { withoutTrailingSlashes } from "../schema/text.ts";
 import { onAbort, TimeLimit } from "../util/timing.ts";
 import { pause, triesFor } from "./backoff.ts";
+import { callFetch } from "./call-fetch.ts";
+import { cardError, cardFetch, readCard } from "./card.ts";
+import { addressOf, describing } from "./foreign-answer.ts";
 import { type FetchFunction, guardedFetch } from "./guarded-fetch.ts";
 import { isSameMessage } from "./messages.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
@@ -25,6 +27,8 @@ export interface RemoteOptions {
   readonly fetch?: FetchFunction | undefined;
   /** Sent with every request to the URL's origin, and to no other origin. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How messages name an address of the server. Default: without its query. */
+  readonly nameOf?: ((url: URL) => string) | undefined;
   /** The time limit in milliseconds of all calls but the sending of a message. Default 30 000. */
   readonly callMs?: number | undefined;
 }
@@ -90,12 +94,15 @@ export class Remote {
   async #connect(): Promise<Session> {
     const { url, headers = {} } = this.#options;
     const { origin } = new URL(url);
-    const fetch = guardedFetch({ fetch: this.#options.fetch ?? globalThis.fetch, origin, headers });
-    const fetchImpl: typeof fetch = (input, init) => {
-      return fetch(input, { signal: AbortSignal.timeout(this.#callMs), ...init });
+    const guarded = guardedFetch({ fetch: this.#options.fetch ?? globalThis.fetch, origin, headers });
+    const describe = describing({ headers, nameOf: this.#options.nameOf ?? addressOf });
+    const fetchCard = cardFetch(guarded, describe);
+    const fetchImpl: typeof guarded = (input, init) => {
+      return fetchCard(input, { signal: AbortSignal.timeout(this.#callMs), ...init });
     };
     const legacyCompat = { enabled: true };
     const cardResolver = new DefaultAgentCardResolver({ fetchImpl, legacyCompat });
+    const fetch = callFetch(guarded, describe);
     const factory = new ClientFactory({
       transports: [
         new JsonRpcTransportFactory({ fetchImpl: fetch, legacyCompat }),
@@ -104,18 +111,12 @@ export class Remote {
       cardResolver,
       clientConfig: { polling: true },
     });
-    const [base, path] = url.endsWith(".json") ? [url, ""] : [`${withoutTrailingSlashes(url)}/`, undefined];
     try {
-      const card = await cardResolver.resolve(base, path);
+      const card = await readCard(url, (base, path) => cardResolver.resolve(base, path));
       const client = await factory.createFromAgentCard(card);
       return new Session(client, card.capabilities?.streaming === true, this.#callMs);
     } catch (error) {
-      const failure = toRemoteError(error);
-      // Only the card was requested, so no message was sent.
-      const { kind } = failure;
-      if (kind === "away") throw new RemoteError("unsent", failure.message);
-      if (kind !== "broken") throw failure;
-      throw new RemoteError("broken", "the A2A server has no valid agent card, or offers only gRPC");
+      throw cardError(error, (this.#options.nameOf ?? addressOf)(new URL(url)));
     }
   }
 }

@@ -3,7 +3,7 @@ import { ErrandApiError, isFull } from "../../client/errors.ts";
 import { WorkerUnavailableError } from "../../client/unavailable.ts";
 import type { Outcome, Work } from "../../client/work.ts";
 import { LeaseLostError } from "../../lease-holder/lost.ts";
-import { NO_SERVER, type RelayOutcome, type RelayPort } from "../../relay/port.ts";
+import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { replyMessageInputSchema } from "../../schema/a2a.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import type { Lease } from "../../schema/lease.ts";
@@ -70,8 +70,8 @@ export function toOutcome(work: Work, outcome: RelayOutcome): Outcome {
     }
     case "release": {
       // Without the server, no other work would succeed either.
-      const { delaySeconds, reason: detail } = outcome;
-      throw new WorkerUnavailableError(NO_SERVER, { delaySeconds, detail });
+      const { delaySeconds, reason: detail, pause } = outcome;
+      throw new WorkerUnavailableError(pause, { delaySeconds, detail });
     }
     case "canceled":
       return work.cancel(outcome.text);

@@ -5,9 +5,12 @@
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../../client/errors.ts";
 import type { Progress, State } from "../../schema/delegation.ts";
+import { oneLine, plainText } from "../../util/shown-text.ts";
 import type { CliHost } from "../host.ts";
 import { terminalWidth } from "./terminal-width.ts";
 import { wrapText } from "./wrap.ts";
+
+export { oneLine, plainText };
 
 /** Resolves when the text is written, so that a slow reader slows down the writer instead of filling its memory. */
 export function write(stream: Writable, text: string | Uint8Array): Promise<void> {
@@ -92,33 +95,8 @@ export function statePaint(state: State, { bold, green, red, yellow }: Painter):
   return state === "submitted" || state === "working" ? bold : red;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
-const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|.)/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
-/** They reorder what follows, so that a line shows what it does not say. */
-const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
 /** What JSON leaves as it is. */
 const JSON_CONTROLS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
-const NOT_TEXT = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-
-/** Text of several lines for a terminal: without characters that control it or the direction of text. */
-export const plainText = (text: string): string =>
-  text
-    .replace(/\r\n?|[\u2028\u2029]/g, "\n")
-    .replace(ESCAPES, "")
-    .replace(DIRECTIONS, "")
-    .replace(NOT_TEXT, "");
-
-/** One line of at most `max` characters, without characters that control a terminal or the direction of text. */
-export function oneLine(text: string, max = Number.POSITIVE_INFINITY): string {
-  const line = text.replace(ESCAPES, "").replace(DIRECTIONS, "").replace(CONTROLS, " ").trim();
-  const characters = [...line];
-  return characters.length > max ? `${characters.slice(0, max - 1).join("")}…` : line;
-}
-
 /** Columns padded to their widest cell. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];

@@ -6,10 +6,10 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readRecord } from "../../lifecycle/stored-delegation.ts";
 import { cancelOrphanedTask } from "../../relay/orphaned-task.ts";
-import { LONGEST_PAUSE_MS, NO_SERVER, type RelayOutcome } from "../../relay/port.ts";
+import { LONGEST_PAUSE_MS, type RelayOutcome } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
-import { RemoteError } from "../../relay/remote-error.ts";
+import { NO_SERVER, RemoteError } from "../../relay/remote-error.ts";
 import { type Lease, leaseSchema, type WorkerPause } from "../../schema/lease.ts";
 import { Breaker, type Ended, FAILURES_IN_A_ROW, type Permit } from "../../util/breaker.ts";
 import { TimeLimit } from "../../util/timing.ts";
@@ -51,12 +51,19 @@ interface Loop {
 /** The agent has answered, so its server works. A failed task is the agent's word, and is not sent again. */
 function endOf(outcome: RelayOutcome, id: string): Ended | undefined {
   if (outcome.kind === "stopped") return undefined;
-  if (outcome.kind === "release") return { kind: "unable", id, reason: NO_SERVER };
+  if (outcome.kind === "release") return { kind: "unable", id, reason: outcome.pause };
   const failed = outcome.kind === "reply" && outcome.reply.state === "failed";
   return failed
     ? { kind: "failed", id, code: outcome.reply.error?.code ?? "agent_error" }
     : { kind: "worked" };
 }
+
+const NOT_PUSHED: RelayOutcome = {
+  kind: "release",
+  delaySeconds: 1,
+  reason: "the agent is no longer a push agent",
+  pause: NO_SERVER,
+};
 
 interface Server {
   readonly url: string;
@@ -297,9 +304,7 @@ export class PushAgentRunner implements PushAgentService {
     const breaker = this.#breakers.get(agent);
     const server = await this.#serverOf(agent).catch(() => undefined);
     try {
-      const outcome = server
-        ? await relay(held.port(), server)
-        : ({ kind: "release", delaySeconds: 1, reason: "the agent is no longer a push agent" } as const);
+      const outcome = server ? await relay(held.port(), server) : NOT_PUSHED;
       await this.#writePresence(agent, outcome);
       await held.end(outcome, this.#judge(agent, outcome, granted, permit));
     } finally {
@@ -318,7 +323,7 @@ export class PushAgentRunner implements PushAgentService {
     const ended = endOf(outcome, delegation.id);
     const pause = ended && this.#breakers.get(agent)?.end(permit, ended);
     if (pause === undefined && ended?.kind !== "unable") return undefined;
-    const { ms = 0, reason = NO_SERVER } = pause ?? {};
+    const { ms = 0, reason = ended?.kind === "unable" ? ended.reason : NO_SERVER } = pause ?? {};
     return { id: this.#workerId, paused_seconds: ms / 1000, reason };
   }
 
@@ -333,6 +338,8 @@ export class PushAgentRunner implements PushAgentService {
     const remote = new Remote({
       url,
       headers: credentials?.toHeaders(),
+      // Delegators may not see the address of the server.
+      nameOf: ({ pathname }) => `the A2A server (${pathname})`,
       fetch: async (target, init) => {
         try {
           return await egress.open(target, init);
