@@ -30,6 +30,8 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
   limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/reliability.md
+          limits attacks [--seconds N] [--rounds N] [NAME ...]: a victim beside attacks
+          limits bodies [VALUES] [NAME ...]: the CPU time of one request of each shape
   golden  update the outputs that test/cli/golden compares: read the difference before you commit it
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
@@ -142,7 +144,12 @@ const TASKS = {
   },
   async limits(args) {
     await build();
-    await run(process.execPath, ["--import", "tsx", "test/limits/measure.ts", ...args]);
+    const [first, ...rest] = args;
+    if (first === "attacks")
+      await run(process.execPath, ["--import", "tsx", "test/limits/attacks.ts", ...rest]);
+    else if (first === "bodies")
+      await run(process.execPath, ["--import", "tsx", "test/limits/body-cost.ts", ...rest]);
+    else await run(process.execPath, ["--import", "tsx", "test/limits/measure.ts", ...args]);
   },
   async golden(args) {
     await build();
