@@ -11,10 +11,24 @@ export function triesFor(kind: RemoteErrorKind): number {
   return kind === "unsent" || kind === "away" ? TRIES : 0;
 }
 
+/** Repeats a call as long as it surely had no effect. */
+export function retryUnsent<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  return retry(signal, call, (kind) => (kind === "unsent" ? TRIES : 0));
+}
+
 /** Repeats a call while the server is unavailable, up to {@link triesFor} times. `note` gets the first failure. */
-export async function retryWhileAway<T>(
+export function retryWhileAway<T>(
   signal: AbortSignal,
   call: () => Promise<T>,
+  note?: (error: RemoteError) => void,
+): Promise<T> {
+  return retry(signal, call, triesFor, note);
+}
+
+async function retry<T>(
+  signal: AbortSignal,
+  call: () => Promise<T>,
+  tries: (kind: RemoteErrorKind) => number,
   note: (error: RemoteError) => void = () => {},
 ): Promise<T> {
   for (let failures = 0; ; failures += 1) {
@@ -22,7 +36,7 @@ export async function retryWhileAway<T>(
       return await call();
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof RemoteError) || failures >= triesFor(error.kind)) throw error;
+      if (!(error instanceof RemoteError) || failures >= tries(error.kind)) throw error;
       if (failures === 0) note(error);
       await pause(failures, signal);
     }

@@ -15,6 +15,8 @@ const checkpointSchema = z.object({
   said: z.int().min(0),
   /** A message is being sent; whether it arrived is unknown. */
   sending: z.boolean().optional(),
+  /** The server has the message that is being sent, but its answer was not readable. */
+  arrived: z.boolean().optional(),
   /** Key of the question that the newest answer is for; see `questionKey`. */
   asked: z.string().optional(),
 });

@@ -61,6 +61,13 @@ export function failed({ message }: RemoteError, retryable: boolean): RelayOutco
   return { kind: "reply", reply: { state: "failed", error: { code: "remote_error", message, retryable } } };
 }
 
+/** The server has the message and may have done the work, so the message is not sent again. */
+export function unreadable({ message }: RemoteError): RelayOutcome {
+  const text = `The A2A server has the message, but its answer cannot be read: ${message}`;
+  const error = { code: "remote_answer_unreadable", message: truncate(text, MAX_MESSAGE), retryable: false };
+  return { kind: "reply", reply: { state: "failed", error } };
+}
+
 /** Part of the work may be done. This costs an attempt, and the next one starts over. */
 export function taskLost({ message }: RemoteError): RelayOutcome {
   const error = { code: "remote_task_lost", message, retryable: true };

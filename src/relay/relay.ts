@@ -1,20 +1,20 @@
 /**
  * Hands one delegation to an A2A server and follows the task, until it ends, asks a question, or the lease is lost. Its
- * only state is its checkpoint: the next holder of the lease continues with the same task. Limit: a message whose answer
- * was lost is sent again, unless the server can list its tasks.
+ * only state is its checkpoint: the next holder of the lease continues with the same task. Limit: a message of which no
+ * answer came at all is sent again, unless the server can list its tasks.
  */
 import type { Message } from "../schema/a2a.ts";
 import { AnsweredQuestion, questionKey } from "./answered-question.ts";
-import { pause, retryWhileAway, triesFor } from "./backoff.ts";
+import { pause, retryUnsent, retryWhileAway, triesFor } from "./backoff.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { FollowUpSender } from "./follow-ups.ts";
 import { followUpMessage, isSameMessage, taskMessage } from "./messages.ts";
-import { failed, released } from "./outcomes.ts";
+import { failed, released, unreadable } from "./outcomes.ts";
 import { Output } from "./output.ts";
 import type { RelayOutcome, RelayPort } from "./port.ts";
 import { Receiver } from "./receiver.ts";
 import type { Remote, Session } from "./remote.ts";
-import { RemoteError } from "./remote-error.ts";
+import { isAnswered, isMissing, RemoteError } from "./remote-error.ts";
 import { endFailed, endStopped } from "./run-end.ts";
 import type { RemoteTask } from "./updates.ts";
 
@@ -107,9 +107,13 @@ class Run {
 
   async #begin(session: Session): Promise<RelayOutcome> {
     const message = taskMessage(this.#port.lease.delegation);
-    if (this.#checkpoints.checkpoint.sending) {
+    const { sending, arrived } = this.#checkpoints.checkpoint;
+    if (sending) {
       const existing = await this.#find(session, message);
       if (existing) return this.#resume(session, existing);
+      if (arrived)
+        return this.#unreadable(new RemoteError("broken", "the A2A server's answer was not readable"));
+      await this.#hear(session);
     }
     await this.#checkpoints.save({ turn: this.#checkpoints.answerCount, said: 0, sending: true });
     return this.#send(session, message);
@@ -151,17 +155,34 @@ class Run {
     const { task, sending } = this.#checkpoints.checkpoint;
     // An update came back, so the message arrived.
     if (task !== undefined && !sending) return this.#follow(session, task);
-    failure ??= new RemoteError("away", "the A2A server sent no update");
+    failure ??= new RemoteError("broken", "the A2A server sent no update");
     if (task !== undefined && (failure.kind === "failed" || failure.kind === "unsupported")) {
       // The server may have refused the answer because the task no longer asks.
       const { status } = await this.#readTask(session, task);
       if (status.state?.means !== "interrupt") return this.#continue(session, task);
     }
     if (failure.kind !== "away" && failure.kind !== "broken") throw failure;
+    if (failure.kind === "broken") return this.#arrived(session, message, failure);
     // The next run reads the task, and sends the answer if it still asks.
     if (task !== undefined) return released(failure);
     const existing = await this.#find(session, message);
-    return existing ? this.#resume(session, existing) : failed(failure, true);
+    if (existing) return this.#resume(session, existing);
+    await this.#hear(session);
+    return failed(failure, true);
+  }
+
+  /** The server has the message, but its answer cannot be read: so the message is not sent again. */
+  async #arrived(session: Session, message: Message, failure: RemoteError): Promise<RelayOutcome> {
+    const { task } = this.#checkpoints.checkpoint;
+    if (task !== undefined) return this.#continue(session, task);
+    await this.#checkpoints.change({ arrived: true });
+    const existing = await this.#find(session, message);
+    return existing ? this.#resume(session, existing) : this.#unreadable(failure);
+  }
+
+  async #unreadable(failure: RemoteError): Promise<RelayOutcome> {
+    await this.#checkpoints.save({ turn: this.#checkpoints.answerCount, said: 0 });
+    return unreadable(failure);
   }
 
   async #resume(session: Session, task: RemoteTask): Promise<RelayOutcome> {
@@ -188,8 +209,8 @@ class Run {
         } catch (error) {
           signal.throwIfAborted();
           if (!(error instanceof RemoteError)) throw error;
-          // Any failure other than a lost connection means that the server cannot reopen a stream.
-          streaming = triesFor(error.kind) > 0;
+          // Any failure other than an outage means that the server cannot reopen a stream.
+          streaming = triesFor(error.kind) > 0 && !isMissing(error);
         }
         // A stream that ends at once counts as a failed try.
         if (performance.now() - openedAt > STREAM_MS) rounds = 0;
@@ -211,8 +232,20 @@ class Run {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof RemoteError)) throw error;
-      if (["unsupported", "failed", "broken", "gone"].includes(error.kind)) return undefined;
+      if (isAnswered(error) || isMissing(error)) return undefined;
       throw error;
+    }
+  }
+
+  /** Waits until the server itself answers, before a message is sent again: what took the last one may still be there. */
+  async #hear(session: Session): Promise<void> {
+    const { signal } = this.#calls;
+    try {
+      // It knows no such task.
+      await retryWhileAway(signal, () => session.get(this.#port.lease.delegation.id, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RemoteError) || !isAnswered(error)) throw error;
     }
   }
 
@@ -231,10 +264,11 @@ class Run {
     const session = await this.#remote.open(this.#calls.signal);
     const followUp = this.#messageTo(task, message);
     try {
-      await session.sendFollowUp(followUp, this.#calls.signal);
+      await retryUnsent(this.#calls.signal, () => session.sendFollowUp(followUp, this.#calls.signal));
     } catch (error) {
       this.#calls.signal.throwIfAborted();
-      if (!(error instanceof RemoteError)) throw error;
+      // What was not sent is sent by the next run.
+      if (!(error instanceof RemoteError) || error.kind === "unsent") throw error;
       this.#port.note(`a follow-up was refused: ${error.message}`);
     }
   }

@@ -53,6 +53,14 @@ export class RemoteError extends Error {
   }
 }
 
+/** The server itself has answered, whatever it said. */
+export const isAnswered = ({ kind }: RemoteError): boolean =>
+  ["gone", "unsupported", "failed", "broken"].includes(kind);
+
+/** The server may lack the operation, or something else answered. */
+export const isMissing = ({ status }: RemoteError): boolean =>
+  status === 404 || status === 405 || status === 501;
+
 /** The connection failed: no byte of the request was sent. */
 const UNSENT = new Set([
   "ECONNREFUSED",

@@ -205,20 +205,25 @@ async function* updates(
   firstMs = SILENT_MS,
 ): AsyncGenerator<Update, void> {
   const limit = new TimeLimit(firstMs, signal);
+  let isFirst = true;
   try {
     for await (const event of open(limit.signal)) {
       limit.restart(SILENT_MS);
+      isFirst = false;
       const update = toUpdate(event);
       if (update) yield update;
     }
   } catch (error) {
     signal.throwIfAborted();
+    if (limit.signal.aborted && isFirst && firstMs === SEND_MS) throw silent();
     if (limit.signal.aborted) return;
     throw toRemoteError(error);
   } finally {
     limit.close();
   }
 }
+
+const silent = (): RemoteError => new RemoteError("away", "the A2A server does not answer");
 
 async function within<T>(
   signal: AbortSignal,
@@ -231,7 +236,7 @@ async function within<T>(
     return await call(limit.signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (limit.signal.aborted) throw new RemoteError("away", "the A2A server does not answer");
+    if (limit.signal.aborted) throw silent();
     throw toRemoteError(error);
   } finally {
     limit.close();

@@ -125,7 +125,7 @@ test("a server that refuses the credentials costs no attempt, and the release sa
   const { delegate, relayed, api } = await setup({ bearer: "right", turn: (turn) => turn.message("in") });
   const id = await delegate("enter");
   const released = await until(() => relayed.events.find(({ type }) => type === "released"), SLOW);
-  expect(released).toMatchObject({ reason: "the A2A server refused the credentials (HTTP 401)" });
+  expect(released).toMatchObject({ reason: expect.stringMatching(/^http.* answered with HTTP 401, /) });
   expect((await api.get(id)).body).toMatchObject({ state: "submitted", attempt: 1 });
 });
 
@@ -226,15 +226,6 @@ test("chunks of one artifact count by their parts, without the name and metadata
   });
   const done = await ended(await delegate("word by word"));
   expect([done.state, done.artifacts[0].parts.length]).toEqual(["completed", 100]);
-});
-
-test("a server that does not speak A2A fails the delegation with the relay's own text", async () => {
-  const { delegate, ended, server } = await setup({ turn: never });
-  server.fault = () => 404;
-  expect(await ended(await delegate("x"))).toMatchObject({
-    state: "failed",
-    error: { code: "remote_error", message: "the A2A server answered with HTTP 404" },
-  });
 });
 
 test("an answered question is not asked again while the server still shows it", async () => {

@@ -23,7 +23,7 @@ const plain =
 interface Script {
   /** Answers for the card instead of the server. */
   card?: Answer | undefined;
-  /** Answers the calls instead of the server. */
+  /** Answers the calls with a message instead of the server. */
   call?: Answer | undefined;
   cardPath?: string;
   streaming?: boolean;
@@ -49,7 +49,7 @@ async function startServer(script: Script) {
       }
       const body: Json = JSON.parse(Buffer.concat(chunks).toString());
       seen.push(body.method);
-      if (script.call) return script.call(outgoing, body);
+      if (script.call && isSend(body.method)) return script.call(outgoing, body);
       return json(outgoing, { jsonrpc: "2.0", id: body.id, result: doneAs(script, body.method) });
     });
   });
@@ -183,4 +183,126 @@ test("credentials that an answer repeats are not shown", async () => {
   const card: Answer = plain(404, "you sent s3cret-canary");
   const { released } = await world.serve({ card }, "relay", { authorization: "Bearer s3cret-canary" });
   expect((await released()).reason).toContain("'you sent ***'");
+});
+
+const rpc = (id: unknown, value: object = {}): Answer => {
+  return (out) => json(out, { jsonrpc: "2.0", id, ...value });
+};
+const ERROR = { error: { code: -32600, message: "what?" } };
+const withStatus = (out: ServerResponse, status: number) => {
+  out.statusCode = status;
+  return out;
+};
+const isSend = (method: string) => /^(?:Send|message)/.test(method);
+const sent = (seen: readonly string[]) => seen.filter(isSend).length;
+
+/** What a call's answer does to the work. `waits`: released, no attempt spent; `unreadable`: failed by that name. */
+const CALLS: [string, Answer, "waits" | "unreadable" | "completed"][] = [
+  ["404", plain(404, "default backend"), "waits"],
+  ["302", plain(302, "", { location: "/elsewhere" }), "waits"],
+  ["308", plain(308, "", { location: "/elsewhere" }), "waits"],
+  ["407", plain(407, ""), "waits"],
+  ["408", plain(408, ""), "waits"],
+  ["413", plain(413, "too large"), "waits"],
+  ["421", plain(421, ""), "waits"],
+  ["404 with JSON", (out) => json(withStatus(out, 404), { error: "no such route" }), "waits"],
+  ["the error of another request", (out) => json(withStatus(out, 400), { id: 77_777, ...ERROR }), "waits"],
+  ["a request that was not read", rpc(null, ERROR), "waits"],
+  ["a page", plain(200, "<!doctype html><p>be right back", { "content-type": "text/html" }), "waits"],
+  ["an empty answer", plain(200, ""), "unreadable"],
+  ["half an answer", plain(200, '{"jsonrpc":', { "content-type": "application/json" }), "unreadable"],
+  ["an answer to another request", rpc(77_777, { result: {} }), "unreadable"],
+  [
+    "the id as text",
+    (out, { id }) => json(out, { jsonrpc: "2.0", id: String(id), result: doneAs({}, "") }),
+    "completed",
+  ],
+];
+
+test("only an answer to the message is final, and after a success the message is not sent again", async () => {
+  const world = await startWorld();
+  const by = ["relay", "push"] as const;
+  const runs = CALLS.flatMap(([name, call, end], index) =>
+    ([true, false] as const).map(async (streaming) => {
+      const { id, released, seen } = await world.serve({ call, streaming }, by[index % 2] ?? "relay");
+      const shown = `${name}, streaming ${streaming}`;
+      if (end === "waits") {
+        const { reason } = await released();
+        expect(reason, shown).toMatch(/HTTP \d\d\d/);
+        expect((await world.api.get(id)).body, shown).toMatchObject({ state: "submitted", attempt: 1 });
+      } else {
+        const done = await world.ended(id);
+        const code = end === "unreadable" ? { error: { code: "remote_answer_unreadable" } } : {};
+        expect(done, shown).toMatchObject({
+          state: end === "completed" ? end : "failed",
+          attempt: 1,
+          ...code,
+        });
+        expect(done.error?.message ?? "HTTP 200", shown).toContain("HTTP 200");
+      }
+      if (end !== "waits") expect(sent(seen), shown).toBe(1);
+      expect(seen).not.toContain("/elsewhere");
+    }),
+  );
+  await Promise.all(runs);
+});
+
+test.each(["1.0", "0.3"] as const)(
+  "a timeout on the way costs an attempt only once the server answers (A2A %s)",
+  async (version) => {
+    const world = await startWorld();
+    const script: Script = { version };
+    script.call = (out, body) => {
+      script.call = undefined;
+      plain(504, "timeout")(out, body);
+    };
+    const { id, seen } = await world.serve(script, "relay");
+    expect(await world.ended(id)).toMatchObject({ state: "completed", attempt: 2 });
+    expect(sent(seen)).toBe(2);
+    // A call that changes nothing, between the two.
+    expect(seen.slice(-3)).toContain(version === "0.3" ? "tasks/get" : "GetTask");
+  },
+);
+
+interface Shape {
+  readonly end?: string;
+  readonly type?: string;
+  readonly textId?: boolean;
+  readonly json?: boolean;
+  readonly bytes?: number;
+}
+const SHAPES: [string, Shape][] = [
+  ["lines that end in CR", { end: "\r" }],
+  ["CR LF, in single bytes", { end: "\r\n", bytes: 1 }],
+  ["a media type in capitals", { type: "Text/Event-Stream" }],
+  ["a media type with a parameter", { type: "text/event-stream; charset=utf-8" }],
+  ["text/plain", { type: "text/plain; charset=UTF-8" }],
+  ["application/json", { type: "application/json" }],
+  ["ids as text", { textId: true }],
+  ["JSON instead of a stream", { json: true, type: "Application/JSON; charset=utf-8" }],
+  ["JSON without a media type", { json: true, type: "" }],
+];
+
+test("streams of every shape are read, and the message is sent once", async () => {
+  const world = await startWorld();
+  const runs = SHAPES.flatMap(([name, { end = "\n", type = "text/event-stream", ...shape }], index) =>
+    (["1.0", "0.3"] as const).map(async (version) => {
+      const call: Answer = (out, { id, method }) => {
+        const own = shape.textId ? String(id) : id;
+        const answer = JSON.stringify({ jsonrpc: "2.0", id: own, result: doneAs({ version }, method) });
+        if (type !== "") out.setHeader("content-type", type);
+        const text = Buffer.from(shape.json ? answer : `: begin${end}${end}data: ${answer}${end}${end}`);
+        const step = shape.bytes ?? text.length;
+        for (let at = 0; at < text.length; at += step) out.write(text.subarray(at, at + step));
+        out.end();
+      };
+      const by = index % 2 === 0 ? "relay" : "push";
+      const { id, seen } = await world.serve({ call, version, streaming: true }, by);
+      const done = await world.ended(id);
+      expect(done, `${name}, ${version}`).toMatchObject({ state: "completed", attempt: 1 });
+      expect(done.artifacts[0].parts).toEqual([{ text: "done" }]);
+      expect(sent(seen), `${name}, ${version}`).toBe(1);
+    }),
+  );
+  await Promise.all(runs);
 });

@@ -1,6 +1,5 @@
 /**
- * Servers that do not speak A2A: redirects, garbage, endless answers. Each fails the delegation with the relay's own
- * text.
+ * Servers that do not speak A2A well: garbage, endless answers. Each fails the delegation with the relay's own text.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -80,23 +79,7 @@ const task = (state: string, more: object = {}) => ({
 });
 
 test.each<[string, (body: Json, outgoing: ServerResponse) => void, string]>([
-  ["a redirect", (_, out) => out.writeHead(307, { location: "/elsewhere" }).end(), "remote_error"],
-  [
-    "a page",
-    (_, out) => out.writeHead(200, { "content-type": "text/html" }).end("<h1>canary</h1>"),
-    "remote_error",
-  ],
-  [
-    "half an answer",
-    (_, out) => out.writeHead(200, { "content-type": "application/json" }).end('{"canary":'),
-    "remote_error",
-  ],
-  ["an empty result", (body, out) => result(out, body, {}), "remote_error"],
-  [
-    "a stream of garbage",
-    (_, out) => out.writeHead(200, { "content-type": "text/event-stream" }).end("data: {canary\n\n"),
-    "remote_error",
-  ],
+  ["an empty result", (body, out) => result(out, body, {}), "remote_answer_unreadable"],
   [
     "an error of its own",
     (body, out) => {
@@ -117,7 +100,7 @@ test.each<[string, (body: Json, outgoing: ServerResponse) => void, string]>([
       out.on("drain", more);
       more();
     },
-    "remote_error",
+    "remote_answer_unreadable",
   ],
 ])("%s", async (_name, answer, code) => {
   for (const streaming of [true, false]) {
