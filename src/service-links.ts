@@ -6,10 +6,10 @@
 /** Names that only a service link has. */
 const NAMES = [
   /_SERVICE_HOST$/,
-  /_SERVICE_PORT(?:_[A-Z0-9_]+)?$/,
+  /_SERVICE_PORT(?:_|$)/,
   /_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR|START|END))?$/,
   // `docker run --link` also passes on the variables of the linked container.
-  /_ENV_\w+$/,
+  /_ENV_/,
 ];
 /** Names that a setting may have, too. */
 const VALUES = [

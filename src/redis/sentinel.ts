@@ -28,7 +28,7 @@ export const isSentinelUrl = (url: string): boolean => SCHEME.test(url);
 
 /** The problem with such a URL; null if there is none. */
 export function sentinelProblemOf(url: string): string | null {
-  if (/[/?#].*@/s.test(url.replace(SCHEME, "").replace(/\?sentinel_password=.*/s, ""))) return UNESCAPED;
+  if (hasLateAt(url.replace(SCHEME, "").replace(/\?sentinel_password=.*/s, ""))) return UNESCAPED;
   const { urls, path, query } = partsOf(url);
   const [first, ...others] = urls;
   if (urls.includes(null)) {
@@ -149,4 +149,10 @@ export function explainSentinels(redis: Redis, { name }: SentinelTarget): void {
     ].join("; ");
     startRound();
   });
+}
+
+/** Whether an `@` comes after the first character that ends the authority of a URL. */
+export function hasLateAt(text: string): boolean {
+  const end = text.search(/[/?#]/);
+  return end !== -1 && text.includes("@", end);
 }

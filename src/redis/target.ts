@@ -4,7 +4,7 @@
  */
 import type { Address } from "./address.ts";
 import { ESCAPE_PERCENT, isDecodable, UNESCAPED } from "./escapes.ts";
-import { isSentinelUrl, sentinelOf, sentinelProblemOf } from "./sentinel.ts";
+import { hasLateAt, isSentinelUrl, sentinelOf, sentinelProblemOf } from "./sentinel.ts";
 import { isUnixUrl, unixOf, unixProblemOf } from "./unix-url.ts";
 
 export interface RedisTarget {
@@ -77,7 +77,7 @@ export function problemOf(url: string): string | null {
 function unescapedIn(url: string): string | null {
   if (!isDecodable(url)) return ESCAPE_PERCENT;
   const nodes = url.split(",");
-  return nodes.some((node) => /[/?#].*@/s.test(node.trim().replace(SCHEME, ""))) ? UNESCAPED : null;
+  return nodes.some((node) => hasLateAt(node.trim().replace(SCHEME, ""))) ? UNESCAPED : null;
 }
 
 /** The nodes as URLs; null for one that is not valid. A node without a scheme has that of the first one. */

@@ -39,7 +39,7 @@ export function describing({ headers: sent, nameOf }: DescribeOptions): Describe
     const type = shown(headers.get("content-type") ?? "") || "no content type";
     const words = text
       .slice(0, READ_CHARS)
-      .replace(/<[^>]*>/g, " ")
+      .replace(/<[^<>]*>/g, " ")
       .replace(/\s+/g, " ");
     const begins = shown(words);
     const body = begins === "" ? (text.trim() === "" ? "an empty body" : "a page") : `'${begins}'`;

@@ -62,7 +62,7 @@ describe("a usage error exits 64 with one line that says what to do", () => {
 
   test("binary data on stdin is refused", async () => {
     const { code, stderr } = await run(["delegate", "scout", "-"], {
-      stdin: Buffer.from([0xff, 0xfe, 0x00]),
+      stdin: Buffer.from([0x61, 0xff, 0x00]),
     });
     expect(code).toBe(64);
     expect(stderr).toContain("stdin is not UTF-8 text");

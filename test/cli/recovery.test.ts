@@ -139,7 +139,7 @@ test("an error code of the agent's own gets the recovery of agent_error", async 
   const env = await accepting((answer) => answer.json(delegationLike({ state: "failed", error })));
   const { stderr } = await run(["delegate", "scout", "x", "--wait"], { env });
   expect(stderr).toBe(
-    `errand: ${ID} failed: oops. The agent wrote this message; 'errand get ${ID}' shows the rest.\n`,
+    `errand: ${ID} failed: oops. The message came from the worker; 'errand get ${ID}' shows the rest.\n`,
   );
 });
 

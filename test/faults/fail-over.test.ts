@@ -63,8 +63,8 @@ test("the loss of Redis is one line in the log, and its return another", async (
   await until(() => linesOf(log, "Redis is back").length === 1);
   const { id } = (await retryUntilAnswered(() => api.delegate("scout"))).body;
   expect((await parked).body.leases?.[0]?.delegation.id ?? id).toBe(id);
-  const said = log.map((line): { level: number; msg: string; redis?: string } => JSON.parse(line));
-  const loud = said.filter(({ level }) => level >= 40);
+  const said = log.map((line): { level: string; msg: string; redis?: string } => JSON.parse(line));
+  const loud = said.filter(({ level }) => level === "warn" || level === "error");
   // The log omits database 0.
   const place = `127.0.0.1:${proxy.port}${db === 0 ? "" : `/${db}`}`;
   expect(loud).toEqual([expect.objectContaining({ msg: "Redis is away", redis: place })]);

@@ -100,7 +100,7 @@ test("calls in an MCP session wait for their turn like all others", async () => 
   expect(gateway.inProgress("caller:alice")).toEqual({ running: MOST, waiting: 10 });
 });
 
-test("a report over MCP that waits for follow-ups does not count against its principal", async () => {
+test("a report over MCP that waits for follow-ups counts as a request that waits, not as one in progress", async () => {
   const { gateway, url, bob } = await setup();
   const scout = await as(url, "agent:scout");
   await scout.agent("scout");
@@ -113,7 +113,7 @@ test("a report over MCP that waits for follow-ups does not count against its pri
   });
   await until(async () => (await bob.get(id)).body.progress?.message === "on it", { what: "the report" });
   expect(gateway.inProgress("agent:scout").running).toBe(0);
-  expect(gateway.broker.quotas.inUse({ text: "agent:scout" }, "polls")).toBe(0);
+  expect(gateway.broker.quotas.inUse({ text: "agent:scout" }, "polls")).toBe(1);
   await bob.message(id, "go on");
   expect((await report).body.result.structuredContent.messages).toMatchObject([{ text: "go on" }]);
 });

@@ -42,7 +42,6 @@ test("three terminals: work, delegate --wait prints the answer, watch shows ever
   expect(lines.map((line) => line.split(/ {2,}/)[3]?.split(" ")[0])).toEqual([
     "queued",
     "leased",
-    "progress",
     "completed",
   ]);
   for (const line of json.stdout().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("type");

@@ -149,7 +149,7 @@ test(
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^dist\/console\/(?:index\.html|[a-z-]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
       /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|console\.png)$/,
-      /^deploy\/[a-z.-]+$/,
+      /^deploy\/(?:[a-z.-]+|Caddyfile)$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
       /^examples\/copilotkit\/(?:package\.json|README\.md|[a-z]+\.(?:html|mjs))$/,
       /^(?:package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|ARCHITECTURE\.md|LICENSE)$/,

@@ -77,7 +77,9 @@ test("without the right credentials the work waits, and the event says why", asy
     const { body } = await api.events(id);
     return body.events.find((event: { status?: string }) => event.status === "released");
   }, SLOW);
-  expect(released.reason).toBe("the A2A server refused the credentials (HTTP 401)");
+  expect(released.reason).toBe(
+    "the A2A server (/rpc) answered with HTTP 401, no content type, an empty body",
+  );
   expect((await api.get(id)).body).toMatchObject({ state: "submitted", attempt: 1 });
   await patch({ delivery: { credentials: BEARER } });
   expect(await ended(await delegate("again"))).toMatchObject({ state: "completed" });

@@ -15,7 +15,7 @@ import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { COLUMNS, delegationRows } from "../show/delegation-columns.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
 import { addTableOptions, ListTable, type TableOptions } from "../show/list-table.ts";
-import { note, printJson } from "../show/output.ts";
+import { jsonText, note, printJson, write } from "../show/output.ts";
 import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
 import { didYouMean } from "../similar.ts";
@@ -70,7 +70,7 @@ const ABOUT = `
 The lines fit the terminal, or 80 columns without one. The short ids are accepted by every command; --wide shows whole
 ids, local times and whole tasks.
 
-With --json, it prints one delegation per line; the cursor of further ones is named on stderr. With
+With --json, it prints one delegation per line, and {"next_cursor": "…"} on stderr if there are more. With
 --tree, the oldest delegation comes first, and in JSON each has a depth, which is 0 for the root of a tree.`;
 
 export function addList(program: Command, { host }: Cli): void {
@@ -169,7 +169,7 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
       cursor = next_cursor;
     }
   });
-  await noteMore(host, cursor);
+  await noteMore(host, cursor, options.json);
   const { errorCode, json } = options;
   if (count > 0 || cursor !== null || json) return;
   const { error_code: _none, ...filter } = filterOf(options);
@@ -220,10 +220,12 @@ async function printTrees(host: CliHost, connection: ConnectionOptions, options:
       for (const one of await printTree(host, delegator, id, { table, signal })) shown.add(one);
     }
   });
-  await noteMore(host, cursor);
+  await noteMore(host, cursor, options.json);
 }
 
 /** On stderr also with --json, because all of stdout is delegations. */
-async function noteMore(host: CliHost, cursor: string | null): Promise<void> {
-  if (cursor !== null) await note(host, `more results: --cursor ${cursor}, or --all.`);
+async function noteMore(host: CliHost, cursor: string | null, json = false): Promise<void> {
+  if (cursor === null) return;
+  if (json) await write(host.stderr, `${jsonText({ next_cursor: cursor })}\n`);
+  else await note(host, `more results: --cursor ${cursor}, or --all.`);
 }

@@ -173,7 +173,7 @@ class ShardSweep {
 async function takeDue(broker: Broker, keys: ShardKeys, batch: number, outageMs: number): Promise<string[]> {
   const ids = await takeDueScript.run(
     broker.redis,
-    [keys.due, keys.events, keys.alive, keys.outages],
+    [keys.due, keys.events],
     [broker.clock.offset_ms, batch, TAKEN_MS, broker.retentionMs, LIVE_BYTES, outageMs],
   );
   return Array.isArray(ids) ? ids.map(String) : [];

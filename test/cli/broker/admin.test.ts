@@ -89,7 +89,7 @@ test("the audit log and an agent's workers are printed as tables and as JSON lin
   const { id } = (await api.delegate("scout")).body;
   await api.lease("scout", { worker_id: "w1" });
   expect((await run(["agent", "workers", "scout"])).stdout).toMatch(
-    new RegExp(`^WORKER +SEEN +DELEGATIONS\nw1 +\\S+ +${id}\n$`),
+    new RegExp(`^WORKER +SEEN +PRESENCE +DELEGATIONS\nw1 +\\S+ +working +${id}\n$`),
   );
 });
 

@@ -186,7 +186,7 @@ test("bulk options must be complete", async () => {
     [["redrive", "--all"], "require --target"],
     [["cancel", "dlg_1", "--limit", "3"], "require --target"],
     [["cancel", "--target", "scout", "--all", "--reason", "x"], "--reason and --no-cascade require ids"],
-    [["cancel", "--target", "scout", "--before", "yesterday", "--all"], "--before <instant>"],
+    [["cancel", "--target", "scout", "--before", "tomorrow", "--all"], "--before <instant>"],
   ] as const) {
     const { code, stderr } = await runHere([...argv]);
     expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);

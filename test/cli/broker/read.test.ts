@@ -117,7 +117,7 @@ describe("list", () => {
     const { run, done, failed, working } = await withEnds();
     const one = await run(["list", "--limit", "1", "--json"]);
     expect(lines(delegationSchema, one.stdout).map(({ id }) => id)).toEqual([working]);
-    const [, cursor = ""] = /more results: --cursor (\S+), or --all/.exec(one.stderr) ?? [];
+    const cursor: string = JSON.parse(one.stderr).next_cursor;
     const more = await run(["list", "--cursor", cursor, "--json"]);
     expect(lines(delegationSchema, more.stdout).map(({ id }) => id)).toEqual([failed, done]);
     const result = await run(["list", "--limit", "1"]);

@@ -19,6 +19,8 @@ const REQUESTS: Partial<Record<MoveName, readonly string[]>> = {
   answer: ["POST /v1/delegations/:id/answer"],
   release: ["POST /v1/leases/:lease_id/release"],
   give_up: ["POST /v1/leases/:lease_id/release"],
+  // Every call of the holder makes it, if its lease has expired.
+  reclaim: ["POST /v1/leases/:lease_id/heartbeat"],
   retry: [REPLY],
   complete: [REPLY],
   reject: [REPLY],

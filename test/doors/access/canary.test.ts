@@ -308,6 +308,7 @@ function expectInternal(answer: Answer): void {
     retryable: false,
     recovery: problem.recovery,
     request_id: answer.headers.get("x-request-id"),
+    broker_id: answer.headers.get("errand-broker"),
   });
   expect(JSON.stringify(problem) + headersOf(answer)).not.toContain(CANARY);
 }
