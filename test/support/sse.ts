@@ -29,7 +29,9 @@ export async function openStream(
   const events: Stream["events"] = [];
   let open = response.ok;
   const parser = createParser({
-    onEvent: ({ id = "", event = "", data }) => events.push({ id, event, data: JSON.parse(data) }),
+    onEvent({ id = "", event = "", data }) {
+      if (event !== "CURSOR") events.push({ id, event, data: JSON.parse(data) });
+    },
   });
   const decoder = new TextDecoder();
   void (async () => {

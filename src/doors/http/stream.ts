@@ -34,7 +34,7 @@ export interface Frame {
   readonly isHeld?: boolean;
 }
 
-/** A position that has no frame of its own; sent with the next comment. */
+/** A position that has no frame of its own; sent in place of the next comment. */
 export interface Reached {
   readonly reached: string;
 }
@@ -76,7 +76,16 @@ export const toReader = (request: AuthenticatedRequest, reserved?: StreamScope):
 /** The part of Node's response that a stream needs. */
 type Outgoing = Pick<Writable, "destroyed" | "end" | "once" | "write" | "writableNeedDrain"> & {
   writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
+  flushHeaders(): void;
 };
+
+/** Some clients (httpx-sse) deliver a block without data as an empty event, so no block lacks data. */
+function positionFrame(id: string): Frame {
+  return { id, type: "CURSOR", json: JSON.stringify({ id, type: "CURSOR" }) };
+}
+
+/** Without an empty line, which would end a block. */
+const COMMENT = ": still here\n";
 
 /** JSON has no raw line breaks, and types and cursors are ours, so a frame cannot be forged. */
 function encode({ id, type, json }: Frame): string {
@@ -102,6 +111,7 @@ export class EventStream implements AbortListener, Ticking {
   /** Continues a write that waits for the reader. */
   #resume: (() => void) | undefined;
   #reached: string | null = null;
+  #sentRetry = false;
   #wroteAt = 0;
 
   /**
@@ -137,6 +147,8 @@ export class EventStream implements AbortListener, Ticking {
     this.#outgoing = outgoing;
     this.#ticker = ticker;
     outgoing.writeHead(this.status, { ...common, ...this.headers });
+    outgoing.flushHeaders();
+    this.#wroteAt = Date.now();
     ticker.add(this);
     this.#reader.broker.metrics.streams.inc();
     void this.#run(outgoing);
@@ -156,16 +168,15 @@ export class EventStream implements AbortListener, Ticking {
       if (silentMs > STALLED_MS) this.#reader.cut();
     } else if (silentMs >= COMMENT_MS) {
       this.#wroteAt = now;
-      this.#outgoing.write(this.#comment());
+      this.#outgoing.write(this.#position() ?? COMMENT);
     }
   }
 
   async #run(outgoing: Outgoing): Promise<void> {
     try {
-      // Readers that lose their streams at the same moment must not reconnect at the same moment. A stream that is lost
-      // before its first frame is resumed where it began.
-      const retry = `retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n`;
-      await this.#write(outgoing, retry + this.#position());
+      // A stream that is lost before its first frame is resumed where it began.
+      const began = this.#position();
+      if (began !== undefined) await this.#write(outgoing, began);
       for await (const one of this.#open(this.#scope)) {
         if (!this.#outgoing) return;
         if ("reached" in one) this.#reached = one.reached;
@@ -188,7 +199,7 @@ export class EventStream implements AbortListener, Ticking {
     this.#reached = null;
     const release = frame.isHeld ? () => {} : await this.#reader.reserve(frame.json.length);
     try {
-      await this.#write(outgoing, encode(frame));
+      await this.#write(outgoing, this.#retry(frame) + encode(frame));
     } finally {
       release();
     }
@@ -207,15 +218,22 @@ export class EventStream implements AbortListener, Ticking {
     }
   }
 
-  #comment(): string {
-    return `: still here\n${this.#position()}`;
+  /** The position reached, if any, as a block. */
+  #position(): string | undefined {
+    if (this.#reached === null) return undefined;
+    const frame = positionFrame(this.#reached);
+    this.#reached = null;
+    return this.#retry(frame) + encode(frame);
   }
 
-  /** The end of a block, with the position reached, if any: a block without data is no event, but sets the Last-Event-ID. */
-  #position(): string {
-    const reached = this.#reached;
-    this.#reached = null;
-    return reached === null ? "\n" : `id: ${reached}\n\n`;
+  /**
+   * The delay of a reconnect, in the first block that can be resumed from: only an EventSource reconnects. Random, because
+   * readers that lose their streams at the same moment must not reconnect at the same moment.
+   */
+  #retry({ id }: Frame): string {
+    if (this.#sentRetry || id === undefined) return "";
+    this.#sentRetry = true;
+    return `retry: ${1_000 + Math.floor(Math.random() * 4_000)}\n`;
   }
 
   #close(): void {

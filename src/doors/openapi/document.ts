@@ -213,7 +213,8 @@ const PATCH_TYPES = ["application/merge-patch+json", ...JSON_TYPE];
 
 const EVENT_STREAM: Schema = {
   type: "string",
-  description: "Server-sent events: `id` is the cursor, `event` the type, `data` a StreamEvent.",
+  description:
+    "Server-sent events: `id` is the cursor, `event` the type, `data` a StreamEvent. The type `CURSOR` reports only a position: resume from its `id`.",
 };
 
 function pathParameters(params: z.ZodType | undefined, registry: SchemaRegistry): Parameter[] {

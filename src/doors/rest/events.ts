@@ -81,7 +81,8 @@ export const eventRoutes: readonly Route[] = [
         subscribedEvents(broker, subscription, positions, signal, pace);
       if (wantsStream(request)) {
         const frames = (signal: StopSignal) => toFrames(open(signal, request.pace(signal)));
-        return new EventStream(request, frames, { from: formatCursor(positions) });
+        // A reader with a cursor resumes from that.
+        return new EventStream(request, frames, given === undefined ? { from: formatCursor(positions) } : {});
       }
       const turn = () => broker.readLimiter.acquire(request.principal);
       const page = await request.withScope(wait_seconds, ({ signal }) =>

@@ -164,7 +164,7 @@ async function streamed(url: string, count: number): Promise<string[]> {
   });
   let text = "";
   const decoder = new TextDecoder();
-  const ends = () => text.split("\n\n").length - 2;
+  const ends = () => text.split("\n\n").length - 1;
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
     if (ends() >= count) break;
@@ -173,5 +173,5 @@ async function streamed(url: string, count: number): Promise<string[]> {
   const lines = text.split(/\r\n|\r|\n/);
   const ours = /^(?:retry: \d+|id: [\d.-]+|event: [A-Z_]+|data: \{[^\0]*\}|)$/;
   expect(lines.filter((line) => !ours.test(line))).toEqual([]);
-  return lines.flatMap((line) => /^event: (.*)$/.exec(line)?.[1] ?? []);
+  return lines.flatMap((line) => /^event: (?!CURSOR$)(.*)$/.exec(line)?.[1] ?? []);
 }

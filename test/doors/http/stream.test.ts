@@ -40,6 +40,8 @@ class SlowResponse extends Writable {
     return this;
   }
 
+  flushHeaders(): void {}
+
   override _write(chunk: Buffer, _encoding: string, took: () => void): void {
     this.#chunks.push(chunk);
     this.#took = took;
@@ -58,6 +60,9 @@ class SlowResponse extends Writable {
     return chunk ?? new Uint8Array();
   }
 }
+
+/** No empty line, which some clients take for an event. */
+const COMMENT = /^:[^\n]*\n$/;
 
 describe("an idle stream, its time moved by the test", () => {
   /** The reader of a stream without events until `send`. */
@@ -112,7 +117,6 @@ describe("an idle stream, its time moved by the test", () => {
 
   test("sends a comment every 15 s after the last write", async () => {
     const { read, send, close } = open();
-    expect(await read()).toMatch(/^retry: \d+\n\n$/);
     let came: string | null = null;
     const next = () => {
       came = null;
@@ -125,21 +129,20 @@ describe("an idle stream, its time moved by the test", () => {
       await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
       expect(came).toBeNull();
       await vi.advanceTimersByTimeAsync(1);
-      expect(came).toMatch(/^:[^\n]*\n\n$/);
+      expect(came).toMatch(COMMENT);
     }
     next();
     await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
     await send({ id: "1-0", type: "X", json: "{}" });
-    expect(came).toBe("id: 1-0\nevent: X\ndata: {}\n\n");
+    expect(came).toMatch(/^retry: \d{4}\nid: 1-0\nevent: X\ndata: \{\}\n\n$/);
     next();
     await vi.advanceTimersByTimeAsync(COMMENT_MS - 1);
     expect(came).toBeNull();
     close();
   });
 
-  test("a comment carries a position without an event, once, and none after an event", async () => {
+  test("reports a position without an event in place of a comment, once, and none after an event", async () => {
     const { read, send, close } = open();
-    await read();
     const comment = async () => {
       const text = read();
       await vi.advanceTimersByTimeAsync(COMMENT_MS);
@@ -149,19 +152,36 @@ describe("an idle stream, its time moved by the test", () => {
     await send({ reached: "2-0" });
     await send({ reached: "3-0" });
     await vi.advanceTimersByTimeAsync(COMMENT_MS);
-    expect(await text).toMatch(/^:[^\n]*\nid: 3-0\n\n$/);
-    expect(await comment()).toMatch(/^:[^\n]*\n\n$/);
+    expect(await text).toMatch(
+      /^retry: \d{4}\nid: 3-0\nevent: CURSOR\ndata: \{"id":"3-0","type":"CURSOR"\}\n\n$/,
+    );
+    expect(await comment()).toMatch(COMMENT);
     text = read();
     await send({ reached: "4-0" });
     await send({ id: "5-0", type: "X", json: "{}" });
     expect(await text).toBe("id: 5-0\nevent: X\ndata: {}\n\n");
-    expect(await comment()).toMatch(/^:[^\n]*\n\n$/);
+    expect(await comment()).toMatch(COMMENT);
+    close();
+  });
+
+  test("without ids it has no retry, and no client sees an event without data", async () => {
+    const { read, send, close } = open();
+    let text = "";
+    for (const frame of [null, { json: "{}" }, null, { json: "{}" }, { reached: "3-0" }, null, null]) {
+      const next = read();
+      if (frame) await send(frame);
+      if (!frame || "reached" in frame) await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      text += await next;
+    }
+    const blocks = text.split("\n\n");
+    expect(blocks.at(-1)).toMatch(/^(?::[^\n]*\n)*$/);
+    expect(blocks.slice(0, -1).filter((block) => !/^data: ./m.test(block))).toEqual([]);
+    expect(blocks.map((block) => /^retry: \d{4}$/m.test(block))).toEqual([false, false, true, false]);
     close();
   });
 
   test("leaves nothing behind with a comment", async () => {
     const { read, asked, close } = open();
-    await read();
     for (let round = 0; round < 20; round += 1) {
       const comment = read();
       await vi.advanceTimersByTimeAsync(COMMENT_MS);
@@ -173,7 +193,6 @@ describe("an idle stream, its time moved by the test", () => {
 
   test("a reader that waits or pauses stays connected; one that does not read for long is disconnected", async () => {
     const { read, cut, close } = open();
-    await read();
     for (let waited = 0; waited < 10 * LONG_MS; waited += COMMENT_MS) {
       const comment = read();
       await vi.advanceTimersByTimeAsync(COMMENT_MS);
@@ -190,7 +209,6 @@ describe("an idle stream, its time moved by the test", () => {
     const json = `{"text":"${"€".repeat(300_000)}"}`;
     const slow = async (most: number) => {
       const stream = open();
-      await stream.read();
       const decoder = new TextDecoder();
       let text = "";
       for (let first = true; text.length < most && !text.endsWith("\n\n"); first = false) {
@@ -204,7 +222,7 @@ describe("an idle stream, its time moved by the test", () => {
       return { ...stream, text };
     };
     const reader = await slow(Number.POSITIVE_INFINITY);
-    expect(reader.text).toBe(`id: 1-0\nevent: X\ndata: ${json}\n\n`);
+    expect(reader.text.replace(/^retry: \d{4}\n/, "")).toBe(`id: 1-0\nevent: X\ndata: ${json}\n\n`);
     expect(reader.cut).not.toHaveBeenCalled();
     reader.close();
     const stopped = await slow(100_000);

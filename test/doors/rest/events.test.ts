@@ -247,7 +247,9 @@ describe("the stream of everything", () => {
     const headers = { accept: "text/event-stream", authorization: `Bearer ${OPERATOR}` };
     const response = await fetch(`${url}/v1/events`, { headers, signal: controller.signal });
     const first = await response.body?.pipeThrough(new TextDecoderStream()).getReader().read();
-    const cursor = /^retry: \d+\nid: (\S+)\n\n$/.exec(first?.value ?? "")?.[1];
+    const cursor = /^retry: \d+\nid: (\S+)\nevent: CURSOR\ndata: \{"id":"\1","type":"CURSOR"\}\n\n$/.exec(
+      first?.value ?? "",
+    )?.[1];
     controller.abort();
     const { id } = (await api.delegate("scout")).body;
     const resumed = await openStream(`${url}/v1/events`, { lastEventId: cursor ?? expect.unreachable() });
