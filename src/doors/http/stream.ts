@@ -14,6 +14,7 @@ import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import { CHUNK_BYTES } from "./outflow.ts";
 import type { RequestScope } from "./request-scope.ts";
 import type { StreamTicker, Ticking } from "./stream-ticker.ts";
+import { TextResponse } from "./text-response.ts";
 
 const COMMENT_MS = 15_000;
 const STALLED_MS = 30_000;
@@ -92,6 +93,10 @@ function encode({ id, type, json }: Frame): string {
   const head = `${id === undefined ? "" : `id: ${id}\n`}${type === undefined ? "" : `event: ${type}\n`}`;
   return `${head}data: ${json}\n\n`;
 }
+
+/** A stream that is over after one event. */
+export const singleEvent = (frame: Frame, headers: Readonly<Record<string, string>>): TextResponse =>
+  new TextResponse(200, encode(frame), { ...HEADERS, ...headers });
 
 type Open = (signal: StopSignal) => AsyncIterable<Frame | Reached>;
 

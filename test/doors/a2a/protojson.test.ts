@@ -339,6 +339,29 @@ test("HTTP+JSON 0.3 reads the protobuf's snake_case and numbers", async () => {
   expect(made.body.pushNotificationConfig).toMatchObject({ id: "second", url: hook });
   const { body: configs } = await raw.rest("GET", `/v1/tasks/${id}/pushNotificationConfigs`, undefined, old);
   expect(configs.configs).toHaveLength(2);
+  const named = { name: `tasks/${id}/pushNotificationConfigs/a`, pushNotificationConfig: { url: hook } };
+  for (const [body, expected] of [
+    [{ id: "a", url: hook }, "a"],
+    [{ pushNotificationConfig: { id: "b", url: hook } }, "b"],
+    [{ config: { pushNotificationConfig: { id: "c", url: hook } } }, "c"],
+    [{ parent: `tasks/${id}`, configId: "d", config: named }, "d"],
+    [{ parent: `tasks/${id}`, config_id: "e", config: { push_notification_config: { url: hook } } }, "e"],
+    [{ configId: "no", config: { pushNotificationConfig: { id: "f", url: hook } } }, "f"],
+    [{ config: { url: hook, id: "g" } }, "g"],
+    [{ configId: "h", config: { pushNotificationConfig: { id: "", url: hook } } }, "h"],
+  ] as const) {
+    const answer = await raw.rest("POST", `/v1/tasks/${id}/pushNotificationConfigs`, body, old);
+    expect([answer.status, answer.body.pushNotificationConfig]).toMatchObject([
+      201,
+      { id: expected, url: hook },
+    ]);
+  }
+  const without = { config: { config: { pushNotificationConfig: { url: hook } } } };
+  const lost = await raw.rest("POST", `/v1/tasks/${id}/pushNotificationConfigs`, without, old);
+  expect([lost.status, lost.body.data[1].fieldViolations[0].field]).toEqual([
+    400,
+    "pushNotificationConfig.url",
+  ]);
   const twice = { request: { ...request, messageId: "n" } };
   const refused = await raw.rest("POST", "/v1/message:send", twice, old);
   expect([refused.status, refused.body.code]).toEqual([400, -32602]);

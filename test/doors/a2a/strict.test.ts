@@ -407,3 +407,38 @@ test("§4.6 an unknown extension is ignored, and no request needs one", async ()
   const viewer = rawCalls(url, (await as(url, "viewer:wall")).token);
   expect((await viewer.rpc("ListTasks", {})).status).toBe(200);
 });
+
+test("an error before the first event of a 0.3 stream is its only event; of a 1.0 stream it is JSON", async () => {
+  const { url, caller, raw } = await startA2aBroker();
+  const task = { id: "dlg_0_00000000000000000000000000" };
+  const message = { kind: "message", role: "user", messageId: "m", parts: [{ kind: "text", text: "x" }] };
+  for (const [method, params, code, agent] of [
+    ["tasks/resubscribe", task, -32001, "scout"],
+    ["tasks/resubscribe", {}, -32602, "scout"],
+    ["message/stream", {}, -32602, "scout"],
+    ["message/stream", { message: { ...message, taskId: task.id } }, -32001, "scout"],
+    ["message/stream", { message }, expect.any(Number), "nobody"],
+  ] as const) {
+    const response = await fetch(`${url}/a2a/${agent}/rpc`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${caller.token}`, "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 7, method, params }),
+    });
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      200,
+      "text/event-stream; charset=utf-8",
+    ]);
+    const [, data = ""] = /^data: (.*)\n\n$/.exec(await response.text()) ?? [];
+    expect(JSON.parse(data)).toMatchObject({ jsonrpc: "2.0", id: 7, error: { code } });
+  }
+  const plain = await raw.rpc("tasks/get", task, { "a2a-version": "0.3" });
+  expect(plain.headers.get("content-type")).toMatch(/json/);
+  const new10 = await raw.rpc("SubscribeToTask", task);
+  expect([new10.headers.get("content-type"), new10.body.error.code]).toEqual(["application/json", -32001]);
+  const anonymous = await fetch(`${url}/a2a/scout/rpc`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 7, method: "tasks/resubscribe", params: task }),
+  });
+  expect([anonymous.status, anonymous.headers.get("content-type")]).toEqual([401, "application/json"]);
+});

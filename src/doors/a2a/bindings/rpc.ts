@@ -9,7 +9,7 @@ import { z } from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
 import { parseBody } from "../../http/body.ts";
 import type { MountedRequest } from "../../http/mount.ts";
-import type { EventStream } from "../../http/stream.ts";
+import { type EventStream, singleEvent } from "../../http/stream.ts";
 import { json, type TextResponse } from "../../http/text-response.ts";
 import type { CardSigner } from "../cards/signing.ts";
 import { A2AContext } from "../context.ts";
@@ -32,6 +32,8 @@ const envelopeSchema = z.looseObject({
   params: z.unknown().optional(),
 });
 const idSchema = z.object({ id: z.union([z.string(), z.int()]) });
+
+const streamV03Schema = z.object({ method: z.enum(["message/stream", "tasks/resubscribe"]) });
 
 /** The request's id, as well-formed Unicode, so that the response can repeat it. */
 const idOf = (body: unknown): Id => {
@@ -85,6 +87,8 @@ export async function rpc(
   log: Parameters<typeof toFailure>[1],
 ): Promise<TextResponse | EventStream> {
   let id: Id = null;
+  /** Clients of 0.3 read the error of a stream only from an event. */
+  let expectsEvent = false;
   const extensions = activatedExtensions(incoming.header);
   const refuse = (error: unknown): { body: Json; http: number; headers: Record<string, string> } => {
     const { requestId } = incoming;
@@ -111,6 +115,7 @@ export async function rpc(
       },
     });
     const version = requireVersion(incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]);
+    expectsEvent = version === "0.3" && streamV03Schema.safeParse(body).success;
     const { method, params } = parseEnvelope(body, version);
     requireNames(params);
     const context = new A2AContext(
@@ -136,6 +141,7 @@ export async function rpc(
     return json(200, response, extensions);
   } catch (error) {
     const { body, http, headers } = refuse(error);
+    if (expectsEvent && http === 200) return singleEvent({ json: JSON.stringify(body) }, headers);
     return json(http, body, headers);
   }
 }

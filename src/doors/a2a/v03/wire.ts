@@ -33,7 +33,8 @@ const wireSend = protoObject({
     historyLength: any,
   }).nullish(),
 });
-const wireConfig = protoObject({ pushNotificationConfig: any });
+/** A config alone, with its task's name around it, or with the members of a request around both. */
+const wireConfig = protoObject({ pushNotificationConfig: any, config: any, configId: any });
 
 const isObject = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -117,9 +118,14 @@ export function configToWire(config: unknown): Members {
 }
 
 export function configFromWire(body: unknown): Members {
-  const { pushNotificationConfig, ...rest } = check<Members>(wireConfig, membersOf(body), "body");
-  return isObject(pushNotificationConfig) ? { pushNotificationConfig } : { pushNotificationConfig: rest };
+  const { config, configId, ...outer } = check<Members>(wireConfig, membersOf(body), "body");
+  if (!isObject(config)) return { pushNotificationConfig: innerConfig(outer) };
+  const inner = innerConfig(check<Members>(wireConfig, config, "config"));
+  return { pushNotificationConfig: { ...present({ id: configId }), ...present(inner) } };
 }
+
+const innerConfig = ({ pushNotificationConfig, ...rest }: Members): Members =>
+  isObject(pushNotificationConfig) ? pushNotificationConfig : rest;
 
 /** A part that is not in the protobuf's form stays unchanged. */
 function partFromWire(part: unknown): unknown {
