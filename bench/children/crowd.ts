@@ -76,14 +76,13 @@ class Stream implements Client {
   }
 
   #read(text: string): void {
+    // A stream that resumes begins with its first event, so the head is the only sign that it is open.
+    if (text.startsWith("HTTP/1.1 200")) this.open = true;
     const frames = (this.#text + text).split("\n\n");
     this.#text = frames.pop() ?? "";
     for (const frame of frames) {
       const retry = /^retry: (\d+)/m.exec(frame)?.[1];
-      if (retry !== undefined) {
-        this.#retryMs = Number(retry);
-        this.open = true;
-      }
+      if (retry !== undefined) this.#retryMs = Number(retry);
       const id = /^id: ?(.+)$/m.exec(frame)?.[1];
       if (id !== undefined) this.#cursor = id;
       if (id !== undefined && frame.includes("\ndata:")) this.ids.push(id);
