@@ -26,6 +26,7 @@ export type RpcStatus =
 
 export const A2A_ERRORS = {
   invalid_request: "RequestMalformedError",
+  inexact_number: "RequestMalformedError",
   invalid_json: "INVALID_ARGUMENT",
   invalid_utf8: "INVALID_ARGUMENT",
   unauthenticated: "UNAUTHENTICATED",

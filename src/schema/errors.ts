@@ -58,6 +58,14 @@ export const ERRORS = {
     "Correct the named fields and try again.",
   ),
   invalid_json: row("PROTOCOL", 400, "The body is not valid JSON", "Send one well-formed JSON object."),
+  inexact_number: row(
+    "PROTOCOL",
+    400,
+    "A number would lose digits",
+    "Send the numbers named in details.issues as texts, in quotes.",
+    false,
+    "Write the number as a text, in quotes.",
+  ),
   invalid_utf8: row("PROTOCOL", 400, "The body is not valid UTF-8", "Encode the body as UTF-8."),
   unauthenticated: row(
     "AUTH",

@@ -175,7 +175,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   "a2a-order": defect(
     "repeats events on an A2A stream",
     "doors/a2a/bindings/stream.js",
-    /yield \{ json: JSON\.stringify\(step\.value\) \};/,
+    /yield \{ json: toJson\(step\.value\) \};/,
     "{ $& $& }",
   ),
   "ag-ui-order": defect(

@@ -1,6 +1,6 @@
 /** Bodies with more values than a gateway checks: refused in every API, before any schema sees them. */
 import { describe, expect, test } from "vitest";
-import { extentOf, parseJson } from "../../src/doors/http/body.ts";
+import { extentOf, parseBody } from "../../src/doors/http/body.ts";
 import { countValues, requireBounded } from "../../src/doors/mcp/bounds.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
@@ -22,19 +22,20 @@ test.each([
   ['{"a:{,":"\\",:","b":[1,2,{}]}', 3, 2, 5],
   ['[{"a":{"b":{}}},{}]', 4, 2, 4],
 ])("%s has depth %i, %i members and %i values", (text, depth, members, values) => {
-  expect(extentOf(text)).toEqual({ depth, members, values });
+  expect(extentOf(text)).toEqual({ depth, members, values, isExact: true });
   expect(countValues(JSON.parse(text), 100)).toBe(values);
   expect(countValues(JSON.parse(text), 1)).toBe(Math.min(values, 2));
 });
 
+const parsed = (text: string) => parseBody(Buffer.from(text), "application/json");
 const objects = (count: number) =>
   `[${Array.from({ length: count }, (_, n) => `{"${n.toString(36)}":0}`).join()}]`;
 
 test("a body is refused beyond the number of members or values, and not at it", () => {
-  expect(parseJson(objects(MEMBERS))).toHaveLength(MEMBERS);
-  expect(() => parseJson(objects(MEMBERS + 1))).toThrow(`${MEMBERS + 1} members`);
-  expect(parseJson(`[${"1,".repeat(VALUES - 1)}1]`)).toHaveLength(VALUES);
-  expect(() => parseJson(`[${"1,".repeat(VALUES)}1]`)).toThrow(`${VALUES + 1} values`);
+  expect(parsed(objects(MEMBERS))).toHaveLength(MEMBERS);
+  expect(() => parsed(objects(MEMBERS + 1))).toThrow(`${MEMBERS + 1} members`);
+  expect(parsed(`[${"1,".repeat(VALUES - 1)}1]`)).toHaveLength(VALUES);
+  expect(() => parsed(`[${"1,".repeat(VALUES)}1]`)).toThrow(`${VALUES + 1} values`);
 });
 
 test("every API refuses too many members or values with the number, and changes nothing", async () => {

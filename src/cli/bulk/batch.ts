@@ -1,6 +1,7 @@
 /**
  * `errand delegate --batch`: creates many delegations from JSON lines. Each line is accepted or refused on its own.
  */
+
 import { z } from "zod";
 import type { BatchInput } from "../../client/batch.ts";
 import { type Delegated, Delegator } from "../../client/delegator.ts";
@@ -12,6 +13,7 @@ import {
   delegateRequestSchema,
   type State,
 } from "../../schema/delegation.ts";
+import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import {
   CliError,
@@ -203,8 +205,9 @@ const lineSchema = z.looseObject({ idempotency_key: z.string().optional() });
 function inputOf(line: string, number: number, key: string, defaults: Partial<DelegateInput>): Line["input"] {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseExact(line);
   } catch (error) {
+    if (error instanceof InexactNumberError) return refusal("inexact_number", error.message);
     return refusal("invalid_json", `not valid JSON (${error instanceof Error ? error.message : error})`);
   }
   const loose = lineSchema.safeParse(value);

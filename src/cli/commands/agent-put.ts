@@ -1,4 +1,5 @@
 /** `errand agent put`: creates an agent, or changes its settings. */
+
 import { readFile } from "node:fs/promises";
 import { type Command, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
@@ -12,6 +13,7 @@ import {
   limitsPatchSchema,
 } from "../../schema/agent.ts";
 import type { Credentials } from "../../schema/credentials.ts";
+import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
@@ -182,8 +184,9 @@ function resetsOf(paths: readonly string[]): AgentPatch {
 async function settingsIn(path: string): Promise<AgentPatch> {
   let value: unknown;
   try {
-    value = JSON.parse(await readFile(path, "utf8"));
+    value = parseExact(await readFile(path, "utf8"));
   } catch (error) {
+    if (error instanceof InexactNumberError) throw usageError(`${path}: ${error.message}`);
     throw usageError(
       `${path} is not a readable JSON file (${error instanceof Error ? error.message : error})`,
     );

@@ -2,9 +2,11 @@
  * The answer to a question while a person types it: one field for each request, or a comment for a decision. The form
  * keeps its texts when it is left, and when the broker refuses the answer.
  */
+
 import type { Answer, Answers } from "../../client/answer.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { parseExact } from "../../schema/exact-numbers.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import {
   type Body,
@@ -155,10 +157,10 @@ export class AnswerForm {
   }
 }
 
-/** Undefined for a text that is not JSON. */
+/** Undefined for a text that is not JSON, or has a number that loses digits. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     return undefined;
   }

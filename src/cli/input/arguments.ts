@@ -1,6 +1,8 @@
 /** Parsers for arguments and options. They refuse a mistake before anything is sent. */
+
 import { InvalidArgumentError } from "commander";
 import type { z } from "zod";
+import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 
 /** Returns a parser that checks a value by a schema of the API. */
@@ -61,8 +63,9 @@ export function errorCode(value: string): string {
 
 export function json(value: string): unknown {
   try {
-    return JSON.parse(value);
-  } catch {
+    return parseExact(value);
+  } catch (error) {
+    if (error instanceof InexactNumberError) throw new InvalidArgumentError(`In it, ${error.message}.`);
     throw new InvalidArgumentError("It must be JSON; put a string in double quotes.");
   }
 }

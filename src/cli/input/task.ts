@@ -2,10 +2,12 @@
  * Reads the task of `errand delegate` or the text of `errand message`: from arguments, a file, stdin, or an A2A Message
  * in a JSON file. The broker checks the size.
  */
+
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { messageInputSchema } from "../../schema/a2a.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
+import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { CliError, cliError, usageError } from "../failure.ts";
@@ -63,8 +65,9 @@ const nameOf = (path: string): string => (path === "-" ? "stdin" : path);
 export async function jsonFrom(host: CliHost, path: string): Promise<unknown> {
   const text = await textFrom(host, path);
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch (error) {
+    if (error instanceof InexactNumberError) throw usageError(`${nameOf(path)}: ${error.message}`);
     throw usageError(`${nameOf(path)} is not JSON (${error instanceof Error ? error.message : error})`);
   }
 }

@@ -1,8 +1,10 @@
 /** The line that a person types as the answer to one request of a question, and its meaning. */
+
 import type { Answer } from "../../client/answer.ts";
 import type { ErrandApiError } from "../../client/errors.ts";
 import { answerIssues, choicesOf, isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { parseExact } from "../../schema/exact-numbers.ts";
 import { type Decision, decisionSchema, isDecision } from "../../schema/interrupt.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { shownName } from "../../schema/text.ts";
@@ -98,10 +100,10 @@ export function toBody(line: string, request: Request): Body {
   return data === undefined ? { data: line } : { data };
 }
 
-/** Undefined for a line that is not JSON. */
+/** Undefined for a line that is not JSON, or has a number that loses digits. */
 function parsed(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return parseExact(line);
   } catch {
     return undefined;
   }

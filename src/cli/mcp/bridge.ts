@@ -12,6 +12,7 @@ import { sleep, TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 import { post, reading } from "./post.ts";
 import {
+  formatMessage,
   type Id,
   lines,
   type Message,
@@ -80,7 +81,9 @@ export class Bridge {
 
   async #receive(line: string, broken: (error: unknown) => void): Promise<void> {
     const message = parseMessage(line);
-    if (message === undefined) return this.#refuse(line);
+    // MCP allows no request with the id null.
+    const hasNullId = message?.method !== undefined && message.id === null;
+    if (message === undefined || hasNullId) return this.#refuse(line);
     if (!isRequest(message)) return this.#forward(message, line);
     const answering: Promise<void> = this.#answer(message, line)
       .catch(broken)
@@ -113,7 +116,7 @@ export class Bridge {
       if (controller.signal.aborted) return;
       if (!(error instanceof ErrandApiError)) throw error;
       this.#report(error);
-      await this.#options.send(JSON.stringify(toErrorMessage(request.id, error)));
+      await this.#options.send(formatMessage(toErrorMessage(request.id, error)));
     } finally {
       this.#inProgress.delete(key);
     }
@@ -160,7 +163,7 @@ export class Bridge {
         const lacksId = isAnswer && part.id !== request.id;
         const refused = response.status === 401 ? withTokenRecovery(part) : undefined;
         const changed = refused ?? (lacksId ? part : undefined);
-        await send(changed ? JSON.stringify({ ...changed, id: request.id }) : text.replace(/\r?\n/g, " "));
+        await send(changed ? formatMessage({ ...changed, id: request.id }) : text.replace(/\r?\n/g, " "));
         isAnswered ||= isAnswer;
       }
       if (!isAnswered) throw connectionError(url, new Error("it ended without a response"), true);

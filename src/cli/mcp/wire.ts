@@ -7,6 +7,7 @@ import { StringDecoder } from "node:string_decoder";
 import { createParser } from "eventsource-parser";
 import * as z from "zod";
 import { type ErrandApiError, localError } from "../../client/errors.ts";
+import { unwrapIds, wrapIds } from "../../util/rpc-ids.ts";
 
 const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
 const LONGEST_LINE_CHARS = 16 * 1024 * 1024;
@@ -25,6 +26,9 @@ const messageSchema = z.looseObject({
   params: paramsSchema.optional(),
 });
 export type Message = z.infer<typeof messageSchema>;
+
+/** The message on one line, with the id that it had. */
+export const formatMessage = (message: object): string => unwrapIds(JSON.stringify(message));
 
 /** The protocol version that each request names since revision 2026-07-28. Older clients name it in the handshake. */
 export const versionOf = ({ params }: Message): string | undefined => params?._meta?.[PROTOCOL_VERSION];
@@ -100,10 +104,10 @@ export async function* messagesOf(response: Response, onData: () => void): Async
   }
 }
 
-/** Undefined if the text is not a message. */
+/** Undefined if the text is not a message. An id that parsing would change is put into a text. */
 export function parseMessage(text: string): Message | undefined {
   try {
-    return messageSchema.safeParse(JSON.parse(text)).data;
+    return messageSchema.safeParse(JSON.parse(wrapIds(text))).data;
   } catch {
     return undefined;
   }

@@ -1,5 +1,7 @@
 /** The line protocol of progress: `{"progress": {…}}`, or any other line as a message. */
+
 import { type Progress, progressSchema } from "../../schema/delegation.ts";
+import { parseExact } from "../../schema/exact-numbers.ts";
 import { oneLine } from "../show/output.ts";
 import { cutBytes } from "./capture.ts";
 
@@ -48,7 +50,7 @@ export class OutputProgress {
 
 function parsed(line: string): Progress | undefined {
   try {
-    const value: unknown = JSON.parse(line);
+    const value: unknown = parseExact(line);
     const given = typeof value === "object" && value !== null && "progress" in value ? value.progress : null;
     return progressSchema.safeParse(given).data;
   } catch {

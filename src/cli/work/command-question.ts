@@ -2,8 +2,10 @@
  * Questions of a command of `errand work`: it ends with exit status 79, and its output is the question. The answer
  * starts the command again.
  */
+
 import { QuestionOutcome } from "../../client/questions.ts";
 import type { Reply } from "../../client/work.ts";
+import { parseExact } from "../../schema/exact-numbers.ts";
 import { type InterruptInput, interruptRequestSchema } from "../../schema/interrupt.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { cutBytes } from "./capture.ts";
@@ -38,7 +40,7 @@ export function toQuestion({ stdout }: CommandResult): QuestionOutcome | Reply {
 function parsed(line: string): InterruptInput | string {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseExact(line);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

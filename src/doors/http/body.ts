@@ -1,12 +1,15 @@
 /**
- * Reads a request body and parses it as JSON: valid UTF-8, limited depth and number of values, no lone surrogates (half characters), no
- * members that reach a prototype. The route's schema validates the rest.
+ * Reads a request body and parses it as JSON: valid UTF-8, limited depth and number of values, no lone surrogates (half
+ * characters), no numbers that lose digits, no members that reach a prototype. The route's schema validates the rest.
  */
 import type { IncomingMessage } from "node:http";
 import { parse } from "secure-json-parse";
 import { ErrandError } from "../../schema/errors.ts";
+import { INEXACT_NUMBER, inexactNumberPaths, isExactNumber } from "../../schema/exact-numbers.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { loneSurrogatePaths, mayHaveLoneSurrogates, wellFormed } from "../../schema/text.ts";
+import { endOfNumber, endOfString, startsNumber } from "../../util/json-scan.ts";
+import { wrapIds } from "../../util/rpc-ids.ts";
 
 type Incoming = Pick<IncomingMessage, "headers" | "destroyed" | "on" | "off">;
 
@@ -77,6 +80,8 @@ export function requirePlain(header: string | undefined): void {
 export interface BodyRules {
   /** Replace lone surrogates by U+FFFD instead of refusing the body. */
   readonly repairsText?: boolean | undefined;
+  /** The body is a JSON-RPC message: its id is put into a text if parsing would change it. */
+  readonly wrapsIds?: boolean;
   /** Called with the parsed body before lone surrogates are refused, so that the error can carry the JSON-RPC id. */
   readonly parsed?: (body: unknown) => void;
 }
@@ -93,13 +98,23 @@ export function parseBody(
   if (contentType !== undefined && !/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw new ErrandError("unsupported_media_type", "The body must be JSON.");
   }
-  const text = decode(bytes);
+  const sent = decode(bytes);
+  const text = rules.wrapsIds ? wrapIds(sent) : sent;
+  const extent = extentOf(text);
+  requireBounded(extent);
   const body = parseJson(text);
   rules.parsed?.(body);
+  if (!extent.isExact) refuseInexact(text);
   if (!mayHaveLoneSurrogates(text)) return body;
   if (rules.repairsText) return wellFormed(body);
   requireWellFormed(body);
   return body;
+}
+
+function refuseInexact(text: string): never {
+  const issues = inexactNumberPaths(text, MAX_ISSUES).map((path) => ({ path, reason: INEXACT_NUMBER }));
+  const where = issues[0]?.path || "The body";
+  throw new ErrandError("inexact_number", `${where} ${INEXACT_NUMBER}.`, { details: { issues } });
 }
 
 function requireWellFormed(body: unknown): void {
@@ -118,8 +133,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-export function parseJson(text: string): unknown {
-  requireBounded(extentOf(text));
+function parseJson(text: string): unknown {
   try {
     return parse(text, { protoAction: "error", constructorAction: "error" });
   } catch {
@@ -156,6 +170,8 @@ interface Extent {
   readonly members: number;
   /** Members of objects and elements of arrays, in all. */
   readonly values: number;
+  /** Whether JavaScript keeps every number. */
+  readonly isExact: boolean;
 }
 
 function requireBounded({ depth, members, values }: Extent): void {
@@ -183,8 +199,8 @@ function refuseBeyond(most: number, count: number, say: (most: number) => [text:
 }
 
 /**
- * Counts brackets, colons and commas outside strings: a body with too many must not reach the parser. Of text that is not
- * JSON it counts something, and the parser refuses it.
+ * Counts brackets, colons and commas outside strings, because a body with too many must not reach the parser, and checks
+ * numbers. Of text that is not JSON it counts something, and the parser refuses it.
  */
 export function extentOf(text: string): Extent {
   let depth = 0;
@@ -194,6 +210,7 @@ export function extentOf(text: string): Extent {
   let commas = 0;
   let filled = 0;
   let opened = false;
+  let isExact = true;
   for (let i = 0; i < text.length; i += 1) {
     const char = text.charCodeAt(i);
     // White space.
@@ -213,17 +230,11 @@ export function extentOf(text: string): Extent {
       members += 1;
     } else if (char === 0x2c) {
       commas += 1;
+    } else if (startsNumber(char)) {
+      const end = endOfNumber(text, i);
+      isExact &&= isExactNumber(text, i, end);
+      i = end - 1;
     }
   }
-  return { depth: deepest, members, values: commas + filled };
-}
-
-/** The index of the closing quote of the string that starts at `open`, or -1: an even number of backslashes precedes it. */
-function endOfString(text: string, open: number): number {
-  for (let quote = text.indexOf('"', open + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let escapes = 0;
-    while (text.charCodeAt(quote - 1 - escapes) === 0x5c) escapes += 1;
-    if (escapes % 2 === 0) return quote;
-  }
-  return -1;
+  return { depth: deepest, members, values: commas + filled, isExact };
 }

@@ -3,12 +3,14 @@
  * fit into one, such as nested data or the arguments of an action, is a text field for JSON. Limit: a form never asks for
  * a credential, only whether it was given.
  */
+
 import { type InputRequests, inputRequired, inputResponse, isSpecType } from "@modelcontextprotocol/server";
 import { preview } from "../../engine/delegations/preview.ts";
 import { textOf } from "../../schema/a2a.ts";
 import { isDecidable, offeredDecisions } from "../../schema/answer-rules.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { type AnswerInput, isDecision } from "../../schema/interrupt.ts";
 
 type Question = Interrupt["requests"][number];
@@ -109,10 +111,11 @@ const isFilled = (text: unknown): text is string => typeof text === "string" && 
 
 function parsed(text: string, field: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw new ErrandError("invalid_request", `${field}: is not JSON`, {
-      details: { issues: [{ path: field, reason: "is not JSON" }] },
+    return parseExact(text);
+  } catch (error) {
+    const reason = error instanceof InexactNumberError ? error.message : "is not JSON";
+    throw new ErrandError("invalid_request", `${field}: ${reason}`, {
+      details: { issues: [{ path: field, reason }] },
       recovery: "Fill in the form again, with JSON in this field.",
     });
   }

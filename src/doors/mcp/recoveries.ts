@@ -3,6 +3,7 @@ import type { ErrorCode } from "../../schema/errors.ts";
 
 export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   invalid_request: "Correct the arguments named in details.issues and call the tool again.",
+  inexact_number: "Send the numbers named in details.issues as texts, in quotes.",
   unauthenticated:
     "No tool can fix this. Tell the user that the MCP configuration needs 'Authorization: Bearer <token>' with a token that is neither revoked nor expired.",
   forbidden:

@@ -15,6 +15,7 @@ import { HANDOVER } from "../http/shutdown-hooks.ts";
 import { requireBounded } from "./bounds.ts";
 import { declaresTasks, tasksRequiredError } from "./context.ts";
 import { errorResponse, withoutReservedCodes } from "./errors.ts";
+import { requestIdIn, withRequestId } from "./request-id.ts";
 import { createServer, type McpTestExtension, type RunInTurn } from "./server.ts";
 import { ClientPings } from "./session/client-pings.ts";
 import { passToOwner } from "./session/pass-to-owner.ts";
@@ -115,11 +116,11 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     stopping.addEventListener("abort", passOn, { once: true });
   }
 
-  async function answer(incoming: MountedRequest): Promise<Response> {
+  async function answer(incoming: MountedRequest, parsed: (body: unknown) => void): Promise<Response> {
     const { method, requestId, header } = incoming;
     const { request, bytes } = await incoming.authenticate();
     if (method === "GET") return refuseStream(requestId);
-    const body = parseBody(bytes, header("content-type"));
+    const body = parseBody(bytes, header("content-type"), { wrapsIds: true, parsed });
     if (method === "POST") requireBounded(body, bytes.byteLength);
     const lost = new AbortController();
     request.onUndelivered(() => lost.abort());
@@ -139,11 +140,17 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     return withoutReservedCodes(await modern.fetch(sdkRequest, { parsedBody: body }), requestId);
   }
 
-  const handle = (incoming: MountedRequest): Promise<Response> =>
-    answer(incoming).catch((error: unknown) => {
+  const handle = async (incoming: MountedRequest): Promise<Response> => {
+    let id: ReturnType<typeof requestIdIn>;
+    const parsed = (body: unknown) => {
+      id = requestIdIn(body);
+    };
+    const response = await answer(incoming, parsed).catch((error: unknown) => {
       const { requestId, method } = incoming;
       const refused = toErrandError(error, log, requestId, method);
       return errorResponse(refused, requestId, problemResponse(refused, requestId, broker.id));
     });
+    return withRequestId(response, id);
+  };
   return [{ methods: ["POST", "GET", "DELETE"], path: PATH, handle }];
 }

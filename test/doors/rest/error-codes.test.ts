@@ -77,6 +77,14 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     const { api } = await setup();
     return api.call("POST", "/v1/delegations", '{"target":');
   },
+  async inexact_number() {
+    const { api } = await setup();
+    return api.call(
+      "POST",
+      "/v1/delegations",
+      '{"target":"scout","task":"x","metadata":{"id":9007199254740993}}',
+    );
+  },
   async invalid_utf8() {
     const { url } = await setup();
     return sendBytes(url, new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]), "application/json");

@@ -7,10 +7,11 @@ import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
 import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
 import { z } from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
+import { isWrappedId, unwrapIds } from "../../../util/rpc-ids.ts";
 import { parseBody } from "../../http/body.ts";
 import type { MountedRequest } from "../../http/mount.ts";
 import { type EventStream, singleEvent } from "../../http/stream.ts";
-import { json, type TextResponse } from "../../http/text-response.ts";
+import { jsonText, type TextResponse } from "../../http/text-response.ts";
 import type { CardSigner } from "../cards/signing.ts";
 import { A2AContext } from "../context.ts";
 import { errorInfo, rpcError, toFailure } from "../errors.ts";
@@ -39,6 +40,12 @@ const streamV03Schema = z.object({ method: z.enum(["message/stream", "tasks/resu
 const idOf = (body: unknown): Id => {
   const id = idSchema.safeParse(body).data?.id ?? null;
   return typeof id === "string" ? id.toWellFormed() : id;
+};
+
+/** The text of a response, with the id that the request has. */
+const textOf = (response: object, id: Id): string => {
+  const text = JSON.stringify(response);
+  return isWrappedId(id) ? unwrapIds(text) : text;
 };
 
 /** An error in the JSON-RPC envelope. */
@@ -110,6 +117,7 @@ export async function rpc(
   try {
     const { request, bytes } = await incoming.authenticate();
     const body = parseBody(bytes, incoming.header("content-type"), {
+      wrapsIds: true,
       parsed: (parsed) => {
         id = idOf(parsed);
       },
@@ -130,19 +138,19 @@ export async function rpc(
         context,
         version === "0.3" ? withFinalMark(response) : response,
         extensions,
-        (error) => ({
-          json: JSON.stringify(refuse(error).body),
-        }),
+        (error) => ({ json: textOf(refuse(error).body, id) }),
+        (event) => textOf(event, id),
       );
     }
     if (context.thrown) throw context.thrown.error;
     // Every expected error was handled before.
     if ("error" in response) throw new Error(JSON.stringify(response.error));
-    return json(200, response, extensions);
+    return jsonText(200, textOf(response, id), extensions);
   } catch (error) {
     const { body, http, headers } = refuse(error);
-    if (expectsEvent && http === 200) return singleEvent({ json: JSON.stringify(body) }, headers);
-    return json(http, body, headers);
+    const text = textOf(body, id);
+    if (expectsEvent && http === 200) return singleEvent({ json: text }, headers);
+    return jsonText(http, text, headers);
   }
 }
 

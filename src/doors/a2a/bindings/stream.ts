@@ -11,14 +11,14 @@ export async function streamResponse(
   events: AsyncGenerator<object>,
   headers: Readonly<Record<string, string>>,
   errorFrame: (error: unknown) => Frame,
+  toJson: (event: object) => string = (event) => JSON.stringify(event),
 ): Promise<EventStream> {
   const first = await events.next();
   // The generator subscribes only at its second step, so a body that nobody reads leaks nothing.
   const open = async function* (signal: StopSignal) {
     context.endOn(signal);
     try {
-      for (let step = first; !step.done; step = await events.next())
-        yield { json: JSON.stringify(step.value) };
+      for (let step = first; !step.done; step = await events.next()) yield { json: toJson(step.value) };
     } catch (error) {
       yield errorFrame(error);
     } finally {
