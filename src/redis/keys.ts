@@ -5,6 +5,8 @@
  * to its shard. A delegation is in its target's shard, and its id names the shard.
  */
 
+import { createHash } from "node:crypto";
+
 /** The keys outside the shards: tokens, sessions, gateways, the layout. They are in one slot. */
 const COMMON = "{errand}";
 
@@ -78,6 +80,13 @@ export const isOwnKey = (key: string): boolean =>
 
 /** Whether the key is the record of a delegation. */
 export const isRecordKey = (key: string): boolean => /^\{errand:[0-9a-z]+\}:d:[^:]+$/.test(key);
+
+/**
+ * The list of a context's delegations. An id that is long, or has characters with a meaning in keys and patterns, is
+ * replaced by its hash, as in lifecycle/lua/index.lua.
+ */
+export const contextIndex = (id: string): string =>
+  `context:${/^[A-Za-z0-9._:-]{1,128}$/.test(id) ? id : `#${createHash("sha1").update(id).digest("hex")}`}`;
 
 export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */

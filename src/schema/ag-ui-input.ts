@@ -150,7 +150,7 @@ export const agUiPropsSchema = z
 export type AgUiProps = z.output<typeof agUiPropsSchema>;
 
 export const runAgentInputSchema = z.object({
-  /** The conversation, which is the delegations' `context_id`: 1 to 128 of `A-Z a-z 0-9 . _ : -`. */
+  /** The conversation, which is the delegations' `context_id`: 1 to 512 characters. */
   threadId: contextIdSchema,
   runId: z.string().min(1).max(255),
   protocolVersion: optional(z.string()),

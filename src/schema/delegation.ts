@@ -150,7 +150,7 @@ export const delegateRequestSchema = z
     task: z.string().min(1).optional(),
     /** The work as an A2A Message; its parts reach the agent unchanged. */
     message: messageInputSchema.optional(),
-    /** The conversation that it belongs to, 1 to 128 of `A-Z a-z 0-9 . _ : -`. Default: a new one. */
+    /** The conversation that it belongs to, 1 to 512 characters without controls. Default: a new one. */
     context_id: contextIdSchema.optional(),
     /** 0 to 9, higher first; first in, first out within a priority. Default 5. */
     priority: z.int().min(0).max(9).default(5),

@@ -10,9 +10,13 @@ export const agentNameSchema = z
   .string()
   .regex(AGENT_NAME, "an agent name is [a-z0-9][a-z0-9_-]{0,62}, for example 'scout'");
 
+/** Ids of conversations come from channels of all kinds. Nothing but data: no path, key or name is made from one. */
+const CONTEXT_ID = /^[^\p{Cc}\p{Cs}]{1,512}$/u;
+export const CONTEXT_ID_RULE = "1 to 512 characters, without control characters and lone surrogates";
 export const contextIdSchema = z
   .string()
-  .regex(/^[A-Za-z0-9._:-]{1,128}$/, "a context_id is 1 to 128 of A-Z a-z 0-9 . _ : -");
+  .refine((id) => CONTEXT_ID.test(id), `a context_id is ${CONTEXT_ID_RULE}`)
+  .meta({ minLength: 1, maxLength: 512 });
 
 const PRINCIPAL = /^(?:operator|(?:agent|caller|approver|viewer):[a-z0-9][a-z0-9_-]{0,62})$/;
 export const principalSchema = z

@@ -5,7 +5,7 @@
 
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
-import type { ShardKeys } from "../../redis/keys.ts";
+import { contextIndex, type ShardKeys } from "../../redis/keys.ts";
 import { delegationErrorSchema, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { canSee, type Principal, seesAll } from "../access/access.ts";
@@ -65,7 +65,7 @@ interface Plan {
 
 function narrowest(query: ListQuery): string | undefined {
   if (query.parent_id !== undefined) return `parent:${query.parent_id}`;
-  if (query.context_id !== undefined) return `context:${query.context_id}`;
+  if (query.context_id !== undefined) return contextIndex(query.context_id);
   if (query.delegator !== undefined) return `delegator:${query.delegator}`;
   return query.target === undefined ? undefined : `target:${query.target}`;
 }

@@ -1,9 +1,16 @@
 -- The sets by which delegations are found.
 
+-- A context in the name of a key: its hash, unless it is short and plain (redis/keys.ts has the same rule).
+function context_name()
+  local id = record.context_id
+  if #id <= 128 and not id:find('[^A-Za-z0-9._:-]') then return id end
+  return '#' .. redis.sha1hex(id)
+end
+
 -- The keys of the lists that it is in.
 function lists()
   local names = { 'all', 'target:' .. record.target, 'delegator:' .. record.delegator,
-    'context:' .. record.context_id }
+    'context:' .. context_name() }
   if record.parent_id then names[#names + 1] = 'parent:' .. record.parent_id end
   for i, name in ipairs(names) do names[i] = base .. ':list:' .. name end
   return names

@@ -15,7 +15,7 @@ import { type MessageInput, messageInputSchema } from "../../../schema/a2a.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { PushConfigInput, PushVersion } from "../../../schema/push-config.ts";
-import { contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
+import { CONTEXT_ID_RULE, contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
 import { traceparentOf } from "../../http/trace.ts";
 import type { A2AContext } from "../context.ts";
@@ -49,7 +49,7 @@ export async function sendMessage(context: A2AContext, incoming: IncomingMessage
         issues: [
           {
             path: "message.contextId",
-            reason: "send 1 to 128 of A-Z a-z 0-9 . _ : -, or omit it for a new context",
+            reason: `send ${CONTEXT_ID_RULE}, or omit it for a new context`,
           },
         ],
       },
