@@ -6,13 +6,13 @@ import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { z } from "zod";
-import { Closest } from "./cli/similar.ts";
 import { COMMAND_VARIABLES } from "./cli/work/command-variables.ts";
 import { problemOf } from "./redis/target.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
 import { isServiceLink } from "./service-links.ts";
 import { parseProxy } from "./util/proxy.ts";
+import { Closest } from "./util/similar.ts";
 
 export const EXIT_CONFIG = 78;
 

@@ -2,9 +2,9 @@
 import { Admin } from "../client/admin.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import type { ConnectionOptions } from "../client/http.ts";
+import { Closest } from "../util/similar.ts";
 import { CliError } from "./failure.ts";
 import { recoveryFor } from "./recovery.ts";
-import { Closest } from "./similar.ts";
 
 /** How many agents are read at most. */
 const READ = 500;

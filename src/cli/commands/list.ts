@@ -7,6 +7,7 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
 import { type DelegationFilter, LIVE_STATES, type State, TERMINAL_STATES } from "../../schema/delegation.ts";
 import { contextIdSchema, principalSchema } from "../../schema/values.ts";
+import { didYouMean } from "../../util/similar.ts";
 import { type Cli, connectToRead, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -18,7 +19,6 @@ import { addTableOptions, ListTable, type TableOptions } from "../show/list-tabl
 import { jsonText, note, printJson, write } from "../show/output.ts";
 import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
-import { didYouMean } from "../similar.ts";
 import { similarAgent } from "../similar-agent.ts";
 
 interface ListOptions extends TableOptions {

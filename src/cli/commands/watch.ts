@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { Delegator } from "../../client/delegator.ts";
 import { environmentFetch } from "../../client/environment-fetch.ts";
 import { EVENT_TYPES, type EventType } from "../../schema/event.ts";
+import { didYouMean } from "../../util/similar.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { agentName, DELEGATION, delegationId } from "../input/arguments.ts";
@@ -12,7 +13,6 @@ import { note, oneLine, painter, print, printJson } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { localTime } from "../show/time.ts";
 import { interruptible } from "../signals.ts";
-import { didYouMean } from "../similar.ts";
 import { watchQuestions } from "../watch-questions.ts";
 
 interface WatchOptions extends GlobalOptions {

@@ -8,8 +8,8 @@ import { parseExact } from "../../schema/exact-numbers.ts";
 import { type Decision, decisionSchema, isDecision } from "../../schema/interrupt.ts";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { shownName } from "../../schema/text.ts";
+import { distance } from "../../util/similar.ts";
 import { issuesOf, oneLine } from "../show/output.ts";
-import { distance } from "../similar.ts";
 
 export type Request = Interrupt["requests"][number];
 export type Body = Exclude<Answer, string>;

@@ -3,9 +3,9 @@
  * the fields.
  */
 import { type Command, InvalidArgumentError } from "commander";
+import { didYouMean } from "../../util/similar.ts";
 import type { GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
-import { didYouMean } from "../similar.ts";
 import { cutTo, displayWidth, padTo } from "./display-width.ts";
 import { note, oneLine, type Painter, painter, print } from "./output.ts";
 import { terminalWidth } from "./terminal-width.ts";

@@ -1,4 +1,5 @@
 /** One MCP request as its handler sees it: the caller, the client's capabilities, and the signals that end a wait. */
+
 import {
   CLIENT_CAPABILITIES_META_KEY,
   MissingRequiredClientCapabilityError,
@@ -11,6 +12,7 @@ import type { Quota } from "../../engine/access/quotas.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { randomId } from "../../redis/shards.ts";
+import { isWrappedId, rawIdOf } from "../../util/rpc-ids.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import type { RequestScope } from "../http/request-scope.ts";
 import { traceparentOf } from "../http/trace.ts";
@@ -150,7 +152,8 @@ export class McpContext {
   idempotencyKeyFor(input: unknown): string {
     const { sessionId, mcpReq } = this.#server;
     const { id } = mcpReq;
-    const isIdentified = sessionId !== undefined || UNIQUE_ID.test(String(id));
+    const isIdentified =
+      sessionId !== undefined || UNIQUE_ID.test(isWrappedId(id) ? rawIdOf(id) : String(id));
     return `mcp:${isIdentified ? bodyHash([sessionId ?? null, id, input]) : randomId(26)}`;
   }
 }

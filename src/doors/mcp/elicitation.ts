@@ -42,9 +42,40 @@ export const inputKey = (interrupt: Interrupt, { request_id }: Question): string
 const optionsOf = ({ options = [] }: Question): ReadonlyMap<string, unknown> =>
   new Map(options.map((option) => [typeof option === "string" ? option : JSON.stringify(option), option]));
 
+/** The keywords of a field that clients know; the broker checks the answer by the others, too. */
+const FIELD_KEYWORDS: ReadonlySet<string> = new Set([
+  ...[
+    "type",
+    "title",
+    "description",
+    "default",
+    "enum",
+    "enumNames",
+    "oneOf",
+    "items",
+    "minItems",
+    "maxItems",
+  ],
+  ...["minLength", "maxLength", "pattern", "format", "minimum", "maximum"],
+]);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
+
+function formSchema(schema: unknown): unknown {
+  if (!isObject(schema) || !isObject(schema.properties)) return schema;
+  const fields = Object.entries(schema.properties).map(([name, field]): [string, unknown] => [
+    name,
+    isObject(field)
+      ? Object.fromEntries(Object.entries(field).filter(([keyword]) => FIELD_KEYWORDS.has(keyword)))
+      : field,
+  ]);
+  return { ...schema, properties: Object.fromEntries(fields) };
+}
+
 /** A form with the agent's own schema, if MCP allows it. */
 function schemaForm({ schema }: Question, message: string): Form | undefined {
-  const form: unknown = { mode: "form", message, requestedSchema: schema };
+  const form: unknown = { mode: "form", message, requestedSchema: formSchema(schema) };
   return schema !== undefined && isSpecType.ElicitRequestFormParams(form) ? form : undefined;
 }
 

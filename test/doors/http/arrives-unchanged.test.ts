@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { Bridge } from "../../../src/cli/mcp/bridge.ts";
 import { as, OPERATOR, startBroker } from "../../support/broker.ts";
 import { LEGACY, MODERN, openSession } from "../../support/mcp.ts";
+import { until } from "../../support/until.ts";
 
 const NOBODY = `dlg_0_${"0".repeat(26)}`;
 const IDS = [
@@ -120,9 +121,12 @@ describe("the id of a JSON-RPC request comes back byte for byte", () => {
         send: async (line) => void answers.push(line),
         say: () => {},
       });
+      const running = bridge.run(input, new AbortController().signal);
       for (const id of IDS) input.write(`${mcpCall(id, '{"agent":"scout","task":"x"}')}\n`);
-      input.end(`{"jsonrpc":"2.0","id":null,"method":"tools/list"}\n`);
-      await bridge.run(input, new AbortController().signal);
+      input.write(`{"jsonrpc":"2.0","id":null,"method":"tools/list"}\n`);
+      await until(() => answers.length > IDS.length);
+      input.end();
+      await running;
       for (const id of [...IDS, "null"]) {
         const answered = answers.some((line) => line.includes(`"id":${id},`) || line.endsWith(`"id":${id}}`));
         expect(answered, `${id}\n${answers.join("\n")}`).toBe(true);

@@ -123,8 +123,8 @@ test("control characters, half characters, nothing and too much are refused with
   const world = await setup();
   for (const id of REFUSED) {
     for (const [door, send] of Object.entries(DOORS)) {
-      // An empty contextId is an absent one in A2A.
-      if (door === "A2A" && id === "") continue;
+      // An empty id is an absent one in A2A and MCP.
+      if ((door === "A2A" || door === "MCP") && id === "") continue;
       expect(await send(world, id), `${door} ${JSON.stringify(id)}`).toBe(400);
     }
   }

@@ -57,6 +57,7 @@ const inputShape = {
     .optional()
     .describe("Fail if no worker starts within this many seconds."),
   auto_approve: autoApproveSchema
+    .or(z.literal(false))
     .optional()
     .describe(
       'Approve the agent\'s proposals in advance, if the user wants that: true for all, or {"actions": ["deploy", "fs.*"]} for actions with these names.',
@@ -72,6 +73,8 @@ const inputShape = {
     .optional()
     .describe("Any text. A repeated call with the same key returns the first call's delegation."),
 };
+/** What the REST API has besides. */
+const meant = Object.keys(delegateRequestSchema.shape).filter((name) => !(name in inputShape));
 type DelegateInput = z.output<z.ZodObject<typeof inputShape>>;
 
 const output = {
@@ -84,8 +87,9 @@ const output = {
 
 async function submit(context: McpContext, input: DelegateInput): Promise<Delegated> {
   const { broker, principal, request } = context;
-  const { agent, idempotency_key, ...rest } = input;
-  const delegateRequest = check(delegateRequestSchema, { target: agent, ...rest }, "arguments");
+  const { agent, idempotency_key, auto_approve, ...rest } = input;
+  const asked = { target: agent, ...rest, ...(auto_approve && { auto_approve }) };
+  const delegateRequest = check(delegateRequestSchema, asked, "arguments");
   const idempotencyKey = idempotency_key ?? context.idempotencyKeyFor(input);
   const { traceparent } = context;
   try {
@@ -212,6 +216,7 @@ export const delegateTools: readonly Tool[] = [
     description:
       "Delegate a task to another agent and wait for its answer (45 seconds unless you set wait_seconds). If the task takes longer, you get its delegation_id and it continues: call check_task_status with that id. If the agent asks a question, call answer_task. If it fails, error.recovery says what to do. Do not call this tool again for the same work unless error.recovery says so.",
     visibleTo: CALLERS,
+    meant,
     input: {
       ...inputShape,
       wait_seconds: waitSchema.default(DEFAULT_WAIT_SECONDS),
@@ -229,6 +234,7 @@ export const delegateTools: readonly Tool[] = [
     description:
       "Delegate a task to another agent and get its delegation_id at once. Use it for long work, or for several tasks at the same time. Collect the answers with wait_for_results, or check one delegation with check_task_status.",
     visibleTo: CALLERS,
+    meant,
     input: inputShape,
     output,
     async handle(context, input) {

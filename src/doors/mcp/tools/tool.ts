@@ -2,9 +2,10 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Principal } from "../../../engine/access/access.ts";
-import { check } from "../../http/route.ts";
 import type { McpContext } from "../context.ts";
 import { toolErrorSchema } from "../errors.ts";
+import { checkArguments, readArguments } from "./lenient.ts";
+import { toListedSchema } from "./listed-schema.ts";
 
 /** Text for the model, and the same content as data for programs. */
 export interface ToolOutput {
@@ -40,6 +41,8 @@ interface ToolSpec<I extends z.ZodRawShape> {
   readonly destructive?: true;
   /** A repeated call changes nothing more. */
   readonly idempotent?: true;
+  /** Names that it does not have, but that a caller may expect: such a member is refused and not ignored. */
+  readonly meant?: readonly string[];
   readonly handle: (
     context: McpContext,
     input: z.output<z.ZodObject<I, z.core.$strict>>,
@@ -73,10 +76,15 @@ export function defineTool<I extends z.ZodRawShape>(spec: ToolSpec<I>): Tool {
     readOnly = false,
     destructive = false,
     idempotent = false,
+    meant,
     handle,
   } = spec;
   const input = z.strictObject(spec.input);
-  const output = z.object(spec.output).partial().extend({ error: toolErrorSchema.optional() });
+  const output = z
+    .object({ ...spec.output, ignored_arguments: z.array(z.string()) })
+    .partial()
+    .extend({ error: toolErrorSchema.optional() });
+  const schema = jsonSchema(input, "input");
   return {
     name,
     title,
@@ -90,11 +98,31 @@ export function defineTool<I extends z.ZodRawShape>(spec: ToolSpec<I>): Tool {
       openWorldHint: !readOnly,
     },
     input,
-    inputSchema: jsonSchema(input, "input"),
+    inputSchema: toListedSchema(schema),
     outputSchema: jsonSchema(output, "output"),
-    run: (args, context) => handle(context, check(input, args, "arguments")),
+    async run(sent, context) {
+      const read = readArguments(schema, sent, meant);
+      return withIgnored(await handle(context, checkArguments(input, read)), read.ignored);
+    },
   };
 }
+
+/** Says which arguments the tool ignored. */
+function withIgnored(
+  output: ToolOutput | DirectResult,
+  ignored: readonly string[],
+): ToolOutput | DirectResult {
+  if (ignored.length === 0) return output;
+  if ("result" in output) {
+    const { result } = output;
+    const _meta = { ...(isMembers(result._meta) && result._meta), "errand/ignored_arguments": ignored };
+    return { result: { ...result, _meta } };
+  }
+  const text = `${output.text}\n\nIgnored arguments, which this tool does not have: ${ignored.join(", ")}.`;
+  return { ...output, text, data: { ...output.data, ignored_arguments: ignored } };
+}
+const isMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
 
 export function toCallToolResult(answer: ToolOutput): CallToolResult {
   return {

@@ -1,0 +1,201 @@
+/**
+ * Reads a tool's arguments as models and their clients send them: null and "" for what is absent, numbers, booleans and
+ * JSON as texts, one text for a list of texts, and members that the tool does not have. It walks the tool's JSON schema;
+ * the tool's own check follows. Limit: a name that may be a misspelt one is refused, because what it says would be lost.
+ */
+import type * as z from "zod";
+import { ErrandError } from "../../../schema/errors.ts";
+import { type Issue, invalidRequest } from "../../../schema/issues.ts";
+import { shownName } from "../../../schema/text.ts";
+import { Closest } from "../../../util/similar.ts";
+import { parseBody } from "../../http/body.ts";
+
+/** The part of JSON Schema that tools have. */
+export interface Schema {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly minLength?: number;
+  readonly pattern?: string;
+  readonly format?: string;
+}
+
+export interface Arguments {
+  readonly args: unknown;
+  /** The paths of members that the tool does not have, at most {@link MAX_IGNORED}. */
+  readonly ignored: readonly string[];
+  /** Members that may be misspelt. */
+  readonly misspelt: readonly Issue[];
+}
+
+const MAX_IGNORED = 20;
+type Members = Readonly<Record<string, unknown>>;
+
+/** `meant`: names that the tool does not have, but that a caller may expect it to have. */
+export function readArguments(schema: Schema, sent: unknown, meant: readonly string[] = []): Arguments {
+  const reader = new Reader(meant);
+  const { ignored, misspelt } = reader;
+  return { args: reader.read(schema, sent, ""), ignored, misspelt };
+}
+
+/** The arguments as the tool takes them. Throws `invalid_request` with everything that is wrong. */
+export function checkArguments<T>(input: z.ZodType<T>, { args, misspelt }: Arguments): T {
+  const checked = input.safeParse(args);
+  if (checked.success && misspelt.length === 0) return checked.data;
+  const error = checked.success ? undefined : invalidRequest(checked.error, PLACE);
+  const more = error?.context.details?.issues;
+  const issues = [...misspelt, ...(Array.isArray(more) ? more : [])].slice(0, MAX_ISSUES);
+  const [first] = misspelt;
+  const text = first ? `${first.path}: ${first.reason}` : (error?.message ?? "");
+  throw new ErrandError("invalid_request", text, { details: { ...error?.context.details, issues } });
+}
+const PLACE = { where: "arguments", whole: "The arguments" };
+const MAX_ISSUES = 50;
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return value === null ? "null" : typeof value;
+}
+
+/** Whether the schema allows the value, as far as its type and its list of values say. */
+function allows(schema: Schema, value: unknown): boolean {
+  if (schema.anyOf) return schema.anyOf.some((one) => allows(one, value));
+  if (schema.enum && !schema.enum.includes(value)) return false;
+  if (schema.const !== undefined && schema.const !== value) return false;
+  const { type } = schema;
+  return (
+    type === undefined || type === (type === "integer" && Number.isInteger(value) ? "integer" : typeOf(value))
+  );
+}
+
+/** The schema without its alternatives: those that may be meant. */
+const branches = (schema: Schema): readonly Schema[] => schema.anyOf?.flatMap(branches) ?? [schema];
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+
+class Reader {
+  readonly ignored: string[] = [];
+  readonly misspelt: Issue[] = [];
+  readonly #meant: readonly string[];
+
+  constructor(meant: readonly string[]) {
+    this.#meant = meant;
+  }
+
+  read(schema: Schema, sent: unknown, path: string): unknown {
+    const value = allows(schema, sent) ? sent : this.#converted(schema, sent, path);
+    const fitting = branches(schema).find((one) => allows(one, value));
+    if (fitting === undefined) return value;
+    if (Array.isArray(value) && fitting.items) {
+      const { items } = fitting;
+      return value.map((item, at) => this.read(items, item, join(path, String(at))));
+    }
+    return isMembers(value) ? this.#members(fitting, value, path) : value;
+  }
+
+  #members(schema: Schema, value: Members, path: string): Members {
+    const { properties = {}, required = [], additionalProperties } = schema;
+    const read: [string, unknown][] = [];
+    for (const [name, member] of Object.entries(value)) {
+      const place = join(path, name);
+      const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      if (own) {
+        if (!isAbsent(own, member, required.includes(name))) read.push([name, this.read(own, member, place)]);
+      } else if (additionalProperties === false) {
+        // A name that is given as well was not misspelt.
+        const open = Object.keys(properties).filter((one) => !Object.hasOwn(value, one));
+        if (member !== null) this.#ignore(name, open, place);
+      } else {
+        const items = typeof additionalProperties === "object" ? additionalProperties : {};
+        read.push([name, this.read(items, member, place)]);
+      }
+    }
+    return Object.fromEntries(read);
+  }
+
+  #ignore(name: string, known: readonly string[], path: string): void {
+    const similar = nearest(name, known);
+    const other = similar ?? nearest(name, this.#meant);
+    const reason =
+      similar === undefined
+        ? "unknown field, and ignoring it would change what you ask for"
+        : `unknown field; did you mean ${similar}?`;
+    if (other !== undefined) this.misspelt.push({ path, reason });
+    else if (this.ignored.length < MAX_IGNORED) this.ignored.push(path);
+  }
+
+  /** The value of another type, or the sent one if it cannot be read as such. */
+  #converted(schema: Schema, sent: unknown, path: string): unknown {
+    if (typeof sent !== "string") return sent;
+    const text = sent.trim();
+    const types = new Set(branches(schema).map(({ type }) => type));
+    if ((types.has("number") || types.has("integer")) && NUMBER.test(text)) return parsed(text, path);
+    if (types.has("boolean") && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
+    if (/^[[{]/.test(text) && (types.has("object") || types.has("array"))) {
+      const value = parsed(text, path);
+      if (value !== undefined && allows(schema, value)) return value;
+    }
+    const list = branches(schema).find(({ type }) => type === "array");
+    return list?.items && allows(list.items, sent) ? [sent] : sent;
+  }
+}
+
+const join = (path: string, name: string): string =>
+  path === "" ? shownName(name) : `${path}.${shownName(name)}`;
+
+/** An optional member with no value; "" is one where an empty text cannot be meant. */
+function isAbsent(schema: Schema, value: unknown, isRequired: boolean): boolean {
+  const isAny = schema.type === undefined && schema.anyOf === undefined;
+  if (value === null) return isAny || !allows(schema, null);
+  if (value !== "" || isRequired) return false;
+  if (isAny) return true;
+  return !branches(schema).some(
+    (one) =>
+      allows(one, "") && !(one.minLength !== undefined && one.minLength > 0) && !one.pattern && !one.format,
+  );
+}
+
+/** By its letters alone: `ttlSeconds` and `TTL-seconds` are `ttl_seconds`; so is `ttl`, its first word. */
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const letters = lettersOf(name);
+  const first = known.find(
+    (one) => lettersOf(one) === letters || (letters !== "" && one.startsWith(`${name}_`)),
+  );
+  if (first !== undefined) return first;
+  const closest = new Closest(letters);
+  const byLetters = new Map(known.map((one) => [lettersOf(one), one]));
+  for (const one of byLetters.keys()) closest.consider(one);
+  return closest.best === undefined ? undefined : byLetters.get(closest.best);
+}
+const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
+
+/** Bounded and checked as a body is; undefined for text that is not JSON. */
+function parsed(json: string, path: string): unknown {
+  try {
+    return parseBody(Buffer.from(json), undefined);
+  } catch (error) {
+    if (!(error instanceof ErrandError) || error.code === "invalid_json") return undefined;
+    const found = error.context.details?.issues;
+    const issues = (Array.isArray(found) ? found : []).map((issue: { path: string; reason: string }) => ({
+      path: issue.path === "" ? path : `${path}.${issue.path}`,
+      reason: issue.reason,
+    }));
+    const [first] = issues;
+    throw new ErrandError(
+      error.code,
+      first ? `${first.path}: ${first.reason}` : `${path}: ${error.message}`,
+      {
+        ...error.context,
+        details: { issues },
+      },
+    );
+  }
+}
