@@ -78,15 +78,21 @@ export function isFollowUp({ role, metadata }: Message): boolean {
   return role === "ROLE_USER" && metadata?.interrupt_id === undefined;
 }
 
-/** The text parts of a message, joined by newlines. */
-export function textOf(message: { readonly parts?: readonly unknown[] | null | undefined }): string {
+/**
+ * The text parts of a message, each on a line of its own; those of an artifact as one text, because an agent sends it in
+ * chunks that may end anywhere.
+ */
+export function textOf(content: {
+  readonly parts?: readonly unknown[] | null | undefined;
+  readonly artifactId?: unknown;
+}): string {
   const texts: string[] = [];
-  for (const part of message.parts ?? []) {
+  for (const part of content.parts ?? []) {
     if (typeof part === "object" && part !== null && "text" in part && typeof part.text === "string") {
       texts.push(part.text);
     }
   }
-  return texts.join("\n");
+  return texts.join(content.artifactId === undefined ? "\n" : "");
 }
 
 interface WithMetadata {

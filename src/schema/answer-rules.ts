@@ -60,6 +60,13 @@ export function answerIssues(kind: Kind, asked: Request, answer: AnswerInput): r
   return issues.length > 0 ? issues : choiceIssues(kind, request, answer);
 }
 
+const MAX_SCHEMA = 2_000;
+/** Not of a long one, which the question has. */
+function shownSchema(schema: unknown): string {
+  const text = JSON.stringify(schema) ?? "";
+  return text === "" || text.length > MAX_SCHEMA ? "" : `, ${text}`;
+}
+
 /** The recovery for an answer that does not fit. */
 export function howToFit({ options = [], schema, action, edit }: Request): string {
   if (action !== undefined) {
@@ -67,7 +74,7 @@ export function howToFit({ options = [], schema, action, edit }: Request): strin
     const editing = edit === true ? " With approve, data may replace the arguments of the action." : "";
     return `Send the decision approve or deny${others}; a text beside it is a comment.${editing}`;
   }
-  const data = "data that fits the schema of the question";
+  const data = `data that fits the schema of the question${shownSchema(schema)}`;
   if (options.length === 0) return `Send ${data}.`;
   const or = schema === undefined ? "" : `, or ${data}`;
   return `Send one of the options${or}: approve and deny as decision, another string as text, any other value as data.`;

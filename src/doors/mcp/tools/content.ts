@@ -1,6 +1,5 @@
 /**
- * Messages and artifacts within a byte budget. Text is cut; data and URLs are whole or omitted; raw bytes are always
- * omitted. Whatever is missing is marked as truncated, or counted.
+ * Messages and artifacts within a byte budget. Text is cut; data, URLs and files are whole or omitted. Whatever is missing is marked as truncated, or counted.
  */
 import * as z from "zod";
 import { preview } from "../../../engine/delegations/preview.ts";
@@ -12,6 +11,10 @@ export const contentViewSchema = z.object({
   truncated: z.boolean().optional(),
   data: z.array(z.unknown()).optional(),
   urls: z.array(z.string()).optional(),
+  /** Binary parts. A tool that shows them has each as content of its own, in this order, unless it is `truncated`. */
+  files: z
+    .array(z.object({ name: z.string().optional(), media_type: z.string(), bytes: z.int() }))
+    .optional(),
 });
 type ContentView = z.infer<typeof contentViewSchema>;
 
@@ -61,14 +64,46 @@ export class ByteBudget {
   }
 }
 
-export function toContentView({ parts }: Pick<Message | Artifact, "parts">, budget: ByteBudget): ContentView {
-  const text = budget.cut(textOf({ parts }));
+/** A binary part as MCP content. */
+export type FileBlock =
+  | { readonly type: "image" | "audio"; readonly data: string; readonly mimeType: string }
+  | { readonly type: "resource"; readonly resource: { uri: string; mimeType: string; blob: string } };
+
+function toFileBlock(data: string, mimeType: string, name: string): FileBlock {
+  const [kind] = mimeType.split("/");
+  if (kind === "image" || kind === "audio") return { type: kind, data, mimeType };
+  return {
+    type: "resource",
+    resource: { uri: `errand:///${encodeURIComponent(name)}`, mimeType, blob: data },
+  };
+}
+
+/** `blocks` gets the binary parts that fit; without it they are only named. */
+export function toContentView(
+  content: Pick<Message, "parts"> | Pick<Artifact, "parts" | "artifactId" | "name">,
+  budget: ByteBudget,
+  blocks?: FileBlock[],
+): ContentView {
+  const { parts } = content;
+  const text = budget.cut(textOf(content));
+  const files: NonNullable<ContentView["files"]> = [];
   const data: unknown[] = [];
   const urls: string[] = [];
   let omitted = false;
   for (const part of parts) {
+    if (part.raw !== undefined) {
+      const { filename: name = "name" in content ? content.name : undefined } = part;
+      const media_type = part.mediaType ?? "application/octet-stream";
+      const bytes = Buffer.from(part.raw, "base64");
+      files.push({ ...(name !== undefined && { name }), media_type, bytes: bytes.length });
+      budget.spend(name, media_type);
+      if (blocks && budget.spendIfFits(part.raw)) {
+        blocks.push(toFileBlock(bytes.toString("base64"), media_type, name ?? `file-${blocks.length + 1}`));
+      } else omitted = true;
+      continue;
+    }
     const whole = part.url ?? part.data;
-    if (part.raw !== undefined || (whole !== undefined && !budget.spendIfFits(whole))) {
+    if (whole !== undefined && !budget.spendIfFits(whole)) {
       omitted = true;
       continue;
     }
@@ -80,6 +115,7 @@ export function toContentView({ parts }: Pick<Message | Artifact, "parts">, budg
     ...(omitted && { truncated: true }),
     ...(data.length > 0 && { data }),
     ...(urls.length > 0 && { urls }),
+    ...(files.length > 0 && { files }),
   };
 }
 
@@ -119,10 +155,19 @@ export function toMessageView(message: Message, budget: ByteBudget): MessageView
 export const newestMessages = (history: readonly Message[], budget: ByteBudget): MessageView[] =>
   budget.map(history.toReversed(), (message) => toMessageView(message, budget)).toReversed();
 
-export const contentLines = ({ text, truncated, data = [], urls = [] }: ContentView): string[] => [
+export const contentLines = ({
+  text,
+  truncated,
+  data = [],
+  urls = [],
+  files = [],
+}: ContentView): string[] => [
   ...(text === "" ? [] : [text]),
   ...data.map((value) => JSON.stringify(value)),
   ...urls,
+  ...files.map(({ name, media_type, bytes }) =>
+    `[file ${name ?? ""} ${media_type}, ${bytes} bytes]`.replace("  ", " "),
+  ),
   ...(truncated === true ? ["[cut]"] : []),
 ];
 

@@ -12,7 +12,7 @@ import { isErrorCode } from "../../../schema/errors.ts";
 import { delegationIdSchema } from "../../../schema/values.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
 import { RECOVERIES } from "../recoveries.ts";
-import { ByteBudget, contentLines, contentViewSchema, toContentView } from "./content.ts";
+import { ByteBudget, contentLines, contentViewSchema, type FileBlock, toContentView } from "./content.ts";
 import type { ToolOutput } from "./tool.ts";
 
 export const delegationIdInput = delegationIdSchema.describe(
@@ -135,16 +135,25 @@ function progressView({ progress }: Delegation, bytes: number): Delegation["prog
   return { ...counts, ...(message !== undefined && { message: preview(message, bytes) }) };
 }
 
-export function toDelegationView(delegation: Delegation, bytes: number = VIEW_BYTES.single): DelegationView {
+/** `blocks` gets the files of the answer that fit. */
+export function toDelegationView(
+  delegation: Delegation,
+  bytes: number = VIEW_BYTES.single,
+  blocks?: FileBlock[],
+): DelegationView {
   const budget = new ByteBudget(bytes);
   const question = questionView(delegation, budget);
-  const reply = delegation.reply === null ? undefined : toContentView(delegation.reply, budget);
+  const reply = delegation.reply === null ? undefined : toContentView(delegation.reply, budget, blocks);
   const artifacts = budget.isSpent
     ? []
     : budget.map(delegation.artifacts, (artifact) => {
         const { artifactId: artifact_id, name } = artifact;
         budget.spend(artifact_id, name);
-        return { artifact_id, ...(name !== undefined && { name }), ...toContentView(artifact, budget) };
+        return {
+          artifact_id,
+          ...(name !== undefined && { name }),
+          ...toContentView(artifact, budget, blocks),
+        };
       });
   const omitted = delegation.artifacts.length - artifacts.length;
   const isCut = omitted > 0 || [question, reply, ...artifacts].some((content) => content?.truncated === true);
@@ -189,11 +198,14 @@ export function viewToText(summary: DelegationView): string {
   if (state === "working" && progress) lines.push(`Progress: ${JSON.stringify(progress)}`);
   if (question) {
     lines.push(`Question (interrupt_id ${question.interrupt_id}, expires ${question.expires_at}):`);
-    for (const { request_id, text, options, action, edit, truncated } of question.requests) {
+    for (const { request_id, text, options, schema, action, edit, truncated } of question.requests) {
+      const rule = schema === undefined ? "" : ` JSON Schema: ${JSON.stringify(schema)}`;
       const choices = options === undefined ? "" : ` Options: ${JSON.stringify(options)}`;
       const editable = edit === true ? " (editable)" : "";
       const proposed = action && ` Action: ${action.name} ${JSON.stringify(action.arguments)}${editable}`;
-      lines.push(`- [${request_id}] ${text}${choices}${proposed ?? ""}${truncated === true ? " [cut]" : ""}`);
+      lines.push(
+        `- [${request_id}] ${text}${choices}${rule}${proposed ?? ""}${truncated === true ? " [cut]" : ""}`,
+      );
     }
   }
   if (reply) lines.push("Reply:", ...contentLines(reply));

@@ -10,7 +10,14 @@ import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { delegationFilterSchema, stateSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { toInstant } from "../../../schema/values.ts";
-import { ByteBudget, messageText, messageViewSchema, newestMessages, toMessageView } from "./content.ts";
+import {
+  ByteBudget,
+  type FileBlock,
+  messageText,
+  messageViewSchema,
+  newestMessages,
+  toMessageView,
+} from "./content.ts";
 import {
   type DelegationView,
   delegationIdInput,
@@ -74,7 +81,8 @@ export const statusTools: readonly Tool[] = [
       });
       if (!full) return showDelegation(record);
       const delegation = toDelegation(record);
-      const data = toDelegationView(delegation, VIEW_BYTES.full);
+      const blocks: FileBlock[] = [];
+      const data = toDelegationView(delegation, VIEW_BYTES.full, blocks);
       const budget = new ByteBudget(VIEW_BYTES.full);
       const task = toMessageView(delegation.message, budget);
       const history = newestMessages(delegation.history, budget);
@@ -82,6 +90,7 @@ export const statusTools: readonly Tool[] = [
       return {
         text: `${viewToText(data)}\nMessages:\n${messages}`,
         data: { ...data, task: task.text, history },
+        blocks,
       };
     },
   }),

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Principal } from "../../../engine/access/access.ts";
 import type { McpContext } from "../context.ts";
 import { toolErrorSchema } from "../errors.ts";
+import type { FileBlock } from "./content.ts";
 import { checkArguments, readArguments } from "./lenient.ts";
 import { toListedSchema } from "./listed-schema.ts";
 
@@ -12,6 +13,8 @@ export interface ToolOutput {
   readonly text: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly isError?: boolean;
+  /** Files, as content after the text. */
+  readonly blocks?: readonly FileBlock[];
 }
 
 /** Returned in place of a result to clients with the Tasks extension. */
@@ -126,7 +129,7 @@ const isMembers = (value: unknown): value is Readonly<Record<string, unknown>> =
 
 export function toCallToolResult(answer: ToolOutput): CallToolResult {
   return {
-    content: [{ type: "text", text: answer.text }],
+    content: [{ type: "text", text: answer.text }, ...(answer.blocks ?? [])],
     structuredContent: { ...answer.data },
     ...(answer.isError === true && { isError: true }),
   };

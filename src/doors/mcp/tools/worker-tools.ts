@@ -208,7 +208,23 @@ export const workerTools: readonly Tool[] = [
       text: z.string().optional(),
       data: z.unknown().optional(),
       artifacts: z
-        .array(z.strictObject({ name: z.string().min(1).max(255), text: z.string() }))
+        .array(
+          z
+            .strictObject({
+              name: z.string().min(1).max(255),
+              text: z.string().optional(),
+              base64: z
+                .string()
+                .regex(/^[A-Za-z0-9+/_-]+={0,2}$/, "must be base64, without a data: prefix")
+                .optional()
+                .describe("The bytes of a file, in place of text."),
+              media_type: z.string().max(255).optional().describe("For example image/png."),
+            })
+            .refine(({ text, base64 }) => (text === undefined) !== (base64 === undefined), {
+              error: "give exactly one of text and base64",
+              path: ["text"],
+            }),
+        )
         .max(100)
         .optional(),
     },
@@ -221,10 +237,15 @@ export const workerTools: readonly Tool[] = [
       const request = {
         state: "completed",
         message: { parts },
-        artifacts: artifacts.map(({ name, text: content }) => ({
+        artifacts: artifacts.map(({ name, text: content, base64, media_type: mediaType }) => ({
           artifactId: name,
           name,
-          parts: [{ text: content }],
+          parts: [
+            {
+              ...(base64 === undefined ? { text: content } : { raw: base64, filename: name }),
+              ...(mediaType !== undefined && { mediaType }),
+            },
+          ],
         })),
       };
       const { outcome, record } = await reply(
