@@ -68,7 +68,7 @@ test("a run that is refused has an HTTP status and a problem, and no event", asy
   const cases: readonly (readonly [number, string, Promise<{ status: number; body: Json }>])[] = [
     [400, "invalid_json", post("{")],
     [400, "invalid_request", post({ threadId: "t", runId: "r" })],
-    [400, "invalid_request", post(input({ threadId: "not a thread" }))],
+    [400, "invalid_request", post(input({ threadId: "not a\nthread" }))],
     [400, "invalid_request", post(input({ messages: [] }))],
     [400, "invalid_request", post(input({ messages: [{ id: "m", role: "user", content: 7 }] }))],
     [400, "invalid_request", post(props({ autoApprove: true }))],

@@ -34,6 +34,8 @@ export interface Arguments {
 }
 
 const MAX_IGNORED = 20;
+/** A call with more unknown members is refused. */
+const MAX_UNKNOWN = 100;
 type Members = Readonly<Record<string, unknown>>;
 
 /** `meant`: names that the tool does not have, but that a caller may expect it to have. */
@@ -85,6 +87,7 @@ class Reader {
   readonly ignored: string[] = [];
   readonly misspelt: Issue[] = [];
   readonly #meant: readonly string[];
+  #unknown = 0;
 
   constructor(meant: readonly string[]) {
     this.#meant = meant;
@@ -122,6 +125,11 @@ class Reader {
   }
 
   #ignore(name: string, known: readonly string[], path: string): void {
+    // Comparing a name with all others takes time.
+    this.#unknown += 1;
+    if (this.#unknown === MAX_UNKNOWN + 1)
+      this.misspelt.push({ path, reason: `unknown field, after ${MAX_UNKNOWN} others` });
+    if (this.#unknown > MAX_UNKNOWN) return;
     const similar = nearest(name, known);
     const other = similar ?? nearest(name, this.#meant);
     const reason =
