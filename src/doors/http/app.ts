@@ -39,7 +39,7 @@ import { KeptPage } from "./kept-page.ts";
 import { publicPath } from "./links.ts";
 import type { Mount, MountedRequest } from "./mount.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
-import { bearerOf, Pipeline, type PipelineOptions } from "./pipeline.ts";
+import { bearerOf, Pipeline, type PipelineOptions, requireUtf8Query } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
 import type { Route } from "./route.ts";
 import type { EventStream } from "./stream.ts";
@@ -234,6 +234,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 
   async function serve(c: Context<Env>, route: Route): Promise<Response> {
     c.set("route", route.path);
+    requireUtf8Query(new URL(c.req.url).search);
     const { request, input } = await pipeline.admit(requestOf(c), c.req.param(), c.req.queries(), route);
     return pipeline.inWholeTurn(request, async () => deliver(c, await route.run(request, input()), request));
   }

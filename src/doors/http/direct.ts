@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { TrieRouter } from "hono/router/trie-router";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import type { Pipeline } from "./pipeline.ts";
+import { type Pipeline, requireUtf8Query } from "./pipeline.ts";
 import type { RawInput, Route } from "./route.ts";
 import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
@@ -120,6 +120,7 @@ class DirectRequest implements IncomingRequest {
 }
 
 function queriesOf(query: string): Record<string, string[]> {
+  requireUtf8Query(query);
   const found = new URLSearchParams(query);
   found.delete("");
   return Object.fromEntries([...new Set(found.keys())].map((name) => [name, found.getAll(name)]));

@@ -234,6 +234,19 @@ export class Pipeline {
 }
 
 /** Throws for a repeated parameter: no schema accepts a list in that form. */
+/** Throws for a query whose escapes are not UTF-8: parsers would keep or replace them, each in its own way. */
+export function requireUtf8Query(query: string): void {
+  for (const [escapes] of query.matchAll(/(?:%[0-9a-f]{2})+/gi)) {
+    try {
+      decodeURIComponent(escapes);
+    } catch {
+      throw new ErrandError("invalid_utf8", "The query is not valid UTF-8.", {
+        recovery: "Encode the values of the query as UTF-8, then percent-encode them.",
+      });
+    }
+  }
+}
+
 function single(query: Readonly<Record<string, readonly string[]>>): Record<string, string | undefined> {
   const repeated = Object.keys(query).filter((name) => (query[name]?.length ?? 0) > 1);
   if (repeated.length > 0) {

@@ -152,7 +152,7 @@ describe("errors, worded for the CLI", () => {
   test.each([
     [["delegate", "nobody", "x"], {}, 66, "'errand agent list'"],
     [["delegate", "scout", "x"], { token: "wrong-token" }, 77, "Set ERRAND_TOKEN or --token"],
-    [["delegate", "scout", "x", "--context", "a b"], {}, 64, "See 'errand delegate --help'."],
+    [["delegate", "scout", "x", "--context", "a\tb"], {}, 64, "See 'errand delegate --help'."],
     [["delegate", "Scout", "x"], {}, 64, "an agent name is"],
     [["delegate", "scout", "--message-file", "-"], { input: "{}" }, 64, "is not an A2A Message: parts"],
     [["delegate", "scout", "--message-file", "-"], { input: "{" }, 64, "is not JSON"],

@@ -256,7 +256,7 @@ test("§3.4.1 a contextId is generated, or kept as given, or refused if invalid"
   const { raw, begin } = await setup();
   expect((await begin()).contextId).toMatch(/^ctx_/);
   expect((await begin({ contextId: "Ours:1" })).contextId).toBe("Ours:1");
-  const { body } = await raw.rpc("SendMessage", { message: jsonMessage("x", { contextId: "not / ours" }) });
+  const { body } = await raw.rpc("SendMessage", { message: jsonMessage("x", { contextId: "not\nours" }) });
   expect([body.error.code, body.error.data[1].fieldViolations[0].field]).toEqual([
     -32602,
     "message.contextId",
