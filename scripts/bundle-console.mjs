@@ -15,22 +15,34 @@ const OUT = join(ROOT, "dist/console");
 const LIMITS = { firstLoad: 60_000, everything: 150_000 };
 
 /**
- * Leaves out what the page never calls, a fifth of it: zod's export of schemas as JSON Schema, its compiler (which the
- * page's security policy forbids), its checks of e-mail addresses and the like, its English messages; and of ours the texts of
- * limits, the check of the schemas that agents ask with, and the clients' proxies, batches, bulk
- * changes, inbox and waits.
+ * Leaves out what the page never calls, a quarter of it: zod's export of schemas as JSON Schema, its compiler (which the
+ * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
+ * addresses and the like, its English messages; and of ours the texts of limits, the check of the schemas that agents
+ * ask with, and the clients' proxies, batches, bulk changes, inbox and waits.
  */
 const lean = {
   name: "lean",
   setup({ onLoad }) {
-    onLoad({ filter: /zod\/v4\/core\/(?:to-json-schema|json-schema-processors)\.js$/ }, ({ path }) => {
-      const names = readFileSync(path, "utf8").matchAll(/^export (?:const|function) (\w+)/gm);
-      return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
-    });
+    onLoad(
+      { filter: /zod\/v4\/core\/(?:to-json-schema|json-schema-processors|memoizer)\.js$/ },
+      ({ path }) => {
+        const names = readFileSync(path, "utf8").matchAll(/^export (?:const|function) (\w+)/gm);
+        return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
+      },
+    );
     onLoad({ filter: /zod\/v4\/classic\/schemas\.js$/ }, ({ path }) => ({
       contents: readFileSync(path, "utf8")
         .replaceAll(/this\.check\(core\._\w+\(Zod\w+, params\)\)/g, "undefined")
-        .replaceAll("$ZodObjectJIT", "$ZodObject"),
+        .replaceAll("$ZodObjectJIT", "$ZodObject")
+        // As a member of the index, all of it would stay in the bundle.
+        .replace('{ util } from "../core/index.js"', '* as util from "../core/util.js"')
+        .replaceAll("core.util.", "util."),
+    }));
+    onLoad({ filter: /zod\/v4\/classic\/parse\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replaceAll(
+        /core\._(?:safe)?(?:en|de)code(?:Async)?\(\w+\)/gi,
+        "undefined",
+      ),
     }));
     onLoad({ filter: /zod\/v4\/locales\/en\.js$/ }, () => ({
       contents: "export default () => ({ localeError: () => undefined });",
