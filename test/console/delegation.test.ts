@@ -222,6 +222,52 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await part.inputValue()).toMatch(/^dlg_/);
   });
 
+  test("the tree has each delegation below its parent, over several pages, and says if its own parent is gone", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    for (const name of ["lead", "deploy", "writer"]) await api.agent(name);
+    const delegate = async (target: string, task: string, parent_id?: string): Promise<string> =>
+      (await api.delegate(target, { task, ...(parent_id && { parent_id }) })).body.id;
+    const above = await delegate("lead", "Above");
+    const root = await delegate("lead", "Root", above);
+    const first = await delegate("writer", "First", root);
+    await delegate("deploy", "Last", root);
+    const deep = await delegate("writer", "Deep", first);
+    // More than a page of them.
+    for (let n = 0; n < 51; n += 1) await delegate("deploy", `Part ${n}`, deep);
+    const { page } = await openTab(url, { expected: /status of 404/ });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    await showView(page, `#/live?tab=tree&open=${root}`);
+    await page.locator(".tree-parent a", { hasText: "Above" }).waitFor();
+    const rows = page.locator("ul.tree a");
+    await rows.nth(54).waitFor();
+    const tasks = await page.locator("ul.tree a .said").allTextContents();
+    expect([...tasks.slice(0, 4), ...tasks.slice(-2)]).toEqual([
+      "Root",
+      "First",
+      "Deep",
+      "Part 0",
+      "Part 50",
+      "Last",
+    ]);
+    const child = page.locator("ul.tree li", { has: page.locator(":scope > a", { hasText: "Deep" }) }).last();
+    expect(await child.locator("ul a").count()).toBe(51);
+    // Its line goes across to it from that of its parent.
+    const x = async (text: string) => (await rows.filter({ hasText: text }).first().boundingBox())?.x ?? 0;
+    expect(await x("Part 7")).toBeGreaterThan(await x("Deep"));
+    expect(await x("Deep")).toBeGreaterThan(await x("First"));
+    expect(await x("First")).toBe(await x("Last"));
+
+    const { leases } = (await api.lease("lead")).body;
+    await api.reply(leases[0].lease_id, { text: "done" });
+    expect((await api.erase(above)).status).toBe(204);
+    await showView(page, "#/find");
+    await showView(page, `#/live?tab=tree&open=${root}`);
+    await page.getByText(`Its parent …${above.slice(-8)} was erased, or you may not see it.`).waitFor();
+  });
+
   test("work in progress shows tools, time to go and its lease, which a heartbeat without an event extends", async () => {
     const { url, clock } = await startBroker();
     const api = client(url);

@@ -3,15 +3,11 @@
  * is printed level by level.
  */
 import type { Delegator } from "../../client/delegator.ts";
+import { type Nested, nest } from "../../client/nest.ts";
 import type { CliHost } from "../host.ts";
 import { type DelegationRow, delegationRows, type Listed } from "./delegation-columns.ts";
 import type { ListTable } from "./list-table.ts";
 import { printJson } from "./output.ts";
-
-interface Node {
-  readonly one: Listed;
-  readonly below: Node[];
-}
 
 interface TreeOptions {
   /** Undefined with --json. */
@@ -26,24 +22,21 @@ export async function printTree(
   id: string,
   { table, signal }: TreeOptions,
 ): Promise<Set<string>> {
-  const nodes = new Map<string, Node>();
-  let root: Node | undefined;
+  const found: Listed[] = [];
   for await (const { delegation, depth } of delegator.tree(id, { signal })) {
     const { message: _message, artifacts: _artifacts, reply: _reply, history: _history, ...one } = delegation;
-    const node = { one, below: [] };
-    nodes.set(delegation.id, node);
+    found.push(one);
     if (table === undefined) await printJson(host, { depth, ...delegation });
-    root ??= node;
-    if (depth > 0) nodes.get(delegation.parent_id ?? "")?.below.push(node);
   }
+  const root = nest(found, found[0]?.id ?? id);
   if (root && table) await table.print(rowsOf(root));
-  return new Set(nodes.keys());
+  return new Set(found.map((one) => one.id));
 }
 
 /** Parents before their children, each with the branches that lead to it. */
-function rowsOf(root: Node): DelegationRow[] {
+function rowsOf(root: Nested<Listed>): DelegationRow[] {
   const drawn: { one: Listed; branch: string }[] = [];
-  const add = ({ one, below }: Node, branch: string, indent: string) => {
+  const add = ({ one, below }: Nested<Listed>, branch: string, indent: string) => {
     drawn.push({ one, branch });
     for (const [at, child] of below.entries()) {
       const isLast = at === below.length - 1;

@@ -1,4 +1,6 @@
-import type { Branch } from "../../client/tree.ts";
+import type { ComponentChildren } from "preact";
+import { ErrandApiError } from "../../client/errors.ts";
+import { type Nested, nest } from "../../client/nest.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { href, hrefOf } from "../app/route.ts";
@@ -21,30 +23,77 @@ const PAUSE_MS = 1_000;
 const changesTree = (event: DelegationEvent, ids: ReadonlySet<unknown>): boolean =>
   (ids.has(event.delegation_id) && event.status !== "progress") || ids.has(event.parent_id);
 
-/** The delegation and everything delegated under it, with the states. */
+/** Where the delegation belongs, and everything delegated under it, each below its parent, with the states. */
 export function Tree({ delegation }: { readonly delegation: Delegation }) {
-  const { id } = delegation;
-  const { value, error, reload } = useLoaded(id, (connection, signal) => read(connection, id, signal));
-  const ids = new Set<unknown>([id, ...(value ?? []).map((branch) => branch.delegation.id)]);
+  const { id, parent_id } = delegation;
+  const { value, error, reload } = useLoaded(id, (connection, signal) =>
+    read(connection, delegation, signal),
+  );
+  const ids = new Set<unknown>([id, parent_id, ...(value?.found ?? []).map((one) => one.id)]);
   useSoonAfter((event) => changesTree(event, ids), reload, PAUSE_MS);
   if (error !== null) return <Problem error={error} />;
   if (value === null) return <p class="loading">Reading the tree …</p>;
+  const { parent, found, isCut } = value;
+  const root = nest(found, id);
   return (
     <>
-      <ul class="tree">
-        {value.map(({ delegation: one, depth }) => (
-          <li key={one.id} style={{ paddingInlineStart: `${depth * 20}px` }}>
-            <a href={hrefOf(one.id)} aria-current={one.id === id ? "true" : undefined}>
-              <StateMark phase={PHASES[one.state]} />
-              <b>{one.target}</b>
-              <Said>{taskText(one)}</Said>
-              <small>{STATE_WORDS[one.state]}</small>
-            </a>
-          </li>
-        ))}
-      </ul>
-      {value.length === 1 && <NothingUnder delegation={delegation} />}
+      {parent && (
+        <div class="tree tree-parent">
+          <Line one={parent}>
+            <span class="dim">a part of</span>
+          </Line>
+        </div>
+      )}
+      {parent_id !== null && !parent && (
+        <p class="dim">Its parent …{parent_id.slice(-8)} was erased, or you may not see it.</p>
+      )}
+      {root && <Level class="tree" nodes={[root]} current={id} />}
+      {isCut && (
+        <p class="dim">
+          Only {MAX} are shown. To see all: npx errand list --tree {id}
+        </p>
+      )}
+      {found.length === 1 && <NothingUnder delegation={delegation} />}
     </>
+  );
+}
+
+interface LevelProps {
+  readonly class?: string;
+  readonly nodes: readonly Nested<Delegation>[];
+  readonly current: string;
+}
+
+function Level({ nodes, current, class: name }: LevelProps) {
+  return (
+    <ul class={name}>
+      {nodes.map(({ one, below, isApart }) => (
+        <li key={one.id}>
+          <Line one={one} isCurrent={one.id === current}>
+            {isApart && <span class="dim">its parent is gone, or hidden from you</span>}
+          </Line>
+          {below.length > 0 && <Level nodes={below} current={current} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface LineProps {
+  readonly one: Delegation;
+  readonly isCurrent?: boolean;
+  readonly children: ComponentChildren;
+}
+
+function Line({ one, isCurrent = false, children }: LineProps) {
+  return (
+    <a href={hrefOf(one.id)} aria-current={isCurrent ? "true" : undefined}>
+      {children}
+      <StateMark phase={PHASES[one.state]} />
+      <b class="target">{one.target}</b>
+      <Said>{taskText(one)}</Said>
+      <small>{STATE_WORDS[one.state]}</small>
+    </a>
   );
 }
 
@@ -63,11 +112,25 @@ function NothingUnder({ delegation: { id, state } }: { readonly delegation: Dele
   );
 }
 
-async function read({ delegator }: Connection, id: string, signal: AbortSignal): Promise<readonly Branch[]> {
-  const found: Branch[] = [];
-  for await (const branch of delegator.tree(id, { signal, pageSize: 50 })) {
-    found.push(branch);
-    if (found.length >= MAX) break;
+interface Found {
+  /** Null if there is none, or none that can be seen. */
+  readonly parent: Delegation | null;
+  readonly found: readonly Delegation[];
+  readonly isCut: boolean;
+}
+
+async function read({ delegator }: Connection, of: Delegation, signal: AbortSignal): Promise<Found> {
+  const parent =
+    of.parent_id === null ? null : await delegator.get(of.parent_id, { signal }).catch(nullIfGone);
+  const found: Delegation[] = [];
+  for await (const { delegation } of delegator.tree(of.id, { signal, pageSize: 50 })) {
+    if (found.length >= MAX) return { parent, found, isCut: true };
+    found.push(delegation);
   }
-  return found;
+  return { parent, found, isCut: false };
+}
+
+function nullIfGone(error: unknown): null {
+  if (error instanceof ErrandApiError && error.status === 404) return null;
+  throw error;
 }
