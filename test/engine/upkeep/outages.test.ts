@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { batchOf } from "../../../src/engine/upkeep/sweep.ts";
 import { shardKeys } from "../../../src/redis/keys.ts";
 import { client, startBroker } from "../../support/broker.ts";
-import { outage } from "../../support/outage.ts";
+import { eventsOf } from "../../support/history.ts";
+import { outage, passes } from "../../support/outage.ts";
 
 const OUTAGE_MS = 30_000;
 
@@ -66,6 +67,46 @@ test("the first start after a version without signs of life takes the newest eve
   clock.offset_ms += 600_000;
   await gateway.sweep.tick();
   expect((await api.get(id)).body).toMatchObject({ state: "working", attempt: 1 });
+});
+
+test("beside a gateway of a version without signs of life a lease lapses in time, and one period late after it served alone", async () => {
+  const world = await setup();
+  const { redis, gateway, another, clock } = world;
+  // It never sweeps, so it gives no sign of life.
+  const older = client((await another()).url);
+  const leased = async () => {
+    const id = String((await older.delegate("scout")).body.id);
+    return { id, lease: String((await older.lease("scout")).body.leases[0].lease_id) };
+  };
+  const [living, dead] = [await leased(), await leased()];
+  await redis.del(shardKeys(0).alive);
+  await gateway.sweep.tick();
+  await passes(world, 40);
+  await older.heartbeat(living.lease);
+  await passes(world, 30);
+  expect((await older.get(living.id)).body).toMatchObject({ state: "working", attempt: 1 });
+  expect((await older.get(dead.id)).body).toMatchObject({ state: "submitted", attempt: 2 });
+
+  const start = clock.offset_ms;
+  await outage(world, 600);
+  for (clock.offset_ms = start; clock.offset_ms < start + 600_000; clock.offset_ms += 30_000)
+    expect((await older.heartbeat(living.lease)).status).toBe(200);
+  const late = await leased();
+  await older.heartbeat(living.lease);
+  await gateway.sweep.tick();
+  await passes(world, 30);
+  await older.heartbeat(living.lease);
+  expect((await older.get(late.id)).body).toMatchObject({ state: "working", attempt: 1 });
+  for (let n = 0; n < 2; n += 1) {
+    await passes(world, 30);
+    await older.heartbeat(living.lease);
+  }
+  expect((await older.get(late.id)).body).toMatchObject({ state: "submitted", attempt: 2 });
+  expect((await older.get(living.id)).body).toMatchObject({ state: "working", attempt: 1 });
+  const away = async (id: string) =>
+    (await eventsOf(older, id)).filter(({ status }) => status === "broker_away");
+  expect([await away(living.id), await away(dead.id)]).toEqual([[], []]);
+  expect((await away(late.id)).length).toBeLessThanOrEqual(1);
 });
 
 test("only the newest outages are kept", async () => {
