@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { batchOf } from "../../../src/engine/upkeep/sweep.ts";
 import { shardKeys } from "../../../src/redis/keys.ts";
+import { timeOf } from "../../../src/redis/time.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { eventsOf } from "../../support/history.ts";
 import { outage, passes } from "../../support/outage.ts";
@@ -51,6 +52,16 @@ test("a short pause is no outage, and time without an outage gives no grace", as
   clock.offset_ms += 61_000;
   await gateway.sweep.tick();
   expect(await states(world)).toMatchObject({ working: 0, delayed: 1 });
+});
+
+test("a clock of Redis that is set back makes no outage, and signs of life go on by it", async () => {
+  const { redis, gateway } = await setup();
+  const { alive, outages } = shardKeys(0);
+  const now = await timeOf(redis);
+  await redis.set(alive, String(now + 600_000));
+  await gateway.sweep.tick();
+  expect(await redis.exists(outages)).toBe(0);
+  expect(Number(await redis.get(alive))).toBeLessThan(now + 600_000);
 });
 
 test("the first start after a version without signs of life takes the newest event for one", async () => {
