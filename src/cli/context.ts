@@ -1,7 +1,8 @@
 /** Shared by all commands: the global options, the connection to the broker, and the exit code. */
 import type { Command } from "commander";
 import type { ErrandApiError } from "../client/errors.ts";
-import type { ConnectionOptions } from "../client/http.ts";
+import type { Connection } from "../client/http.ts";
+import { KnownBroker } from "../client/known-broker.ts";
 import { discover } from "./discover.ts";
 import type { CliHost } from "./host.ts";
 import { note, oneLine } from "./show/output.ts";
@@ -33,7 +34,7 @@ const RETRY_FOR_MS = 60_000;
 const RETRY_READS_FOR_MS = 5_000;
 
 /** For a command that only reads. */
-export const connectToRead = (host: CliHost, options: GlobalOptions): Promise<ConnectionOptions> =>
+export const connectToRead = (host: CliHost, options: GlobalOptions): Promise<Connection> =>
   connect(host, options, RETRY_READS_FOR_MS);
 
 /** Reports the first retry, so that the terminal is not silent. */
@@ -41,7 +42,7 @@ export async function connect(
   host: CliHost,
   options: GlobalOptions,
   retryForMs = RETRY_FOR_MS,
-): Promise<ConnectionOptions> {
+): Promise<Connection> {
   const target = await discover(host.env, options);
   let reported = options.json === true;
   const onRetry = (error: ErrandApiError) => {
@@ -50,7 +51,7 @@ export async function connect(
     const why = oneLine(error.message).replace(/\.$/, "");
     void note(host, `${why}; retrying for up to ${retryForMs / 1000} s.`).catch(() => undefined);
   };
-  return { ...target, failFast: true, retryForMs, onRetry };
+  return { ...target, known: new KnownBroker(), failFast: true, retryForMs, onRetry };
 }
 
 export function examples(...lines: string[]): string {

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { environmentFetch } from "../client/environment-fetch.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import { Http } from "../client/http.ts";
+import { KnownBroker } from "../client/known-broker.ts";
 import { oneLine } from "./show/output.ts";
 
 const ANSWER_MS = 2_000;
@@ -18,7 +19,7 @@ export async function withStorageReason(
   url: string | undefined,
 ): Promise<ErrandApiError> {
   if (error.code !== "redis_unavailable" || url === undefined) return error;
-  const unready = await unreadiness(url);
+  const unready = await unreadiness(url, error.problem.broker_id);
   if (unready === undefined) return error;
   const detail = `${error.message.replace(/\.$/, "")} (${unready.reason}).`;
   return new ErrandApiError({ ...error.problem, detail }, { cause: error });
@@ -31,11 +32,15 @@ export async function degradedBy(url: string): Promise<string | undefined> {
 }
 
 /** The status and reason of `/readyz` of a broker that is not ready. */
-async function unreadiness(url: string) {
+async function unreadiness(url: string, brokerId?: string) {
+  const known = new KnownBroker();
+  known.accepts(brokerId);
   try {
     const response = await environmentFetch(`${new Http({ url }).url}/readyz`, {
+      redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_MS),
     });
+    if (!known.sent(response)) return undefined;
     const { data } = readinessSchema.safeParse(await response.json());
     return data && { ...data, reason: oneLine(data.reason, 200).replace(/\.$/, "") };
   } catch {

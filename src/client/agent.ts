@@ -16,7 +16,8 @@ import {
 } from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
 import { newWorkerId } from "./environment.ts";
-import { type ConnectionOptions, Http, route } from "./http.ts";
+import { type Connection, type ConnectionOptions, Http, route } from "./http.ts";
+import { KnownBroker } from "./known-broker.ts";
 import { Outage } from "./outage.ts";
 import type { WorkerUnavailableError } from "./unavailable.ts";
 import { type AgentEvent, AgentStoppingError, type Handler, type Reply } from "./work.ts";
@@ -111,14 +112,19 @@ export class Agent {
   #fatal: unknown;
 
   /** Sends no request yet. Throws `invalid_url`. `internals` is for tests. */
-  constructor(options: AgentOptions, handler: Handler, internals: AgentInternals = {}) {
+  constructor(
+    options: AgentOptions & Pick<Connection, "known">,
+    handler: Handler,
+    internals: AgentInternals = {},
+  ) {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
     const report = (event: AgentEvent) => options.onEvent?.(event);
-    const http = new Http(options);
+    const connection = { ...options, known: options.known ?? new KnownBroker() };
+    const http = new Http(connection);
     const outage = new Outage(http, report);
     // Handlers use it once the broker has been reached, so it does not fail fast.
-    const delegator = new Delegator({ ...options, failFast: false });
+    const delegator = new Delegator({ ...connection, failFast: false });
     const giveUp = this.#giveUp.signal;
     const { returnedForSeconds = RETURNED_FOR_SECONDS, blame = blameOf } = internals;
     this.#blame = blame;

@@ -47,13 +47,16 @@ export function connectionError(url: string, error: unknown, everReached: boolea
     return localError(
       {
         code: "not_a_broker",
-        category: "CONFIG",
+        // The broker was there before, so this passes: a certificate is renewed, a proxy starts.
+        category: everReached ? "TRANSPORT" : "CONFIG",
+        retryable: everReached,
         detail: `no broker can be reached at ${url} (${why})`,
         recovery: "Check the URL's scheme (http or https), host and port, and the server's certificate.",
       },
       error,
     );
   }
+  if (why === "") return proxyWantsCredentials(url, error);
   const refused = code !== undefined && NEVER_CONNECTED.includes(code);
   if (refused || (code === undefined && !everReached)) {
     return localError(
@@ -83,18 +86,19 @@ export function connectionError(url: string, error: unknown, everReached: boolea
   );
 }
 
-/** The error for an answer that no broker of this version gives, for example one of a proxy or of another program. */
-export function unexpectedAnswer(url: string, status: number, why: string): ErrandApiError {
-  const isTemporary = status >= 500 || status === 429 || status === 408;
-  return localError({
-    code: "invalid_response",
-    category: isTemporary ? "TRANSPORT" : "CONFIG",
-    detail: `${url} sent an unexpected answer with status ${status} (${why})`,
-    recovery: isTemporary ? "Try again later." : "Check that the URL is an Errand broker of this version.",
-    status,
-    retryable: isTemporary,
-  });
-}
+/** Node's fetch hides an answer of 407: it fails without any reason. */
+const proxyWantsCredentials = (url: string, error: unknown): ErrandApiError =>
+  localError(
+    {
+      code: "proxy_auth_required",
+      category: "TRANSPORT",
+      detail: `${url} is answered by a proxy that wants credentials (HTTP 407)`,
+      recovery:
+        "Check what stands in front of the broker; a proxy with a login belongs into HTTPS_PROXY or HTTP_PROXY.",
+      retryable: true,
+    },
+    error,
+  );
 
 /** Node reports the cause of a failed fetch as a code; browsers hide it for security. */
 function causeOf(error: unknown): { readonly code?: string; readonly message?: string } {

@@ -22,7 +22,7 @@ export class ErrandApiError extends Error {
    */
   readonly code: string;
   readonly category: Category;
-  /** The HTTP status; 0 when there was no answer. */
+  /** The HTTP status of the broker's answer; 0 when it gave none. */
   readonly status: number;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;

@@ -1,16 +1,20 @@
 /**
  * Sends requests to a broker: JSON, a bearer token, problem+json as ErrandApiError, retries while the broker is
- * unavailable. Limit: one gateway URL; redirects are not followed, so that the token is sent to no other server.
+ * unavailable. An answer counts only if it has the broker's id; any other is an outage. Limit: one gateway URL; redirects
+ * are not followed, so that the token is sent to no other server.
  */
 import type * as z from "zod";
 import { problemSchema } from "../schema/problem.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
-import { connectionError, invalidUrl, noAnswer, unexpectedAnswer } from "./connection-errors.ts";
+import { connectionError, invalidUrl, noAnswer } from "./connection-errors.ts";
 import { locate } from "./environment.ts";
 import { environmentFetch } from "./environment-fetch.ts";
 import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
+import { KnownBroker } from "./known-broker.ts";
 import { parseLenient } from "./lenient.ts";
+import { retryAfterMs } from "./retry-after.ts";
+import { startOf } from "./start-of.ts";
 import { cleanToken, quotesHint } from "./token.ts";
 
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
@@ -45,6 +49,11 @@ export interface ConnectionOptions {
   readonly onRetry?: ((error: ErrandApiError, delayMs: number) => void) | undefined;
 }
 
+/** For several clients of one program, which then agree on which broker is theirs. */
+export interface Connection extends ConnectionOptions {
+  readonly known?: KnownBroker | undefined;
+}
+
 export interface Call {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Built by {@link route}. */
@@ -63,6 +72,9 @@ export interface Call {
 
 /** Codes of failures in which no broker was reached. */
 const UNREACHED: readonly string[] = ["unreachable", "no_answer", "proxy_auth_required", "proxy_refused"];
+
+/** An error document of the broker is shorter. */
+const PROBLEM_CHARS = 1_000_000;
 
 /** The connection counts as dead when an answer is this late, after `holdSeconds`. */
 const ANSWER_MS = 15_000;
@@ -93,29 +105,36 @@ export class Http {
   readonly onRetry: ConnectionOptions["onRetry"];
   readonly #options: ConnectionOptions;
   readonly #token: string | undefined;
+  readonly #known: KnownBroker;
   #everReached = false;
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: Connection) {
     const { url, token } = locate(options);
     if (!URL.canParse(url) || !/^https?:/.test(url)) throw invalidUrl(url);
     this.url = withoutTrailingSlashes(url);
     this.onRetry = options.onRetry;
     this.#options = options;
     this.#token = cleanToken(token);
+    this.#known = options.known ?? new KnownBroker();
+    this.#everReached = this.#known.id !== undefined;
   }
 
   /** Makes one call and checks its answer against `schema`. Throws {@link ErrandApiError}, or the signal's reason. */
   async request<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     const holdMs = (call.holdSeconds ?? 0) * 1000;
     const limit = new TimeLimit(call.timeoutMs ?? holdMs + ANSWER_MS, call.signal);
+    const wasReached = this.#everReached;
     try {
       const response = await this.open(call, limit);
       const text = await this.#reading(limit, () => response.text());
-      const parsed = parseLenient(schema, fromJson(text));
+      const json = fromJson(text);
+      const parsed = parseLenient(schema, json);
       if (parsed.ok) return parsed.value;
       const issue = parsed.error.issues[0];
       const why = `${issue?.path.join(".") || "body"}: ${issue?.message}`;
-      throw unexpectedAnswer(this.url, response.status, why);
+      // A broker of another version sends the same again.
+      const mayComeBack = json === undefined && this.#mayComeBack(wasReached);
+      throw await this.#notTheBroker(response, text, mayComeBack, why);
     } finally {
       limit.close();
     }
@@ -194,20 +213,46 @@ export class Http {
         signal: limit.signal,
       }),
     );
-    this.#everReached = true;
-    if (response.ok) return response;
-    const text = await this.#reading(limit, () => response.text());
-    const problem = problemSchema.safeParse(fromJson(text));
-    if (!problem.success) {
-      throw unexpectedAnswer(this.url, response.status, "the body is not a problem document");
+    if (response.ok && this.#known.sent(response)) {
+      this.#everReached = true;
+      return response;
     }
-    const { data } = problem;
+    const text = await this.#reading(limit, () => startOf(response, PROBLEM_CHARS));
+    const { data } = problemSchema.safeParse(response.ok ? undefined : fromJson(text));
+    if (!data || !this.#known.accepts(data.broker_id)) throw await this.#notTheBroker(response, text);
+    this.#everReached = true;
     // Quotes are legal in a token, so the broker decides; the CLI shows the detail, too.
     const quotes = data.code === "unauthenticated" && token !== undefined && quotesHint(token);
     throw new ErrandApiError(quotes ? { ...data, detail: `${data.detail} ${quotes}` } : data, {
       retryAfterMs: retryAfterMs(response.headers),
       hint: call.anonymous ? undefined : this.#hintFor(data.code),
     });
+  }
+
+  #mayComeBack(wasReached: boolean): boolean {
+    return wasReached || this.#options.failFast === false;
+  }
+
+  async #notTheBroker(
+    response: Response,
+    text: string,
+    mayComeBack = this.#mayComeBack(this.#everReached),
+    why?: string,
+  ): Promise<ErrandApiError> {
+    const answer = {
+      url: this.url,
+      response,
+      text,
+      why,
+      known: this.#known,
+      token: this.#token,
+      mayComeBack,
+    };
+    // Loaded only when it is needed: pages load this file.
+    return import("./not-the-broker.ts").then(
+      ({ notTheBroker }) => notTheBroker(answer),
+      (error: unknown) => connectionError(this.url, error, true),
+    );
   }
 
   /** A recovery in terms of the library, for common errors whose own recovery is in terms of HTTP. */
@@ -234,7 +279,7 @@ export class Http {
     if (limit.signal.aborted) return limit.signal.reason;
     if (error instanceof ErrandApiError) return error;
     const failure = connectionError(this.url, error, this.#everReached);
-    this.#everReached ||= !UNREACHED.includes(failure.code);
+    this.#everReached ||= failure.code === "connection_lost";
     return failure;
   }
 }
@@ -252,11 +297,4 @@ function fromJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function retryAfterMs(headers: Headers): number | undefined {
-  const value = headers.get("retry-after");
-  if (value === null) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }

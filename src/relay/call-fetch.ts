@@ -3,9 +3,10 @@
  * JSON-RPC with the request's id, or the error of an A2A server over HTTP+JSON. Any other answer is an outage, or, after a
  * success for a message, means that the server has the message. Limit: over HTTP+JSON, any JSON object is an answer.
  */
+
+import type { Describe } from "../util/foreign-answer.ts";
 import { callOf, type RpcCall } from "./call.ts";
 import { afterSuccess, eventStream } from "./event-stream.ts";
-import type { Describe } from "./foreign-answer.ts";
 import { boundedText, urlOf } from "./guarded-fetch.ts";
 import { NOT_SERVER, RemoteError } from "./remote-error.ts";
 import { beginOf } from "./stream-begin.ts";

@@ -3,7 +3,7 @@
  * Limit: the server's URL is not proven wrong by any answer, because an ingress may give the same one during a deployment.
  */
 import { withoutTrailingSlashes } from "../schema/text.ts";
-import type { Describe } from "./foreign-answer.ts";
+import type { Describe } from "../util/foreign-answer.ts";
 import { boundedText, jsonObject, urlOf } from "./guarded-fetch.ts";
 import { isTimeout, NO_CARD, NOT_SERVER, RemoteError, toRemoteError } from "./remote-error.ts";
 

@@ -11,11 +11,11 @@ import {
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
 import type { Message } from "../schema/a2a.ts";
+import { addressOf, describing } from "../util/foreign-answer.ts";
 import { onAbort, TimeLimit } from "../util/timing.ts";
 import { pause, triesFor } from "./backoff.ts";
 import { callFetch } from "./call-fetch.ts";
 import { cardError, cardFetch, readCard } from "./card.ts";
-import { addressOf, describing } from "./foreign-answer.ts";
 import { type FetchFunction, guardedFetch } from "./guarded-fetch.ts";
 import { isSameMessage } from "./messages.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";

@@ -49,7 +49,10 @@ describe("answers", () => {
   test("an answer that is not a broker's is reported as invalid_response", async () => {
     const stub = await stubBroker((_request, answer) => answer.raw.end("<html>hello</html>"));
     const error = await thrownBy(new Delegator({ url: stub.url }).get(ID));
-    expect(error).toMatchObject({ code: "invalid_response", category: "CONFIG", status: 200 });
+    expect(error).toMatchObject({
+      ...{ code: "invalid_response", category: "CONFIG", status: 0, details: { status: 200 } },
+      message: `${stub.url} answered with HTTP 200, no content type, 'hello': this is not an answer of an Errand broker`,
+    });
   });
 
   test("a redirect is not followed, so the token is not sent elsewhere", async () => {
@@ -58,7 +61,7 @@ describe("answers", () => {
       answer.raw.writeHead(307, { location: `${other.url}/` }).end();
     });
     const error = await thrownBy(new Delegator({ url: stub.url, token: "t" }).get(ID));
-    expect(error).toMatchObject({ category: "CONFIG", status: 307 });
+    expect(error).toMatchObject({ category: "CONFIG", details: { status: 307 } });
     expect(other.seen).toEqual([]);
   });
 
@@ -96,12 +99,12 @@ describe("refusals", () => {
     expect(away).toMatchObject({
       code: "invalid_response",
       category: "TRANSPORT",
-      status: 502,
+      details: { status: 502, outcome: "unknown" },
       retryable: true,
     });
     status.now = 404;
     const wrong = await thrownBy(new Delegator({ url: stub.url }).get(ID));
-    expect(wrong).toMatchObject({ category: "CONFIG", status: 404, retryable: false });
+    expect(wrong).toMatchObject({ category: "CONFIG", details: { status: 404 }, retryable: false });
   });
 
   test("a refused and a cut connection have different codes: only the second leaves the outcome unknown", async () => {

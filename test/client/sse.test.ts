@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
 import type { StreamEvent } from "../../src/schema/event.ts";
 import { until } from "../support/until.ts";
-import { delegationLike, eventLike, frame, ID, stubBroker } from "./stub-broker.ts";
+import { BROKER_ID, delegationLike, eventLike, frame, ID, stubBroker } from "./stub-broker.ts";
 
 const sent = eventLike(1, "DELEGATION_SENT", { state: "submitted", status: "queued" });
 const leased = eventLike(2, "DELEGATION_STATUS", { status: "leased" });
@@ -76,7 +76,8 @@ test("ends at a snapshot of a finished delegation, and at 204", async () => {
     delegation: delegationLike({ state: "canceled", news: true }),
   };
   const stub = await stubBroker((request, answer) => {
-    if (request.headers["last-event-id"] === "9-0") answer.raw.writeHead(204).end();
+    if (request.headers["last-event-id"] === "9-0")
+      answer.raw.writeHead(204, { "errand-broker": BROKER_ID }).end();
     else answer.events([frame(snapshot)]);
   });
   const delegator = new Delegator({ url: stub.url });

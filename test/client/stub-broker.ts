@@ -15,6 +15,9 @@ export interface Seen {
   readonly body: Record<string, unknown>;
 }
 
+/** The id of the stub, as in every answer of a broker. */
+export const BROKER_ID = "brk_stub";
+
 export class Answer {
   readonly #response: ServerResponse;
   constructor(response: ServerResponse) {
@@ -26,7 +29,11 @@ export class Answer {
   }
 
   json(value: unknown, status = 200, headers: Record<string, string> = {}): void {
-    this.#response.writeHead(status, { "content-type": "application/json", ...headers });
+    this.#response.writeHead(status, {
+      "content-type": "application/json",
+      "errand-broker": BROKER_ID,
+      ...headers,
+    });
     this.#response.end(JSON.stringify(value));
   }
 
@@ -39,6 +46,7 @@ export class Answer {
       detail: `about ${code}`,
       code,
       category,
+      broker_id: BROKER_ID,
     };
     this.json(
       { ...body, retryable: category === "TRANSPORT", recovery: "Do this.", request_id: "req_1", ...extra },
@@ -48,7 +56,7 @@ export class Answer {
   }
 
   events(frames: readonly string[]): void {
-    this.#response.writeHead(200, { "content-type": "text/event-stream" });
+    this.#response.writeHead(200, { "content-type": "text/event-stream", "errand-broker": BROKER_ID });
     this.#response.write(frames.join(""));
   }
 

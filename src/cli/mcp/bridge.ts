@@ -5,12 +5,14 @@
  */
 
 import { addAbortSignal, type Readable } from "node:stream";
-import { connectionError, unexpectedAnswer } from "../../client/connection-errors.ts";
+import { connectionError } from "../../client/connection-errors.ts";
 import { environmentFetch } from "../../client/environment-fetch.ts";
 import { ErrandApiError, localError } from "../../client/errors.ts";
+import { KnownBroker } from "../../client/known-broker.ts";
+import { notTheBroker } from "../../client/not-the-broker.ts";
 import { sleep, TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
-import { post, reading } from "./post.ts";
+import { type KnownTarget, post, reading } from "./post.ts";
 import {
   formatMessage,
   type Id,
@@ -61,6 +63,8 @@ export class Bridge {
   #reopening: Promise<void> | undefined;
   #reopened = 0;
   #isAway = false;
+  /** The broker at the URL of the last call. */
+  #broker: { readonly url: string; readonly known: KnownBroker } | undefined;
 
   constructor(options: BridgeOptions) {
     this.#options = options;
@@ -143,10 +147,11 @@ export class Bridge {
     isLost: (response: Response) => boolean,
     send: (line: string) => Promise<void> = this.#options.send,
   ): Promise<boolean> {
-    const { url, token } = await this.#options.target();
+    const target = await this.#target();
+    const { url, known } = target;
     const limit = new TimeLimit(SILENCE_MS, signal);
     try {
-      const response = await post({ url, token }, this.#headers(request), line, limit);
+      const response = await post(target, this.#headers(request), line, limit);
       if (isLost(response)) {
         await response.body?.cancel();
         return true;
@@ -156,7 +161,9 @@ export class Bridge {
       const parts = messagesOf(response, () => limit.restart(SILENCE_MS));
       for await (const text of reading(parts, url, limit)) {
         const part = parseMessage(text);
-        if (part === undefined) throw unexpectedAnswer(url, response.status, "not an MCP message");
+        if (part === undefined) {
+          throw notTheBroker({ url, response, text, known, why: "not an MCP message", mayComeBack: true });
+        }
         const isAnswer = part.method === undefined;
         if (isAnswer && request.method === "initialize") this.#keepSession(request, response, part);
         // The broker's refusal of a malformed request has no id.
@@ -171,6 +178,12 @@ export class Bridge {
     } finally {
       limit.close();
     }
+  }
+
+  async #target(): Promise<KnownTarget> {
+    const target = await this.#options.target();
+    if (this.#broker?.url !== target.url) this.#broker = { url: target.url, known: new KnownBroker() };
+    return { ...target, known: this.#broker.known };
   }
 
   #headers(message: Message): Record<string, string> {
@@ -232,7 +245,7 @@ export class Bridge {
   async #notify(message: Message, line: string): Promise<void> {
     const limit = new TimeLimit(NOTIFICATION_MS);
     try {
-      const response = await post(await this.#options.target(), this.#headers(message), line, limit);
+      const response = await post(await this.#target(), this.#headers(message), line, limit);
       await response.body?.cancel();
     } finally {
       limit.close();

@@ -5,18 +5,26 @@
 import { connectionError, noAnswer } from "../../client/connection-errors.ts";
 import { environmentFetch } from "../../client/environment-fetch.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import type { KnownBroker } from "../../client/known-broker.ts";
+import { notTheBroker } from "../../client/not-the-broker.ts";
+import { startOf } from "../../client/start-of.ts";
 import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 
-/** Sends a message to the broker. Throws an {@link ErrandApiError} for a failed connection. */
+/** The broker that `known` stands for. */
+export interface KnownTarget extends Target {
+  readonly known: KnownBroker;
+}
+
+/** Sends a message to the broker. Throws an {@link ErrandApiError} for a failed connection, or an answer of another. */
 export async function post(
-  { url, token }: Target,
+  { url, token, known }: KnownTarget,
   headers: Readonly<Record<string, string>>,
   body: string,
   limit: TimeLimit,
 ): Promise<Response> {
   try {
-    return await environmentFetch(`${url}/mcp`, {
+    const response = await environmentFetch(`${url}/mcp`, {
       method: "POST",
       headers: {
         accept: "application/json, text/event-stream",
@@ -28,10 +36,15 @@ export async function post(
       redirect: "manual",
       signal: limit.signal,
     });
+    if (known.sent(response)) return response;
+    const text = await startOf(response, SHOWN_CHARS);
+    throw notTheBroker({ url, response, text, known, token, mayComeBack: true });
   } catch (error) {
     throw toError(url, error, limit);
   }
 }
+
+const SHOWN_CHARS = 2_000;
 
 /** Yields the same parts, and throws an {@link ErrandApiError} if the connection fails before the last one. */
 export async function* reading(

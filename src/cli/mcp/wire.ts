@@ -121,6 +121,7 @@ const RECOVERIES: Readonly<Record<string, string>> = {
   no_broker: "Start the broker with 'errand serve', or set ERRAND_URL and ERRAND_TOKEN; then retry.",
   connection_lost: CHECK_FIRST,
   no_answer: CHECK_FIRST,
+  invalid_response: CHECK_FIRST,
 };
 
 const TOKEN_RECOVERY =

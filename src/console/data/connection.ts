@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
+import { BROKER_HEADER } from "../../client/known-broker.ts";
 import { Pages } from "../../client/pages.ts";
 
 export interface Connection {
@@ -47,8 +48,8 @@ export function connect(token?: string): Connection {
     },
     fetch: async (input: URL | RequestInfo, init: RequestInit = {}): Promise<Response> => {
       const response = await fetch(input, isKept(init) ? { ...init, keepalive: true } : init);
-      // A proxy answers 502 to 504 for a broker that is away.
-      if (response.status < 500) lostSince.value = null;
+      // A proxy may answer for a broker that is away.
+      if (response.status < 500 && response.headers.has(BROKER_HEADER)) lostSince.value = null;
       isRefused ||= response.status === 401;
       return response;
     },

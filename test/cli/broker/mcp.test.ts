@@ -243,7 +243,7 @@ test("an interrupted response says that the call may have taken effect", async (
 
 test("a server that is not a broker is reported as such, and every request gets a response", async () => {
   const answers = [
-    { status: 502, type: "text/html", body: "<h1>Bad Gateway</h1>", expected: { code: 502 } },
+    { status: 502, type: "text/html", body: "<h1>Bad Gateway</h1>", expected: { code: 503 } },
     { status: 200, type: "application/json", body: "", expected: { code: 503 } },
     { status: 200, type: "text/event-stream", body: ": nothing\n\n", expected: { code: 503 } },
   ];

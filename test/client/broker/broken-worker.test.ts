@@ -206,6 +206,7 @@ describe("a healthy worker", () => {
 
 test("a broker that does not know `worker` gets the reply and the release without it", async () => {
   const { url, all } = await withTasks(1);
+  const { broker_id } = (await client(url).call("GET", "/v1/status")).body;
   const refusing: typeof fetch = async (target, init) => {
     const body = String(init?.body ?? "");
     if (body.includes('"paused_seconds"'))
@@ -219,6 +220,7 @@ test("a broker that does not know `worker` gets the reply and the release withou
           category: "PROTOCOL",
           retryable: false,
           recovery: "x",
+          broker_id,
         },
         { status: 400, headers: { "content-type": "application/problem+json" } },
       );

@@ -1,8 +1,8 @@
 /**
- * Says who answered in place of the A2A server, and with what. Foreign text is shown on one line, cut, and without the
+ * Says who answered in place of the server that was asked, and with what. Foreign text is shown on one line, cut, and without the
  * credentials that were sent. Limit: a server that changes the credentials, for example decodes them, may show them.
  */
-import { oneLine } from "../util/shown-text.ts";
+import { oneLine } from "./shown-text.ts";
 
 const SHOWN_CHARS = 80;
 const READ_CHARS = 2_000;
