@@ -13,6 +13,7 @@ import json
 import os
 import queue
 import random
+import re
 import signal
 import socket
 import sys
@@ -26,11 +27,13 @@ LONGEST_HOLD_SECONDS = 25
 CONFIRM_SECONDS = 5
 ANSWER_SECONDS = 15  # beyond the hold: later, the connection counts as dead
 STOP_SECONDS = 10
-STOPPING, ASKED = "stopping", "interrupted"
+LATE_SECONDS = 5  # a tick that is later shows that the process was paused
+LONGEST_ANSWER = 16 * 1024 * 1024
+STOPPING, ASKED, SILENT = "stopping", "interrupted", "the broker is silent"
 
 
 class Away(Exception):
-    """No answer, or one that says 'later'; the request may still have been executed."""
+    """No answer of the broker, or one that says 'later'; the request may still have been executed."""
 
     def __init__(self, why, status=0, retry_after=0.0):
         super().__init__(why)
@@ -38,7 +41,7 @@ class Away(Exception):
 
 
 class Refused(Exception):
-    """A refusal; repeating the same request would not help."""
+    """A refusal by the broker; repeating the same request would not help."""
 
     def __init__(self, status, problem):
         self.status, self.code = status, problem.get("code", "invalid_response")
@@ -76,6 +79,21 @@ def backoff(failures, retry_after=0.0):
     return wait if retry_after <= wait else retry_after + random.random() / 4
 
 
+def moment():
+    """By both clocks: one stands still while the machine sleeps, the other may be set."""
+    return time.monotonic(), time.time()
+
+
+def since(then):
+    return max(now - before for now, before in zip(moment(), then))
+
+
+def shown(text, most=80):
+    """The first words of a foreign answer, on one line, without characters that control a terminal."""
+    words = "".join(one if one.isprintable() else " " for one in re.sub(r"<[^<>]*>", " ", text[:2000])).split()
+    return " ".join(words)[:most]
+
+
 def instant(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
@@ -88,28 +106,49 @@ class Broker:
     def __init__(self, url, token):
         self.url, self.token = url.rstrip("/"), token
         self.opener = urllib.request.build_opener(NoRedirects)
+        self.id = None
 
     def post(self, path, body, hold=0.0, timeout=ANSWER_SECONDS):
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers)
         try:
-            with self.opener.open(request, timeout=hold + timeout) as answer:  # [3]
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            raise self.judge(error) from None
+            try:
+                answer = self.opener.open(request, timeout=hold + timeout)  # [3]
+            except urllib.error.HTTPError as error:
+                answer = error
+            with answer:
+                return self.read(answer)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise Away(str(error) or type(error).__name__) from None
 
-    def judge(self, error):
+    def read(self, answer):
+        """What the broker says. An answer without its id is somebody else's, and final for nobody [7, 12, 14]."""
+        status, text = answer.status, answer.read(LONGEST_ANSWER).decode("utf-8", "replace")
+        after = answer.headers.get("Retry-After", "")
+        retry_after = float(after) if re.fullmatch("[0-9]{1,9}", after) else 0.0
+        if 200 <= status < 300 and self.is_from(answer.headers.get("Errand-Broker")):
+            return json.loads(text)
         try:
-            problem = json.load(error)
-        except (OSError, http.client.HTTPException, ValueError):
+            problem = json.loads(text)
+        except ValueError:
             problem = None
-        refusal = Refused(error.code, problem if isinstance(problem, dict) else {})
-        if error.code not in (408, 429) and error.code < 500:
-            return refusal
-        after = error.headers.get("Retry-After", "")
-        return Away(f"it answered {error.code}", error.code, float(after) if after.isdigit() else 0.0)
+        is_problem = isinstance(problem, dict) and "code" in problem and status >= 400
+        is_later = status in (408, 429) or status >= 500
+        if not is_problem or not self.is_from(problem.get("broker_id")):
+            kind = shown(answer.headers.get("Content-Type") or "no content type")
+            words = shown(text.replace(self.token, "***")) or "no text"
+            why = f"{self.url} answered with HTTP {status}, {kind}, '{words}', which is not this broker's answer"
+            if self.id is None and not is_later:  # nobody has answered yet: the address is probably wrong
+                raise Refused(status, {"code": "invalid_response", "detail": why})
+            raise Away(why, 0, min(retry_after, 60.0))
+        if is_later:
+            raise Away(f"it answered {status}", status, retry_after)
+        raise Refused(status, problem)
+
+    def is_from(self, broker_id):
+        """The first answer that has an id decides which broker is ours."""
+        self.id = self.id or broker_id
+        return broker_id is not None and broker_id == self.id
 
 
 class Work:
@@ -121,7 +160,7 @@ class Work:
         held = lease["delegation"]["lease"]
         # From the broker's two instants; its clock is never compared with ours [6].
         self.seconds = instant(held["expires_at"]) - instant(held["granted_at"])
-        self.trusted_until = time.monotonic() + self.seconds
+        self.answered_at = moment()
         self.ended, self.why = threading.Event(), ""
         self.told_at, self.chunks = float("-inf"), {}
         self.answers, self.said, self.known, self.seen = {}, queue.SimpleQueue(), set(), None
@@ -198,14 +237,22 @@ class Work:
         self.insist(send)
 
     def wait(self, seconds):
-        """Sleeps while the lease is certainly ours [8]. Work that calls nothing else should call wait(0) regularly."""
-        until = time.monotonic() + seconds
-        while not self.ended.wait(max(0.0, min(until, self.trusted_until) - time.monotonic())):
-            if time.monotonic() >= self.trusted_until:
-                self.end("expired")
-            elif time.monotonic() >= until:
-                return
-        raise Ended(self.why)
+        """Sleeps until the work must stop. Work that calls nothing else should call wait(0) regularly."""
+        if self.ended.wait(max(0.0, seconds)):
+            raise Ended(self.why)
+
+    def watch(self):
+        """Stops the work once the broker was silent for twice the lease, or 5 s after a pause of the process [8]."""
+        tick, looked_at, answered_at, longest = min(1.0, self.seconds / 6), moment(), None, 0.0
+        while not self.ended.wait(tick):
+            if answered_at != self.answered_at:
+                answered_at, longest = self.answered_at, 2 * self.seconds
+            silent = since(answered_at)
+            if since(looked_at) > tick + LATE_SECONDS and silent > self.seconds:
+                longest = silent + LATE_SECONDS
+            looked_at = moment()
+            if silent > longest:
+                self.end(SILENT)
 
     def end(self, why):
         if not self.ended.is_set():
@@ -213,10 +260,10 @@ class Work:
             self.ended.set()
 
     def beat(self, hold=0.0, **said):
-        sent_at = time.monotonic()
+        sent_at = moment()
         seen = {} if self.seen is None else {"seen": self.seen}
         self.take(self.send("heartbeat", {"wait_seconds": hold, **seen, **said}, hold).get("messages", []))
-        self.trusted_until = max(self.trusted_until, sent_at + self.seconds)
+        self.answered_at = max(self.answered_at, sent_at)
 
     def keep(self):
         """Heartbeats until the end; held ones, so that a cancel arrives at once [5]."""
@@ -243,7 +290,7 @@ class Work:
             pass
 
     def insist(self, call):
-        """Repeats the call until it is answered, while the lease is certainly ours."""
+        """Repeats the call until it is answered, or the work must stop."""
         for failures in itertools.count():
             try:
                 return call()
@@ -312,6 +359,7 @@ class Agent:
         try:
             if self.stopping.is_set():
                 work.end(STOPPING)
+            threading.Thread(target=work.watch, daemon=True).start()
             work.wait(0)
             work.insist(work.beat)  # nobody works on a lease that never arrived [4]
             log(f"{work.id} leased, attempt {lease['attempt']}")
@@ -320,6 +368,9 @@ class Agent:
         except Ended as ended:
             if work.why == STOPPING:
                 self.release(work)
+            elif work.why == SILENT:
+                log(f"{work.id} stopped: {ended}")
+                self.give_back(work)
             elif work.why == ASKED:
                 log(f"{work.id} asks")
             else:
@@ -338,7 +389,7 @@ class Agent:
         except Exception as error:  # the details go to our log, not to the delegator
             log(f"{work.id} failed: {error!r}")
             reply = Failure("failed", "agent_error", f"the agent failed: {type(error).__name__}").reply
-        if work.why != STOPPING:  # then the result can still be sent
+        if work.why not in (STOPPING, SILENT):  # then the result can still be sent
             work.wait(0)
         return reply
 
@@ -367,6 +418,18 @@ class Agent:
             log(f"{work.id} released")
         except (Away, Refused):
             log(f"{work.id} left to its expiry")
+
+    def give_back(self, work):
+        """Repeats the release until the broker answers: the work may still be ours."""
+        for failures in itertools.count():
+            try:
+                self.broker.post(f"{work.path}/release", {"reason": SILENT})
+                return log(f"{work.id} released")
+            except Refused as refusal:
+                return log(f"{work.id} lost: {refusal.reason}")
+            except Away as away:
+                if self.stopping.wait(backoff(failures, away.retry_after)):
+                    return log(f"{work.id} left to its expiry")
 
 
 def count_words(work, pause, ask):

@@ -152,7 +152,7 @@ describe("the agent in Python", () => {
     proxy.fault = () => ({ status: 302, headers: { location: `${elsewhere.url}/v1/agents/scout/leases` } });
     const agent = start();
     expect(await agent.exit()).toBe(1);
-    expect(agent.log()).toMatch(/^302 /);
+    expect(agent.log()).toMatch(/^302 invalid_response: .* answered with HTTP 302, application\/json, '{}'/);
     expect(elsewhere.calls).toEqual([]);
   });
 
@@ -271,14 +271,50 @@ describe("the agent in Python", () => {
     expect(await ended(id)).toMatchObject({ reply: { parts: [{ text: "the other's" }] }, attempt: 2 });
   });
 
-  conforms([8], "stops by itself when no heartbeat is answered for the length of the lease", async () => {
-    const { proxy, start, delegate } = await setup({ spec: { limits: { lease_seconds: 1 } } });
+  conforms([8], "stops by itself after twice the lease without an answer, and returns the work", async () => {
+    const { proxy, start, delegate, admin } = await setup({ spec: { limits: { lease_seconds: 1 } } });
     const id = await delegate("one line");
-    proxy.fault = ({ path }) =>
-      path.endsWith("/heartbeat") && proxy.to("/artifacts").length > 0 ? "hang" : undefined;
+    let away = false;
+    proxy.fault = ({ path }) => {
+      away ||= path.endsWith("/heartbeat") && proxy.to("/artifacts").length > 0;
+      return away ? "cut" : undefined;
+    };
     const agent = start("--pause", SLOW);
-    await agent.heard(`${id} lost: expired`);
+    await agent.heard(`${id} stopped: the broker is silent`);
+    const [line, last] = [proxy.to("/artifacts").at(-1), proxy.to("/release").at(-1)];
+    expect((last?.askedAt ?? Infinity) - (line?.askedAt ?? 0)).toBeGreaterThan(2000);
+    away = false;
+    proxy.fault = () => undefined;
+    await agent.heard(`${id} released`);
     expect(proxy.to("/reply")).toEqual([]);
+    await until(async () => (await admin.get(id)).body.attempt === 1);
+  });
+
+  conforms([7, 12, 14], "waits out what others answer, working, replying and polling", async () => {
+    const { proxy, start, delegate, ended } = await setup();
+    const foreign = [
+      { status: 401, body: { code: "unauthenticated", broker_id: "brk_another" } },
+      { status: 404, body: { code: "lease_unknown", broker_id: "brk_another" } },
+      { status: 409, body: { detail: "lease_lost" } },
+      { status: 302, headers: { location: "http://127.0.0.1:9/" } },
+      { status: 200, headers: { "content-type": "text/html" } },
+      { status: 200, headers: { "errand-broker": "brk_another" }, body: { leases: [] } },
+      { status: 410 },
+      { status: 407 },
+    ];
+    const first = await delegate("one");
+    const agent = start("--pause", "0.5");
+    await agent.heard(`${first} leased`);
+    let left = [...foreign];
+    proxy.fault = ({ path }) => (path.endsWith("/leases") ? undefined : left.shift());
+    expect(await ended(first)).toMatchObject({ state: "completed", attempt: 1 });
+    left = [...foreign];
+    proxy.fault = ({ path }) => (path.endsWith("/leases") ? left.shift() : undefined);
+    await delegate("ends the poll that waits");
+    await until(() => left.length === 0);
+    const last = await delegate("two words");
+    expect(await ended(last)).toMatchObject({ state: "completed", attempt: 1 });
+    expect(agent.log()).toMatch(/answered with HTTP 401, application\/json, '{"code":"unauthenticated"/);
   });
 
   conforms([9, 12], "repeats a reply until it is answered, no sooner than Retry-After", async () => {

@@ -1,6 +1,7 @@
 /**
- * An HTTP proxy between an agent and a gateway that records calls and injects faults. Limit: it reads bodies whole in
- * both directions, so it cannot carry streams.
+ * An HTTP proxy between an agent and a gateway that records calls and injects faults. A fault with a `code` is the
+ * broker's own error, any other is somebody else's answer. Limit: it reads bodies whole in both directions, so it cannot
+ * carry streams.
  */
 import { createServer, request as httpRequest, type IncomingMessage } from "node:http";
 import { onTestFinished } from "vitest";
@@ -45,6 +46,7 @@ export interface FaultyProxy {
 
 export async function startFaultyProxy(gateway: string): Promise<FaultyProxy> {
   const calls: RecordedCall[] = [];
+  const broker = (await fetch(`${gateway}/healthz`)).headers.get("errand-broker") ?? "";
   const server = createServer((incoming, outgoing) => {
     void bodyOf(incoming).then(async (text) => {
       const path = incoming.url ?? "";
@@ -66,9 +68,12 @@ export async function startFaultyProxy(gateway: string): Promise<FaultyProxy> {
       const fault = relay.fault(call);
       if (fault === "hang") return;
       if (fault === "cut") return outgoing.destroy();
-      if (typeof fault === "object") return tell(fault.status, fault.headers ?? {}, fault.body ?? {});
+      if (typeof fault === "object") {
+        const { status, headers = {}, body: answer = {} } = fault;
+        return tell(status, headers, "code" in answer ? { broker_id: broker, ...answer } : answer);
+      }
       try {
-        const { status, headers, answer } = await pass(gateway, incoming, text, gone.signal);
+        const { status, headers, answer } = await pass(gateway, broker, incoming, text, gone.signal);
         if (fault === "deaf") return outgoing.destroy();
         tell(status, headers, await relay.answering(call, answer));
       } catch {
@@ -99,7 +104,13 @@ async function bodyOf(stream: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function pass(gateway: string, { method, url, headers }: IncomingMessage, body: string, signal: AbortSignal) {
+function pass(
+  gateway: string,
+  broker: string,
+  { method, url, headers }: IncomingMessage,
+  body: string,
+  signal: AbortSignal,
+) {
   return new Promise<{ status: number; headers: Record<string, string>; answer: Json }>((resolve, reject) => {
     const { host: _host, ...kept } = headers;
     const onward = httpRequest(`${gateway}${url}`, { method, headers: kept, agent: false, signal });
@@ -109,7 +120,7 @@ function pass(gateway: string, { method, url, headers }: IncomingMessage, body: 
         const retry = response.headers["retry-after"];
         resolve({
           status: response.statusCode ?? 0,
-          headers: retry === undefined ? {} : { "retry-after": retry },
+          headers: { "errand-broker": broker, ...(retry !== undefined && { "retry-after": retry }) },
           answer: JSON.parse(text),
         });
       }, reject);
