@@ -1,12 +1,11 @@
 import { useRef } from "preact/hooks";
-import type { Agent } from "../../schema/agent.ts";
 import { href, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { AgentRow } from "../live/agent-row.tsx";
 import { agentsByNeed } from "../live/need.ts";
-import { isInUse } from "../live/steady.ts";
 import { isOperator } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
+import { News, useSteady } from "../ui/steady.tsx";
 import { useSearch } from "../ui/use-search.tsx";
 import { Windowed } from "../ui/windowed.tsx";
 import { count } from "../ui/words.ts";
@@ -50,11 +49,11 @@ export function Agents() {
 
 function AgentList() {
   const found = agents.value;
-  const section = useRef<HTMLElement>(null);
-  const isUsed = isInUse(section.current?.querySelector(".rows"));
-  const { field, fitting } = useSearch(useOrder(found ?? [], isUsed), "agent", ({ name }) => name);
+  const list = useRef<HTMLDivElement>(null);
+  const { rows, waiting, showAll } = useSteady(list, agentsByNeed(found ?? []), ({ name }) => name);
+  const { field, fitting } = useSearch(rows, "agent", ({ name }) => name);
   return (
-    <section aria-labelledby="agents-title" ref={section}>
+    <section aria-labelledby="agents-title">
       <h1 id="agents-title">
         Agents {found !== null && found.length > 0 && <small>{count(found.length, "agent")}</small>}
       </h1>
@@ -67,20 +66,12 @@ function AgentList() {
         </Empty>
       )}
       {field}
-      <Windowed items={fitting} keyOf={({ name }) => name}>
-        {(agent) => <AgentRow agent={agent} />}
-      </Windowed>
+      <div class="steady" ref={list}>
+        <News count={waiting} onShow={showAll} />
+        <Windowed items={fitting} keyOf={({ name }) => name}>
+          {(agent) => <AgentRow agent={agent} />}
+        </Windowed>
+      </div>
     </section>
   );
-}
-
-/** By need. While the list is used, the rows keep their places, and new agents come last. */
-function useOrder(found: readonly Agent[], isUsed: boolean): readonly Agent[] {
-  const before = useRef<readonly Agent[]>([]);
-  if (isUsed) {
-    const current = new Map(found.map((agent) => [agent.name, agent]));
-    const kept = before.current.flatMap(({ name }) => current.get(name) ?? []);
-    before.current = [...new Set([...kept, ...found])];
-  } else before.current = agentsByNeed(found);
-  return before.current;
 }

@@ -11,6 +11,7 @@ const KEYS = [
   ["d", "deny it"],
   ["r", "answer it in its field"],
   ["x", "select it, to decide several at once"],
+  ["n", "show the new questions"],
   ["/", "find"],
   ["?", "these keys"],
 ] as const;

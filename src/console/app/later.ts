@@ -18,4 +18,5 @@ export { LinkQuestion } from "../session/link-question.tsx";
 export { SignIn } from "../session/sign-in.tsx";
 export { Account } from "./account.tsx";
 export { announceNeeds } from "./announce.ts";
+export { guardClicks } from "./click-guard.ts";
 export { Help } from "./help.tsx";

@@ -37,7 +37,11 @@ const PAGES: Readonly<Record<View, ComponentType>> = {
 export function Shell() {
   useEffect(() => {
     const stops = [startStream(), startAgents(), watchAnswers()];
-    const later = loadLater().then(({ announceNeeds, listenForKeys }) => [announceNeeds(), listenForKeys()]);
+    const later = loadLater().then(({ announceNeeds, guardClicks, listenForKeys }) => [
+      announceNeeds(),
+      guardClicks(),
+      listenForKeys(),
+    ]);
     return () => {
       for (const stop of stops) stop();
       void later.then((all) => all.map((stop) => stop()));

@@ -32,7 +32,8 @@ export const asking = computed(() =>
     .filter((flight) => asks(flight.value.state) && flight.value.interrupt !== null)
     .sort((a, b) => expiryOf(a.value) - expiryOf(b.value)),
 );
-const expiryOf = ({ interrupt }: Flight): number => Date.parse(interrupt?.expires_at ?? "") || 0;
+/** When its question expires. */
+export const expiryOf = ({ interrupt }: Flight): number => Date.parse(interrupt?.expires_at ?? "") || 0;
 
 export const flightOf = (id: string): Signal<Flight> | undefined => flights.value.get(id);
 

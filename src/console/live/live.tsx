@@ -4,12 +4,12 @@ import { agentOf, agents } from "../data/agents.ts";
 import { inView, isLoaded } from "../data/flights.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
+import { useSteady } from "../ui/steady.tsx";
 import { count } from "../ui/words.ts";
 import { AgentRow, PresenceOf } from "./agent-row.tsx";
 import { FlightList } from "./flight-list.tsx";
 import { FlightRow } from "./flight-row.tsx";
 import { agentsByNeed, MANY } from "./need.ts";
-import { isInUse } from "./steady.ts";
 import { type Group, groups, tally, tallyText } from "./tally.ts";
 
 /** The live delegations. */
@@ -60,22 +60,40 @@ function NothingLive() {
   );
 }
 
+/** Nothing moves in any group while one of them is in use. */
 function Groups() {
-  return [...groups.value.values()].map((group) => <OneGroup key={group.target} group={group} />);
+  const list = useRef<HTMLDivElement>(null);
+  const { rows } = useSteady(list, [...groups.value.values()], ({ target }) => target, {
+    appends: () => true,
+  });
+  return (
+    <div class="steady" ref={list}>
+      {rows.map((group) => (
+        <OneGroup key={group.target} group={group} list={list} />
+      ))}
+    </div>
+  );
 }
 
-function OneGroup({ group }: { readonly group: Group }) {
+interface GroupProps {
+  readonly group: Group;
+  /** All groups. */
+  readonly list: { readonly current: Element | null };
+}
+
+function OneGroup({ group, list }: GroupProps) {
   const { target, total } = group;
   const agent = agentOf(target);
-  const list = useRef<HTMLUListElement>(null);
-  const rows = useSteady(group.rows, list);
+  // What asks or is in progress is added, rather than hidden.
+  const appends = ({ value }: Group["rows"][number]) => value.state !== "submitted";
+  const { rows } = useSteady(list, group.rows, (flight) => flight.peek().id, { appends });
   const more = total - rows.length;
   return (
     <section class="group" aria-label={target}>
       <h2>
         {target} {agent && <PresenceOf agent={agent} />} <small>{tallyText(group)}</small>
       </h2>
-      <ul class="rows" ref={list}>
+      <ul class="rows">
         {rows.map((flight) => (
           <li key={flight.peek().id}>
             <FlightRow flight={flight} />
@@ -89,21 +107,6 @@ function OneGroup({ group }: { readonly group: Group }) {
       )}
     </section>
   );
-}
-
-/**
- * The rows to draw. While the list is in use, the rows that are drawn keep their places until they end; what asks or is in
- * progress is added to them, rather than hidden.
- */
-function useSteady(rows: Group["rows"], list: { readonly current: Element | null }): Group["rows"] {
-  const drawn = useRef(rows);
-  if (isInUse(list.current)) {
-    const live = drawn.current.filter((flight) => inView.value.includes(flight));
-    const added = rows.filter((flight) => !live.includes(flight));
-    const kept = live.length + added.filter(({ value }) => value.state !== "submitted").length;
-    drawn.current = [...live, ...added].slice(0, Math.max(kept, rows.length));
-  } else drawn.current = rows;
-  return drawn.current;
 }
 
 function AgentList() {

@@ -34,7 +34,7 @@ export interface Pending {
 export interface Note {
   readonly flight: Flight;
   readonly text: string;
-  readonly at: string;
+  readonly at?: string;
 }
 
 /** By the question's id. */
@@ -141,6 +141,15 @@ function note(id: string, text: Note): void {
   setTimeout(() => notes.delete(id), NOTE_MS);
 }
 
+/** The note on a question that nobody is known to have answered. */
+export function closed(flight: Flight): Note {
+  const ends = flight.interrupt?.expires_at ?? "";
+  const hasExpired = Date.parse(ends) <= now.peek();
+  return hasExpired
+    ? { flight, text: "Nobody answered in time", at: ends }
+    : { flight, text: "This question is no longer open" };
+}
+
 /** Notes the answers that other people give while their questions are in view. */
 export function watchAnswers(): () => void {
   const quiet = onEvents((events) => {
@@ -164,14 +173,19 @@ export function watchAnswers(): () => void {
 }
 
 function noteEvent(event: DelegationEvent): void {
-  const known = lastAsked.get(event.delegation_id);
+  const asked = lastAsked.get(event.delegation_id);
+  const id = asked?.interrupt?.id;
   const flight = flightOf(event.delegation_id)?.value;
-  if (!known || !flight || asks(flight.state) || pending.get(known) || notes.get(known)) return;
-  note(known, { flight, text: `${nameOf(String(event.by))} ${verbOf(event.decision)} this`, at: event.at });
+  if (!asked || id === undefined || !flight || asks(flight.state) || pending.get(id) || notes.get(id)) return;
+  note(id, {
+    flight: asked,
+    text: `${nameOf(String(event.by))} ${verbOf(event.decision)} this`,
+    at: event.at,
+  });
 }
 
-/** The question that each delegation asked last, as the page showed it. */
-const lastAsked = new Map<string, string>();
-export function rememberAsked({ id, interrupt }: Flight): void {
-  if (interrupt) lastAsked.set(id, interrupt.id);
+/** Each delegation as it asked last, as the page showed it. */
+const lastAsked = new Map<string, Flight>();
+export function rememberAsked(flight: Flight): void {
+  if (flight.interrupt) lastAsked.set(flight.id, flight);
 }

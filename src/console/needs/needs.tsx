@@ -1,29 +1,38 @@
 import { useEffect, useRef } from "preact/hooks";
-import { hasQuestions } from "../data/flights.ts";
+import type { Flight } from "../data/flight.ts";
+import { expiryOf, hasQuestions } from "../data/flights.ts";
 import { isOperator } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
+import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
-import { notes, rememberAsked } from "./answers.ts";
+import { closed, type Note, notes, pending, rememberAsked } from "./answers.ts";
 import { Several } from "./lazy-fields.ts";
 import { mine } from "./mine.ts";
-import { moveFocusTo } from "./moved-focus.ts";
 import { NoteCard } from "./note-card.tsx";
 import { QuestionCard } from "./question-card.tsx";
 
 /** Every question is a form; thousands of forms would hold up the page. */
 const SHOWN = 50;
 
+interface Row {
+  /** Of the question. */
+  readonly id: string;
+  readonly flight: Flight;
+  readonly note?: Note;
+}
+
 /** Everything that waits for the reader. */
 export function Needs() {
   const questions = mine.value;
   for (const flight of questions) rememberAsked(flight);
   const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
-  const over = notes.entries().filter(([id]) => !open.has(id));
-  const section = useKeptFocus();
-  const { shown, more } = useFirst(questions, SHOWN);
+  const list = useRef<HTMLDivElement>(null);
+  const { rows, waiting, isUsed, showAll } = useSteady(list, rowsOf(questions, open), ({ id }) => id);
+  const heading = useLostFocus(list);
+  const { shown, more } = useFirst(rows, SHOWN);
   return (
-    <section class="needs" aria-labelledby="needs-title" ref={section}>
-      <h1 id="needs-title" tabIndex={-1}>
+    <section class="needs" aria-labelledby="needs-title">
+      <h1 id="needs-title" tabIndex={-1} ref={heading}>
         Needs you {questions.length > 0 && <span class="badge">{questions.length}</span>}
       </h1>
       <p class="sr-only" role="status">
@@ -31,42 +40,59 @@ export function Needs() {
           ? `${questions.length} waiting for you`
           : hasQuestions.value && "Nothing waits for you"}
       </p>
-      {questions.length > 1 && <Several questions={shown} />}
-      {over.map(([id, note]) => (
-        <NoteCard key={id} note={note} />
-      ))}
-      {shown.map((flight) => (
-        <QuestionCard key={flight.interrupt?.id} flight={flight} />
-      ))}
-      {more}
-      {questions.length === 0 &&
-        over.length === 0 &&
+      <div class="steady" ref={list}>
+        <News count={waiting} onShow={showAll} />
+        {shown.map(({ id, flight, note }) => {
+          const outcome = note ?? (open.has(id) ? undefined : closed(flight));
+          // While the list is in use, the card keeps its height.
+          return outcome && !isUsed ? (
+            <NoteCard key={id} note={outcome} />
+          ) : (
+            <QuestionCard key={id} flight={flight} note={outcome} />
+          );
+        })}
+        {more}
+        {rows.length > 1 && (
+          <div class="dock">
+            <Several questions={shown} />
+          </div>
+        )}
+      </div>
+      {rows.length === 0 &&
         (hasQuestions.value ? <NothingNeeded /> : <p class="loading">Reading what waits …</p>)}
     </section>
   );
 }
 
-/** When the focused question is answered or gone, the focus moves to the one in its place, or to the heading. */
-function useKeptFocus() {
-  const section = useRef<HTMLElement>(null);
-  const place = useRef(-1);
-  const cards = () => [...(section.current?.querySelectorAll<HTMLElement>("[data-question]") ?? [])];
+/** The open questions, and those with a note in their places: the soonest to expire first. */
+function rowsOf(questions: readonly Flight[], open: ReadonlySet<string | undefined>): readonly Row[] {
+  const over = notes
+    .entries()
+    .flatMap(([id, note]) => (open.has(id) ? [] : { id, flight: note.flight, note }));
+  const asked = questions.flatMap((flight) => (flight.interrupt ? { id: flight.interrupt.id, flight } : []));
+  return over.length === 0
+    ? asked
+    : [...asked, ...over].sort((a, b) => expiryOf(a.flight) - expiryOf(b.flight));
+}
+
+/** The focus goes to the heading when what had it is gone: no key that was meant for it decides another question. */
+function useLostFocus(list: { readonly current: Element | null }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const last = useRef<Element | null>(null);
   useEffect(() => {
     const remember = ({ target }: FocusEvent) => {
-      const card = target instanceof Element ? target.closest<HTMLElement>("[data-question]") : null;
-      place.current = card && section.current?.contains(card) ? cards().indexOf(card) : -1;
+      last.current = target instanceof Element && list.current?.contains(target) ? target : null;
     };
     document.addEventListener("focusin", remember);
     return () => document.removeEventListener("focusin", remember);
   }, []);
   useEffect(() => {
-    if (place.current < 0 || document.activeElement !== document.body) return;
-    const left = cards();
-    const next = left[Math.min(place.current, left.length - 1)];
-    if (next) moveFocusTo(next);
-    else section.current?.querySelector("h1")?.focus();
+    const isLost = last.current && (!last.current.isConnected || last.current.closest("[inert]"));
+    if (!isLost || document.activeElement !== document.body || pending.keys().length > 0) return;
+    last.current = null;
+    heading.current?.focus({ preventScroll: true });
   });
-  return section;
+  return heading;
 }
 
 function NothingNeeded() {

@@ -14,7 +14,7 @@ export function NoteCard({ note }: { readonly note: Note }) {
       </a>
       <p>
         {/* An age that grows every second is not announced. */}
-        <span role="status">{text}</span> <Age at={at} ago />.
+        <span role="status">{text}</span> {at !== undefined && <Age at={at} ago />}
       </p>
     </div>
   );

@@ -1,28 +1,27 @@
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { focusByKeyboard } from "../app/keys.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import type { Flight } from "../data/flight.ts";
 import { Age, Left } from "../ui/age.tsx";
-import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf, taskText } from "../ui/words.ts";
-import { answerLater, failures, pending, undo } from "./answers.ts";
-import type { Given } from "./given.ts";
-import { RequestForm, SelectQuestion } from "./lazy-fields.ts";
-import { refusalOf } from "./refusal.ts";
+import { type Note, pending } from "./answers.ts";
+import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.ts";
+
+interface CardProps {
+  readonly flight: Flight;
+  /** The outcome, if the question is no longer open and the card keeps its place. */
+  readonly note?: Note | undefined;
+}
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
-export function QuestionCard({ flight }: { readonly flight: Flight }) {
+export function QuestionCard({ flight, note }: CardProps) {
   const { id, target, delegator, interrupt } = flight;
   if (interrupt === null) return null;
   return (
     <article
-      class="question"
+      class={note ? "question over" : "question"}
       data-question={interrupt.id}
       data-row={id}
       tabIndex={-1}
@@ -40,121 +39,29 @@ export function QuestionCard({ flight }: { readonly flight: Flight }) {
         <Said>{taskText(flight)}</Said>
       </a>
       <TimeLeft interrupt={interrupt} />
-      <AnswerForm flight={flight} interrupt={interrupt} />
+      <AnswerForm flight={flight} interrupt={interrupt} note={note} />
     </article>
   );
 }
 
-/** The requests of a question and the answer to them; also used where a delegation is shown. */
-export function AnswerForm({
-  flight,
-  interrupt,
-}: {
+interface FormProps {
   readonly flight: Flight;
   readonly interrupt: Interrupt;
-}) {
-  const waiting = pending.get(interrupt.id);
-  const sentAt = waiting?.sentAt ?? null;
-  const said = useRef<HTMLParagraphElement>(null);
-  // The button that gave the answer is inert now, and Undo is gone when the answer is being sent.
-  useEffect(() => {
-    const { activeElement } = document;
-    if (!said.current || (activeElement !== document.body && !activeElement?.closest("[inert]"))) return;
-    focusByKeyboard(said.current.querySelector("button") ?? said.current.closest("[data-question]"));
-  }, [waiting]);
+  /** The outcome, if it is no longer open. */
+  readonly note?: Note | undefined;
+}
+
+/** The requests of a question and the answer to them; also used where a delegation is shown. */
+export function AnswerForm(props: FormProps) {
+  const { interrupt, note } = props;
   return (
-    <>
-      {waiting && (
-        <p class="answered" role="status" ref={said}>
-          {waiting.done}, {sentAt === null ? "sending …" : "not sent yet. "}
-          {sentAt !== null && (
-            <>
-              <button type="button" onClick={() => undo(interrupt.id)}>
-                Undo
-              </button>
-              <SecondsLeft until={sentAt} />
-            </>
-          )}
-        </p>
-      )}
+    <div class="in-place-of">
       {/* The typed text stays, for an answer that is taken back or refused. */}
-      <div class="answer" inert={waiting !== undefined}>
-        <RequestForms flight={flight} interrupt={interrupt} />
+      <div class="answer" inert={note !== undefined || pending.get(interrupt.id) !== undefined}>
+        <RequestForms {...props} />
       </div>
-    </>
-  );
-}
-
-/** The seconds in which an answer can still be taken back. Screen readers do not announce them. */
-function SecondsLeft({ until }: { readonly until: number }) {
-  const left = () => Math.max(1, Math.round((until - performance.now()) / 1000));
-  const seconds = useSignal(left());
-  useEffect(() => {
-    const timer = setInterval(() => {
-      seconds.value = left();
-    }, 1000);
-    return () => clearInterval(timer);
-  }, [until]);
-  return <small aria-hidden="true">{seconds} s left</small>;
-}
-
-function RequestForms({ flight, interrupt }: { readonly flight: Flight; readonly interrupt: Interrupt }) {
-  const given = useSignal<Readonly<Record<string, Given>>>({});
-  const { requests } = interrupt;
-  const check = (request: Interrupt["requests"][number], { answer }: Given, accept: () => void) => {
-    const refusal = refusalOf(interrupt.kind, request, answer);
-    if (refusal === null) accept();
-    else failures.set(interrupt.id, new Error(refusal));
-  };
-  const submit = (answer: Answer | Answers, done: string) => answerLater({ flight, interrupt, answer, done });
-  const [only] = requests;
-  const error = <Problem error={failures.get(interrupt.id)} />;
-  if (requests.length === 1 && only) {
-    return (
-      <>
-        <RequestForm
-          request={only}
-          kind={interrupt.kind}
-          onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
-        />
-        {error}
-      </>
-    );
-  }
-  const missing = requests.filter(({ request_id }) => given.value[request_id] === undefined).length;
-  const answers = Object.fromEntries(
-    Object.entries(given.value).map(([request, { answer }]) => [request, answer] as const),
-  );
-  return (
-    <>
-      {requests.map((request) => (
-        <fieldset key={request.request_id}>
-          <legend>
-            <Said>{request.request_id}</Said>
-          </legend>
-          <RequestForm
-            request={request}
-            kind={interrupt.kind}
-            given={given.value[request.request_id]}
-            onGive={(one) =>
-              check(request, one, () => {
-                failures.delete(interrupt.id);
-                given.value = { ...given.value, [request.request_id]: one };
-              })
-            }
-          />
-        </fieldset>
-      ))}
-      {error}
-      <button
-        type="button"
-        class="primary"
-        disabled={missing > 0}
-        onClick={() => submit({ answers }, "Answered")}
-      >
-        {missing > 0 ? `${missing} of ${requests.length} still to answer` : "Send the answers"}
-      </button>
-    </>
+      <GivenAnswer interrupt={interrupt} note={note} />
+    </div>
   );
 }
 

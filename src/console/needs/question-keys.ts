@@ -1,11 +1,10 @@
 /**
- * The keys of the focused question: Enter opens it, `a` approves, `d` denies, `r` goes to the field for the answer, and
- * `x` selects it, to decide several at once.
+ * The keys of the focused question: Enter opens it, `a` approves, `d` denies, `r` goes to the field for the answer, `x`
+ * selects it, to decide several at once, and `n` shows the new ones that wait.
  */
 import { moveFocus, onKey } from "../app/keys.ts";
 import { go, hrefOf } from "../app/route.ts";
 import { failures } from "./answers.ts";
-import { hasJustMovedTo } from "./moved-focus.ts";
 
 const SELECT = "input[name=select]";
 
@@ -16,6 +15,7 @@ export function listenForKeys(): () => void {
     onKey("d", (event) => act(event, "button[name=deny]")),
     onKey("x", (event) => act(event, SELECT)),
     onKey("r", (event) => act(event, ".request :is(input, select, textarea)")),
+    onKey("n", () => document.querySelector<HTMLElement>(".needs .news button")?.click()),
   ];
   return () => {
     removeEventListener("keydown", openQuestion);
@@ -37,9 +37,9 @@ function act(event: KeyboardEvent, control: string): void {
   else if (canAnswer(card)) use(card, control);
 }
 
-/** Not while the form is still loading, nor while an answer is on its way: then the form is inert. */
+/** Not while the form is still loading, nor when the question is answered: then the form is inert. */
 const canAnswer = (card: HTMLElement): boolean =>
-  !hasJustMovedTo(card) && card.querySelector(".request") !== null && !card.querySelector("[inert]");
+  card.querySelector(".request") !== null && !card.querySelector("[inert]");
 
 function use(card: HTMLElement, control: string): void {
   const found = card.querySelector<HTMLElement>(control);

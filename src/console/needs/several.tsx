@@ -4,7 +4,6 @@
  */
 import { computed, signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
-import type { Flight } from "../data/flight.ts";
 import { pending, undo, waitingIds } from "./answers.ts";
 import { mine } from "./mine.ts";
 import { choicesOf, type Decision } from "./proposal.ts";
@@ -48,8 +47,8 @@ export function SelectQuestion({ interrupt }: { readonly interrupt: Interrupt })
 }
 
 /** The buttons for the selected questions, among those that are drawn. */
-export function Several({ questions }: { readonly questions: readonly Flight[] }) {
-  const drawn = new Set(questions.map(({ interrupt }) => interrupt?.id));
+export function Several({ questions }: { readonly questions: readonly { readonly id: string }[] }) {
+  const drawn = new Set(questions.map(({ id }) => id));
   const open = decidable.value.filter((id) => drawn.has(id));
   const waiting = waitingIds();
   const chosen = open.filter((id) => selected.value.has(id) && !pending.get(id));

@@ -1,0 +1,76 @@
+import { useSignal } from "@preact/signals";
+import type { Answer, Answers } from "../../client/answer.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
+import type { Flight } from "../data/flight.ts";
+import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
+import { answerLater, failures } from "./answers.ts";
+import type { Given } from "./given.ts";
+import { refusalOf } from "./refusal.ts";
+import { RequestForm } from "./request-form.tsx";
+
+interface Props {
+  readonly flight: Flight;
+  readonly interrupt: Interrupt;
+}
+
+/** The forms of all requests of a question, which are answered together. */
+export function RequestForms({ flight, interrupt }: Props) {
+  const given = useSignal<Readonly<Record<string, Given>>>({});
+  const { requests } = interrupt;
+  const check = (request: Interrupt["requests"][number], { answer }: Given, accept: () => void) => {
+    const refusal = refusalOf(interrupt.kind, request, answer);
+    if (refusal === null) accept();
+    else failures.set(interrupt.id, new Error(refusal));
+  };
+  const submit = (answer: Answer | Answers, done: string) => answerLater({ flight, interrupt, answer, done });
+  const [only] = requests;
+  const error = <Problem error={failures.get(interrupt.id)} />;
+  if (requests.length === 1 && only) {
+    return (
+      <>
+        <RequestForm
+          request={only}
+          kind={interrupt.kind}
+          onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
+        />
+        {error}
+      </>
+    );
+  }
+  const missing = requests.filter(({ request_id }) => given.value[request_id] === undefined).length;
+  const answers = Object.fromEntries(
+    Object.entries(given.value).map(([request, { answer }]) => [request, answer] as const),
+  );
+  return (
+    <>
+      {requests.map((request) => (
+        <fieldset key={request.request_id}>
+          <legend>
+            <Said>{request.request_id}</Said>
+          </legend>
+          <RequestForm
+            request={request}
+            kind={interrupt.kind}
+            given={given.value[request.request_id]}
+            onGive={(one) =>
+              check(request, one, () => {
+                failures.delete(interrupt.id);
+                given.value = { ...given.value, [request.request_id]: one };
+              })
+            }
+          />
+        </fieldset>
+      ))}
+      {error}
+      <button
+        type="button"
+        class="primary"
+        disabled={missing > 0}
+        onClick={() => submit({ answers }, "Answered")}
+      >
+        {missing > 0 ? `${missing} of ${requests.length} still to answer` : "Send the answers"}
+      </button>
+    </>
+  );
+}
