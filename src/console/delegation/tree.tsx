@@ -90,8 +90,10 @@ function Line({ one, isCurrent = false, children }: LineProps) {
     <a href={hrefOf(one.id)} aria-current={isCurrent ? "true" : undefined}>
       {children}
       <StateMark phase={PHASES[one.state]} />
-      <b class="target">{one.target}</b>
-      <Said>{taskText(one)}</Said>
+      <b class="tree-agent">{one.target}</b>
+      <span class="tree-task">
+        <Said>{taskText(one)}</Said>
+      </span>
       <small>{STATE_WORDS[one.state]}</small>
     </a>
   );

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { Fold } from "../ui/fold.tsx";
 import { JsonField } from "../ui/json-field.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Proposed } from "../ui/proposed.tsx";
@@ -39,25 +40,29 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
   const takesComment = !isOpen && kind !== "auth" && choices.length > 0 && choices.every(isDecision);
   return (
     <div class="request">
-      <Parts parts={message.parts} />
-      {action &&
-        (isEditing.value ? (
-          <div class="proposal">
-            <h3>
-              <Said>{action.name}</Said>
-            </h3>
-            <JsonField
-              label={`Arguments of ${action.name}`}
-              value={action.arguments}
-              onValue={(value) => {
-                edited.value = value;
-                isBroken.value = value === undefined;
-              }}
-            />
-          </div>
-        ) : (
+      <Fold>
+        <Parts parts={message.parts} />
+      </Fold>
+      {action && !isEditing.value && (
+        <Fold>
           <Proposed name={action.name} value={action.arguments} />
-        ))}
+        </Fold>
+      )}
+      {action && isEditing.value && (
+        <div class="proposal">
+          <h3>
+            <Said>{action.name}</Said>
+          </h3>
+          <JsonField
+            label={`Arguments of ${action.name}`}
+            value={action.arguments}
+            onValue={(value) => {
+              edited.value = value;
+              isBroken.value = value === undefined;
+            }}
+          />
+        </div>
+      )}
       {isOpen && <TextAnswer text={text} kind={kind} onGive={onGive} />}
       {choices.length > 0 && (
         <div class="buttons">
@@ -139,7 +144,7 @@ function OptionButton({ option, onGive }: { readonly option: unknown; readonly o
   const text = optionText(option);
   const answer = typeof option === "string" ? { text: option } : { data: option };
   return (
-    <button type="button" onClick={() => onGive({ answer, done: `Answered “${text}”` })}>
+    <button type="button" class="option" onClick={() => onGive({ answer, done: `Answered “${text}”` })}>
       <Said>{text}</Said>
     </button>
   );
