@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { nameOf, taskText } from "../../src/console/ui/words.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
-import { holdBack, openTab, SKIP, showView } from "../support/browser.ts";
+import { holdBack, openTab, SKIP, showView, widerThanWindow } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { setCrowd } from "./scene.ts";
 
@@ -59,6 +59,43 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await found.last().scrollIntoViewIfNeeded();
   });
 
+  test("an agent whose workers are all busy is not green, and one without workers is an alarm, in every view", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    for (const name of ["scout", "archivist"]) await api.agent(name);
+    for (const name of ["scout", "scout", "scout", "archivist"]) await api.delegate(name);
+    await api.lease("scout");
+    const { page } = await openTab(url);
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    for (const [view, sign, text] of [
+      ["#/live", "busy", "all busy (1 of 1), 2 wait"],
+      ["#/live", "alarm", "no worker, 1 waits"],
+      ["#/agents", "busy", "all busy (1 of 1), 2 wait"],
+      ["#/agents?name=scout", "busy", "all busy (1 of 1), 2 wait"],
+      ["#/delegate", "alarm", "no worker, 1 waits"],
+    ] as const) {
+      await showView(page, view);
+      if (view.startsWith("#/delegate")) await page.getByLabel("Agent", { exact: true }).fill("archivist");
+      const presence = page.locator(`main .presence.${sign}`, { hasText: text });
+      await presence.waitFor();
+      const color = await presence.evaluate((one) => getComputedStyle(one).color);
+      expect(color).toBe(sign === "busy" ? "rgb(146, 64, 14)" : "rgb(185, 28, 28)");
+    }
+    // The field to search in stays wide enough beside an open delegation.
+    const id = (await api.delegate("scout")).body.id;
+    for (const width of [1440, 1280, 1024, 834, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      for (const hash of width < 800 ? ["#/find"] : [`#/find?open=${id}`, "#/find"]) {
+        await showView(page, hash);
+        const box = await page.locator(".filter input[name=q]").boundingBox();
+        expect(box?.width ?? 200, `${width} ${hash}`).toBeGreaterThanOrEqual(200);
+        expect(await widerThanWindow(page)).toEqual([]);
+      }
+    }
+  });
+
   test("questions are there before the rest of a long list; groups show what is in progress, and why the rest waits", async () => {
     const { url } = await startBroker();
     const api = client(url);
@@ -88,10 +125,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await expect
       .poll(() => groups.locator("h2").allTextContents(), PATIENT)
       .toEqual([
-        "coder never seen 41 queued",
-        "deployer never seen 40 queued",
-        "nightly never seen 40 queued",
-        "scout paused, 1 worker ready 1 working, 1 asking, 40 queued",
+        "coder no worker, 41 wait 41 queued",
+        "deployer no worker, 40 wait 40 queued",
+        "nightly no worker, 40 wait 40 queued",
+        "scout paused, 40 wait 1 working, 1 asking, 40 queued",
       ]);
     const rows = await groups.last().locator(".flight").allTextContents();
     expect(

@@ -1,7 +1,7 @@
 import type { Phase } from "./words.ts";
 
 /** The shape of a delegation's state, or of an agent's presence. */
-type Sign = Phase | "online" | "paused" | "unseen";
+type Sign = Phase | "online" | "busy" | "alarm" | "paused" | "unseen";
 
 /** A shape; its colour comes from the styles. Shape and word together never rely on colour. */
 export function StateMark({ phase }: { readonly phase: Sign }) {
@@ -18,6 +18,7 @@ function Shape({ phase }: { readonly phase: Sign }) {
       return <circle class="hollow" cx="8" cy="8" r="4.5" />;
     case "working":
     case "online":
+    case "busy":
       return <circle class="solid" cx="8" cy="8" r="5" />;
     case "asks":
       return (
@@ -30,6 +31,7 @@ function Shape({ phase }: { readonly phase: Sign }) {
     case "completed":
       return <path class="line" d="m3 8.5 3.5 3.5L13 4.5" />;
     case "failed":
+    case "alarm":
       return <path class="line" d="m4 4 8 8m0-8-8 8" />;
     case "paused":
       return <path class="line" d="M5.5 4v8m5-8v8" />;
