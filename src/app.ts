@@ -7,6 +7,7 @@ import { createHttpApp, type HttpApp } from "./doors/http/app.ts";
 import { type InnerListener, listenForSiblings } from "./doors/http/inner-listener.ts";
 import { type CloseOptions, type Listener, listen } from "./doors/http/listener.ts";
 import { HANDOVER } from "./doors/http/shutdown-hooks.ts";
+import { TrustedProxies } from "./doors/http/trusted-proxies.ts";
 import type { Broker } from "./engine/broker.ts";
 import type { Sweep } from "./engine/upkeep/sweep.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
@@ -52,6 +53,9 @@ const HTTP_GRACE_MS = 5_000;
  * still arriving.
  */
 const HANDOVER_GRACE_MS = 1_000 * (LIMITS.request_seconds.value + 5);
+
+const UNTRUSTED =
+  "ignored a forwarded address: the sender is no trusted proxy; if it is your proxy, name it in ERRAND_TRUSTED_PROXIES (docs/operations.md)";
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const gateway = randomId(10);
@@ -110,7 +114,9 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         start: async () => {
           const now = () => performance.now() + broker.clock.offset_ms;
           const { arrival, keepAliveMs } = options;
-          listener = await listen(app, { host, port, now, arrival, keepAliveMs });
+          const proxies = new TrustedProxies(options.trustedProxies);
+          const onUntrusted = (peer: string) => options.log.warn({ peer }, UNTRUSTED);
+          listener = await listen(app, { host, port, now, arrival, keepAliveMs, proxies, onUntrusted });
           port = listener.port;
         },
         stop: () => {

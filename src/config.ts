@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { COMMAND_VARIABLES } from "./cli/work/command-variables.ts";
+import { isNetwork } from "./doors/http/address-list.ts";
 import { problemOf } from "./redis/target.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
@@ -44,6 +45,14 @@ const proxyUrl = z.string().transform((value, ctx) => {
       message: "is not the http or https URL of a proxy: http://proxy.example:3128",
     });
     return z.NEVER;
+  }
+});
+
+const trustedProxies = list.superRefine((entries, context) => {
+  for (const entry of entries) {
+    if (isNetwork(entry)) continue;
+    const message = `${JSON.stringify(entry.slice(0, 100))} is no address and no CIDR; give those of your proxies: 127.0.0.1,10.0.0.0/8`;
+    context.addIssue({ code: "custom", message });
   }
 });
 
@@ -134,6 +143,7 @@ const schema = z.strictObject({
   ERRAND_EGRESS_PROXY: proxyUrl.optional(),
   ERRAND_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
+  ERRAND_TRUSTED_PROXIES: trustedProxies.default([]),
   ERRAND_CARD_SIGNING_KEY: signingKey.optional(),
   ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   ERRAND_LOG_FORMAT: z.enum(["text", "json"]).optional(),

@@ -28,6 +28,8 @@ export interface GatewayOptions {
   /** Percent of maxmemory that the delegations of one delegator may keep; 100: no limit. */
   readonly delegatorPercent?: number;
   readonly allowedOrigins: readonly string[];
+  /** Addresses and CIDRs of the proxies whose forwarded addresses count. */
+  readonly trustedProxies?: readonly string[];
   /** The base of the links in responses; absent: from host and port. */
   readonly publicUrl?: string | undefined;
   /** Signs agent cards. */

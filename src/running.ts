@@ -47,6 +47,7 @@ export function optionsOf({ config, target, operatorToken, onRedisLost, log }: P
     cardSigningKey: config.ERRAND_CARD_SIGNING_KEY,
     // Browsers behind a proxy send the public URL as the origin.
     allowedOrigins: config.ERRAND_ALLOWED_ORIGINS.concat(config.ERRAND_PUBLIC_URL ?? []),
+    trustedProxies: config.ERRAND_TRUSTED_PROXIES,
     log,
     onRedisLost,
   };

@@ -135,3 +135,25 @@ test("a signing key may begin with a byte order mark", () => {
   const given = { ERRAND_CARD_SIGNING_KEY: `\uFEFF${JSON.stringify(key)}\r\n` };
   expect(problemsOf(given)).toEqual([]);
 });
+
+test("ERRAND_TRUSTED_PROXIES is a list of addresses and CIDRs, and a bad one is named", () => {
+  expect(readConfig({ ERRAND_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8,::1" }).ERRAND_TRUSTED_PROXIES).toEqual([
+    "127.0.0.1",
+    "10.0.0.0/8",
+    "::1",
+  ]);
+  for (const wrong of [
+    "localhost",
+    "10.0.0.0/33",
+    "10.0.0",
+    "0.0.0.0/0",
+    "::/0",
+    "*",
+    "10.0.0.1:80",
+    "1.1.1.1/",
+  ]) {
+    expect(problemsOf({ ERRAND_TRUSTED_PROXIES: `127.0.0.1,${wrong}` })).toEqual([
+      expect.stringContaining(`ERRAND_TRUSTED_PROXIES: "${wrong}" is no address`),
+    ]);
+  }
+});

@@ -213,7 +213,7 @@ export const LIMITS = {
   unknown_connections: limit(
     1_000,
     "connections",
-    "of one address on which no valid token was shown; beyond it those older than about 3 s are closed, oldest first",
+    "of one address (IPv6: one network of 64 bits; behind a trusted proxy: of the client) on which no valid token was shown; beyond it those older than about 3 s are closed, oldest first",
     null,
   ),
   headers: limit(100, "headers", "of one request; all together at most 16 KiB", "invalid_request"),

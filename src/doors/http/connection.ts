@@ -6,6 +6,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { LIMITS } from "../../schema/limits.ts";
+import { networkOf } from "./address-list.ts";
 import type { OwnedBytes } from "./owned-bytes.ts";
 
 const STALLED_MS = LIMITS.stalled_seconds.value * 1000;
@@ -26,6 +27,9 @@ export const headerBytes = (rawHeaders: readonly string[]): number =>
 export const hasTooManyHeaders = ({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): boolean =>
   rawHeaders.length > 2 * LIMITS.headers.value;
 
+/** The owner of what an address without a token holds. */
+export const ownerOf = (client: string): string => `address ${networkOf(client)}`;
+
 const ofSockets = new WeakMap<Socket, Connection>();
 
 interface Waiting {
@@ -38,6 +42,8 @@ export class Connection {
   isBusy = false;
   /** Whether a valid token was shown on it. */
   isKnown = false;
+  /** The address of the client; behind a trusted proxy that of the request's. */
+  client: string;
   readonly #headers: OwnedBytes;
   readonly #onKnown: (connection: Connection) => void;
   /** Whom its headers count for: the principal that it showed last, before that its address. */
@@ -54,7 +60,8 @@ export class Connection {
   constructor(socket: Socket, headers: OwnedBytes, onKnown: (connection: Connection) => void = () => {}) {
     this.#headers = headers;
     this.#onKnown = onKnown;
-    this.#owner = `address ${socket.remoteAddress}`;
+    this.client = socket.remoteAddress ?? "";
+    this.#owner = ownerOf(this.client);
     ofSockets.set(socket, this);
   }
 
@@ -62,17 +69,27 @@ export class Connection {
     return ofSockets.get(socket);
   }
 
+  /** The next request is another client's, who has shown no token yet. */
+  restart(client: string): void {
+    this.client = client;
+    this.isKnown = false;
+    this.#own(ownerOf(client));
+  }
+
   /** A request on this connection has a valid token of this principal. */
   identify(principal: string): void {
-    if (principal !== this.#owner) {
-      const held = this.#held;
-      this.#count(-held);
-      this.#owner = principal;
-      this.#count(held);
-    }
+    this.#own(principal);
     if (this.isKnown) return;
     this.isKnown = true;
     this.#onKnown(this);
+  }
+
+  #own(owner: string): void {
+    if (owner === this.#owner) return;
+    const held = this.#held;
+    this.#count(-held);
+    this.#owner = owner;
+    this.#count(held);
   }
 
   /** Begins or queues the request; false if too much is queued on it, or by its principal. */

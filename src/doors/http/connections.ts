@@ -1,12 +1,15 @@
 /**
  * All connections of a gateway. A connection on which no valid token was shown yet is unknown: only unknown ones are
- * closed for a new one, so that nobody without a token locks out those who have one. Limit: behind a proxy that is not
- * trusted, all its clients share its address.
+ * closed for a new one, so that nobody without a token locks out those who have one. A trusted proxy's connection counts
+ * for the client of the request on it, and for nobody while it is idle. Limit: behind a proxy that is not trusted, all its
+ * clients share its address.
  */
 import type { Socket } from "node:net";
 import { LIMITS } from "../../schema/limits.ts";
+import { networkOf } from "./address-list.ts";
 import { Connection } from "./connection.ts";
 import { OwnedBytes } from "./owned-bytes.ts";
+import { type ForwardedHeaders, TrustedProxies } from "./trusted-proxies.ts";
 
 /**
  * An unknown connection of this many checks is closed when its address has too many. Counts checks, not time: after a
@@ -19,8 +22,8 @@ export interface ConnectionsOptions {
   readonly most?: number;
   /** The most unknown connections of one address that stay open. */
   readonly mostUnknown?: number;
-  /** Addresses of proxies, whose connections are those of many. */
-  readonly isProxy?: (address: string) => boolean;
+  /** Their connections are those of many. */
+  readonly proxies?: TrustedProxies;
 }
 
 interface Unknown {
@@ -32,7 +35,7 @@ interface Unknown {
 export class Connections {
   readonly #most: number;
   readonly #mostUnknown: number;
-  readonly #isProxy: (address: string) => boolean;
+  readonly #proxies: TrustedProxies;
   readonly #headers = new OwnedBytes();
   readonly #all = new Map<Socket, Connection>();
   /** Each oldest first: of all, and by address. */
@@ -44,11 +47,11 @@ export class Connections {
   constructor({
     most = LIMITS.connections.value,
     mostUnknown = LIMITS.unknown_connections.value,
-    isProxy = () => false,
+    proxies = new TrustedProxies(),
   }: ConnectionsOptions = {}) {
     this.#most = most;
     this.#mostUnknown = mostUnknown;
-    this.#isProxy = isProxy;
+    this.#proxies = proxies;
   }
 
   /** The bytes of headers in memory: of one principal or address, or of all. */
@@ -72,12 +75,35 @@ export class Connections {
     }
     const connection = new Connection(socket, this.#headers, this.#known);
     this.#all.set(socket, connection);
-    const address = socket.remoteAddress ?? "";
+    this.#distrust(connection, socket, socket.remoteAddress ?? "");
+    return true;
+  }
+
+  /** A request begins on the connection: from a trusted proxy, it may be another client's than the last one. */
+  begin(connection: Connection, socket: Socket, headers: ForwardedHeaders): void {
+    const peer = socket.remoteAddress ?? "";
+    if (!this.#proxies.has(peer)) return;
+    const client = this.#proxies.clientOf(peer, headers);
+    connection.restart(client);
+    this.#forget(connection);
+    this.#distrust(connection, socket, client);
+  }
+
+  /** The response is complete: an idle connection of a proxy is nobody's, and closing it could lose the next request. */
+  end(socket: Socket): void {
+    const connection = this.#all.get(socket);
+    connection?.end();
+    if (connection && !connection.isBusy && this.#proxies.has(socket.remoteAddress ?? ""))
+      this.#forget(connection);
+  }
+
+  #distrust(connection: Connection, socket: Socket, client: string): void {
+    const address = networkOf(client);
     this.#unknown.set(connection, { socket, address, since: this.#checks });
+    if (this.#proxies.has(client)) return;
     const same = this.#byAddress.get(address);
     if (same) same.add(connection);
     else this.#byAddress.set(address, new Set([connection]));
-    return true;
   }
 
   delete(socket: Socket): void {
@@ -91,9 +117,9 @@ export class Connections {
   /** Closes unknown connections of addresses that have too many. Called at equal intervals. */
   check(): void {
     this.#checks += 1;
-    for (const [address, connections] of this.#byAddress) {
+    for (const connections of this.#byAddress.values()) {
       let excess = connections.size - this.#mostUnknown;
-      if (excess <= 0 || this.#isProxy(address)) continue;
+      if (excess <= 0) continue;
       for (const connection of connections) {
         const unknown = this.#unknown.get(connection);
         if (excess <= 0 || !unknown || this.#checks - unknown.since < OLD_CHECKS) break;

@@ -1,5 +1,6 @@
 /** A request as it arrived, before its caller is known. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Connection, ownerOf } from "./connection.ts";
 
 export interface IncomingRequest {
   readonly requestId: string;
@@ -12,5 +13,7 @@ export interface IncomingRequest {
 }
 
 /** The owner of an anonymous request, for limits. */
-export const addressOf = ({ outgoing }: Pick<IncomingRequest, "outgoing">): string =>
-  `address ${outgoing?.req.socket.remoteAddress}`;
+export function addressOf({ outgoing }: Pick<IncomingRequest, "outgoing">): string {
+  const socket = outgoing?.req.socket;
+  return ownerOf((socket && Connection.of(socket)?.client) ?? socket?.remoteAddress ?? "");
+}

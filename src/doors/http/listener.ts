@@ -6,6 +6,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import type { HttpApp } from "./app.ts";
 import { headerBytes } from "./connection.ts";
 import { Connections } from "./connections.ts";
+import { type ForwardedHeaders, isForwarded, TrustedProxies } from "./trusted-proxies.ts";
 
 /**
  * How long an idle keep-alive connection stays open once the gateway stops: 300 ms, in ticks, so that a stall of the
@@ -60,6 +61,9 @@ export interface ListenOptions {
   /** The most connections, and the most of one address on which no valid token was shown. Only tests set them. */
   readonly most?: number | undefined;
   readonly mostUnknown?: number | undefined;
+  readonly proxies?: TrustedProxies;
+  /** Called once, with the peer that sent forwarded addresses without being a trusted proxy. */
+  readonly onUntrusted?: (peer: string) => void;
 }
 
 /** How long a request may take to arrive before its connection is closed, and how often this is checked, in ms. */
@@ -79,9 +83,31 @@ const ARRIVAL: ArrivalTimeouts = {
 const KEEP_ALIVE_MS = 65_000;
 
 export function listen(
-  { app, direct, toErrorResponse }: HttpApp,
-  { host, port, now, keepAliveMs = KEEP_ALIVE_MS, arrival = ARRIVAL, most, mostUnknown }: ListenOptions,
+  {
+    app,
+    direct,
+    toErrorResponse,
+  }: Pick<HttpApp, "direct" | "toErrorResponse"> & {
+    readonly app: Pick<HttpApp["app"], "fetch">;
+  },
+  {
+    host,
+    port,
+    now,
+    keepAliveMs = KEEP_ALIVE_MS,
+    arrival = ARRIVAL,
+    most,
+    mostUnknown,
+    proxies = new TrustedProxies(),
+    onUntrusted = () => {},
+  }: ListenOptions,
 ): Promise<Listener> {
+  let hasWarned = false;
+  const warnOnce = (peer: string, headers: ForwardedHeaders) => {
+    if (hasWarned || !isForwarded(headers) || proxies.has(peer)) return;
+    hasWarned = true;
+    onUntrusted(peer);
+  };
   return new Promise((resolve, reject) => {
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
     const server = createServer(
@@ -95,8 +121,13 @@ export function listen(
         const connection = connections.get(request.socket);
         if (!connection) return;
         response.on("close", answered);
+        const { socket, headers } = request;
+        const mustWait = connection.isBusy;
+        warnOnce(socket.remoteAddress ?? "", headers);
+        if (!mustWait) connections.begin(connection, socket, headers);
         const begun = connection.begin(headerBytes(request.rawHeaders), () => {
-          if (request.socket.destroyed) return;
+          if (socket.destroyed) return;
+          if (mustWait) connections.begin(connection, socket, headers);
           if (!direct(request, response)) void rest(request, response);
         });
         if (!begun) request.socket.destroy();
@@ -112,13 +143,14 @@ export function listen(
     const connections = new Connections({
       ...(most !== undefined && { most }),
       ...(mostUnknown !== undefined && { mostUnknown }),
+      proxies,
     });
     // Shared functions: closures for each of thousands of connections would take memory.
     function gone(this: Socket): void {
       connections.delete(this);
     }
     function answered(this: ServerResponse): void {
-      connections.get(this.req.socket)?.end();
+      connections.end(this.req.socket);
     }
     server.on("connection", (socket: Socket) => {
       if (!connections.add(socket)) return;

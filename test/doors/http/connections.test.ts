@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Connection } from "../../../src/doors/http/connection.ts";
 import { Connections } from "../../../src/doors/http/connections.ts";
 import { OwnedBytes } from "../../../src/doors/http/owned-bytes.ts";
+import { TrustedProxies } from "../../../src/doors/http/trusted-proxies.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 
 function sockets(count: number, address = "192.0.2.1"): Socket[] {
@@ -30,7 +31,7 @@ test("a full gateway closes the oldest connection without a token for a new one,
 });
 
 test("the oldest unknown connections of an address are closed beyond its share, when they have had time", () => {
-  const connections = new Connections({ mostUnknown: 2, isProxy: (address) => address === "10.0.0.1" });
+  const connections = new Connections({ mostUnknown: 2, proxies: new TrustedProxies(["10.0.0.1"]) });
   const [many, few, proxied] = [sockets(5), sockets(2, "192.0.2.2"), sockets(5, "10.0.0.1")];
   for (const socket of [...many, ...few, ...proxied]) connections.add(socket);
   const [first] = many;
@@ -77,4 +78,32 @@ test("beyond the bytes of one owner, or of all, a connection takes no more", () 
   headers.add("caller:z", LIMITS.gateway_header_bytes.value - headers.of());
   const other = new Connection(two, headers);
   expect([other.begin(100, () => {}), other.begin(100, () => {})]).toEqual([true, false]);
+});
+
+test("behind a trusted proxy connections count for the client of their request, and idle ones for nobody", () => {
+  const proxies = new TrustedProxies(["10.0.0.1"]);
+  const connections = new Connections({ mostUnknown: 1, proxies });
+  const all = sockets(4, "10.0.0.1");
+  const begin = (socket: Socket, client: string, bytes = 5_000) => {
+    const connection = connections.get(socket);
+    if (!connection) throw new TypeError("no connection");
+    connections.begin(connection, socket, { "x-forwarded-for": client });
+    connection.begin(bytes, () => {});
+    return connection;
+  };
+  for (const socket of all) connections.add(socket);
+  const [a, b, c, d] = all as [Socket, Socket, Socket, Socket];
+  begin(a, "203.0.113.1").identify("caller:x");
+  connections.end(a);
+  for (const socket of [a, b, c]) begin(socket, "203.0.113.1");
+  begin(d, "203.0.113.2");
+  expect(connections.headerBytes("address 203.0.113.1")).toBe(15_000);
+  expect(connections.headerBytes("address 203.0.113.2")).toBe(5_000);
+  begin(c, "203.0.113.1", 0);
+  connections.get(c)?.identify("caller:y");
+  connections.end(c);
+  for (let n = 0; n < 2; n += 1) connections.check();
+  expect(open(all)).toEqual([false, true, true, true]);
+  connections.end(b);
+  expect(connections.headerBytes("address 203.0.113.1")).toBe(0);
 });
