@@ -5,23 +5,25 @@ import { publicPath } from "../http/links.ts";
 import type { Mount } from "../http/mount.ts";
 import { rest } from "./bindings/rest.ts";
 import { rpc } from "./bindings/rpc.ts";
+import { KeptCards } from "./cards/kept-cards.ts";
 import { servePublicCard } from "./cards/public-card.ts";
 import type { CardSigner } from "./cards/signing.ts";
 import { SUPPORTED } from "./version.ts";
 
 export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly Mount[] {
   const { log } = broker;
+  const cards = new KeptCards();
   return [
     {
       methods: ["GET"],
       path: "/a2a/:agent/.well-known/agent-card.json",
-      handle: (incoming) => servePublicCard(incoming, broker, signer),
+      handle: (incoming) => servePublicCard(incoming, broker, signer, cards),
     },
     ...SUPPORTED.map((version) => ({
       methods: ["GET"],
       path: `/a2a/:agent/cards/${version}.json`,
       handle: (incoming: Parameters<Mount["handle"]>[0]) =>
-        servePublicCard(incoming, broker, signer, version),
+        servePublicCard(incoming, broker, signer, cards, version),
     })),
     // Some clients append a slash.
     ...["/a2a/:agent/rpc", "/a2a/:agent/rpc/"].map((path) => ({

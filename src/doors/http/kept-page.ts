@@ -36,17 +36,26 @@ export class KeptPage {
       "cache-control": "no-cache",
       ...headers,
       etag: this.#tag,
-      vary: "Accept-Encoding, Origin",
+      vary: [...(headers.vary === undefined ? [] : [headers.vary]), "Accept-Encoding, Origin"].join(", "),
     };
+  }
+
+  /** The most memory that it takes: its text and two encodings of it. */
+  get maxBytes(): number {
+    return 1_024 + 3 * this.#plain.length;
   }
 
   /** The page, or 304 if the client has it. `header` returns a header of the request. */
   respond(header: (name: string) => string | undefined): TextResponse {
-    if (namesTag(header("if-none-match"), this.#tag)) return new TextResponse(304, null, this.#headers);
+    if (namesTag(header("if-none-match"), this.#tag)) return this.notModified();
     const encoding = encodingFor(header("accept-encoding"));
     if (!encoding) return new TextResponse(200, this.#plain, this.#headers);
     const encoded = this.#encoded.get(encoding) ?? this.#encode(encoding);
     return new TextResponse(200, encoded, { ...this.#headers, "content-encoding": encoding });
+  }
+
+  notModified(): TextResponse {
+    return new TextResponse(304, null, this.#headers);
   }
 
   #encode(encoding: Encoding): Buffer {

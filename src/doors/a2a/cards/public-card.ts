@@ -6,14 +6,15 @@
 import { AgentCard } from "@a2a-js/sdk";
 import type { Broker } from "../../../engine/broker.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { namesTag, weakTag } from "../../http/etags.ts";
+import { KeptPage } from "../../http/kept-page.ts";
 import { a2aUrl, pureCardUrl } from "../../http/links.ts";
 import type { MountedRequest } from "../../http/mount.ts";
-import { jsonText, TextResponse } from "../../http/text-response.ts";
+import { TextResponse } from "../../http/text-response.ts";
 import { requireAgentName } from "../context.ts";
 import { toCardV03 } from "../v03/card.ts";
 import { parseVersion, SUPPORTED, type Version } from "../version.ts";
 import { publicCard } from "./card.ts";
+import type { KeptCards } from "./kept-cards.ts";
 import type { CardSigner } from "./signing.ts";
 
 const MAX_AGE_SECONDS = 60;
@@ -24,28 +25,31 @@ export async function servePublicCard(
   incoming: MountedRequest,
   broker: Broker,
   signer: CardSigner | null,
+  cards: KeptCards,
   fixed?: Version,
 ): Promise<TextResponse> {
   const agent = await broker.agents.get(requireAgentName(incoming.params.agent));
-  const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
-  const card = signer ? await signer.sign(plain) : plain;
   const form = fixed ?? parseVersion(incoming.header("a2a-version"), incoming.query["A2A-Version"]?.[0]);
-  const text = JSON.stringify(cardJson(card, form));
+  const isFixed = fixed !== undefined;
+  const page = await cards.find(agent, `${form} ${isFixed}`, async () => {
+    const plain = publicCard(agent, a2aUrl(broker.publicUrl(), agent.name));
+    const card = signer ? await signer.sign(plain) : plain;
+    return new KeptPage(JSON.stringify(cardJson(card, form)), {
+      "content-type": "application/json",
+      "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
+      ...(!isFixed && { vary: "A2A-Version" }),
+      link: alternatives(broker.publicUrl(), agent.name, form),
+    });
+  });
   const changed = Math.floor(Math.max(agent.updated_at, STARTED_AT) / 1000);
   // HTTP dates have a resolution of one second. Until the second of a change is over, the date is one second earlier,
   // so that a further change within it is not missed.
   const isPast = changed < Math.floor((Date.now() + broker.clock.offset_ms) / 1000);
-  const tag = weakTag(text);
-  const headers = {
-    etag: tag,
-    "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
-    "last-modified": new Date((isPast ? changed : changed - 1) * 1000).toUTCString(),
-    vary: fixed === undefined ? "A2A-Version, Origin" : "Origin",
-    link: alternatives(broker.publicUrl(), agent.name, form),
-  };
-  return isNotModified(incoming, tag, changed)
-    ? new TextResponse(304, null, headers)
-    : jsonText(200, text, headers);
+  const date = new Date((isPast ? changed : changed - 1) * 1000).toUTCString();
+  const response = isUnchanged(incoming, changed)
+    ? page.notModified()
+    : page.respond((name) => incoming.header(name));
+  return new TextResponse(response.status, response.bytes, { ...response.headers, "last-modified": date });
 }
 
 /** Links to the pure cards in the other forms. */
@@ -74,10 +78,9 @@ function cardJson(card: AgentCard, version: Version | null): object {
   return version === "1.0" ? current : toCardV03(card);
 }
 
-/** If-None-Match takes precedence over If-Modified-Since. `changed` is in seconds. */
-function isNotModified(incoming: MountedRequest, tag: string, changed: number): boolean {
-  const tags = incoming.header("if-none-match");
-  if (tags !== undefined) return namesTag(tags, tag);
+/** By the date; `If-None-Match` takes precedence over it. `changed` is in seconds. */
+function isUnchanged(incoming: MountedRequest, changed: number): boolean {
+  if (incoming.header("if-none-match") !== undefined) return false;
   const since = Date.parse(incoming.header("if-modified-since") ?? "");
   return Number.isFinite(since) && changed * 1000 <= since;
 }
