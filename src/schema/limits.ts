@@ -224,6 +224,12 @@ export const LIMITS = {
     null,
   ),
   gateway_header_bytes: limit(128 * MIB, "bytes", "the same for all at one gateway", null),
+  anonymous_header_bytes: limit(
+    32 * MIB,
+    "bytes",
+    "the same for all addresses together, on connections without a valid token; the rest is left to principals",
+    null,
+  ),
   header_seconds: limit(
     10,
     "seconds",
@@ -264,6 +270,12 @@ export const LIMITS = {
     256 * MIB,
     "bytes",
     "the same for all principals at one gateway; connections of the principal with the most unread bytes are closed",
+    null,
+  ),
+  anonymous_unread_bytes: limit(
+    64 * MIB,
+    "bytes",
+    "the same for all addresses without a token together; connections of the address with the most unread bytes are closed",
     null,
   ),
   stalled_seconds: limit(
@@ -406,6 +418,7 @@ export const IN_FLIGHT: readonly LimitName[] = [
   "headers",
   "header_bytes",
   "gateway_header_bytes",
+  "anonymous_header_bytes",
   "header_seconds",
   "request_seconds",
   "progress_per_second",
@@ -419,6 +432,7 @@ export const IN_FLIGHT: readonly LimitName[] = [
   "mcp_message_values",
   "unread_bytes",
   "gateway_unread_bytes",
+  "anonymous_unread_bytes",
   "stalled_seconds",
   "reads",
   "reads_waiting",

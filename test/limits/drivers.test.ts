@@ -44,6 +44,8 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   gateway_request_bytes: ["test/doors/http/inflow.test.ts", "maxTotal"],
   unknown_connections: ["test/doors/http/connections.test.ts", "mostUnknown"],
   headers: ["test/doors/http/connection.test.ts", "LIMITS.headers"],
+  anonymous_header_bytes: ["test/doors/http/connections.test.ts", "LIMITS.anonymous_header_bytes"],
+  anonymous_unread_bytes: ["test/doors/http/inflow.test.ts", "maxOfAddresses"],
   gateway_header_bytes: ["test/doors/http/connections.test.ts", "LIMITS.gateway_header_bytes"],
   header_seconds: ["test/doors/http/slow-senders.test.ts", "headersMs"],
   request_seconds: ["test/doors/http/slow-senders.test.ts", "requestMs"],

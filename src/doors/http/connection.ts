@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { LIMITS } from "../../schema/limits.ts";
 import { networkOf } from "./address-list.ts";
-import type { OwnedBytes } from "./owned-bytes.ts";
+import { addressOwner, type OwnedBytes } from "./owned-bytes.ts";
 
 const STALLED_MS = LIMITS.stalled_seconds.value * 1000;
 /** The slowest pace allowed: unread bytes get the time to be read at this pace, in addition to {@link STALLED_MS}. */
@@ -28,7 +28,7 @@ export const hasTooManyHeaders = ({ rawHeaders }: Pick<IncomingMessage, "rawHead
   rawHeaders.length > 2 * LIMITS.headers.value;
 
 /** The owner of what an address without a token holds. */
-export const ownerOf = (client: string): string => `address ${networkOf(client)}`;
+export const ownerOf = (client: string): string => addressOwner(networkOf(client));
 
 const ofSockets = new WeakMap<Socket, Connection>();
 
@@ -141,7 +141,8 @@ export class Connection {
     return (
       this.#held === 0 ||
       (this.#headers.of(this.#owner) <= LIMITS.header_bytes.value &&
-        this.#headers.of() <= LIMITS.gateway_header_bytes.value)
+        this.#headers.of() <= LIMITS.gateway_header_bytes.value &&
+        (this.isKnown || this.#headers.ofAddresses <= LIMITS.anonymous_header_bytes.value))
     );
   }
 

@@ -27,12 +27,15 @@ export interface OutflowOptions {
   readonly onCut: (owner: string, bytes: number) => void;
   readonly maxPerOwner?: number;
   readonly maxTotal?: number;
+  /** Of all addresses without a token. */
+  readonly maxOfAddresses?: number;
 }
 
 export class Outflow {
   readonly #options: OutflowOptions;
   readonly #maxPerOwner: number;
   readonly #maxTotal: number;
+  readonly #maxOfAddresses: number;
   readonly #unread = new Map<string, Set<Unread>>();
   readonly #bytes = new OwnedBytes();
   readonly #waiting = new Set<() => void>();
@@ -41,6 +44,7 @@ export class Outflow {
     this.#options = options;
     this.#maxPerOwner = options.maxPerOwner ?? LIMITS.unread_bytes.value;
     this.#maxTotal = options.maxTotal ?? LIMITS.gateway_unread_bytes.value;
+    this.#maxOfAddresses = options.maxOfAddresses ?? LIMITS.anonymous_unread_bytes.value;
   }
 
   /** The bytes of large unread responses: of one caller, or of all. */
@@ -186,6 +190,10 @@ export class Outflow {
   /** Closes the connections idle for longest: first of this caller, then of the caller with the most unread bytes. */
   #makeRoom(newest: Unread): void {
     while (this.unread(newest.owner) > this.#maxPerOwner && this.#cutOne(newest.owner, newest));
+    while (
+      this.#bytes.ofAddresses > this.#maxOfAddresses &&
+      this.#cutOne(this.#bytes.largestAddress(), newest)
+    );
     while (this.unread() > this.#maxTotal && this.#cutOne(this.#bytes.largest(), newest));
   }
 

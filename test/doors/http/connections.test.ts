@@ -107,3 +107,16 @@ test("behind a trusted proxy connections count for the client of their request, 
   connections.end(b);
   expect(connections.headerBytes("address 203.0.113.1")).toBe(0);
 });
+
+test("addresses without a token leave room for headers of principals, and one that shows a token has it", () => {
+  const [one, two] = sockets(2);
+  if (!one || !two) throw new TypeError("no sockets");
+  const headers = new OwnedBytes();
+  for (let n = 0; n < 4; n += 1)
+    headers.add(`address 192.0.2.${n + 10}`, LIMITS.anonymous_header_bytes.value / 4);
+  expect(new Connection(one, headers).begin(5_000, () => {})).toBe(false);
+  expect(new Connection(one, headers).begin(100, () => {})).toBe(true);
+  const known = new Connection(two, headers);
+  known.identify("caller:x");
+  expect(known.begin(5_000, () => {})).toBe(true);
+});

@@ -1,4 +1,6 @@
 /** The bounds on large request and response bodies over all principals. */
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { expect, test, vi } from "vitest";
 import { Inflow } from "../../../src/doors/http/inflow.ts";
 import { Outflow } from "../../../src/doors/http/outflow.ts";
@@ -75,4 +77,17 @@ test("a hold counts what was loaded, makes others wait, and one whose reader lea
   first.release();
   first.set(BIG);
   expect(outflow.unread("a")).toBe(0);
+});
+
+test("unread answers of addresses without a token have a total of their own, and cut no principal", async () => {
+  const outflow = new Outflow({ now: () => 0, onCut: () => {}, maxOfAddresses: 2 * BIG });
+  const [small, large, principal] = [vi.fn(), vi.fn(), vi.fn()];
+  await outflow.hold("address 192.0.2.1", BIG - 1, small);
+  await outflow.hold("address 192.0.2.2", BIG, large);
+  await outflow.hold("caller:x", 9 * BIG, principal);
+  const answer = () => new ServerResponse(new IncomingMessage(new Socket()));
+  outflow.send(answer(), Buffer.alloc(BIG), "caller:y");
+  expect(large).not.toHaveBeenCalled();
+  outflow.send(answer(), Buffer.alloc(BIG), "address 192.0.2.3");
+  expect([small, large, principal].map(({ mock }) => mock.calls.length)).toEqual([0, 1, 0]);
 });
