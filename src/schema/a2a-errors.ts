@@ -22,7 +22,8 @@ export type RpcStatus =
   | "NOT_FOUND"
   | "RESOURCE_EXHAUSTED"
   | "INTERNAL"
-  | "UNAVAILABLE";
+  | "UNAVAILABLE"
+  | "UNIMPLEMENTED";
 
 export const A2A_ERRORS = {
   invalid_request: "RequestMalformedError",
@@ -37,6 +38,7 @@ export const A2A_ERRORS = {
   lease_unknown: "TaskNotFoundError",
   reply_unknown: "TaskNotFoundError",
   not_found: "NOT_FOUND",
+  method_not_allowed: "UNIMPLEMENTED",
   lease_lost: "UnsupportedOperationError",
   already_finished: "UnsupportedOperationError",
   interrupt_not_open: "UnsupportedOperationError",

@@ -122,6 +122,14 @@ export const ERRORS = {
     false,
     "Check the id and the broker's URL.",
   ),
+  method_not_allowed: row(
+    "PROTOCOL",
+    405,
+    "The path does not have this method",
+    "Use one of the methods that the Allow header names.",
+    false,
+    "Check the broker's URL.",
+  ),
   lease_lost: row(
     "PROTOCOL",
     409,
@@ -348,6 +356,8 @@ export interface ErrorContext {
   /** True while the delegation is not finished. */
   readonly delegation_valid?: boolean;
   readonly retry_after_seconds?: number;
+  /** The methods of the Allow header. */
+  readonly allow?: readonly string[];
   /** Replaces the code's recovery where that would not help. */
   readonly recovery?: string;
   readonly cause?: unknown;

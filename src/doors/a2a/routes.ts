@@ -4,6 +4,7 @@ import type { Broker } from "../../engine/broker.ts";
 import { publicPath } from "../http/links.ts";
 import type { Mount } from "../http/mount.ts";
 import { rest } from "./bindings/rest.ts";
+import { methodsAt, REST_METHODS } from "./bindings/rest-routes.ts";
 import { rpc } from "./bindings/rpc.ts";
 import { KeptCards } from "./cards/kept-cards.ts";
 import { servePublicCard } from "./cards/public-card.ts";
@@ -32,8 +33,9 @@ export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly M
       handle: (incoming: Parameters<Mount["handle"]>[0]) => rpc(incoming, signer, log),
     })),
     {
-      methods: ["GET", "POST", "DELETE"],
+      methods: REST_METHODS,
       path: "/a2a/:agent/rest/*",
+      methodsAt: (path) => methodsAt(path.split("/").slice(4).join("/")),
       handle: (incoming) => rest(incoming, signer, log),
     },
   ];

@@ -37,6 +37,7 @@ import { HEALTH_CHECKS, isHealthCheck, repairHost } from "./health.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { KeptPage } from "./kept-page.ts";
 import { publicPath } from "./links.ts";
+import { methodNotAllowed, methodTable, plainPaths } from "./methods.ts";
 import type { Mount, MountedRequest } from "./mount.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
 import { bearerOf, Pipeline, type PipelineOptions, requireUtf8Query } from "./pipeline.ts";
@@ -157,6 +158,11 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   app.onError(fail);
   app.notFound((c) => {
     const { method, path } = c.req;
+    const allow = methodsOf(path);
+    if (allow.length > 0) {
+      if (method !== "OPTIONS") return fail(methodNotAllowed(method, path, allow), c);
+      return new Response(null, { status: 204, headers: { allow: allow.join(", ") } });
+    }
     const recovery = a2aAddresses(broker.publicUrl(), path);
     const context = recovery === undefined ? {} : { recovery };
     return fail(new ErrandError("not_found", `There is no ${method} ${path}.`, context), c);
@@ -175,11 +181,12 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     });
   }
 
+  const plain = plainPaths(SERVED);
   for (const route of SERVED) {
     app.on(route.method, honoPath(route), (c) => serve(c, route));
   }
 
-  for (const mount of [
+  const mounts: readonly Mount[] = [
     ...consoleRoutes(),
     ...a2aRoutes(broker, options.signer),
     ...mcpRoutes({
@@ -189,7 +196,8 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
       extension: options.mcpExtension,
       pingMs: options.mcpPingMs,
     }),
-  ]) {
+  ];
+  for (const mount of mounts) {
     for (const method of mount.methods) app.on(method, mount.path, (c) => serveMount(c, mount));
   }
 
@@ -204,6 +212,9 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     const type = { "content-type": broker.metrics.contentType };
     return deliver(c, new TextResponse(200, await broker.metrics.text(), type));
   });
+
+  const narrower = mounts.flatMap(({ path, methodsAt }) => (methodsAt ? [[path, methodsAt] as const] : []));
+  const methodsOf = methodTable(app.routes, new Map(narrower));
 
   const requestOf = (c: Context<Env>): IncomingRequest => ({
     requestId: c.get("requestId"),
@@ -233,6 +244,8 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   }
 
   async function serve(c: Context<Env>, route: Route): Promise<Response> {
+    const { method, path } = c.req;
+    if (route.path !== path && plain.has(path)) throw methodNotAllowed(method, path, methodsOf(path));
     c.set("route", route.path);
     requireUtf8Query(new URL(c.req.url).search);
     const { request, input } = await pipeline.admit(requestOf(c), c.req.param(), c.req.queries(), route);

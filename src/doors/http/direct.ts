@@ -7,6 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { TrieRouter } from "hono/router/trie-router";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
+import { plainPaths } from "./methods.ts";
 import { type Pipeline, requireUtf8Query } from "./pipeline.ts";
 import type { RawInput, Route } from "./route.ts";
 import type { EventStream } from "./stream.ts";
@@ -23,6 +24,7 @@ export type DirectHandler = (incoming: IncomingMessage, outgoing: ServerResponse
 export function createDirectHandler(pipeline: Pipeline, routes: readonly Route[]): DirectHandler {
   const router = new TrieRouter<Route>();
   for (const route of routes) router.add(route.method, honoPath(route), route);
+  const plain = plainPaths(routes);
   return (incoming, outgoing) => {
     const { method = "", url = "" } = incoming;
     if (method === "HEAD" || method === "OPTIONS" || NOT_PLAIN.test(url)) return false;
@@ -30,7 +32,7 @@ export function createDirectHandler(pipeline: Pipeline, routes: readonly Route[]
     const cut = url.indexOf("?");
     const path = cut === -1 ? url : url.slice(0, cut);
     const [[route, params] = []] = router.match(method, path)[0];
-    if (!route) return false;
+    if (!route || (route.path !== path && plain.has(path))) return false;
     const query = cut === -1 ? "" : url.slice(cut + 1);
     new DirectRequest(pipeline, route, incoming, outgoing).serve(params, query);
     return true;

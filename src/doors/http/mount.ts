@@ -25,5 +25,7 @@ export interface Mount {
   readonly methods: readonly string[];
   /** In Hono's syntax; the metrics use it as the route's label. */
   readonly path: string;
+  /** Where the methods depend on the rest of the path: those of a path, in its decoded form; empty if there is no such path. */
+  readonly methodsAt?: (path: string) => readonly string[];
   readonly handle: (request: MountedRequest) => Promise<TextResponse | EventStream | Response>;
 }

@@ -1,12 +1,11 @@
 /**
  * `/mcp`: Streamable HTTP in both eras. A request of 2026-07-28 is stateless; one of 2025-11-25 belongs to a session.
- * Limit: GET returns 405, because the server sends messages only on the stream of a request.
+ * Limit: no GET, because the server sends messages only on the stream of a request.
  */
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Broker } from "../../engine/broker.ts";
 import { sessionIdOf } from "../../gateways/siblings.ts";
-import { ErrandError } from "../../schema/errors.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { parseBody } from "../http/body.ts";
 import type { Mount, MountedRequest } from "../http/mount.ts";
@@ -60,15 +59,6 @@ function toSdkRequest({ method, header }: MountedRequest, signal: AbortSignal): 
   return new Request(`http://errand.invalid${PATH}`, { method, headers, signal });
 }
 
-function refuseStream(requestId: string): Response {
-  const refused = new ErrandError(
-    "not_found",
-    "This server offers no stream for GET. Send requests with POST.",
-  );
-  const headers = new Headers({ allow: "POST, DELETE" });
-  return errorResponse(refused, requestId, { status: 405, headers });
-}
-
 export interface McpOptions {
   readonly broker: Broker;
   readonly stopping: AbortSignal;
@@ -119,7 +109,6 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
   async function answer(incoming: MountedRequest, parsed: (body: unknown) => void): Promise<Response> {
     const { method, requestId, header } = incoming;
     const { request, bytes } = await incoming.authenticate();
-    if (method === "GET") return refuseStream(requestId);
     const body = parseBody(bytes, header("content-type"), { wrapsIds: true, parsed });
     if (method === "POST") requireBounded(body, bytes.byteLength);
     const lost = new AbortController();
@@ -152,5 +141,5 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     });
     return withRequestId(response, id);
   };
-  return [{ methods: ["POST", "GET", "DELETE"], path: PATH, handle }];
+  return [{ methods: ["POST", "DELETE"], path: PATH, handle }];
 }

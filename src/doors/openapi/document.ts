@@ -124,7 +124,10 @@ const APPLIES: Readonly<Record<number, (route: Route) => boolean>> = {
   422: takesBody,
 };
 
-const STATUSES = [...new Set(Object.values(ERRORS).flatMap(({ status }) => status ?? []))].sort();
+/** Without 405: an operation that is described exists. */
+const STATUSES = [...new Set(Object.values(ERRORS).flatMap(({ status }) => status ?? []))]
+  .filter((status) => status !== 405)
+  .sort();
 
 /** `base`: the path of the API's root. */
 export function openapi(routes: readonly Route[], info: Info, base = "/"): Document {

@@ -152,7 +152,7 @@ describe("the endpoint", () => {
       expect([what, status, body.error.code], JSON.stringify(body)).toEqual([what, expected, code]);
     }
     const listening = await fetch(`${url}/mcp`, { headers: { authorization: `Bearer ${OPERATOR}` } });
-    expect([listening.status, listening.headers.get("allow")]).toEqual([405, "POST, DELETE"]);
+    expect([listening.status, listening.headers.get("allow")]).toEqual([405, "POST, DELETE, OPTIONS"]);
   });
 
   test("names itself and its extension in server/discover", async () => {

@@ -112,7 +112,8 @@ describe("the document", () => {
 
   test("has every code of the error table that has a status, under that status", () => {
     for (const [code, { status }] of Object.entries(ERRORS)) {
-      if (status === null) continue;
+      // No operation that is described lacks its own method.
+      if (status === null || status === 405) continue;
       const answer = document.components.responses[`Problem${status}`];
       expect(JSON.stringify(answer?.content)).toContain(`"${code}"`);
     }

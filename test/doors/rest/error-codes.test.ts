@@ -127,6 +127,10 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     const { api } = await setup();
     return api.call("GET", "/v1/nothing");
   },
+  async method_not_allowed() {
+    const { api } = await setup();
+    return api.call("PUT", "/v1/delegations", {});
+  },
   async lease_lost() {
     const { api, leased } = await setup();
     const { lease } = await leased();

@@ -54,6 +54,12 @@ export function findOperation(
   );
 }
 
+export const REST_METHODS = ["GET", "POST", "DELETE"];
+
+/** The methods of a path below `rest/`: of one version, or of both. */
+export const methodsAt = (path: string, versions: readonly ("1.0" | "0.3")[] = ["1.0", "0.3"]): string[] =>
+  REST_METHODS.filter((verb) => versions.some((version) => findOperation(verb, path, {}, version) !== null));
+
 /** `tasks/{id}` and `tasks/{id}:{verb}`. */
 function findTaskOperation(verb: string, segment: string, query: MountedRequest["query"]): Operation | null {
   const colon = segment.lastIndexOf(":");

@@ -2,6 +2,7 @@
 import { ErrandError } from "../../../schema/errors.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { parseBody } from "../../http/body.ts";
+import { methodNotAllowed, withImplied } from "../../http/methods.ts";
 import type { MountedRequest } from "../../http/mount.ts";
 import type { EventStream } from "../../http/stream.ts";
 import { json, noContent, type TextResponse } from "../../http/text-response.ts";
@@ -15,7 +16,7 @@ import { runOperationV03 } from "../v03/rest-operations.ts";
 import { errorVersion, requireVersion, type Version } from "../version.ts";
 import { errorType, resultType } from "./media-type.ts";
 import { runOperation } from "./rest-operations.ts";
-import { findOperation, type Operation } from "./rest-routes.ts";
+import { findOperation, methodsAt, type Operation } from "./rest-routes.ts";
 import { streamResponse } from "./stream.ts";
 
 export async function rest(
@@ -80,6 +81,8 @@ function paramsOf({ method, params }: Operation, body: unknown): unknown {
 }
 
 function routeNotFound({ method, rest: path }: MountedRequest, version: Version): ErrandError {
+  const allow = withImplied(methodsAt(path, [version]));
+  if (allow.length > 0) return methodNotAllowed(method, path, allow);
   const hint =
     version === "0.3" && !path.startsWith("v1/")
       ? "Without the A2A-Version header the version is 0.3. Send A2A-Version: 1.0."
