@@ -64,11 +64,13 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
     schema: { type: "string", examples: ["wait=30"] },
   },
   "If-Match": {
-    description: "Change the agent only if it has this ETag (`*`: only if it exists); otherwise 412.",
-    schema: { type: "string", examples: ['"1764000000000-3"'] },
+    description:
+      "Only if the agent's settings are those of this ETag, weak tags excluded (`*`: only if it exists); otherwise 412. Presence and counts may differ.",
+    schema: { type: "string", examples: ['"1764000000000-3.x"'] },
   },
   "If-None-Match": {
-    description: "`*`: create the agent only if it does not exist; otherwise 412.",
+    description:
+      "Reading: 304 if the answer still has this ETag. Changing: only if the agent's settings are not those of this ETag (`*`: only if it does not exist); otherwise 412.",
     schema: { type: "string", examples: ["*"] },
   },
   traceparent: {
@@ -92,7 +94,8 @@ const RESPONSE_HEADERS: Record<
     schema: { type: "string", pattern: "^brk_" },
   },
   ETag: {
-    description: "The version of the agent's settings, for If-Match.",
+    description:
+      "The version of the agent's settings, and a hash of the whole answer; for If-Match and If-None-Match.",
     schema: { type: "string" },
   },
   Location: { description: "The path of the delegation.", schema: { type: "string" } },

@@ -1,6 +1,7 @@
 /** Agents: create, replace, change, read, list, pause, delete. Limit: only the agent and the operator see its settings. */
 import { z } from "zod";
 import type { Principal } from "../../engine/access/access.ts";
+import { requireConditions } from "../../engine/agents/conditions.ts";
 import { agentPage, type ListedAgent } from "../../engine/agents/list.ts";
 import { setPaused } from "../../engine/agents/pause.ts";
 import { type Changed, patchAgent, putAgent } from "../../engine/agents/put.ts";
@@ -21,9 +22,10 @@ import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { agentNameSchema, queryNumber, toInstant } from "../../schema/values.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
+import { hashOf, namesTag } from "../http/etags.ts";
 import { a2aCardUrl } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
-import { json, noContent, type TextResponse } from "../http/text-response.ts";
+import { json, noContent, TextResponse } from "../http/text-response.ts";
 
 const params = z.strictObject({ agent: agentNameSchema });
 
@@ -58,7 +60,9 @@ function deliveryOf({ spec: { delivery }, credentials_set }: StoredAgent, own: b
   return { ...delivery, credentials_set };
 }
 
-const etag = (agent: StoredAgent): Record<string, string> => ({ etag: `"${tagOf(agent)}"` });
+/** Of the answer to GET: it covers every byte, presence and counts too, so that a 304 hides nothing. */
+const etagOf = (agent: StoredAgent, body: Agent): string =>
+  `"${tagOf(agent)}.${hashOf(JSON.stringify(body))}"`;
 const conditional = { requestHeaders: ["If-Match", "If-None-Match"], responseHeaders: ["ETag"] } as const;
 
 const conditionsOf = (request: AuthenticatedRequest) => ({
@@ -71,7 +75,8 @@ async function changeResponse(
   { agent, created, changed, reset }: Changed,
 ): Promise<TextResponse> {
   const agentJson = await describeAgent(request.broker, request.principal, agent);
-  return json(created ? 201 : 200, { ...agentJson, created, changed, reset }, etag(agent));
+  const headers = { etag: etagOf(agent, agentJson) };
+  return json(created ? 201 : 200, { ...agentJson, created, changed, reset }, headers);
 }
 
 const pauseRoute = (verb: "pause" | "resume", summary: string): Route =>
@@ -81,13 +86,13 @@ const pauseRoute = (verb: "pause" | "resume", summary: string): Route =>
     summary,
     params,
     responses: { 200: agentSchema },
-    async handle(request, input) {
-      const name = input.params.agent;
-      await setPaused(request.broker, request.principal, name, verb === "pause");
-      return json(
-        200,
-        await describeAgent(request.broker, request.principal, await request.broker.agents.get(name)),
-      );
+    notes: conditional,
+    async handle(request, { params: { agent: name } }) {
+      const { broker, principal } = request;
+      await setPaused(broker, principal, name, verb === "pause", conditionsOf(request));
+      const agent = await broker.agents.get(name);
+      const body = await describeAgent(broker, principal, agent);
+      return json(200, body, { etag: etagOf(agent, body) });
     },
   });
 
@@ -124,11 +129,15 @@ export const agentRoutes: readonly Route[] = [
     path: "/v1/agents/{agent}",
     summary: "An agent, its presence and the counts of its delegations.",
     params,
-    responses: { 200: agentSchema },
-    notes: { responseHeaders: ["ETag"] },
-    async handle(request, input) {
-      const agent = await request.broker.agents.get(input.params.agent);
-      return json(200, await describeAgent(request.broker, request.principal, agent), etag(agent));
+    responses: { 200: agentSchema, 304: null },
+    notes: conditional,
+    async handle(request, { params: { agent: name } }) {
+      const { ifMatch, ifNoneMatch } = conditionsOf(request);
+      const agent = await request.broker.agents.get(name);
+      requireConditions(name, agent, { ifMatch });
+      const body = await describeAgent(request.broker, request.principal, agent);
+      const etag = etagOf(agent, body);
+      return namesTag(ifNoneMatch, etag) ? new TextResponse(304, null, { etag }) : json(200, body, { etag });
     },
   }),
   route({
@@ -165,11 +174,13 @@ export const agentRoutes: readonly Route[] = [
     params,
     query: z.strictObject({ force: z.enum(["true", "false"]).optional() }),
     responses: { 204: null },
-    async handle(request, input) {
-      const name = input.params.agent;
-      if (!(await removeAgent(request.broker, request.principal, name, input.query.force === "true"))) {
+    notes: { requestHeaders: conditional.requestHeaders },
+    async handle(request, { params: { agent: name }, query }) {
+      const { broker, principal } = request;
+      const isForced = query.force === "true";
+      if (!(await removeAgent(broker, principal, name, isForced, conditionsOf(request)))) {
         throw new ErrandError("agent_busy", `Agent '${name}' has live delegations.`, {
-          details: { counts: await request.broker.agents.counts(name) },
+          details: { counts: await broker.agents.counts(name) },
         });
       }
       return noContent();

@@ -15,15 +15,10 @@ import { mergePatch } from "../../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { audit } from "../upkeep/audit.ts";
+import { type Conditions, requireConditions } from "./conditions.ts";
 import { DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
 import { auditDetails, type Difference, differenceOf, withCredentials } from "./difference.ts";
-import { type Settings, type StoredAgent, tagOf } from "./stored-agent.ts";
-
-/** The preconditions of a change, from its headers. */
-export interface Conditions {
-  readonly ifMatch?: string | undefined;
-  readonly ifNoneMatch?: string | undefined;
-}
+import type { Settings, StoredAgent } from "./stored-agent.ts";
 
 export interface Changed extends Difference {
   readonly agent: StoredAgent;
@@ -139,24 +134,3 @@ function changeOf(before: AgentSpec, after: AgentSpec, credentials: CredentialsA
   const difference = differenceOf(before, after);
   return credentials === "same" ? difference : withCredentials(difference, credentials);
 }
-
-function requireConditions(name: string, current: StoredAgent | null, conditions: Conditions): void {
-  const { ifMatch, ifNoneMatch } = conditions;
-  if (ifMatch !== undefined && !(current && hasTag(current, ifMatch))) {
-    throw new ErrandError(
-      "precondition_failed",
-      current
-        ? `Agent '${name}' has changed: its ETag is "${tagOf(current)}".`
-        : `There is no agent '${name}'.`,
-    );
-  }
-  if (ifNoneMatch !== undefined && current && hasTag(current, ifNoneMatch)) {
-    throw new ErrandError("precondition_failed", `Agent '${name}' exists: its ETag is "${tagOf(current)}".`, {
-      recovery: "Change it with PATCH, or replace it without If-None-Match.",
-    });
-  }
-}
-
-/** Whether a list of ETags, or `*`, matches the agent. A weak tag never matches. */
-const hasTag = (agent: StoredAgent, header: string): boolean =>
-  header.split(",").some((tag) => ["*", `"${tagOf(agent)}"`].includes(tag.trim()));

@@ -3,6 +3,7 @@ import { type Principal, requireOperator } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { cancelIfLive } from "../delegations/cancel.ts";
 import { audit } from "../upkeep/audit.ts";
+import type { Conditions } from "./conditions.ts";
 
 /**
  * Deletes an agent, its tokens, its queue and its unfinished delegations; false when it is busy and `force` is off. Every
@@ -13,10 +14,14 @@ export async function removeAgent(
   principal: Principal,
   agent: string,
   force: boolean,
+  conditions: Conditions = {},
 ): Promise<boolean> {
   requireOperator(principal, "delete agents");
   const { delivery } = (await broker.agents.get(agent)).spec;
-  if (!(await broker.agents.beginDeletion(agent, force))) return false;
+  const begun = await broker.agents.whileUnchanged(agent, conditions, (tag) =>
+    broker.agents.beginDeletion(agent, force, tag),
+  );
+  if (!begun) return false;
   await audit(broker, principal, "agent.delete", agent, { force });
   await broker.tokens.revokeAll(`agent:${agent}`);
   const options = { reason: "the agent was deleted", cascade: true };

@@ -16,6 +16,7 @@ import type { AgentSpec, Delivery } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { LastMark, type Marked, MarkedCache } from "../../util/marked-cache.ts";
+import { type Conditions, isConditional, requireConditions } from "./conditions.ts";
 import { type CredentialFields, DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
 import { type Counts, type Settings, type StoredAgent, tagOf, toStored } from "./stored-agent.ts";
 
@@ -31,18 +32,30 @@ const putScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
 ${readLua("./put.lua", import.meta.url)}`);
 
-/** KEYS: agent, mark of the agents · ARGV: field, value, a new mark · Writes only to an agent that exists. */
-const setScript = new Script(`#!lua flags=allow-oom
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('SET', KEYS[2], ARGV[3])
+/** Returns -1 if the agent does not have the tag of an argument; '' is for any. */
+const requireTag = (argument: string) => `
+if ${argument} ~= '' then
+  local stored = redis.call('HMGET', KEYS[1], 'created_at', 'version')
+  if ${argument} ~= (stored[1] and stored[1] .. '-' .. (stored[2] or '0') or '') then return -1 end
+end`;
+
+/**
+ * KEYS: agent, mark of the agents · ARGV: 1 for paused, a new mark, tag · Writes only to an agent that exists, and only a
+ * change.
+ */
+const pauseScript = new Script(`#!lua flags=allow-oom${requireTag("ARGV[3]")}
+local paused = redis.call('HMGET', KEYS[1], 'created_at', 'paused')
+if not paused[1] or (paused[2] or '0') == ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'paused', ARGV[1])
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+redis.call('SET', KEYS[2], ARGV[2])
 return 1`);
 
 /**
- * KEYS: agent, mark of the agents, then the live sets · ARGV: force, a new mark · Returns 1 when its deletion has begun, 0
- * when it is busy.
+ * KEYS: agent, mark of the agents, then the live sets · ARGV: force, a new mark, tag · Returns 1 when its deletion has
+ * begun, 0 when it is busy.
  */
-const closeScript = new Script(`#!lua flags=allow-oom
+const closeScript = new Script(`#!lua flags=allow-oom${requireTag("ARGV[3]")}
 if ARGV[1] ~= '1' and not redis.call('HGET', KEYS[1], 'deleting') then
   for i = 3, #KEYS do if redis.call('ZCARD', KEYS[i]) > 0 then return 0 end end
 end
@@ -77,6 +90,11 @@ return 1`);
 const beingDeleted = (name: string): ErrandError =>
   new ErrandError("agent_busy", `Agent '${name}' is being deleted.`, {
     recovery: "Delete the agent again to finish the deletion, then retry.",
+  });
+
+const tooManyChanges = (name: string): ErrandError =>
+  new ErrandError("overloaded", `Agent '${name}' is being changed by too many callers at once.`, {
+    retry_after_seconds: 1,
   });
 
 /** Written for an agent without credentials, to overwrite stored ones. */
@@ -188,9 +206,7 @@ export class AgentStore {
       await this.#confirm(name);
       return before;
     }
-    throw new ErrandError("overloaded", `Agent '${name}' is being changed by too many callers at once.`, {
-      retry_after_seconds: 1,
-    });
+    throw tooManyChanges(name);
   }
 
   /** False when the agent was changed since `before`. */
@@ -232,11 +248,33 @@ export class AgentStore {
     return written === 1;
   }
 
-  async setPaused(name: string, paused: boolean): Promise<void> {
+  /**
+   * Runs a change with the tag that the agent must still have, '' without conditions, until it does not return null: the
+   * agent changed meanwhile. Throws `precondition_failed` when the agent does not meet the conditions.
+   */
+  async whileUnchanged<T>(
+    name: string,
+    conditions: Conditions,
+    change: (tag: string) => Promise<T | null>,
+  ): Promise<T> {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const current = isConditional(conditions) ? await this.read(name) : null;
+      requireConditions(name, current, conditions);
+      const result = await change(current ? tagOf(current) : "");
+      if (result !== null) return result;
+    }
+    throw tooManyChanges(name);
+  }
+
+  /** Null if it does not have the tag; '' is for any. */
+  async setPaused(name: string, paused: boolean, tag = ""): Promise<true | null> {
     const { agent, agentsMark } = this.#shards.ofAgent(name);
-    await setScript.run(this.#redis, [agent(name), agentsMark], ["paused", paused ? 1 : 0, newMark()]);
+    const args = [paused ? 1 : 0, newMark(), tag];
+    const written = await pauseScript.run(this.#redis, [agent(name), agentsMark], args);
     this.#cache.delete(name);
+    if (written === -1) return null;
     await this.#confirm(name);
+    return true;
   }
 
   /** The names of all push agents. */
@@ -275,18 +313,19 @@ export class AgentStore {
   }
 
   /**
-   * From now on the agent accepts and gets no work. Returns false when it has live delegations and `force` is off. The
-   * steps up to {@link finishDeletion} may be repeated.
+   * From now on the agent accepts and gets no work. Returns false when it has live delegations and `force` is off, null
+   * when it does not have the tag ('' is for any). The steps up to {@link finishDeletion} may be repeated.
    */
-  async beginDeletion(name: string, force: boolean): Promise<boolean> {
+  async beginDeletion(name: string, force: boolean, tag = ""): Promise<boolean | null> {
     const keys = this.#shards.ofAgent(name);
     const live = LIVE.map((state) => keys.live(name, state));
     const closed = await closeScript.run(
       this.#redis,
       [keys.agent(name), keys.agentsMark, ...live],
-      [force ? 1 : 0, newMark()],
+      [force ? 1 : 0, newMark(), tag],
     );
     this.#cache.delete(name);
+    if (closed === -1) return null;
     await this.#confirm(name);
     return closed === 1;
   }

@@ -8,7 +8,7 @@ export interface StoredAgent {
   readonly paused: boolean;
   /** Whether there are credentials for its A2A server. */
   readonly credentials_set: boolean;
-  /** Counts the changes of its settings. */
+  /** Counts the changes of its settings and of `paused`. */
   readonly version: number;
   readonly created_at: number;
   readonly updated_at: number;
