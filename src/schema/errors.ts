@@ -289,7 +289,7 @@ export const ERRORS = {
   attempts_exhausted: row(
     "UPSTREAM",
     null,
-    "All attempts failed",
+    "No attempt brought a result",
     "Check the agent's workers, then redrive the delegation.",
     false,
     "Check the agent's workers, then run 'errand redrive <id>'.",

@@ -15,11 +15,12 @@ export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly M
   const { log } = broker;
   const cards = new KeptCards();
   return [
-    {
+    // Clients of A2A 0.2 read the second one.
+    ...["agent-card.json", "agent.json"].map((file) => ({
       methods: ["GET"],
-      path: "/a2a/:agent/.well-known/agent-card.json",
-      handle: (incoming) => servePublicCard(incoming, broker, signer, cards),
-    },
+      path: `/a2a/:agent/.well-known/${file}`,
+      handle: (incoming: Parameters<Mount["handle"]>[0]) => servePublicCard(incoming, broker, signer, cards),
+    })),
     ...SUPPORTED.map((version) => ({
       methods: ["GET"],
       path: `/a2a/:agent/cards/${version}.json`,
@@ -45,6 +46,9 @@ export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly M
 export function a2aAddresses(publicUrl: string, path: string): string | undefined {
   const [, agent] = /^\/a2a\/([^/]+)(?:\/|$)/.exec(path) ?? [];
   if (agent === undefined) return undefined;
+  // A client resolves the path of the card against its base URL, and drops the last segment if no slash follows.
+  if (agent === ".well-known")
+    return `Give the client a base URL that ends with a slash: ${publicPath(publicUrl, "/a2a/")}AGENT/ with the agent's name. Without it, the name is dropped.`;
   const base = publicPath(publicUrl, `/a2a/${agent}`);
   return `Read the agent card at ${base}/.well-known/agent-card.json. JSON-RPC is POST ${base}/rpc, HTTP+JSON is below ${base}/rest/.`;
 }

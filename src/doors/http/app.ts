@@ -31,7 +31,7 @@ import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
-import { hasTooManyHeaders } from "./connection.ts";
+import { hasSeveralHosts, hasTooManyHeaders } from "./connection.ts";
 import { createDirectHandler, type DirectHandler, honoPath, headerOf as incomingHeader } from "./direct.ts";
 import { HEALTH_CHECKS, isHealthCheck, repairHost } from "./health.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -147,6 +147,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   });
   app.use(async (c, next) => {
     if (c.env?.incoming && hasTooManyHeaders(c.env.incoming)) throw tooManyHeaders();
+    if (c.env?.incoming && hasSeveralHosts(c.env.incoming)) throw severalHosts();
     const anyHost = isHealthCheck(c.req.path);
     c.set("foreign", pipeline.checkOrigin(headerOf(c, "origin"), headerOf(c, "host"), anyHost));
     const isPreflight =
@@ -294,7 +295,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     app,
     direct: (incoming, outgoing) => {
       repairHost(incoming);
-      return !hasTooManyHeaders(incoming) && direct(incoming, outgoing);
+      return !hasTooManyHeaders(incoming) && !hasSeveralHosts(incoming) && direct(incoming, outgoing);
     },
     toErrorResponse,
     requestBytes,
@@ -308,6 +309,13 @@ function tooManyHeaders(): ErrandError {
   return new ErrandError("invalid_request", `The request has more than ${most} headers.`, {
     details: { limit: "headers", issues: [{ path: "", reason: `at most ${most} headers` }] },
     recovery: `Send at most ${most} headers.`,
+  });
+}
+
+function severalHosts(): ErrandError {
+  return new ErrandError("invalid_request", "The request has more than one Host header.", {
+    details: { issues: [{ path: "Host", reason: "at most one" }] },
+    recovery: "Send one Host header.",
   });
 }
 

@@ -63,6 +63,13 @@ export class AuthenticatedRequest {
     return this.#request.header(name);
   }
 
+  /** Quoted, as the IETF draft has it, or bare: the same key. */
+  get idempotencyKey(): string | undefined {
+    const given = this.header("idempotency-key");
+    const [, quoted] = /^"((?:[^"\\]|\\["\\])*)"$/.exec(given ?? "") ?? [];
+    return quoted?.replaceAll(/\\(.)/g, "$1") ?? given;
+  }
+
   get isAnonymous(): boolean {
     return this.#identity === null;
   }

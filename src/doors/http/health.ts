@@ -14,11 +14,13 @@ export interface HealthOptions {
 
 type HealthCheck = (options: HealthOptions) => Promise<TextResponse>;
 
+const RETRY = { "retry-after": "1" };
+
 async function readyz({ stopping, readiness }: HealthOptions): Promise<TextResponse> {
   const isShutDown = stopping.aborted && stopping.reason !== HANDOVER;
-  if (isShutDown) return json(503, { status: "not_ready", reason: "shutting down" });
+  if (isShutDown) return json(503, { status: "not_ready", reason: "shutting down" }, RETRY);
   const found = await readiness();
-  return json(found.status === "not_ready" ? 503 : 200, found);
+  return found.status === "not_ready" ? json(503, found, RETRY) : json(200, found);
 }
 
 export const HEALTH_CHECKS: Readonly<Record<string, HealthCheck>> = {

@@ -37,7 +37,7 @@ async function delegateItem(
   const { broker, principal, requestId } = request;
   try {
     const { idempotency_key, ...body } = item;
-    const batchKey = request.header("idempotency-key");
+    const batchKey = request.idempotencyKey;
     const key =
       idempotency_key ?? (batchKey === undefined ? undefined : `batch:${bodyHash([batchKey, index])}`);
     if (key !== undefined && typeof key !== "string") {

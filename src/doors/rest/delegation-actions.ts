@@ -54,7 +54,7 @@ export const delegationActionRoutes: readonly Route[] = [
     notes: { requestHeaders: ["Idempotency-Key"] },
     responses: { 200: delegationSchema },
     async handle(request, { params: { id }, body }) {
-      const key = request.header("idempotency-key");
+      const key = request.idempotencyKey;
       return jsonText(200, (await answer(request.broker, request.principal, id, body, key)).json);
     },
   }),

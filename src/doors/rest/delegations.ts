@@ -54,7 +54,7 @@ export const delegationRoutes: readonly Route[] = [
         const present = broker.presence.cached(body.target);
         const accepted = await delegate(broker, principal, body, {
           traceparent: traceparentOf(request.header("traceparent")),
-          idempotencyKey: request.header("idempotency-key"),
+          idempotencyKey: request.idempotencyKey,
           body: raw,
         });
         const { id } = accepted.record;

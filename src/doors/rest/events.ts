@@ -22,16 +22,13 @@ import {
   principalSchema,
 } from "../../schema/values.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
+import { prefersStream } from "../http/accept.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { type Route, route } from "../http/route.ts";
 import { EventStream, type Frame, toFrame, toFrames } from "../http/stream.ts";
 import { jsonText, noContent } from "../http/text-response.ts";
 
-/** Streams unless the client asks for JSON: `curl` and `EventSource` expect that. */
-function wantsStream(request: AuthenticatedRequest): boolean {
-  const accept = request.header("accept") ?? "";
-  return /text\/event-stream/i.test(accept) || !/json/i.test(accept);
-}
+const wantsStream = (request: AuthenticatedRequest): boolean => prefersStream(request.header("accept") ?? "");
 
 /** A browser reconnects to the same URL and sends its cursor in the header; an empty header counts as absent. */
 const cursorOf = (request: AuthenticatedRequest, after: string | undefined): string | undefined =>

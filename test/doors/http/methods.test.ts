@@ -24,6 +24,7 @@ const OTHERS: readonly [path: string, ...methods: string[]][] = [
   ["/ag-ui/x", "POST"],
   ["/ag-ui/x/capabilities", "GET"],
   ["/a2a/x/.well-known/agent-card.json", "GET"],
+  ["/a2a/x/.well-known/agent.json", "GET"],
   ["/a2a/x/cards/1.0.json", "GET"],
   ["/a2a/x/rpc", "POST"],
   ["/a2a/x/rpc/", "POST"],

@@ -73,7 +73,7 @@ async function startTask(
   const delegateRequest = check(delegateRequestSchema, body, "params");
   const { record } = await delegate(request.broker, request.principal, delegateRequest, {
     traceparent: traceparentOf(request.header("traceparent")),
-    idempotencyKey: request.header("idempotency-key"),
+    idempotencyKey: request.idempotencyKey,
     body: push ? { ...body, push: push.input } : body,
     push: push && pushConfigMaker(request.broker, push.input, push.version, PUSH_URL),
   });
@@ -104,7 +104,7 @@ async function continueTask(
     const openRequests = open?.id === interrupt_id ? open.requests.map(({ request_id }) => request_id) : [];
     const request = toAnswerRequest(inContext, interrupt_id, openRequests);
     // All repeats of a message have its id.
-    const key = context.request.header("idempotency-key") ?? `a2a:${bodyHash(message.messageId)}`;
+    const key = context.request.idempotencyKey ?? `a2a:${bodyHash(message.messageId)}`;
     return answer(broker, principal, taskId, request, key);
   }
   // A2A refuses every message to a finished task, also one that the task has already.
