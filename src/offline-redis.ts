@@ -29,7 +29,7 @@ export interface Opened {
 /** For a broker that may run. */
 export async function openToRead(env: Env, place: Place): Promise<Opened> {
   const config = configOf(env, place);
-  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config.ERRAND_REDIS_URL);
+  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config.ERRAND_REDIS_URL, place);
   const dataDir = dataDirOf(config);
   const home = await requireHome(dataDir, env);
   // The running Redis is used directly: root may do so, but must not start one in another user's directory.
@@ -41,7 +41,7 @@ export async function openToRead(env: Env, place: Place): Promise<Opened> {
 /** The data of a broker that is stopped, to be copied or changed. */
 export async function openStopped(env: Env, place: Place): Promise<Opened> {
   const config = configOf(env, place);
-  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config.ERRAND_REDIS_URL);
+  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config.ERRAND_REDIS_URL, place);
   const dataDir = dataDirOf(config);
   await requireHome(dataDir, env);
   return startHere(config, env, dataDir, { mustBeStopped: true });
@@ -71,7 +71,7 @@ export async function openToWrite(env: Env, place: Place): Promise<Opened> {
   const config = configOf(env, place);
   const { ERRAND_REDIS_URL: url } = config;
   if (url === undefined) return startHere(config, env, dataDirOf(config), { mustBeStopped: true });
-  const { refused, ...opened } = await openExternal(url);
+  const { refused, ...opened } = await openExternal(url, place);
   if (refused.length === 0) return opened;
   throw localError({
     code: "redis_refused",
@@ -81,21 +81,31 @@ export async function openToWrite(env: Env, place: Place): Promise<Opened> {
   });
 }
 
-async function openExternal(url: string): Promise<Opened & { readonly refused: readonly string[] }> {
+/** Names the option instead of the variable, if the address comes from one. */
+const named = (text: string, { redisUrl, redisFlag = "--redis-url" }: Place): string =>
+  redisUrl === undefined ? text : text.replaceAll("ERRAND_REDIS_URL", redisFlag);
+
+async function openExternal(
+  url: string,
+  place: Place,
+): Promise<Opened & { readonly refused: readonly string[] }> {
   const { target, refused } = await checkTarget({ url }).catch((error: unknown) => {
-    if (error instanceof WrongTarget) throw wrongTarget(error);
+    if (error instanceof WrongTarget) throw wrongTarget(error, place);
     const reason = error instanceof Error ? error.message : "unknown";
-    throw new TransferError("unreachable", `Redis does not respond: ${reason}`);
+    throw new TransferError(
+      "unreachable",
+      `Redis at ${named("ERRAND_REDIS_URL", place)} does not respond: ${reason}`,
+    );
   });
   return { target, where: placeOf(target), close: async () => undefined, refused };
 }
 
-const wrongTarget = (error: WrongTarget) =>
+const wrongTarget = (error: WrongTarget, place: Place) =>
   localError(
     {
       code: "redis_url_wrong",
       category: "CONFIG",
-      detail: error.message.replace(/\.$/, ""),
+      detail: named(error.message.replace(/\.$/, ""), place),
       recovery: "Nothing was changed.",
     },
     error,
@@ -123,7 +133,16 @@ async function startHere(
   return { target: { socket, password }, where: dataDir, close: () => redis.stop() };
 }
 
-function configOf(env: Env, { dataDir, redisUrl, foundDataDir }: Place): Config {
+function configOf(env: Env, place: Place): Config {
+  try {
+    return readPlace(env, place);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new ConfigError(error.problems.map((problem) => named(problem, place)));
+  }
+}
+
+function readPlace(env: Env, { dataDir, redisUrl, foundDataDir }: Place): Config {
   // Otherwise a trial restore into a directory would replace the data in the Redis that the settings name.
   if (dataDir !== undefined)
     return readConfig({ ...env, ERRAND_DATA_DIR: dataDir, ERRAND_REDIS_URL: undefined });
@@ -146,7 +165,7 @@ export async function explained<T>(path: string, work: () => Promise<T>): Promis
       code: "configuration",
       category: "CONFIG",
       detail: `${error.message} ${error.problems.join("; ")}`,
-      recovery: "Correct or unset these variables.",
+      recovery: "Correct or unset these settings.",
     });
   }
 }

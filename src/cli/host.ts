@@ -43,6 +43,8 @@ export interface Place {
   /** Overrides the settings, including a Redis that they name. */
   readonly dataDir?: string | undefined;
   readonly redisUrl?: string | undefined;
+  /** The option that `redisUrl` comes from, if it is not --redis-url. */
+  readonly redisFlag?: string | undefined;
   /** The data directory that a search found; used unless an option or the settings name a Redis. */
   readonly foundDataDir?: string | undefined;
 }

@@ -94,3 +94,22 @@ test("a wrong password, a missing one, and the port of another service are named
   const webPort = typeof address === "object" ? address?.port : undefined;
   expect(String(await refusalOf({ url: `redis://127.0.0.1:${webPort}` }))).toContain("is no Redis");
 });
+
+test.each([
+  ["http://127.0.0.1:1", 78],
+  ["redis://127.0.0.1:1", 75],
+])("a wrong address is named by the option that it comes from: %s", async (wrong, code) => {
+  const file = join(freshDir(), "errand.backup");
+  const source = { ERRAND_REDIS_URL: `redis://127.0.0.1:${(await startServer(SOUND)).port}` };
+  for (const [env, name, ...argv] of [
+    [{}, "--redis-url", "backup", file, "--redis-url", wrong],
+    [{}, "--redis-url", "migrate", "--redis-url", wrong, "--shards", "2"],
+    [source, "--to", "migrate", "--to", wrong],
+    [{ ERRAND_REDIS_URL: wrong }, "ERRAND_REDIS_URL", "backup", file],
+  ] as const) {
+    const answer = await cli(env, ...argv);
+    const others = ["--redis-url", "--to", "ERRAND_REDIS_URL"].filter((one) => one !== name);
+    expect([argv, answer.code, answer.stderr]).toEqual([argv, code, expect.stringContaining(name)]);
+    for (const other of others) expect(answer.stderr).not.toContain(other);
+  }
+});

@@ -135,7 +135,11 @@ export function addMigrate(program: Command, { host }: Cli): void {
       }
       const toUrl = await urlToCopyTo(host, options.to);
       const to =
-        toUrl !== undefined ? { redisUrl: toUrl } : toDataDir !== undefined ? { dataDir: toDataDir } : null;
+        toUrl !== undefined
+          ? { redisUrl: toUrl, redisFlag: "--to" }
+          : toDataDir !== undefined
+            ? { dataDir: toDataDir }
+            : null;
       const isGiven = dataDir !== undefined || redisUrl !== undefined;
       const foundDataDir = isGiven ? undefined : await findDataDir(host.env.dataDir);
       const say = progressNotes(host, json);

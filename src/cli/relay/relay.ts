@@ -15,7 +15,7 @@ import { Remote } from "../../relay/remote.ts";
 import { toRemoteError } from "../../relay/remote-error.ts";
 import { isLoopback } from "../../util/proxy.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
-import { usageError } from "../failure.ts";
+import { cliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
 import { readCredentials } from "../input/server-credentials.ts";
@@ -109,11 +109,12 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
       await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal),
     );
     const { origin } = new URL(options.to);
-    if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${agent.workerId}; press Ctrl-C to stop.`);
-    // Reports a wrong URL before the first delegation. The server may also start later.
-    remote.open(signal).catch((error: unknown) => {
-      if (!signal.aborted) say(`cannot reach ${origin} yet: ${toRemoteError(error).message}`);
+    // A wrong URL ends the first start; a server that was reached once may be away later.
+    await remote.open(signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw unreached(origin, error);
     });
+    if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${agent.workerId}; press Ctrl-C to stop.`);
     const done = new AbortController();
     const delegator = new Delegator(connection);
     const watching = cancelOrphanedTasks({
@@ -128,6 +129,14 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
     signal.throwIfAborted();
   });
 }
+
+const unreached = (origin: string, error: unknown) =>
+  cliError({
+    code: "server_unreachable",
+    category: "TRANSPORT",
+    detail: `cannot relay to ${origin}: ${toRemoteError(error).message}`,
+    recovery: "Check --to, and that the A2A server runs. After a start, the relay waits through its outages.",
+  });
 
 /** The server is called directly, or by ERRAND_EGRESS_PROXY: HTTPS_PROXY is for the way to the broker. */
 function outgoingFetch({ env: { egressProxy } }: CliHost): FetchFunction {

@@ -108,3 +108,10 @@ test("usage errors never show a possible credential", async () => {
     expect(stderr).not.toContain("canary");
   }
 });
+
+test("a first start with a wrong address fails at once, and says why", async () => {
+  const { run } = await setup();
+  const { code, stderr } = await run(["relay", "--agent", "remote", "--to", "http://127.0.0.1:1"]);
+  expect([code, stderr]).toEqual([75, expect.stringContaining("cannot relay to http://127.0.0.1:1")]);
+  expect(stderr).not.toContain("relaying for");
+});
