@@ -53,5 +53,6 @@ const nobody = ({ delivery }: PresenceAgent): string =>
 function withQueue(sign: PresenceSign, agent: PresenceAgent): PresenceSign {
   if (agent.paused) return "paused";
   if (sign === "unseen" || sign === "paused") return "alarm";
-  return sign === "working" ? "busy" : sign;
+  const isFree = agent.presence.pollers > 0 || agent.delivery.mode === "push";
+  return sign === "online" && isFree ? "online" : "busy";
 }
