@@ -7,6 +7,7 @@ import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { cliError } from "../failure.ts";
 import { agentName } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
+import { reachableAddress } from "../reachable-address.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { ageText, localTime } from "../show/time.ts";
 
@@ -79,7 +80,7 @@ export function addInvite(program: Command, { host }: Cli): void {
       if (isLocal(url))
         await note(
           host,
-          `${url} works only on this machine; --public-url names another, and docs/operations.md says how to serve others.`,
+          `${url} works only on this machine; --public-url names another. Start the broker with --host 0.0.0.0 to serve others (docs/operations.md).`,
         );
     });
 }
@@ -107,10 +108,15 @@ function roleOf(options: InviteOptions): Role {
   throw new InvalidArgumentError("Choose one of --agent, --caller and --approver.");
 }
 
-/** The broker's own address, because it knows its proxy; the caller's, if the broker's works only on its machine. */
+/**
+ * The broker's own address, because it knows its proxy. If that works only on its machine, the caller's; if that does, too,
+ * one at which the broker answers others.
+ */
 async function urlForOthers(admin: Admin, own: string | undefined): Promise<string> {
-  const { url } = await admin.status();
-  return own !== undefined && isLocal(url) ? own : url;
+  const { url, broker_id } = await admin.status();
+  const best = own !== undefined && isLocal(url) ? own : url;
+  if (!isLocal(best) || broker_id === undefined) return best;
+  return (await reachableAddress(best, broker_id)) ?? best;
 }
 
 function httpUrl(text: string): string {

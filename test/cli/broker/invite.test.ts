@@ -1,4 +1,5 @@
 /** `errand invite` against a real gateway: what is printed works. */
+import { networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { lines, setup } from "./cli.ts";
@@ -79,4 +80,16 @@ test("behind a proxy: prints the broker's public URL, also with a path", async (
   expect(stdout).toContain("export ERRAND_URL='https://example.com/errand'\n");
   expect(stderr).toContain("they sign in with the same token at https://example.com/errand/\n");
   expect(stderr).not.toContain("only on this machine");
+});
+
+test("a broker that listens on every address is named by one that others reach", async () => {
+  const { run, url } = await setup({ host: "0.0.0.0" });
+  const { stdout } = await run(["invite", "alice"]);
+  const outside = Object.values(networkInterfaces())
+    .flatMap((all = []) => all)
+    .filter(({ internal, family }) => !internal && family === "IPv4")
+    .map(({ address }) => `http://${address}:${new URL(url).port}`);
+  const [, shown = ""] = /^export ERRAND_URL='(.+)'$/m.exec(stdout) ?? [];
+  // A machine without a network has only its own address.
+  expect(outside.length === 0 ? [url] : outside).toContain(shown);
 });
