@@ -56,6 +56,7 @@ GET /openapi.json                              ok     ok     ok     ok     ok   
 GET /docs                                      ok     ok     ok     ok     ok       ok     ok       ok
 GET /                                          ok     ok     ok     ok     ok       ok     ok       ok
 GET /a2a/:agent/.well-known/agent-card.json    ok     ok     ok     ok     ok       ok     ok       ok
+GET /a2a/:agent/.well-known/agent.json         ok     ok     ok     ok     ok       ok     ok       ok
 GET /a2a/:agent/cards/1.0.json                 ok     ok     ok     ok     ok       ok     ok       ok
 GET /a2a/:agent/cards/0.3.json                 ok     ok     ok     ok     ok       ok     ok       ok
 `);
