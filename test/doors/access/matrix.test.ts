@@ -34,7 +34,6 @@ const MOUNTS = [
   "POST /a2a/:agent/rest/*",
   "DELETE /a2a/:agent/rest/*",
   "POST /mcp",
-  "GET /mcp",
   "DELETE /mcp",
   // The same for everybody: test/console/serving.test.ts.
   "GET /console/*",
