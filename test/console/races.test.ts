@@ -48,7 +48,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const api = client(url);
     await api.agent("deployer");
     const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
-    await ask(api, { text: "Now?" });
+    await ask(api, { text: "Now?", options: ["approve", "deny"] });
     const { page } = await openTab(url, { movesClock: true });
     await signIn(page);
     const answers = await delay(page, /\/answer$/);

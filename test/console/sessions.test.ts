@@ -40,7 +40,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.agent("deployer");
     const { body } = await api.delegate("deployer", { task: "Deploy it" });
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
-    await api.interrupt(lease, { text: "Now?" });
+    await api.interrupt(lease, { text: "Now?", options: ["approve", "deny"] });
     const { page, context } = await openTab("about:blank");
     await context.addInitScript(() => {
       const { fetch } = globalThis;
@@ -66,7 +66,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
     const ask = async () => {
       const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
-      await api.interrupt(lease, { text: "Now?" });
+      await api.interrupt(lease, { text: "Now?", options: ["approve", "deny"] });
     };
     await ask();
     const { page } = await openTab(url, { expected: LOST });

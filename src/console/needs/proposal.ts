@@ -6,11 +6,20 @@ export type Request = Interrupt["requests"][number];
 export type Decision = "approve" | "deny";
 export const isDecision = (option: unknown): option is Decision => option === "approve" || option === "deny";
 
-/** Without choices of its own, a question is approved or denied, unless a schema asks for data. */
-export function choicesOf(request: Request): readonly unknown[] {
+/** Without choices of its own, an action or access is approved or denied. What asks for words or data is answered by them. */
+export function choicesOf(request: Request, kind: Interrupt["kind"]): readonly unknown[] {
   const { options = [], schema } = request;
   if (options.length > 0) return options;
-  return readAction(request) || schema === undefined ? ["approve", "deny"] : [];
+  return readAction(request) || (kind === "auth" && schema === undefined) ? ["approve", "deny"] : [];
+}
+
+/** Whether an approval alone answers the question: no words, no data, no secret. */
+export function isDecidable({ kind, requests }: Interrupt): boolean {
+  const [only] = requests;
+  if (kind === "auth" || requests.length !== 1 || !only) return false;
+  return (
+    choicesOf(only, kind).includes("approve") && (only.schema === undefined || readAction(only) !== null)
+  );
 }
 
 const actionSchema = z.object({

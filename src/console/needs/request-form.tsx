@@ -35,7 +35,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
       answer: { decision, ...(comment && { text: comment }), ...(decision === "approve" && data) },
       done: DECISIONS[decision].done,
     });
-  const choices = choicesOf(request);
+  const choices = choicesOf(request, kind);
   const isOpen = options.length === 0 && schema === undefined && !action;
   const takesComment = !isOpen && kind !== "auth" && choices.length > 0 && choices.every(isDecision);
   return (

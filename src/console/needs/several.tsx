@@ -6,18 +6,10 @@ import { computed, signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { pending, undo, waitingIds } from "./answers.ts";
 import { mine } from "./mine.ts";
-import { choicesOf, type Decision } from "./proposal.ts";
+import { type Decision, isDecidable } from "./proposal.ts";
 
 /** The ids of questions. Some may have been answered meanwhile. */
 const selected = signal<ReadonlySet<string>>(new Set());
-
-/** Whether one decision answers the question. Others are answered one by one. */
-function isDecidable({ kind, requests }: Interrupt): boolean {
-  const [only] = requests;
-  return (
-    kind !== "auth" && requests.length === 1 && only !== undefined && choicesOf(only).includes("approve")
-  );
-}
 
 /** The ids of the open questions that can be decided together. */
 const decidable = computed(() =>
