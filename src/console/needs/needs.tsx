@@ -29,6 +29,8 @@ export function Needs() {
   const list = useRef<HTMLDivElement>(null);
   const { rows, waiting, isUsed, showAll } = useSteady(list, rowsOf(questions, open), ({ id }) => id);
   const heading = useLostFocus(list);
+  /** The questions that are drawn as notes. */
+  const folded = useRef(new Set<string>());
   const { shown, more } = useFirst(rows, SHOWN);
   return (
     <section class="needs" aria-labelledby="needs-title">
@@ -44,8 +46,9 @@ export function Needs() {
         <News count={waiting} onShow={showAll} />
         {shown.map(({ id, flight, note }) => {
           const outcome = note ?? (open.has(id) ? undefined : closed(flight));
-          // While the list is in use, the card keeps its height.
-          return outcome && !isUsed ? (
+          // While the list is in use, a card keeps its height, and so does a note.
+          if (outcome && !isUsed) folded.current.add(id);
+          return outcome && folded.current.has(id) ? (
             <NoteCard key={id} note={outcome} />
           ) : (
             <QuestionCard key={id} flight={flight} note={outcome} />
