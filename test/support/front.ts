@@ -8,6 +8,8 @@ export type ForeignAnswer = (outgoing: ServerResponse, incoming: IncomingMessage
 export class Front {
   /** Paths of the requests that it answered itself. */
   readonly answered: string[] = [];
+  /** Paths of the requests that it passed on. */
+  readonly passed: string[] = [];
   readonly #server = createServer((incoming, outgoing) => this.#take(incoming, outgoing));
   readonly #open = new Set<ServerResponse>();
   #foreign: ForeignAnswer | undefined;
@@ -54,12 +56,13 @@ export class Front {
     if (foreign) {
       incoming.resume();
       incoming.on("end", () => {
-        this.answered.push((incoming.url ?? "").split("?")[0] ?? "");
+        this.answered.push(pathOf(incoming));
         foreign(outgoing, incoming, incoming.socket);
       });
       return;
     }
     this.#open.add(outgoing);
+    this.passed.push(pathOf(incoming));
     const { method, url, headers } = incoming;
     const passed = request(this.#target + url, { method, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -75,6 +78,8 @@ export class Front {
     incoming.pipe(passed);
   }
 }
+
+const pathOf = ({ url = "" }: IncomingMessage): string => url.split("?")[0] ?? "";
 
 export const startFront = (gateway: string): Promise<Front> => new Front(gateway).start();
 
