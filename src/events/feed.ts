@@ -9,6 +9,7 @@ import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import { ownText } from "../util/own-text.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
+import { FanOut } from "./fan-out.ts";
 import { edges } from "./stored.ts";
 
 /** The events that a subscriber receives. */
@@ -74,6 +75,8 @@ export class Feed {
   readonly #readers: readonly ShardReader[];
   readonly #log: Log;
   readonly #sinks = new Map<string, Set<Sink>>();
+  /** For all subscribers of this gateway. */
+  readonly fanOut = new FanOut();
   #positions: string[] = [];
   /** Delegation id → its newest delivered event, in two generations; a full newer one replaces the older one. */
   #newest = new Map<string, string>();

@@ -10,6 +10,7 @@ import type { AbortListener, StopSignal } from "../util/stop-signal.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Positions } from "./cursor.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
+import type { FanOut } from "./fan-out.ts";
 import type { Feed, Source } from "./feed.ts";
 import { type Hold, type ReplayPace, UNPACED } from "./replay-pace.ts";
 import { type Edges, edges, edgesAndPage, type Page, READ_BYTES, readPage } from "./stored.ts";
@@ -61,13 +62,16 @@ export async function currentPositions(redis: Redis, shards: Shards): Promise<Po
 }
 
 class EventBuffer implements AbortListener {
+  readonly #fanOut: FanOut;
   readonly #load: (entry: Entry) => Entry | Promise<Entry>;
   readonly #entries: { readonly size: number; readonly loaded: Entry | Promise<Entry> }[] = [];
   #chars = 0;
   #wake: (() => void) | null = null;
+  readonly #reader = { wake: () => this.#wake?.() };
   ended = false;
 
-  constructor(load: (entry: Entry) => Entry | Promise<Entry>) {
+  constructor(fanOut: FanOut, load: (entry: Entry) => Entry | Promise<Entry>) {
+    this.#fanOut = fanOut;
     this.#load = load;
   }
 
@@ -77,7 +81,7 @@ class EventBuffer implements AbortListener {
     if (this.#entries.length >= MAX_BUFFERED || this.#chars > MAX_BUFFERED_CHARS) this.ended = true;
     // Loaded now, because the bodies may be replaced soon.
     if (!this.ended) this.#entries.push({ size, loaded: this.#load(entry) });
-    this.#wake?.();
+    this.#fanOut.wake(this.#reader, size);
   }
 
   /** Called when the reader leaves. */
@@ -139,7 +143,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   const indexes = shardsOf(shards, source);
   const positions = [...options.after];
   const load = (entry: Entry) => (wants(entry) ? bodies.load(entry) : entry);
-  const buffer = new EventBuffer(load);
+  const buffer = new EventBuffer(feed.fanOut, load);
   const unsubscribe = feed.subscribe(source, {
     push: (entry) => buffer.push(entry),
     gap: () => buffer.end(),
