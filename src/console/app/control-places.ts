@@ -80,8 +80,9 @@ export function isSurprise(control: Element, x: number, y: number, restsSince: n
   const { movedAt, cameAt } = place;
   const isUnder = Math.max(movedAt, cameAt) > Math.max(calmSince, restsSince);
   if (isUnder || control.closest(ROWS) === null) return isUnder;
+  // A row is large: that another was here counts, and not that it moved a little.
   return (
-    movedAt > calmSince ||
+    (control.localName !== "a" && movedAt > calmSince) ||
     traces.some((trace) => trace.control !== control && trace.at > calmSince && has(trace.box, x, y))
   );
 }
