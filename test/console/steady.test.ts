@@ -157,4 +157,38 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await approveOf(page, "Water").dblclick();
     await isPending(page, "Water").waitFor();
   });
+
+  test("a lost connection, a banner and a scroll move no question away from under the mouse", async () => {
+    await start();
+    for (let n = 0; n < 5; n += 1) await ask(`Task ${n}`, 2000 + n);
+    const page = await open();
+    const { click } = await restOn(page, approveOf(page, "Water"));
+    const before = await topOf(cardOf(page, "Water"));
+    await page.context().setOffline(true);
+    await until(async () => {
+      await pass(page, 1);
+      return page.getByText("Reconnecting").isVisible();
+    });
+    expect(await topOf(cardOf(page, "Water"))).toBe(before);
+    await ask("Meanwhile", 100);
+    await page.context().setOffline(false);
+    await until(async () => {
+      await pass(page, 1);
+      return page.getByRole("button", { name: "1 new" }).isVisible();
+    });
+    await until(async () => (await page.locator(".reconnecting").count()) === 0);
+    expect(await topOf(cardOf(page, "Water"))).toBe(before);
+    await pass(page, 1);
+    // The page scrolls by itself under the mouse; then the reader does.
+    const other = await topOf(cardOf(page, "Task 0"));
+    await page.locator(".needs-column").evaluate((column, by) => column.scrollBy(0, by), other - before);
+    await click();
+    await page.getByRole("alert").getByText("It moved.").waitFor();
+    expect(await isPending(page, "Task 0").count()).toBe(0);
+    await pass(page, 1);
+    await page.mouse.wheel(0, -(other - before));
+    await until(async () => (await topOf(cardOf(page, "Water"))) === before);
+    await click();
+    await isPending(page, "Water").waitFor();
+  });
 });
