@@ -28,7 +28,7 @@ CONFIRM_SECONDS = 5
 ANSWER_SECONDS = 15  # beyond the hold: later, the connection counts as dead
 STOP_SECONDS = 10
 LATE_SECONDS = 5  # a tick that is later shows that the process was paused
-LONGEST_ANSWER = 16 * 1024 * 1024
+LONGEST_ANSWER, LONGEST_ERROR = 16 * 1024 * 1024, 64 * 1024
 STOPPING, ASKED, SILENT = "stopping", "interrupted", "the broker is silent"
 
 
@@ -94,6 +94,19 @@ def shown(text, most=80):
     return " ".join(words)[:most]
 
 
+def body_of(answer, most, until):
+    """At most this many bytes; Away if they take too long: others may send a little for ever [3]."""
+    body = b""
+    while len(body) < most:
+        chunk = answer.read1(65536)
+        if not chunk:
+            break
+        body += chunk
+        if time.monotonic() > until:
+            raise Away("the answer takes too long")
+    return body.decode("utf-8", "replace")
+
+
 def instant(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
@@ -117,26 +130,31 @@ class Broker:
             except urllib.error.HTTPError as error:
                 answer = error
             with answer:
-                return self.read(answer)
-        except (OSError, http.client.HTTPException, ValueError) as error:
+                return self.read(answer, time.monotonic() + hold + timeout)
+        except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
             raise Away(str(error) or type(error).__name__) from None
 
-    def read(self, answer):
+    def read(self, answer, until):
         """What the broker says. An answer without its id is somebody else's, and final for nobody [7, 12, 14]."""
-        status, text = answer.status, answer.read(LONGEST_ANSWER).decode("utf-8", "replace")
+        status, is_ours = answer.status, False
+        if 200 <= status < 300:
+            is_ours = self.is_from(answer.headers.get("Errand-Broker"))
+        text = body_of(answer, LONGEST_ANSWER if is_ours else LONGEST_ERROR, until)
+        if is_ours:
+            return json.loads(text)
         after = answer.headers.get("Retry-After", "")
         retry_after = float(after) if re.fullmatch("[0-9]{1,9}", after) else 0.0
-        if 200 <= status < 300 and self.is_from(answer.headers.get("Errand-Broker")):
-            return json.loads(text)
         try:
             problem = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             problem = None
         is_problem = isinstance(problem, dict) and "code" in problem and status >= 400
         is_later = status in (408, 429) or status >= 500
         if not is_problem or not self.is_from(problem.get("broker_id")):
-            kind = shown(answer.headers.get("Content-Type") or "no content type")
-            words = shown(text.replace(self.token, "***")) or "no text"
+            kind, words = (
+                shown(said.replace(self.token, "***")) or "nothing"
+                for said in (answer.headers.get("Content-Type") or "no content type", text)
+            )
             why = f"{self.url} answered with HTTP {status}, {kind}, '{words}', which is not this broker's answer"
             if self.id is None and not is_later:  # nobody has answered yet: the address is probably wrong
                 raise Refused(status, {"code": "invalid_response", "detail": why})
@@ -242,17 +260,27 @@ class Work:
             raise Ended(self.why)
 
     def watch(self):
-        """Stops the work once the broker was silent for twice the lease, or 5 s after a pause of the process [8]."""
+        """Stops the work once the broker was silent for twice the lease. After a pause of the process, or a clock that
+        jumps, it asks at once, and stops the work after 5 s without an answer [8]."""
         tick, looked_at, answered_at, longest = min(1.0, self.seconds / 6), moment(), None, 0.0
         while not self.ended.wait(tick):
+            is_late = since(looked_at) > tick + LATE_SECONDS
+            looked_at = moment()
+            if is_late:
+                threading.Thread(target=self.ask_now, daemon=True).start()
             if answered_at != self.answered_at:
                 answered_at, longest = self.answered_at, 2 * self.seconds
             silent = since(answered_at)
-            if since(looked_at) > tick + LATE_SECONDS and silent > self.seconds:
+            if is_late and silent > self.seconds:
                 longest = silent + LATE_SECONDS
-            looked_at = moment()
             if silent > longest:
                 self.end(SILENT)
+
+    def ask_now(self):
+        try:
+            self.beat()
+        except (Away, Refused, Ended):
+            pass  # it was silent, or the work has ended
 
     def end(self, why):
         if not self.ended.is_set():

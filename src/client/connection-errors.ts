@@ -38,8 +38,16 @@ export function noAnswer(url: string): ErrandApiError {
   });
 }
 
-/** Converts an error of fetch, or of reading a response, to `not_a_broker`, `unreachable` or `connection_lost`. */
-export function connectionError(url: string, error: unknown, everReached: boolean): ErrandApiError {
+/**
+ * Converts an error of fetch, or of reading a response, to `not_a_broker`, `unreachable` or `connection_lost`.
+ * `everReached`: a connection was made before; `hasAnswered`: the broker itself has answered before.
+ */
+export function connectionError(
+  url: string,
+  error: unknown,
+  everReached: boolean,
+  hasAnswered = everReached,
+): ErrandApiError {
   const { code, message } = causeOf(error);
   const why = code ?? message;
   const inBrackets = why === undefined ? "" : ` (${why})`;
@@ -48,8 +56,8 @@ export function connectionError(url: string, error: unknown, everReached: boolea
       {
         code: "not_a_broker",
         // The broker was there before, so this passes: a certificate is renewed, a proxy starts.
-        category: everReached ? "TRANSPORT" : "CONFIG",
-        retryable: everReached,
+        category: hasAnswered ? "TRANSPORT" : "CONFIG",
+        retryable: hasAnswered,
         detail: `no broker can be reached at ${url} (${why})`,
         recovery: "Check the URL's scheme (http or https), host and port, and the server's certificate.",
       },

@@ -116,14 +116,13 @@ export class Http {
     this.#options = options;
     this.#token = cleanToken(token);
     this.#known = options.known ?? new KnownBroker();
-    this.#everReached = this.#known.id !== undefined;
   }
 
   /** Makes one call and checks its answer against `schema`. Throws {@link ErrandApiError}, or the signal's reason. */
   async request<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     const holdMs = (call.holdSeconds ?? 0) * 1000;
     const limit = new TimeLimit(call.timeoutMs ?? holdMs + ANSWER_MS, call.signal);
-    const wasReached = this.#everReached;
+    const hadAnswered = this.#hasAnswered;
     try {
       const response = await this.open(call, limit);
       const text = await this.#reading(limit, () => response.text());
@@ -133,7 +132,7 @@ export class Http {
       const issue = parsed.error.issues[0];
       const why = `${issue?.path.join(".") || "body"}: ${issue?.message}`;
       // A broker of another version sends the same again.
-      const mayComeBack = json === undefined && this.#mayComeBack(wasReached);
+      const mayComeBack = json === undefined && this.#mayComeBack(hadAnswered);
       throw await this.#notTheBroker(response, text, mayComeBack, why);
     } finally {
       limit.close();
@@ -187,8 +186,8 @@ export class Http {
 
   /** True if `failFast` is on and the broker was never reached. The URL is probably wrong, so a retry would not help. */
   failsFast(error: ErrandApiError): boolean {
-    const isUnreached = UNREACHED.includes(error.code);
-    return this.#options.failFast !== false && !this.#everReached && isUnreached;
+    const isUnreached = UNREACHED.includes(error.code) && !this.#everReached && !this.#hasAnswered;
+    return this.#options.failFast !== false && isUnreached;
   }
 
   /** Returns the response as soon as its headers have arrived; throws refusals. The limit also bounds the body. */
@@ -213,14 +212,10 @@ export class Http {
         signal: limit.signal,
       }),
     );
-    if (response.ok && this.#known.sent(response)) {
-      this.#everReached = true;
-      return response;
-    }
+    if (response.ok && this.#known.sent(response)) return response;
     const text = await this.#reading(limit, () => startOf(response, PROBLEM_CHARS));
     const { data } = problemSchema.safeParse(response.ok ? undefined : fromJson(text));
     if (!data || !this.#known.accepts(data.broker_id)) throw await this.#notTheBroker(response, text);
-    this.#everReached = true;
     // Quotes are legal in a token, so the broker decides; the CLI shows the detail, too.
     const quotes = data.code === "unauthenticated" && token !== undefined && quotesHint(token);
     throw new ErrandApiError(quotes ? { ...data, detail: `${data.detail} ${quotes}` } : data, {
@@ -229,14 +224,19 @@ export class Http {
     });
   }
 
-  #mayComeBack(wasReached: boolean): boolean {
-    return wasReached || this.#options.failFast === false;
+  /** Whether the broker has answered, to this client or to another that knows it. */
+  get #hasAnswered(): boolean {
+    return this.#known.id !== undefined;
+  }
+
+  #mayComeBack(hadAnswered: boolean): boolean {
+    return hadAnswered || this.#options.failFast === false;
   }
 
   async #notTheBroker(
     response: Response,
     text: string,
-    mayComeBack = this.#mayComeBack(this.#everReached),
+    mayComeBack = this.#mayComeBack(this.#hasAnswered),
     why?: string,
   ): Promise<ErrandApiError> {
     const answer = {
@@ -278,7 +278,8 @@ export class Http {
     if (limit.expired) return noAnswer(this.url);
     if (limit.signal.aborted) return limit.signal.reason;
     if (error instanceof ErrandApiError) return error;
-    const failure = connectionError(this.url, error, this.#everReached);
+    const reached = this.#everReached || this.#hasAnswered;
+    const failure = connectionError(this.url, error, reached, this.#hasAnswered);
     this.#everReached ||= failure.code === "connection_lost";
     return failure;
   }

@@ -282,7 +282,7 @@ describe("the agent in Python", () => {
     const agent = start("--pause", SLOW);
     await agent.heard(`${id} stopped: the broker is silent`);
     const [line, last] = [proxy.to("/artifacts").at(-1), proxy.to("/release").at(-1)];
-    expect((last?.askedAt ?? Infinity) - (line?.askedAt ?? 0)).toBeGreaterThan(2000);
+    expect((last?.askedAt ?? Infinity) - (line?.askedAt ?? 0)).toBeGreaterThan(1500);
     away = false;
     proxy.fault = () => undefined;
     await agent.heard(`${id} released`);
@@ -305,16 +305,16 @@ describe("the agent in Python", () => {
     const first = await delegate("one");
     const agent = start("--pause", "0.5");
     await agent.heard(`${first} leased`);
-    let left = [...foreign];
+    let left = foreign.slice(0, 4);
     proxy.fault = ({ path }) => (path.endsWith("/leases") ? undefined : left.shift());
     expect(await ended(first)).toMatchObject({ state: "completed", attempt: 1 });
-    left = foreign.slice(0, 4);
+    left = foreign.slice(4);
     proxy.fault = ({ path }) => (path.endsWith("/leases") ? left.shift() : undefined);
     await delegate("ends the poll that waits");
     await until(() => left.length === 0);
     const last = await delegate("two words");
     expect(await ended(last)).toMatchObject({ state: "completed", attempt: 1 });
-    expect(agent.log()).toMatch(/HTTP 401, application\/json, '{"broker_id":"brk_another"/);
+    expect(agent.log()).toMatch(/answered with HTTP 410, application\/json, '{}', which is not this broker's answer/);
   });
 
   conforms([9, 12], "repeats a reply until it is answered, no sooner than Retry-After", async () => {

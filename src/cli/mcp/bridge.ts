@@ -148,7 +148,7 @@ export class Bridge {
     send: (line: string) => Promise<void> = this.#options.send,
   ): Promise<boolean> {
     const target = await this.#target();
-    const { url, known } = target;
+    const { url, token, known } = target;
     const limit = new TimeLimit(SILENCE_MS, signal);
     try {
       const response = await post(target, this.#headers(request), line, limit);
@@ -162,7 +162,8 @@ export class Bridge {
       for await (const text of reading(parts, url, limit)) {
         const part = parseMessage(text);
         if (part === undefined) {
-          throw notTheBroker({ url, response, text, known, why: "not an MCP message", mayComeBack: true });
+          const why = "not an MCP message";
+          throw notTheBroker({ url, response, text, known, token, why, mayComeBack: true });
         }
         const isAnswer = part.method === undefined;
         if (isAnswer && request.method === "initialize") this.#keepSession(request, response, part);

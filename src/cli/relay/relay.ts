@@ -12,7 +12,7 @@ import type { FetchFunction } from "../../relay/guarded-fetch.ts";
 import { LONGEST_PAUSE_MS } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";
 import { Remote } from "../../relay/remote.ts";
-import { toRemoteError } from "../../relay/remote-error.ts";
+import { NO_CARD, type RemoteError, toRemoteError } from "../../relay/remote-error.ts";
 import { isLoopback } from "../../util/proxy.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { cliError, usageError } from "../failure.ts";
@@ -109,10 +109,12 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
       await ensureAgent(new Admin({ ...connection, failFast: true }), options.agent, signal),
     );
     const { origin } = new URL(options.to);
-    // A wrong URL ends the first start; a server that was reached once may be away later.
     await remote.open(signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw unreached(origin, error);
+      const failure = toRemoteError(error);
+      if (isWrongAddress(failure)) throw unreached(origin, failure);
+      // The server may start later, or be away now.
+      say(`cannot reach ${origin} yet: ${failure.message}`);
     });
     if (isOurs) say(`relaying for ${options.agent} to ${origin} as ${agent.workerId}; press Ctrl-C to stop.`);
     const done = new AbortController();
@@ -130,12 +132,19 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
   });
 }
 
-const unreached = (origin: string, error: unknown) =>
+/** Something answers there, and it is no A2A server that is away or starts. */
+function isWrongAddress({ kind, status, pause }: RemoteError): boolean {
+  if (status !== undefined) return status < 500 && status !== 408 && status !== 429;
+  return kind === "refused" || pause === NO_CARD;
+}
+
+const unreached = (origin: string, { message }: RemoteError) =>
   cliError({
-    code: "server_unreachable",
-    category: "TRANSPORT",
-    detail: `cannot relay to ${origin}: ${toRemoteError(error).message}`,
-    recovery: "Check --to, and that the A2A server runs. After a start, the relay waits through its outages.",
+    code: "not_a_server",
+    category: "CONFIG",
+    detail: `cannot relay to ${origin}: ${message}`,
+    recovery:
+      "Check --to and the credentials. After a start, the relay waits out what answers in the server's place.",
   });
 
 /** The server is called directly, or by ERRAND_EGRESS_PROXY: HTTPS_PROXY is for the way to the broker. */

@@ -5,6 +5,7 @@ import { expect, test, vi } from "vitest";
 import * as z from "zod";
 import { startA2aServer } from "../../support/a2a-server.ts";
 import { startProxy } from "../../support/forward-proxy.ts";
+import { FOREIGN_ANSWERS, startFront } from "../../support/front.ts";
 import { watching } from "../../support/relaying.ts";
 import { until } from "../../support/until.ts";
 import { lines, setup } from "./cli.ts";
@@ -109,9 +110,17 @@ test("usage errors never show a possible credential", async () => {
   }
 });
 
-test("a first start with a wrong address fails at once, and says why", async () => {
+test("at a first start, an address where no A2A server is ends the relay at once; one that is away does not", async () => {
   const { run } = await setup();
-  const { code, stderr } = await run(["relay", "--agent", "remote", "--to", "http://127.0.0.1:1"]);
-  expect([code, stderr]).toEqual([75, expect.stringContaining("cannot relay to http://127.0.0.1:1")]);
-  expect(stderr).not.toContain("relaying for");
+  const front = await startFront("http://127.0.0.1:9");
+  for (const kind of ["404 of an ingress", "200 with a page", "302 to a sign-in", "401 with a page"]) {
+    front.replace(FOREIGN_ANSWERS[kind] ?? (() => undefined));
+    const { code, stderr } = await run(["relay", "--agent", "remote", "--to", front.url]);
+    expect([kind, code, stderr]).toEqual([
+      kind,
+      78,
+      expect.stringContaining(`cannot relay to ${front.url}: no agent card: ${front.url}`),
+    ]);
+    expect(stderr).not.toContain("relaying for");
+  }
 });

@@ -269,18 +269,18 @@ describe("HTTP+JSON", () => {
     expect([nobody.status, nobody.body.error.details[0].reason]).toEqual([404, "TASK_NOT_FOUND"]);
   });
 
-  test("an unknown path or method is 404 with a hint", async () => {
+  test("an unknown path is 404 with a hint, an unknown method 405", async () => {
     const { raw } = await startA2aBroker();
-    for (const [method, path] of [
-      ["GET", "/message:send"],
-      ["POST", "/tasks"],
-      ["GET", "/v1/tasks/x"],
-      ["GET", `/tasks/${NOBODY}:explode`],
-      ["GET", "/tasks/%ZZ"],
-      ["GET", "/scout/tasks"],
+    for (const [method, path, expected, reason] of [
+      ["GET", "/message:send", 405, "METHOD_NOT_ALLOWED"],
+      ["POST", "/tasks", 405, "METHOD_NOT_ALLOWED"],
+      ["GET", "/v1/tasks/x", 404, "NOT_FOUND"],
+      ["GET", `/tasks/${NOBODY}:explode`, 404, "NOT_FOUND"],
+      ["GET", "/tasks/%ZZ", 404, "NOT_FOUND"],
+      ["GET", "/scout/tasks", 404, "NOT_FOUND"],
     ] as const) {
       const { status, body } = await raw.rest(method, path, method === "POST" ? {} : undefined);
-      expect([path, status, body.error.details[0].reason]).toEqual([path, 404, "NOT_FOUND"]);
+      expect([path, status, body.error.details[0].reason]).toEqual([path, expected, reason]);
     }
     const unversioned = await raw.rest("GET", "/tasks", undefined, { "a2a-version": "" });
     expect([unversioned.status, JSON.stringify(unversioned.body)]).toEqual([
