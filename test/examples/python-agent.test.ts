@@ -314,7 +314,9 @@ describe("the agent in Python", () => {
     await until(() => left.length === 0);
     const last = await delegate("two words");
     expect(await ended(last)).toMatchObject({ state: "completed", attempt: 1 });
-    expect(agent.log()).toMatch(/answered with HTTP 410, application\/json, '{}', which is not this broker's answer/);
+    expect(agent.log()).toMatch(
+      /answered with HTTP 410, application\/json, '{}', which is not this broker's answer/,
+    );
   });
 
   conforms([9, 12], "repeats a reply until it is answered, no sooner than Retry-After", async () => {
