@@ -42,6 +42,9 @@ async function ask(api: Api, question: Record<string, unknown>): Promise<string>
 
 const lastAnswer = async (api: Api, id: string) => (await api.get(id)).body.history.at(-1)?.metadata ?? {};
 
+/** What shows that an answer is the broker's. */
+const brokerOf = ({ headers }: Response) => ({ "errand-broker": headers.get("errand-broker") ?? "" });
+
 describe.skipIf(SKIP)("in Chromium", () => {
   test("an answer that is being sent can no longer be taken back", async () => {
     const { url } = await startBroker();
@@ -144,8 +147,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.delegate("deployer", { task: "Deploy it" });
     await ask(api, { text: "Now?" });
     const { page } = await openTab(url);
+    const headers = brokerOf(await fetch(`${url}/healthz`));
     await page.route(/\/v1\/delegations\?.*submitted/, (route) =>
-      route.fulfill({ json: { delegations: [], next_cursor: "more" } }),
+      route.fulfill({ headers, json: { delegations: [], next_cursor: "more" } }),
     );
     await signIn(page);
     await page.locator("h1", { hasText: "1 delegation: 1 asking" }).waitFor();
@@ -162,7 +166,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const headers = { authorization: `Bearer ${OPERATOR}` };
     // The whole list has two pages of Alphas.
     await page.route(/\/v1\/delegations\?(?!.*(?:state|q|since)=)/, async (route) => {
-      const { delegations } = await (await fetch(`${url}/v1/delegations`, { headers })).json();
+      const all = await fetch(`${url}/v1/delegations`, { headers });
+      const { delegations } = await all.json();
       const alpha = delegations.find((one: { task_preview: string }) => one.task_preview === "Alpha");
       const isSecond = route.request().url().includes("cursor=second");
       if (isSecond) await released;
@@ -170,7 +175,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
         ...alpha,
         id: alpha.id.slice(0, -2) + String(n + 10),
       }));
-      await route.fulfill({ json: { delegations: rows, next_cursor: isSecond ? null : "second" } });
+      await route.fulfill({
+        headers: brokerOf(all),
+        json: { delegations: rows, next_cursor: isSecond ? null : "second" },
+      });
     });
     await signIn(page);
     await showView(page, "#/find");
@@ -223,7 +231,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
       async (route) => {
         const at = await cursor;
         const data = JSON.stringify({ id: at, type: "RESET" });
-        await route.fulfill({ contentType: "text/event-stream", body: `id: ${at}\ndata: ${data}\n\n` });
+        const headers = brokerOf(await fetch(`${url}/healthz`));
+        const body = `id: ${at}\ndata: ${data}\n\n`;
+        await route.fulfill({ headers, contentType: "text/event-stream", body });
       },
       { times: 1 },
     );
