@@ -13,6 +13,9 @@ const OWN_FRAMES = 3;
 /** In pixels: a hand that rests moves less. */
 const REST = 3;
 const NOTE_MS = 2_500;
+/** A page scrolls on for a while after the wheel or the finger. */
+const SCROLL_MS = 1_000;
+const SCROLLING = ["wheel", "touchmove"];
 /** What the reader does that may move controls. */
 const DOINGS = ["keydown", "input", "change", "toggle", "wheel", "touchmove", "resize", "hashchange"];
 
@@ -23,6 +26,7 @@ export function guardClicks(): () => void {
   let pointer = { x: -1, y: -1, since: 0 };
   let pressed: { readonly control: Element | null; readonly isSurprise: boolean } | undefined;
   let clicked: Element | null = null;
+  let scrollsUntil = 0;
 
   let lookedAt = 0;
   const lookAround = () => {
@@ -35,10 +39,14 @@ export function guardClicks(): () => void {
     if (ownFrames > 0) requestAnimationFrame(onFrame);
     else look(true);
   };
-  const excuse = () => {
-    lookAround();
+  const excuse = (event?: Event) => {
+    // The page may have scrolled before the event of the wheel or the finger arrives.
+    if (event === undefined || !SCROLLING.includes(event.type)) lookAround();
     if (ownFrames === 0) requestAnimationFrame(onFrame);
     ownFrames = OWN_FRAMES;
+  };
+  const scroll = () => {
+    if (performance.now() < scrollsUntil) look(true);
   };
   const follow = ({ clientX: x, clientY: y, buttons, type }: PointerEvent) => {
     const isRest = Math.abs(x - pointer.x) < REST && Math.abs(y - pointer.y) < REST;
@@ -72,6 +80,15 @@ export function guardClicks(): () => void {
   look(false);
   const timer = setInterval(lookAround, LOOK_MS);
   for (const type of DOINGS) addEventListener(type, excuse, passive);
+  for (const type of SCROLLING)
+    addEventListener(
+      type,
+      () => {
+        scrollsUntil = performance.now() + SCROLL_MS;
+      },
+      passive,
+    );
+  addEventListener("scroll", scroll, passive);
   addEventListener("pointermove", follow, passive);
   addEventListener("pointerdown", press, passive);
   addEventListener("click", click, { capture: true, signal: stop.signal });
