@@ -25,23 +25,19 @@ export class TrustedProxies {
   }
 
   /**
-   * The address nearest to the broker that is no trusted proxy. Of two headers that disagree one may be the client's own, so
-   * then the peer's address counts, as without a header.
+   * The address nearest to the broker that is no trusted proxy. With `X-Forwarded-For`, `Forwarded` does not count: a proxy
+   * that writes the first may pass on what its client sent as the second.
    */
-  clientOf(peer: string, headers: ForwardedHeaders): string {
+  clientOf(peer: string, { "x-forwarded-for": list, forwarded }: ForwardedHeaders): string {
     if (!this.has(peer)) return peer;
-    const chains = [
-      chainOf(headers["x-forwarded-for"], (entry) => entry),
-      chainOf(headers.forwarded, forOf),
-    ].filter((chain) => chain.length > 0);
-    const [first, ...others] = chains.map((chain) => this.#clientIn(chain, peer));
-    return first !== undefined && others.every((other) => other === first) ? first : peer;
+    const chain = list === undefined ? elementsOf(textOf(forwarded)).map(forOf) : textOf(list).split(",");
+    return this.#clientIn(chain, peer);
   }
 
   #clientIn(chain: readonly string[], peer: string): string {
     let client = peer;
     for (const entry of [...chain].reverse()) {
-      const address = addressIn(entry);
+      const address = addressIn(entry.trim());
       // Whoever sent this to the last trusted proxy cannot be named.
       if (address === undefined) return client;
       client = address;
@@ -55,10 +51,11 @@ export class TrustedProxies {
 export const isForwarded = (headers: ForwardedHeaders): boolean =>
   headers["x-forwarded-for"] !== undefined || headers.forwarded !== undefined;
 
-function chainOf(header: string | string[] | undefined, read: (entry: string) => string): string[] {
-  if (header === undefined) return [];
-  return splitOutsideQuotes([header].flat().join(","), ",").map((entry) => read(entry.trim()));
-}
+const textOf = (header: string | string[] | undefined): string => [header ?? ""].flat().join(",");
+
+/** A single quote of a client must not hide what the proxy wrote after it. */
+const elementsOf = (text: string): string[] =>
+  text.split('"').length % 2 === 1 ? splitOutsideQuotes(text, ",") : text.split(",");
 
 /** The `for` of an element of `Forwarded`; empty if it has none. */
 function forOf(element: string): string {

@@ -40,7 +40,9 @@ const CASES: readonly (readonly [name: string, peer: string, headers: ForwardedH
   ["a comma in quotes", PEER, forwarded('for=203.0.113.9;by="a, for=1.1.1.1"'), "203.0.113.9"],
   ["a hidden client", PEER, forwarded("for=_hidden"), PEER],
   ["both agree", PEER, { ...by("203.0.113.9"), ...forwarded("for=203.0.113.9") }, "203.0.113.9"],
-  ["both disagree", PEER, { ...by("203.0.113.9"), ...forwarded("for=1.1.1.1") }, PEER],
+  ["both disagree", PEER, { ...by("203.0.113.9"), ...forwarded("for=1.1.1.1") }, "203.0.113.9"],
+  ["a client's quote", PEER, by('", 203.0.113.9'), "203.0.113.9"],
+  ["a client's quote in Forwarded", PEER, forwarded('for="1.1.1.1, for=203.0.113.9'), "203.0.113.9"],
 ];
 
 test.each(CASES)("%s", (_name, peer, headers, client) => {
