@@ -100,9 +100,9 @@ const proxyWantsCredentials = (url: string, error: unknown): ErrandApiError =>
     {
       code: "proxy_auth_required",
       category: "TRANSPORT",
-      detail: `${url} is answered by a proxy that wants credentials (HTTP 407)`,
+      detail: `a proxy in front of ${url} requires credentials (HTTP 407)`,
       recovery:
-        "Check what stands in front of the broker; a proxy with a login belongs into HTTPS_PROXY or HTTP_PROXY.",
+        "Check the proxy in front of the broker. If you need a proxy with a login, set HTTPS_PROXY or HTTP_PROXY.",
       retryable: true,
     },
     error,

@@ -52,5 +52,5 @@ export function notTheBroker(answer: NotTheBroker): ErrandApiError {
 function whose(id: string | null, { id: knownId }: KnownBroker, why: string | undefined): string {
   if (id === null || knownId === undefined) return "this is not an answer of an Errand broker";
   if (id === knownId) return `this is not an answer that this version understands${why ? ` (${why})` : ""}`;
-  return `another broker (${id}) answers in place of ${knownId}; if it has replaced that, start this program again`;
+  return `another broker (${id}) answers in place of ${knownId}; if it is the replacement, restart this program`;
 }
