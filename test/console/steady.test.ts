@@ -191,4 +191,22 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await click();
     await isPending(page, "Water").waitFor();
   });
+
+  test("of a group in use, the rows that are over do not count as shown", async () => {
+    await start();
+    await api.agent("coder");
+    const ids: string[] = [];
+    for (let n = 0; n < 37; n += 1) ids.push((await api.delegate("coder", { task: `t${n}` })).body.id);
+    const page = await open();
+    const group = page.locator(".group", { has: page.locator("h2", { hasText: "coder" }) });
+    await group.getByText("32 more").waitFor();
+    await group.locator(".flight").first().hover();
+    for (const id of ids.slice(0, 5)) await api.call("POST", `/v1/delegations/${id}/cancel`, {});
+    await until(async () => {
+      await pass(page, 5);
+      return page.getByText("32 queued").first().isVisible();
+    });
+    await group.getByText("32 more").waitFor();
+    expect(await group.locator(".flight").count()).toBe(5);
+  });
 });

@@ -1,10 +1,10 @@
 import { useRef } from "preact/hooks";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
-import { inView, isLoaded } from "../data/flights.ts";
+import { flightOf, inView, isLoaded } from "../data/flights.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
-import { useSteady } from "../ui/steady.tsx";
+import { News, useSteady } from "../ui/steady.tsx";
 import { count } from "../ui/words.ts";
 import { AgentRow, PresenceOf } from "./agent-row.tsx";
 import { FlightList } from "./flight-list.tsx";
@@ -63,11 +63,12 @@ function NothingLive() {
 /** Nothing moves in any group while one of them is in use. */
 function Groups() {
   const list = useRef<HTMLDivElement>(null);
-  const { rows } = useSteady(list, [...groups.value.values()], ({ target }) => target, {
+  const { rows, waiting, showAll } = useSteady(list, [...groups.value.values()], ({ target }) => target, {
     appends: () => true,
   });
   return (
     <div class="steady" ref={list}>
+      <News count={waiting} onShow={showAll} />
       {rows.map((group) => (
         <OneGroup key={group.target} group={group} list={list} />
       ))}
@@ -82,12 +83,14 @@ interface GroupProps {
 }
 
 function OneGroup({ group, list }: GroupProps) {
-  const { target, total } = group;
+  const { target } = group;
   const agent = agentOf(target);
   // What asks or is in progress is added, rather than hidden.
   const appends = ({ value }: Group["rows"][number]) => value.state !== "submitted";
   const { rows } = useSteady(list, group.rows, (flight) => flight.peek().id, { appends });
-  const more = total - rows.length;
+  // Rows and groups that are over may still have their places.
+  const live = rows.filter((flight) => flightOf(flight.peek().id) !== undefined);
+  const more = (groups.value.get(target)?.total ?? 0) - live.length;
   return (
     <section class="group" aria-label={target}>
       <h2>

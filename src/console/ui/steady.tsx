@@ -1,6 +1,7 @@
 /** Lists in which a person acts: while the pointer, the focus or a finger is in one, its rows keep their places. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { keepPlaces } from "./steady-rows.ts";
 
 /** A touch screen goes on hovering where it was tapped last. */
 const canHover = matchMedia("(hover: hover)");
@@ -50,7 +51,7 @@ function isInUse({ current }: Place): boolean {
 interface Options<T> {
   /** A further use of the list. */
   readonly isRead?: (list: Element | null) => boolean;
-  /** What is added below the rows rather than held back. */
+  /** What is added below the rows, while there is room, rather than held back. */
   readonly appends?: (item: T) => boolean;
 }
 
@@ -78,27 +79,16 @@ export function useSteady<T>(
       looks.delete(look);
     };
   }, []);
-  const current = new Map(items.map((item) => [keyOf(item), item]));
   wasUsed.current = drawn.current.length > 0 && isUsed();
-  if (wasUsed.current) {
-    const kept = drawn.current.map((item) => {
-      const key = keyOf(item);
-      const now = current.get(key) ?? item;
-      current.delete(key);
-      return now;
-    });
-    const added = appends ? [...current.values()].filter(appends) : [];
-    drawn.current = [...kept, ...added];
-    for (const item of added) current.delete(keyOf(item));
-  } else {
-    drawn.current = items;
-    current.clear();
-  }
+  const { rows, waiting } = wasUsed.current
+    ? keepPlaces(drawn.current, items, keyOf, appends ?? (() => false))
+    : { rows: items, waiting: 0 };
+  drawn.current = rows;
   const showAll = () => {
     drawn.current = [];
     round.value += 1;
   };
-  return { rows: drawn.current, waiting: current.size, isUsed: wasUsed.current, showAll };
+  return { rows, waiting, isUsed: wasUsed.current, showAll };
 }
 
 interface NewsProps {
