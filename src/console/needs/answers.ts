@@ -13,6 +13,7 @@ import { flightOf, refresh, show } from "../data/flights.ts";
 import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
+import { forgetAsked, lastAsked } from "./last-asked.ts";
 import { SignalMap } from "./signal-map.ts";
 
 const UNDO_MS = 4_000;
@@ -153,7 +154,12 @@ export function closed(flight: Flight): Note {
 /** Notes the answers that other people give while their questions are in view. */
 export function watchAnswers(): () => void {
   const quiet = onEvents((events) => {
-    for (const event of events ?? []) if (event.status === "answered") noteEvent(event);
+    for (const event of events ?? []) {
+      if (event.status === "answered") noteEvent(event);
+      forgetAsked(event, flightOf(event.delegation_id)?.value);
+    }
+    // Of what ended while events were lost, no event tells.
+    if (!events) for (const id of lastAsked.keys()) if (!flightOf(id)) lastAsked.delete(id);
   });
   const leave = () => Promise.all(pending.keys().map(send));
   addEventListener("pagehide", leave);
@@ -182,10 +188,4 @@ function noteEvent(event: DelegationEvent): void {
     text: `${nameOf(String(event.by))} ${verbOf(event.decision)} this`,
     at: event.at,
   });
-}
-
-/** Each delegation as it asked last, as the page showed it. */
-const lastAsked = new Map<string, Flight>();
-export function rememberAsked(flight: Flight): void {
-  if (flight.interrupt) lastAsked.set(flight.id, flight);
 }

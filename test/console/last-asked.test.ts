@@ -1,0 +1,38 @@
+/** What the console keeps of the questions that it showed. */
+import { beforeEach, expect, test } from "vitest";
+import type { Flight } from "../../src/console/data/flight.ts";
+import { forgetAsked, lastAsked, rememberAsked } from "../../src/console/needs/last-asked.ts";
+import type { State } from "../../src/schema/delegation.ts";
+import type { DelegationEvent } from "../../src/schema/event.ts";
+
+const AT = "2026-01-01T12:00:00.000Z";
+const flight: Flight = {
+  ...{ id: "d", state: "input_required", version: 2, target: "scout", delegator: "caller:alice" },
+  ...{ task_preview: "", created_at: AT, not_before_at: null, attempt: 1 },
+  ...{ progress: null, lease: null, error: null, finished_at: null },
+  interrupt: { id: "int", kind: "input", requests: [], raised_at: AT, expires_at: AT },
+};
+
+const event = (state: State): DelegationEvent => ({
+  ...{ id: "d:3", type: "DELEGATION_STATUS", delegation_id: "d", seq: 3, at: AT, state, status: "answered" },
+  ...{ target: "scout", delegator: "caller:alice", context_id: "c", created_at: AT },
+});
+
+beforeEach(() => {
+  lastAsked.clear();
+  rememberAsked(flight);
+});
+
+test("a question is forgotten when it is answered, and when its delegation is out of view", () => {
+  forgetAsked(event("submitted"), { ...flight, state: "submitted", interrupt: null });
+  expect(lastAsked.size).toBe(0);
+  rememberAsked(flight);
+  forgetAsked(event("canceled"), undefined);
+  expect(lastAsked.size).toBe(0);
+});
+
+test("while it is open, or the next one is, it is kept", () => {
+  forgetAsked(event("input_required"), undefined);
+  forgetAsked(event("submitted"), flight);
+  expect(lastAsked.size).toBe(1);
+});
