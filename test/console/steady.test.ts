@@ -192,6 +192,28 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await isPending(page, "Water").waitFor();
   });
 
+  test("what the reader does excuses no question that comes in meanwhile", async () => {
+    await start();
+    const page = await open();
+    await pass(page, 1);
+    const { click } = await restOn(page, approveOf(page, "Water"));
+    await pass(page, 1);
+    // In the frame of a key, another question takes the place of this one.
+    await cardOf(page, "Water").evaluate((card) => {
+      dispatchEvent(new KeyboardEvent("keydown", { key: "Shift" }));
+      const other = card.cloneNode(true);
+      if (other instanceof HTMLElement) other.dataset.question = "int_other";
+      other.addEventListener("click", () => document.body.classList.add("pressed"));
+      card.replaceWith(other);
+    });
+    await click();
+    await page.getByRole("alert").getByText("It moved.").waitFor();
+    expect(await page.locator("body.pressed").count()).toBe(0);
+    await pass(page, 1);
+    await click();
+    await page.locator("body.pressed").waitFor();
+  });
+
   test("of a group in use, the rows that are over do not count as shown", async () => {
     await start();
     await api.agent("coder");

@@ -30,9 +30,8 @@ export function guardClicks(): () => void {
 
   let lookedAt = 0;
   const lookAround = () => {
-    if (ownFrames > 0) return;
     lookedAt = performance.now();
-    look(false);
+    look(ownFrames > 0);
   };
   const onFrame = () => {
     ownFrames -= 1;
@@ -40,9 +39,11 @@ export function guardClicks(): () => void {
     else look(true);
   };
   const excuse = (event?: Event) => {
-    // The page may have scrolled before the event of the wheel or the finger arrives.
-    if (event === undefined || !SCROLLING.includes(event.type)) lookAround();
-    if (ownFrames === 0) requestAnimationFrame(onFrame);
+    if (ownFrames === 0) {
+      // The page may have scrolled before the event of the wheel or the finger arrives.
+      if (event === undefined || !SCROLLING.includes(event.type)) lookAround();
+      requestAnimationFrame(onFrame);
+    }
     ownFrames = OWN_FRAMES;
   };
   const scroll = () => {

@@ -27,6 +27,8 @@ interface Trace extends Pick<Place, "box"> {
   readonly at: number;
 }
 
+/** When each question came. */
+const cards = new WeakMap<Element, number>();
 const places = new Map<Element, Place>();
 /** Where other controls were until a moment ago. */
 let traces: Trace[] = [];
@@ -49,15 +51,20 @@ export function look(isOwn: boolean): void {
   const isFirst = places.size === 0;
   const before = new Map(places);
   places.clear();
+  // Also those out of view, which the reader may scroll to.
+  for (const card of document.querySelectorAll("[data-question]"))
+    if (!cards.has(card)) cards.set(card, isFirst ? 0 : at);
   for (const control of document.querySelectorAll(CONTROLS)) {
     const box = control.getBoundingClientRect();
     if (box.width === 0 || box.bottom < 0 || box.top > innerHeight) continue;
     const scrolled = (control.closest(".column")?.scrollTop ?? 0) + scrollY;
     const was = before.get(control);
     before.delete(control);
+    // Whatever the reader did, a question comes by itself: the reader meant another.
+    const isExcused = isFirst || (isOwn && !isNewCard(control.closest("[data-question]"), at));
     const place = was
       ? { ...was, box, scrolled }
-      : { box, scrolled, seenAt: at, movedAt: 0, cameAt: isOwn || isFirst ? 0 : at };
+      : { box, scrolled, seenAt: at, movedAt: 0, cameAt: isExcused ? 0 : at };
     const isMoved = was && !isOwn && at - was.seenAt > SEEN_MS && isApart(was.box, box);
     if (isMoved) traces.push({ control, box: was.box, at });
     const isShifted = isMoved && isApart(was.box, box, scrolled - was.scrolled);
@@ -66,6 +73,10 @@ export function look(isOwn: boolean): void {
   if (isOwn) return;
   for (const [control, { box, seenAt }] of before)
     if (!control.isConnected && at - seenAt > SEEN_MS) traces.push({ control, box, at });
+}
+
+function isNewCard(card: Element | null, at: number): boolean {
+  return card !== null && at - (cards.get(card) ?? at) < CALM_MS;
 }
 
 /** `scrolled`: by how much the column was scrolled in between. */
