@@ -44,7 +44,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   doubled: defect(
     "ignores the idempotency key",
     "doors/rest/delegations.js",
-    /idempotencyKey: request\.header\("idempotency-key"\)/,
+    /idempotencyKey: request\.idempotencyKey/,
     "idempotencyKey: undefined",
   ),
   phantom: defect(
