@@ -58,7 +58,7 @@ test("get --wait goes on after foreign answers", async () => {
   const waiting = start(["get", id, "--wait"], { env });
   for (const kind of ["404 of an ingress"]) {
     // The first answers are those of the broker.
-    if (kind === "404 of an ingress") await until(() => front.passed.some((path) => path.endsWith(id)));
+    if (kind === "404 of an ingress") await until(() => waiting.stderr() !== "");
     front.replace(foreign(kind));
     await until(() => front.count(`/${id}`) >= 1, { what: kind });
   }
