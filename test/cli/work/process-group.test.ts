@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { kill, platform } from "node:process";
 import { expect, onTestFinished, test } from "vitest";
-import { endGroup } from "../../../src/cli/work/process-group.ts";
+import { endGroup, hasLiving } from "../../../src/cli/work/process-group.ts";
 import { until } from "../../support/until.ts";
 
 const HOURS_MS = 10_000_000;
@@ -32,4 +34,35 @@ test("a group that ignores SIGTERM is waited for, and killed after the grace", a
   await endGroup(child, 50);
   if (child.signalCode === null) await once(child, "exit");
   expect(child.signalCode).toBe("SIGKILL");
+});
+
+test.skipIf(platform === "win32")("the processes of the machine are looked at ever more rarely", async () => {
+  const child = spawn("sh", ["-c", "trap '' TERM; echo; while :; do sleep 600; done"], { detached: true });
+  onTestFinished(() => void kill(-Number(child.pid), "SIGKILL"));
+  await once(child.stdout, "data");
+  const looks = [performance.now()];
+  await endGroup(child, HOURS_MS, async () => looks.push(performance.now()) < 3);
+  const [first = 0, second = 0] = looks.slice(1).map((at, n) => at - (looks[n] ?? at));
+  expect(looks).toHaveLength(3);
+  expect([first >= 100, second >= 200]).toEqual([true, true]);
+});
+
+/** A folder like /proc, with a process 7 of group 7 whose first thread has ended. */
+async function procWith(threads: Readonly<Record<string, string>>): Promise<string> {
+  const proc = await mkdtemp(join(tmpdir(), "proc-"));
+  onTestFinished(() => rm(proc, { recursive: true }));
+  const stat = (pid: string, state: string, group: number) => `${pid} (a ) b) ${state} 1 ${group} 7 0`;
+  for (const [thread, state] of Object.entries(threads)) {
+    await mkdir(join(proc, "7/task", thread), { recursive: true });
+    await writeFile(join(proc, "7/task", thread, "stat"), stat(thread, state, 7));
+  }
+  await writeFile(join(proc, "7/stat"), stat("7", "Z", 7));
+  await mkdir(join(proc, "8"));
+  await writeFile(join(proc, "8/stat"), stat("8", "S", 8));
+  return proc;
+}
+
+test.runIf(platform === "linux")("a process lives while one of its threads does", async () => {
+  expect(await hasLiving(7, await procWith({ 7: "Z", 9: "S" }))).toBe(true);
+  expect(await hasLiving(7, await procWith({ 7: "Z", 9: "X" }))).toBe(false);
 });
