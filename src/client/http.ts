@@ -6,6 +6,7 @@
 import type * as z from "zod";
 import { problemSchema } from "../schema/problem.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
+import { startOf } from "../util/start-of.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { connectionError, invalidUrl, noAnswer } from "./connection-errors.ts";
 import { locate } from "./environment.ts";
@@ -14,7 +15,6 @@ import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
 import { KnownBroker } from "./known-broker.ts";
 import { parseLenient } from "./lenient.ts";
 import { retryAfterMs } from "./retry-after.ts";
-import { startOf } from "./start-of.ts";
 import { cleanToken, quotesHint } from "./token.ts";
 
 /** How to reach a broker, for {@link Delegator}, {@link Agent} and {@link Admin} alike. */
@@ -74,7 +74,7 @@ export interface Call {
 const UNREACHED: readonly string[] = ["unreachable", "no_answer", "proxy_auth_required", "proxy_refused"];
 
 /** An error document of the broker is shorter. */
-const PROBLEM_CHARS = 1_000_000;
+const PROBLEM_BYTES = 1_000_000;
 
 /** The connection counts as dead when an answer is this late, after `holdSeconds`. */
 const ANSWER_MS = 15_000;
@@ -213,7 +213,7 @@ export class Http {
       }),
     );
     if (response.ok && this.#known.sent(response)) return response;
-    const text = await this.#reading(limit, () => startOf(response, PROBLEM_CHARS));
+    const { text } = await this.#reading(limit, () => startOf(response, PROBLEM_BYTES));
     const { data } = problemSchema.safeParse(response.ok ? undefined : fromJson(text));
     if (!data || !this.#known.accepts(data.broker_id)) throw await this.#notTheBroker(response, text);
     // Quotes are legal in a token, so the broker decides; the CLI shows the detail, too.

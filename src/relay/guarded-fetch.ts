@@ -2,6 +2,7 @@
  * The innermost fetch of all calls to an A2A server: it sends credentials only to the server's own origin and follows no
  * redirects. `boundedText` limits the size of answers.
  */
+import { startOf } from "../util/start-of.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 
 /** The size limit of an answer: above that of a delegation, because a task also has a history. */
@@ -37,20 +38,11 @@ export const urlOf = (input: string | URL | Request): URL =>
 
 /** The whole body. Throws {@link RemoteError}. */
 export async function boundedText(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  try {
-    for await (const chunk of response.body ?? []) {
-      bytes += chunk.byteLength;
-      if (bytes > MAX_ANSWER_BYTES) break;
-      text += decoder.decode(chunk, { stream: true });
-    }
-  } catch (error) {
+  const { text, isWhole } = await startOf(response, MAX_ANSWER_BYTES).catch((error: unknown) => {
     throw toRemoteError(error);
-  }
-  if (bytes > MAX_ANSWER_BYTES) throw new RemoteError("broken", "the A2A server's answer is too large");
-  return text + decoder.decode();
+  });
+  if (!isWhole) throw new RemoteError("broken", "the A2A server's answer is too large");
+  return text;
 }
 
 /** The value, if the text is a JSON object. */

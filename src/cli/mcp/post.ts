@@ -7,7 +7,7 @@ import { environmentFetch } from "../../client/environment-fetch.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { KnownBroker } from "../../client/known-broker.ts";
 import { notTheBroker } from "../../client/not-the-broker.ts";
-import { startOf } from "../../client/start-of.ts";
+import { startOf } from "../../util/start-of.ts";
 import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 
@@ -37,14 +37,14 @@ export async function post(
       signal: limit.signal,
     });
     if (known.sent(response)) return response;
-    const text = await startOf(response, SHOWN_CHARS);
+    const { text } = await startOf(response, SHOWN_BYTES);
     throw notTheBroker({ url, response, text, known, token, mayComeBack: true });
   } catch (error) {
     throw toError(url, error, limit);
   }
 }
 
-const SHOWN_CHARS = 2_000;
+const SHOWN_BYTES = 2_000;
 
 /** Yields the same parts, and throws an {@link ErrandApiError} if the connection fails before the last one. */
 export async function* reading(
