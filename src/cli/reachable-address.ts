@@ -1,5 +1,6 @@
 /** The address at which other machines reach a broker of this machine. Limit: a firewall may still be in between. */
 import { networkInterfaces } from "node:os";
+import { BROKER_HEADER } from "../client/known-broker.ts";
 
 const PROBE_MS = 2_000;
 
@@ -25,5 +26,5 @@ async function isBroker(url: string, id: string): Promise<boolean> {
   const signal = AbortSignal.timeout(PROBE_MS);
   const answer = await fetch(`${url}/healthz`, { signal, redirect: "manual" }).catch(() => null);
   await answer?.body?.cancel();
-  return answer?.headers.get("errand-broker") === id;
+  return answer?.headers.get(BROKER_HEADER) === id;
 }

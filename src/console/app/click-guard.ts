@@ -17,7 +17,7 @@ const NOTE_MS = 2_500;
 const SCROLL_MS = 1_000;
 const SCROLLING = ["wheel", "touchmove"];
 /** What the reader does that may move controls. */
-const DOINGS = ["keydown", "input", "change", "toggle", "wheel", "touchmove", "resize", "hashchange"];
+const DOINGS = ["keydown", "input", "change", "toggle", "resize", "hashchange", ...SCROLLING];
 
 export function guardClicks(): () => void {
   const stop = new AbortController();
@@ -39,9 +39,11 @@ export function guardClicks(): () => void {
     else look(true);
   };
   const excuse = (event?: Event) => {
+    const isScroll = event !== undefined && SCROLLING.includes(event.type);
+    if (isScroll) scrollsUntil = performance.now() + SCROLL_MS;
     if (ownFrames === 0) {
       // The page may have scrolled before the event of the wheel or the finger arrives.
-      if (event === undefined || !SCROLLING.includes(event.type)) lookAround();
+      if (!isScroll) lookAround();
       requestAnimationFrame(onFrame);
     }
     ownFrames = OWN_FRAMES;
@@ -81,14 +83,6 @@ export function guardClicks(): () => void {
   look(false);
   const timer = setInterval(lookAround, LOOK_MS);
   for (const type of DOINGS) addEventListener(type, excuse, passive);
-  for (const type of SCROLLING)
-    addEventListener(
-      type,
-      () => {
-        scrollsUntil = performance.now() + SCROLL_MS;
-      },
-      passive,
-    );
   addEventListener("scroll", scroll, passive);
   addEventListener("pointermove", follow, passive);
   addEventListener("pointerdown", press, passive);

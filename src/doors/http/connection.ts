@@ -23,8 +23,7 @@ const UNCOUNTED_HEADER_BYTES = 4 * 1024;
 export const headerBytes = (rawHeaders: readonly string[]): number =>
   rawHeaders.reduce((sum, text) => sum + text.length + BYTES_PER_STRING, 0);
 
-/** Whether a request has more headers than allowed. Node drops those beyond one more. */
-/** RFC 9112, 3.2: two programs on the way might each take another one. */
+/** RFC 9112, 3.2: of two Host headers, two programs on the way might each take another one. */
 export function hasSeveralHosts({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): boolean {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -34,6 +33,7 @@ export function hasSeveralHosts({ rawHeaders }: Pick<IncomingMessage, "rawHeader
   return hosts > 1;
 }
 
+/** Whether a request has more headers than allowed. Node drops those beyond one more. */
 export const hasTooManyHeaders = ({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): boolean =>
   rawHeaders.length > 2 * LIMITS.headers.value;
 

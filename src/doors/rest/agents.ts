@@ -25,7 +25,7 @@ import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { hashOf, namesTag } from "../http/etags.ts";
 import { a2aCardUrl } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
-import { json, noContent, TextResponse } from "../http/text-response.ts";
+import { json, jsonText, noContent, TextResponse } from "../http/text-response.ts";
 
 const params = z.strictObject({ agent: agentNameSchema });
 
@@ -61,8 +61,13 @@ function deliveryOf({ spec: { delivery }, credentials_set }: StoredAgent, own: b
 }
 
 /** Of the answer to GET: it covers every byte, presence and counts too, so that a 304 hides nothing. */
-const etagOf = (agent: StoredAgent, body: Agent): string =>
-  `"${tagOf(agent)}.${hashOf(JSON.stringify(body))}"`;
+const etagOf = (agent: StoredAgent, text: string): string => `"${tagOf(agent)}.${hashOf(text)}"`;
+
+/** The answer to GET, and its ETag. */
+async function taggedAgent({ broker, principal }: AuthenticatedRequest, agent: StoredAgent) {
+  const text = JSON.stringify(await describeAgent(broker, principal, agent));
+  return { text, etag: etagOf(agent, text) };
+}
 const conditional = { requestHeaders: ["If-Match", "If-None-Match"], responseHeaders: ["ETag"] } as const;
 
 const conditionsOf = (request: AuthenticatedRequest) => ({
@@ -75,7 +80,7 @@ async function changeResponse(
   { agent, created, changed, reset }: Changed,
 ): Promise<TextResponse> {
   const agentJson = await describeAgent(request.broker, request.principal, agent);
-  const headers = { etag: etagOf(agent, agentJson) };
+  const headers = { etag: etagOf(agent, JSON.stringify(agentJson)) };
   return json(created ? 201 : 200, { ...agentJson, created, changed, reset }, headers);
 }
 
@@ -90,9 +95,8 @@ const pauseRoute = (verb: "pause" | "resume", summary: string): Route =>
     async handle(request, { params: { agent: name } }) {
       const { broker, principal } = request;
       await setPaused(broker, principal, name, verb === "pause", conditionsOf(request));
-      const agent = await broker.agents.get(name);
-      const body = await describeAgent(broker, principal, agent);
-      return json(200, body, { etag: etagOf(agent, body) });
+      const { text, etag } = await taggedAgent(request, await broker.agents.get(name));
+      return jsonText(200, text, { etag });
     },
   });
 
@@ -135,9 +139,10 @@ export const agentRoutes: readonly Route[] = [
       const { ifMatch, ifNoneMatch } = conditionsOf(request);
       const agent = await request.broker.agents.get(name);
       requireConditions(name, agent, { ifMatch });
-      const body = await describeAgent(request.broker, request.principal, agent);
-      const etag = etagOf(agent, body);
-      return namesTag(ifNoneMatch, etag) ? new TextResponse(304, null, { etag }) : json(200, body, { etag });
+      const { text, etag } = await taggedAgent(request, agent);
+      return namesTag(ifNoneMatch, etag)
+        ? new TextResponse(304, null, { etag })
+        : jsonText(200, text, { etag });
     },
   }),
   route({
