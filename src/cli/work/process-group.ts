@@ -56,9 +56,9 @@ export async function hasLiving(group: number | undefined, proc = "/proc"): Prom
 
 /** A process whose first thread has ended lives on in the others. */
 async function isLivingIn(group: number | undefined, folder: string): Promise<boolean> {
-  const process = await statOf(folder);
-  if (process?.group !== group) return false;
-  if (!process.hasEnded) return true;
+  const first = await statOf(folder);
+  if (first === undefined || first.group !== group) return false;
+  if (!first.hasEnded) return true;
   const threads = await readdir(`${folder}/task`).catch(() => []);
   const stats = await Promise.all(threads.map((thread) => statOf(`${folder}/task/${thread}`)));
   return stats.some((thread) => thread?.hasEnded === false);
