@@ -16,3 +16,11 @@ test.each([
   expect(head).toMatch(/^# .*docs\/operations\.md/);
   expect(block?.split("```")[0]).toBe(lines.join("\n"));
 });
+
+test.each([
+  ["nginx.conf", /^ *proxy_set_header Forwarded "";/m],
+  ["Caddyfile", /^ *header_up -Forwarded\b/m],
+  ["haproxy.cfg", /^ *http-request del-header Forwarded\b/m],
+])("deploy/%s removes a client's own Forwarded", (file, removal) => {
+  expect(read(`deploy/${file}`)).toMatch(removal);
+});

@@ -11,6 +11,9 @@ export interface ForwardedHeaders {
   readonly forwarded?: string | string[] | undefined;
 }
 
+/** Counts as one more address: that of all clients whose proxy names none. It is bounded as any other, unlike a proxy. */
+const UNKNOWN = "unknown";
+
 export class TrustedProxies {
   readonly #list: BlockList | null;
 
@@ -29,7 +32,7 @@ export class TrustedProxies {
    * that writes the first may pass on what its client sent as the second.
    */
   clientOf(peer: string, { "x-forwarded-for": list, forwarded }: ForwardedHeaders): string {
-    if (!this.has(peer)) return peer;
+    if (!this.has(peer) || (list ?? forwarded) === undefined) return peer;
     const chain = list === undefined ? elementsOf(textOf(forwarded)).map(forOf) : textOf(list).split(",");
     return this.#clientIn(chain, peer);
   }
@@ -37,11 +40,8 @@ export class TrustedProxies {
   #clientIn(chain: readonly string[], peer: string): string {
     let client = peer;
     for (const entry of [...chain].reverse()) {
-      const address = addressIn(entry.trim());
-      // Whoever sent this to the last trusted proxy cannot be named.
-      if (address === undefined) return client;
-      client = address;
-      if (!this.has(address)) return client;
+      client = addressIn(entry.trim()) ?? UNKNOWN;
+      if (!this.has(client)) return client;
     }
     return client;
   }
