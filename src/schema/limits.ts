@@ -227,7 +227,7 @@ export const LIMITS = {
   anonymous_header_bytes: limit(
     32 * MIB,
     "bytes",
-    "the same for all addresses together, on connections without a valid token; the rest is left to principals",
+    "the same for all addresses together, on connections without a valid token; the rest is left to principals, and a request with a token is measured by it only if the token is refused",
     null,
   ),
   header_seconds: limit(

@@ -45,6 +45,7 @@ const ofSockets = new WeakMap<Socket, Connection>();
 interface Waiting {
   readonly serve: () => void;
   readonly bytes: number;
+  readonly bearsToken: boolean;
 }
 
 export class Connection {
@@ -62,6 +63,8 @@ export class Connection {
   #served = 0;
   #held = 0;
   #waiting: Waiting[] | undefined;
+  /** The request that is served bears a token that is not refused yet: others without one must not cut it off. */
+  #isPending = false;
   /** The bytes that the reader had read at the last check, and when that number last changed. */
   #bytesRead = -1;
   #readAt = 0;
@@ -102,15 +105,29 @@ export class Connection {
     this.#count(held);
   }
 
-  /** Begins or queues the request; false if too much is queued on it, or by its principal. */
-  begin(bytes: number, serve: () => void): boolean {
+  /** The token of the request is no valid one; false if there is no room for a request without. */
+  refuse(): boolean {
+    this.#isPending = false;
+    return this.#hasRoom();
+  }
+
+  /** The same for a request that was answered without a look at its token; true while it has no answer. */
+  settle(socket: Socket): boolean {
+    return !this.#isPending || socket.writableLength === 0 || this.refuse();
+  }
+
+  /**
+   * Begins or queues the request; false if too much is queued on it, or by its principal. `bearsToken`: it has an
+   * `Authorization`, valid or not.
+   */
+  begin(bytes: number, serve: () => void, bearsToken = false): boolean {
     if (!this.isBusy) {
       this.isBusy = true;
-      this.#serve(bytes, serve);
+      this.#serve({ bytes, serve, bearsToken });
       return this.#hasRoom();
     }
     this.#waiting ??= [];
-    this.#waiting.push({ serve, bytes });
+    this.#waiting.push({ serve, bytes, bearsToken });
     this.#count(bytes + BYTES_PER_REQUEST);
     return this.#waiting.length <= LIMITS.pipelined.value && this.#hasRoom();
   }
@@ -119,13 +136,14 @@ export class Connection {
   end(): void {
     this.#count(-this.#served);
     this.#served = 0;
+    this.#isPending = false;
     const next = this.#waiting?.shift();
     if (!next) {
       this.isBusy = false;
       return;
     }
     this.#count(-next.bytes - BYTES_PER_REQUEST);
-    this.#serve(next.bytes, next.serve);
+    this.#serve(next);
   }
 
   /** The connection is closed: nothing of it is held any longer. */
@@ -135,7 +153,8 @@ export class Connection {
     this.#count(-this.#held);
   }
 
-  #serve(bytes: number, serve: () => void): void {
+  #serve({ bytes, serve, bearsToken }: Waiting): void {
+    this.#isPending = bearsToken;
     this.#served = bytes > UNCOUNTED_HEADER_BYTES ? bytes : 0;
     this.#count(this.#served);
     serve();
@@ -148,11 +167,15 @@ export class Connection {
   }
 
   #hasRoom(): boolean {
+    if (this.#held === 0) return true;
+    const { ofAddresses } = this.#headers;
+    const most = LIMITS.anonymous_header_bytes.value;
+    // While their tokens are looked up, addresses may hold more than their share; that is not at principals' cost.
+    const all = this.#headers.of() - (this.isKnown ? Math.max(0, ofAddresses - most) : 0);
     return (
-      this.#held === 0 ||
-      (this.#headers.of(this.#owner) <= LIMITS.header_bytes.value &&
-        this.#headers.of() <= LIMITS.gateway_header_bytes.value &&
-        (this.isKnown || this.#headers.ofAddresses <= LIMITS.anonymous_header_bytes.value))
+      this.#headers.of(this.#owner) <= LIMITS.header_bytes.value &&
+      all <= LIMITS.gateway_header_bytes.value &&
+      (this.isKnown || this.#isPending || ofAddresses <= most)
     );
   }
 

@@ -125,11 +125,13 @@ export function listen(
         const mustWait = connection.isBusy;
         warnOnce(socket.remoteAddress ?? "", headers);
         if (!mustWait) connections.begin(connection, socket, headers);
-        const begun = connection.begin(headerBytes(request.rawHeaders), () => {
+        const serve = () => {
           if (socket.destroyed) return;
           if (mustWait) connections.begin(connection, socket, headers);
           if (!direct(request, response)) void rest(request, response);
-        });
+        };
+        const bearsToken = headers.authorization !== undefined;
+        const begun = connection.begin(headerBytes(request.rawHeaders), serve, bearsToken);
         if (!begun) request.socket.destroy();
         // An unread body would hide the end of the connection.
         else if (!BODIED.has(request.method ?? "")) request.resume();

@@ -78,9 +78,14 @@ export class Pipeline {
     const authorization = incoming.header("authorization");
     const isAnonymous = allowsAnonymous === true && authorization === undefined;
     const identify = async () => (isAnonymous ? null : broker.tokens.identify(bearerOf(authorization)));
-    const first = await identify();
     const socket = incoming.incoming?.socket;
-    if (first && socket) Connection.of(socket)?.identify(first.principal);
+    const connection = socket && Connection.of(socket);
+    const first = await identify().catch((error: unknown) => {
+      const isRefused = error instanceof ErrandError && error.code === "unauthenticated";
+      if (isRefused && connection?.refuse() === false) socket?.destroy();
+      throw error;
+    });
+    if (first) connection?.identify(first.principal);
     const askedAt = performance.now();
     const bytes = await this.#read(incoming, first);
     // While a body arrives the gateway may stop, or the token may be revoked.
