@@ -15,7 +15,7 @@ export const JOBS: readonly Job[] = [
   { folder: "src/lifecycle", priority: 5, ends: "completed" },
   { folder: "src/queue", priority: 9, ends: "completed" },
   { folder: "src/engine", priority: 7, ends: "completed" },
-  { folder: "test", priority: 2, ends: "completed" },
+  { folder: "bench", priority: 2, ends: "completed" },
   { folder: "src/no-such-folder", priority: 6, ends: "failed", code: "no_such_folder" },
   { folder: "src/doors", priority: 1, ends: "canceled", code: "canceled" },
 ];
