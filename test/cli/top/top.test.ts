@@ -24,7 +24,7 @@ async function scene() {
   return setting;
 }
 
-const ROW = /^busy +(?:online|stale) +1 +1 +0 +1 +1 +4 min$/m;
+const ROW = /^busy +(?:online|stale|offline) +1 +1 +0 +1 +1 +4 min$/m;
 
 test("busy agents come first, events refresh the screen, and it fits", async () => {
   const { api, url, gateway } = await scene();

@@ -182,7 +182,8 @@ describe("a healthy worker", () => {
     const error = { code: "refused", message: "no", retryable: false };
     const bad = worker(url, () => ({ state: "failed", error }));
     await until(() => bad.count("paused") === 1);
-    expect((await all()).filter(({ state }) => state === "failed")).toHaveLength(3);
+    // The pause is told while the last reply is on its way.
+    await until(async () => (await all()).filter(({ state }) => state === "failed").length === 3);
     const ticking = setInterval(() => bad.advance(1_000), 5);
     onTestFinished(() => clearInterval(ticking));
     await ended();
