@@ -52,7 +52,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       open.push({ id, interrupt: (await api.interrupt(lease, question)).body.interrupt_id });
     };
     for (let n = 0; n < 4; n += 1) await ask();
-    const { page } = await openTab(url, { viewport: { width: 1280, height: 1000 } });
+    const { page } = await openTab(url, { pressesOnce: true, viewport: { width: 1280, height: 1000 } });
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
     const badge = page.locator(".needs h1 .badge");

@@ -35,7 +35,7 @@ async function ask(task: string, expires: number, more: Record<string, unknown> 
 }
 
 async function open(options: Parameters<typeof openTab>[1] = {}): Promise<Page> {
-  const { page } = await openTab(url, { movesClock: true, expected: LOST, ...options });
+  const { page } = await openTab(url, { pressesOnce: true, movesClock: true, expected: LOST, ...options });
   await page.getByLabel("Token").fill(OPERATOR);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.locator(".needs .question .request").first().waitFor();

@@ -46,17 +46,24 @@ export interface Tab {
   readonly complaints: string[];
 }
 
-/** A page, whose test fails if the page complains: an error, a warning, a violated policy. `expected` are not counted. With `movesClock`, `pass` moves its timers. */
-export async function openTab(
-  url: string,
-  options: BrowserContextOptions & { expected?: RegExp; movesClock?: boolean } = {},
-): Promise<Tab> {
-  const { expected, movesClock = false, ...rest } = options;
+export interface TabOptions extends BrowserContextOptions {
+  /** Messages of the console that are no complaints. */
+  readonly expected?: RegExp;
+  /** `pass` moves the timers of the page. */
+  readonly movesClock?: boolean;
+  /** The reader does not press again what ignored a click because it had just moved. */
+  readonly pressesOnce?: boolean;
+}
+
+/** A page, whose test fails if the page complains: an error, a warning, a violated policy. */
+export async function openTab(url: string, options: TabOptions = {}): Promise<Tab> {
+  const { expected, movesClock = false, pressesOnce = false, ...rest } = options;
   const context = await (await sharedBrowser()).newContext({
     viewport: { width: 1280, height: 800 },
     ...rest,
   });
   if (movesClock) await context.clock.install();
+  if (!pressesOnce) await context.addInitScript(pressAgain);
   const complaints: string[] = [];
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
@@ -67,6 +74,19 @@ export async function openTab(
   });
   await page.goto(url);
   return { page, context, complaints };
+}
+
+/** Runs in the page: does as it says when it ignored a click: looks again, then presses. */
+function pressAgain(): void {
+  let pressed: EventTarget | null = null;
+  addEventListener("pointerdown", ({ target }) => (pressed = target), true);
+  new MutationObserver((changes) => {
+    const added = changes.flatMap(({ addedNodes }) => [...addedNodes]);
+    if (!added.some((one) => one instanceof Element && one.matches(".moved"))) return;
+    const click = new MouseEvent("click", { bubbles: true, cancelable: true });
+    const target = pressed;
+    setTimeout(() => target?.dispatchEvent(click), 600);
+  }).observe(document, { childList: true, subtree: true });
 }
 
 /** Lets the timers of the page pass, for a tab with `movesClock`: nobody has to wait for them. */
