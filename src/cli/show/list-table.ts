@@ -44,7 +44,7 @@ export function addTableOptions<T>(command: Command, columns: readonly Column<T>
     .option("--wide", "show everything, however long the lines become")
     .option(
       "-o, --output <fields>",
-      `show these fields, separated by commas: ${names.join(", ")}`,
+      `show these fields, separated by commas: ${names.join(", ")}; a single one goes into a pipe without a head, and whole`,
       (text) => {
         const fields = text.split(",").map((name) => name.trim());
         const unknown = fields.find((field) => !names.includes(field));
@@ -89,7 +89,8 @@ export class ListTable<T> {
   readonly #isWide: boolean;
   readonly #width: number;
   #widths: number[];
-  #hasHead = false;
+  /** Whether it is printed, or left out. */
+  #hasHead: boolean;
 
   /** `width` replaces the terminal's. */
   constructor(
@@ -103,7 +104,10 @@ export class ListTable<T> {
     this.#columns =
       output?.flatMap((field) => columns.find(({ name }) => name === field) ?? []) ??
       columns.filter(({ shown = "default" }) => shown === "default" || (wide && shown === "wide"));
-    this.#width = wide ? Number.POSITIVE_INFINITY : width;
+    // Its lines are arguments of another program.
+    const isForPipe = output?.length === 1 && !host.isTty.stdout;
+    this.#hasHead = isForPipe;
+    this.#width = wide || isForPipe ? Number.POSITIVE_INFINITY : width;
     this.#widths = this.#heads().map((head) => head.length);
   }
 

@@ -42,6 +42,14 @@ test.each([[80], [120], [30]])("no line is longer than a terminal of %i columns"
   expect(plain[1]).toMatch(/^one +a task .*…$/);
 });
 
+test("a single field goes into a pipe without its head, and whole", async () => {
+  const tasks = LONG.map(({ task }) => task.trimEnd());
+  expect(await linesOf(LONG, { output: ["task"] })).toEqual(tasks);
+  expect((await linesOf(LONG, { output: ["id", "task"] }))[0]).toMatch(/^ID +TASK$/);
+  const [head] = await linesOf(LONG, { output: ["id"] }, { columns: 80, env: { NO_COLOR: "1" } });
+  expect(head).toBe("ID");
+});
+
 test("minor columns are left out before a name is cut", () => {
   const name = "a-rather-long-name-of-an-agent";
   const columns: readonly Column<string>[] = [
