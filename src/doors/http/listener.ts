@@ -3,6 +3,8 @@ import { createServer, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { LIMITS } from "../../schema/limits.ts";
+import { networkOf } from "./address-list.ts";
+import { AddressTurns } from "./address-turns.ts";
 import type { HttpApp } from "./app.ts";
 import { headerBytes } from "./connection.ts";
 import { Connections } from "./connections.ts";
@@ -109,6 +111,7 @@ export function listen(
     onUntrusted(peer);
   };
   return new Promise((resolve, reject) => {
+    const turns = new AddressTurns();
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
     const server = createServer(
       {
@@ -123,14 +126,19 @@ export function listen(
         response.on("close", answered);
         const { socket, headers } = request;
         const mustWait = connection.isBusy;
+        const bearsToken = headers.authorization !== undefined;
         warnOnce(socket.remoteAddress ?? "", headers);
         if (!mustWait) connections.begin(connection, socket, headers);
         const serve = () => {
           if (socket.destroyed) return;
           if (mustWait) connections.begin(connection, socket, headers);
-          if (!direct(request, response)) void rest(request, response);
+          const answer = () => {
+            if (socket.destroyed) return;
+            if (!direct(request, response)) void rest(request, response);
+          };
+          if (connection.isKnown && bearsToken) answer();
+          else turns.begin(networkOf(connection.client), bearsToken, answer);
         };
-        const bearsToken = headers.authorization !== undefined;
         const begun = connection.begin(headerBytes(request.rawHeaders), serve, bearsToken);
         if (!begun) request.socket.destroy();
         // An unread body would hide the end of the connection.

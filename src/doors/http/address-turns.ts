@@ -1,0 +1,55 @@
+/**
+ * Begins the requests of addresses, which show no valid token, a few in each turn of the event loop and one address after
+ * the other: no number of them holds up a request of a principal, or of another address. Limit: it counts requests, not
+ * their work; none that needs no token does much.
+ */
+import { TurnBudget } from "../../util/turn-budget.ts";
+
+/** Sixteen requests whose token is to be checked, or four without one, whose answer may be a whole page. */
+const COST_PER_TURN = 16;
+const costOf = (bearsToken: boolean): number => (bearsToken ? 1 : 4);
+
+interface Waiting {
+  readonly cost: number;
+  readonly serve: () => void;
+}
+
+export class AddressTurns {
+  readonly #budget: TurnBudget;
+  /** By address, that whose turn is next first. */
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  /** `later` runs its argument in the next turn; for tests. */
+  constructor(later?: (turn: () => void) => void) {
+    this.#budget = new TurnBudget(COST_PER_TURN, () => this.#turn(), later);
+  }
+
+  /** Calls `serve` in this turn if it has room, else in a later one. */
+  begin(address: string, bearsToken: boolean, serve: () => void): void {
+    const request = { cost: costOf(bearsToken), serve };
+    if (this.#waiting.size === 0 && this.#budget.hasRoom) {
+      this.#serve(request);
+      return;
+    }
+    const line = this.#waiting.get(address);
+    if (line) line.push(request);
+    else this.#waiting.set(address, [request]);
+  }
+
+  #serve({ cost, serve }: Waiting): void {
+    this.#budget.spend(cost);
+    serve();
+  }
+
+  #turn(): void {
+    while (this.#budget.hasRoom) {
+      const [first] = this.#waiting;
+      if (!first) return;
+      const [address, line] = first;
+      this.#waiting.delete(address);
+      const request = line.shift();
+      if (line.length > 0) this.#waiting.set(address, line);
+      if (request) this.#serve(request);
+    }
+  }
+}
