@@ -3,6 +3,7 @@
  * the other: no number of them holds up a request of a principal, or of another address. Limit: it counts requests, not
  * their work; none that needs no token does much.
  */
+import { Lines } from "../../util/lines.ts";
 import { TurnBudget } from "../../util/turn-budget.ts";
 
 /** Sixteen requests whose token is to be checked, or four without one, whose answer may be a whole page. */
@@ -16,8 +17,7 @@ interface Waiting {
 
 export class AddressTurns {
   readonly #budget: TurnBudget;
-  /** By address, that whose turn is next first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Lines<Waiting>();
 
   /** `later` runs its argument in the next turn; for tests. */
   constructor(later?: (turn: () => void) => void) {
@@ -27,13 +27,8 @@ export class AddressTurns {
   /** Calls `serve` in this turn if it has room, else in a later one. */
   begin(address: string, bearsToken: boolean, serve: () => void): void {
     const request = { cost: costOf(bearsToken), serve };
-    if (this.#waiting.size === 0 && this.#budget.hasRoom) {
-      this.#serve(request);
-      return;
-    }
-    const line = this.#waiting.get(address);
-    if (line) line.push(request);
-    else this.#waiting.set(address, [request]);
+    if (this.#waiting.isEmpty && this.#budget.hasRoom) this.#serve(request);
+    else this.#waiting.push(address, request);
   }
 
   #serve({ cost, serve }: Waiting): void {
@@ -43,13 +38,9 @@ export class AddressTurns {
 
   #turn(): void {
     while (this.#budget.hasRoom) {
-      const [first] = this.#waiting;
-      if (!first) return;
-      const [address, line] = first;
-      this.#waiting.delete(address);
-      const request = line.shift();
-      if (line.length > 0) this.#waiting.set(address, line);
-      if (request) this.#serve(request);
+      const request = this.#waiting.shift();
+      if (!request) return;
+      this.#serve(request);
     }
   }
 }

@@ -10,6 +10,7 @@ import { AuthenticatedRequest, noToken } from "./authenticated-request.ts";
 import { parseBody, readBody, requirePlain } from "./body.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
 import { Connection } from "./connection.ts";
+import { HeavyTurns } from "./heavy-turns.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
@@ -43,6 +44,7 @@ export class Pipeline {
   readonly limiter: ConcurrencyLimiter;
   readonly outflow: Outflow;
   readonly #options: PipelineOptions;
+  readonly #heavy = new HeavyTurns();
   readonly #hooks = new ShutdownHooks();
   readonly #ticker = new StreamTicker();
 
@@ -155,7 +157,8 @@ export class Pipeline {
     const turn = this.limiter.begin(owner, weight);
     const start = () => {
       request.onTurnEnd = () => this.limiter.end(owner, weight);
-      return work();
+      const heavyTurn = weight > 1 ? this.#heavy.begin(owner) : null;
+      return heavyTurn === null ? work() : heavyTurn.then(work);
     };
     return turn === null ? start() : turn.then(start);
   }
