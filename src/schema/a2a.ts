@@ -3,6 +3,7 @@
  * checked; all others pass through unchanged.
  */
 import * as z from "zod";
+import { jsonObjectSchema } from "./json-object.ts";
 import { LIMITS } from "./limits.ts";
 import { boundedArray } from "./values.ts";
 
@@ -20,7 +21,7 @@ export const partSchema = z
     data: z.unknown().optional(),
     mediaType: z.string().optional(),
     filename: z.string().optional(),
-    metadata: z.record(z.string(), z.unknown()).optional(),
+    metadata: jsonObjectSchema.optional(),
   })
   .refine((part) => CONTENT.filter((key) => key in part).length === 1, {
     error: "a part must have exactly one of text, raw, url, data",
@@ -35,7 +36,7 @@ export const messageSchema = z.looseObject({
   parts: z.array(partSchema),
   contextId: z.string().optional(),
   taskId: z.string().optional(),
-  metadata: z.record(z.string(), z.unknown()).optional(),
+  metadata: jsonObjectSchema.optional(),
 });
 /** An A2A 1.0 Message in its JSON form; other fields pass through unchanged. */
 export type Message = z.infer<typeof messageSchema>;
@@ -63,7 +64,7 @@ export const artifactSchema = z.looseObject({
   name: z.string().optional(),
   description: z.string().optional(),
   parts: z.array(partSchema),
-  metadata: z.record(z.string(), z.unknown()).optional(),
+  metadata: jsonObjectSchema.optional(),
 });
 /** An A2A 1.0 Artifact in its JSON form: output in addition to the reply. The agent chooses `artifactId`. */
 export type Artifact = z.infer<typeof artifactSchema>;

@@ -1,8 +1,9 @@
 /** The AG-UI 1.0 events and the capabilities that the broker sends. Limit: only the events and members that it uses. */
 import * as z from "zod";
 import { agUiMessageSchema } from "./ag-ui-input.ts";
+import { jsonObjectSchema } from "./json-object.ts";
 
-const metadataSchema = z.record(z.string(), z.unknown());
+const metadataSchema = jsonObjectSchema;
 const runShape = { threadId: z.string(), runId: z.string() };
 
 /** RFC 6902; the broker needs only these operations. */

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { delegateRequestSchema } from "./delegation.ts";
+import { jsonObjectSchema } from "./json-object.ts";
 import { LIMITS } from "./limits.ts";
 import { boundedArray, contextIdSchema, delegationIdSchema } from "./values.ts";
 
@@ -11,7 +12,7 @@ import { boundedArray, contextIdSchema, delegationIdSchema } from "./values.ts";
 const anyIdSchema = z.string().max(2048);
 /** Some clients send `null` for an absent member. */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
-const metadataSchema = optional(z.record(z.string(), z.unknown()));
+const metadataSchema = optional(jsonObjectSchema);
 
 /** Drops items of a kind that a later version of AG-UI may have added. */
 const ofKnownKind = <T extends z.ZodType>(item: T, member: string, kinds: readonly string[], max: number) =>
@@ -93,7 +94,7 @@ export const agUiMessageSchema = z.discriminatedUnion("role", [
     ...namelessShape,
     role: z.literal("activity"),
     activityType: z.string(),
-    content: z.record(z.string(), z.unknown()),
+    content: jsonObjectSchema,
   }),
 ]);
 /** A message of the conversation, as a client sends it and as a snapshot repeats it. */

@@ -3,6 +3,7 @@
  * single delegations, which have events.
  */
 import * as z from "zod";
+import { jsonObjectSchema } from "./json-object.ts";
 import { instantSchema, principalSchema } from "./values.ts";
 
 export const auditActionSchema = z.enum([
@@ -28,7 +29,7 @@ export const auditEntrySchema = z.strictObject({
   action: auditActionSchema,
   /** The agent, or the id of the token, session or delegation. */
   subject: z.string(),
-  details: z.record(z.string(), z.unknown()),
+  details: jsonObjectSchema,
 });
 /** One action in the audit log. */
 export type AuditEntry = z.infer<typeof auditEntrySchema>;

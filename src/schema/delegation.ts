@@ -5,6 +5,7 @@ import { presenceSchema } from "./agent.ts";
 import { autoApproveSchema } from "./auto-approve.ts";
 import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
+import { jsonObjectSchema } from "./json-object.ts";
 import { LIMITS } from "./limits.ts";
 import {
   agentNameSchema,
@@ -45,7 +46,7 @@ export type Progress = z.infer<typeof progressSchema>;
 
 export const actionSchema = z.strictObject({
   name: z.string().min(1).max(256),
-  arguments: z.record(z.string(), z.unknown()).default({}),
+  arguments: jsonObjectSchema.default({}),
 });
 /** The action that an agent takes if the answer to its question is `approve`. */
 export type Action = z.infer<typeof actionSchema>;
@@ -101,7 +102,7 @@ export const delegationSchema = z.strictObject({
   /** 0 to 9, higher first. */
   priority: z.int().min(0).max(9),
   /** Set by the delegator; the broker does not read it. */
-  metadata: z.record(z.string(), z.unknown()),
+  metadata: jsonObjectSchema,
   /** The questions that the broker approves in the delegator's name; absent: none. */
   auto_approve: autoApproveSchema.optional(),
   /** The first 100 bytes of the text. */
@@ -171,8 +172,7 @@ export const delegateRequestSchema = z
     /** Receives the delegation's questions and its end, signed as Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
     /** Up to 16 KiB as JSON; the broker does not read it. */
-    metadata: z
-      .record(z.string(), z.unknown())
+    metadata: jsonObjectSchema
       .refine(
         (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.metadata_bytes.value,
         "metadata exceeds 16 KiB",
@@ -247,5 +247,5 @@ export const cancelRequestSchema = z.strictObject({
 
 /** A batch. Each item is validated on its own, so that an invalid one does not affect the others. */
 export const batchRequestSchema = z.strictObject({
-  delegations: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.batch.value),
+  delegations: z.array(jsonObjectSchema).min(1).max(LIMITS.batch.value),
 });

@@ -289,7 +289,7 @@ export const ERRORS = {
   attempts_exhausted: row(
     "UPSTREAM",
     null,
-    "No attempt brought a result",
+    "No attempt produced a result",
     "Check the agent's workers, then redrive the delegation.",
     false,
     "Check the agent's workers, then run 'errand redrive <id>'.",

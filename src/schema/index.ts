@@ -8,6 +8,7 @@ export * from "./credentials.ts";
 export * from "./delegation.ts";
 export * from "./errors.ts";
 export * from "./event.ts";
+export * from "./json-object.ts";
 export * from "./lease.ts";
 export * from "./problem.ts";
 export * from "./session.ts";

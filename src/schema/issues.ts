@@ -37,7 +37,9 @@ export function issuesOf({ issues: found }: z.ZodError, { where, whole, under = 
     .flatMap((issue) => {
       const path = [...(under === "" ? [] : [under]), ...issue.path.map((name) => shownName(String(name)))];
       if (issue.code !== "unrecognized_keys") return [{ path: path.join("."), reason: issue.message }];
-      return issue.keys.map((key) => ({ path: [...path, shownName(key)].join("."), reason: unknown }));
+      return issue.keys
+        .slice(0, MAX_ISSUES)
+        .map((key) => ({ path: [...path, shownName(key)].join("."), reason: unknown }));
     })
     .slice(0, MAX_ISSUES);
   const [first] = issues;

@@ -174,7 +174,7 @@ export const LIMITS = {
   mcp_message_values: limit(
     1_000,
     "values",
-    "of the messages in a body of `/mcp`, without the `arguments` of tool calls: members and elements together",
+    "of the messages in a body of `/mcp`, without those inside each of the `arguments` of a tool call: members and elements together",
     "invalid_request",
   ),
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
@@ -257,7 +257,7 @@ export const LIMITS = {
   requests: limit(
     256,
     "requests",
-    "in progress at one gateway for one principal, without those that wait or stream; one with a large body counts as one more for each 16 KiB; further ones queue, and are refused after about 5 s",
+    "in progress at one gateway for one principal, without those that wait or stream; one with a large body counts as one more for each 16 KiB, and those with more begin one at a time, principal by principal, with a rest as long as the check of each took; further ones queue, and are refused after about 5 s",
     "overloaded",
   ),
   unread_bytes: limit(

@@ -1,6 +1,7 @@
 /** Problem details: the form of every HTTP error. */
 import * as z from "zod";
 import { categorySchema } from "./errors.ts";
+import { jsonObjectSchema } from "./json-object.ts";
 
 /** The body of every error response, `application/problem+json` (RFC 9457). */
 export const problemSchema = z.object({
@@ -12,7 +13,7 @@ export const problemSchema = z.object({
   category: categorySchema,
   retryable: z.boolean(),
   recovery: z.string(),
-  details: z.record(z.string(), z.unknown()).optional(),
+  details: jsonObjectSchema.optional(),
   request_id: z.string().optional(),
   /** The broker that answers. Optional, because older brokers do not send it. */
   broker_id: z.string().optional(),

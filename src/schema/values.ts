@@ -3,6 +3,7 @@
  * named thing exists.
  */
 import * as z from "zod";
+import { jsonObjectSchema } from "./json-object.ts";
 import { LIMITS } from "./limits.ts";
 
 export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
@@ -59,12 +60,10 @@ export const boundedArray = <T extends z.ZodType>(item: T, min: number, max: num
   );
 
 /** Saved with the delegation by the holder of its lease, for the next holder. */
-export const checkpointSchema = z
-  .record(z.string(), z.unknown())
-  .refine(
-    (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.checkpoint_bytes.value,
-    "the checkpoint exceeds 4 KiB as JSON",
-  );
+export const checkpointSchema = jsonObjectSchema.refine(
+  (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.checkpoint_bytes.value,
+  "the checkpoint exceeds 4 KiB as JSON",
+);
 /** A small JSON object whose members the agent chooses. */
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 

@@ -108,3 +108,16 @@ describe("messages of MCP", () => {
     else expect(check).toThrow(expect.objectContaining({ code }));
   });
 });
+
+test("a tool call has few arguments, and as many values in each as a body may have", () => {
+  const call = (given: object) => ({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { arguments: given },
+  });
+  const members = Object.fromEntries(Array.from({ length: MCP_VALUES }, (_, n) => [`m${n}`, {}]));
+  expect(() => requireBounded(call({ data: members }), 100_000)).not.toThrow();
+  expect(() => requireBounded(call(members), 100_000)).toThrow(`more than ${MCP_VALUES} members`);
+  expect(() => requireBounded([call({}), call(members)], 100_000)).toThrow(`more than ${MCP_VALUES} members`);
+});

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { A2A_STATES } from "../../schema/a2a-task.ts";
+import { jsonObjectSchema } from "../../schema/json-object.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { boundedArray } from "../../schema/values.ts";
 import { check } from "../http/route.ts";
@@ -13,7 +14,7 @@ import { protoEnum, protoInt, protoNames, protoObject } from "./protojson.ts";
 /** Far more media types, extensions or tasks than a client names. */
 export const MAX_STRINGS = 1_000;
 
-const object = z.record(z.string(), z.unknown());
+const object = jsonObjectSchema;
 const strings = boundedArray(z.string(), 0, MAX_STRINGS);
 const count = protoInt(0, 2_147_483_647);
 const id = z.string().min(1, "is required");

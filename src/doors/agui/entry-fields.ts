@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
 import { type Artifact, artifactSchema } from "../../schema/a2a.ts";
 import { delegationErrorSchema, progressSchema } from "../../schema/delegation.ts";
+import { jsonObjectSchema } from "../../schema/json-object.ts";
 
 /** An artifact, or a placeholder after its body was replaced or dropped. */
 const eventArtifactSchema = z.union([
@@ -20,7 +21,7 @@ const entryFieldsSchema = z.object({
   artifacts_dropped: z.boolean().optional(),
   interrupt: z.object({ requests: z.array(z.unknown()) }).optional(),
   auto: z.boolean().optional(),
-  answers: z.record(z.string(), z.unknown()).optional(),
+  answers: jsonObjectSchema.optional(),
   error: delegationErrorSchema.optional(),
 });
 export type EntryFields = z.infer<typeof entryFieldsSchema>;

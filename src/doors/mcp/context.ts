@@ -12,6 +12,7 @@ import type { Quota } from "../../engine/access/quotas.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { randomId } from "../../redis/shards.ts";
+import { jsonObjectSchema } from "../../schema/json-object.ts";
 import { isWrappedId, rawIdOf } from "../../util/rpc-ids.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import type { RequestScope } from "../http/request-scope.ts";
@@ -27,8 +28,8 @@ const UNIQUE_ID = /^[\x21-\x7e]{16,128}$/;
 
 const requestEnvelopeSchema = z.looseObject({
   [CLIENT_CAPABILITIES_META_KEY]: z.looseObject({
-    extensions: z.record(z.string(), z.unknown()).optional(),
-    elicitation: z.record(z.string(), z.unknown()).optional(),
+    extensions: jsonObjectSchema.optional(),
+    elicitation: jsonObjectSchema.optional(),
   }),
 });
 

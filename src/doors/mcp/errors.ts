@@ -6,6 +6,7 @@ import { ProtocolError } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { preview } from "../../engine/delegations/preview.ts";
 import { categorySchema, ERRORS, ErrandError, type ErrorCode } from "../../schema/errors.ts";
+import { jsonObjectSchema } from "../../schema/json-object.ts";
 import { RECOVERIES } from "./recoveries.ts";
 
 export const toolErrorSchema = z.object({
@@ -17,7 +18,7 @@ export const toolErrorSchema = z.object({
   delegation_valid: z.boolean().optional(),
   recovery: z.string(),
   retry_after_seconds: z.number().optional(),
-  details: z.record(z.string(), z.unknown()).optional(),
+  details: jsonObjectSchema.optional(),
   delegation_id: z.string().optional(),
   request_id: z.string().optional(),
 });

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import * as shapes from "../../schema/index.ts";
+import { unrepresentable } from "../../schema/unrepresentable.ts";
 import type { Io, Named, Schema } from "./types.ts";
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
@@ -83,6 +84,7 @@ function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Sc
   const { schemas } = z.toJSONSchema(registry, {
     io,
     uri: (id) => id,
+    unrepresentable,
     override({ zodSchema, jsonSchema }) {
       const rules = rulesOf(zodSchema);
       if (rules !== "") jsonSchema.description ??= rules;

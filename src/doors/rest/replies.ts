@@ -1,6 +1,7 @@
 /** Replies of agents that speak only A2A, 1.0 or 0.3. Limit: no `next`, which only our own protocol has. */
 import { z } from "zod";
 import { replyA2a } from "../../engine/leases/a2a-reply.ts";
+import { jsonObjectSchema } from "../../schema/json-object.ts";
 import { replySchema } from "../../schema/lease.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 import { type Route, route } from "../http/route.ts";
@@ -13,7 +14,7 @@ export const replyRoutes: readonly Route[] = [
     path: "/v1/agents/{agent}/replies",
     summary: "Match an A2A JSON-RPC response, Message or Task to its delegation, as the agent's reply.",
     params: z.strictObject({ agent: agentNameSchema }),
-    body: z.record(z.string(), z.unknown()),
+    body: jsonObjectSchema,
     responses: { 200: replySchema },
     // Other software writes these replies; refusing one would lose finished work.
     notes: { repairsText: true },

@@ -104,7 +104,7 @@ test("replies, artifacts, progress and errors are cut, too", async () => {
   const whole = await call("check_task_status", { delegation_id, full: true }, FULL);
   expect(whole.data.reply.text).toHaveLength(100_000);
   expect(whole.data.artifacts.length + whole.data.artifacts_omitted).toBe(100);
-  const wrong = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`k${at}`, 1]));
+  const wrong = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${at}`, 1]));
   const refused = await call("broker_health", { ...wrong, ["l".repeat(5_000)]: 1 }, 8 * KIB);
   expect(refused.data.error.details.issues).toEqual([
     { path: "k100", reason: "unknown field, after 100 others" },
@@ -112,7 +112,7 @@ test("replies, artifacts, progress and errors are cut, too", async () => {
   const answers = { delegation_id, interrupt_id: "i", answers: { ...wrong, ["l".repeat(5_000)]: 1 } };
   const { data } = await call("answer_task", answers, 8 * KIB);
   expect(data.error.details.issues).toHaveLength(20);
-  expect(data.error.details.issues_omitted).toBe(2_981);
+  expect(data.error.details.issues_omitted).toBe(881);
 });
 
 test("many agents have short descriptions, a single one a longer one", async () => {

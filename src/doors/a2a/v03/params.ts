@@ -3,6 +3,7 @@
  * ProtoJSON's spellings, although 0.3 specifies them for HTTP+JSON only.
  */
 import { z } from "zod";
+import { jsonObjectSchema } from "../../../schema/json-object.ts";
 import { LIMITS } from "../../../schema/limits.ts";
 import { boundedArray } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
@@ -13,7 +14,7 @@ import { protoInt, protoNames, protoObject } from "../protojson.ts";
 type Members = Readonly<Record<string, unknown>>;
 
 const strings = boundedArray(z.string(), 0, MAX_STRINGS);
-const object = z.record(z.string(), z.unknown());
+const object = jsonObjectSchema;
 const metadata = { metadata: object.optional() };
 const id = z.string().min(1, "is required");
 const count = protoInt(0, 2_147_483_647);

@@ -12,6 +12,7 @@ import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { autoApproveSchema } from "../../../schema/auto-approve.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
+import { jsonObjectSchema } from "../../../schema/json-object.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
 import { toErrandError } from "../../http/problem.ts";
 import { check } from "../../http/route.ts";
@@ -62,10 +63,7 @@ const inputShape = {
     .describe(
       'Approve the agent\'s proposals in advance, if the user wants that: true for all, or {"actions": ["deploy", "fs.*"]} for actions with these names.',
     ),
-  metadata: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe("Your own data, passed to the agent unchanged."),
+  metadata: jsonObjectSchema.optional().describe("Your own data, passed to the agent unchanged."),
   idempotency_key: z
     .string()
     .min(1)

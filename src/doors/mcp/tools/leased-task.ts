@@ -1,5 +1,6 @@
 /** Leased work, as poll_inbox shows it to a model. Limit: long content is cut and marked. */
 import * as z from "zod";
+import { jsonObjectSchema } from "../../../schema/json-object.ts";
 import type { Lease } from "../../../schema/lease.ts";
 import {
   ByteBudget,
@@ -21,7 +22,7 @@ export const leasedTaskSchema = z.object({
   delegator: z.string(),
   context_id: z.string(),
   deadline_at: z.string(),
-  metadata: z.record(z.string(), z.unknown()),
+  metadata: jsonObjectSchema,
   /** The work. */
   task: messageViewSchema,
   /** Questions, answers and follow-ups. */

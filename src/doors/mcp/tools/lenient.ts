@@ -83,6 +83,12 @@ const branches = (schema: Schema): readonly Schema[] => schema.anyOf?.flatMap(br
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
+/** A schema of an object that says nothing about its members, of which there may be many. */
+const takesAnything = ({ properties = {}, additionalProperties = {} }: Schema): boolean =>
+  Object.keys(properties).length === 0 &&
+  additionalProperties !== false &&
+  Object.keys(additionalProperties).length === 0;
+
 class Reader {
   readonly ignored: string[] = [];
   readonly misspelt: Issue[] = [];
@@ -106,8 +112,11 @@ class Reader {
 
   #members(schema: Schema, value: Members, path: string): Members {
     const { properties = {}, required = [], additionalProperties } = schema;
+    if (takesAnything(schema)) return value;
     const read: [string, unknown][] = [];
     for (const [name, member] of Object.entries(value)) {
+      // The call is refused anyhow.
+      if (this.#unknown > MAX_UNKNOWN) break;
       const place = join(path, name);
       const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
       if (own) {

@@ -13,6 +13,7 @@ import { type Part, textOf } from "../../../schema/a2a.ts";
 import { actionSchema, progressSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { givenAnswerSchema, interruptRequestSchema } from "../../../schema/interrupt.ts";
+import { jsonObjectSchema } from "../../../schema/json-object.ts";
 import {
   heartbeatRequestSchema,
   type Lease,
@@ -157,8 +158,7 @@ export const workerTools: readonly Tool[] = [
         .max(100)
         .optional()
         .describe("The only possible answers; approve and deny come as a decision."),
-      schema: z
-        .record(z.string(), z.unknown())
+      schema: jsonObjectSchema
         .optional()
         .describe("A flat JSON Schema for the answer, or for the edited arguments of the action."),
       action: actionSchema
