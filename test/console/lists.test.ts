@@ -70,10 +70,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
     for (const [view, sign, text] of [
-      ["#/live", "busy", "all busy (1 of 1), 2 wait"],
+      ["#/live", "busy", "all busy (1 running), 2 wait"],
       ["#/live", "alarm", "no worker, 1 waits"],
-      ["#/agents", "busy", "all busy (1 of 1), 2 wait"],
-      ["#/agents?name=scout", "busy", "all busy (1 of 1), 2 wait"],
+      ["#/agents", "busy", "all busy (1 running), 2 wait"],
+      ["#/agents?name=scout", "busy", "all busy (1 running), 2 wait"],
       ["#/delegate", "alarm", "no worker, 1 waits"],
     ] as const) {
       await showView(page, view);

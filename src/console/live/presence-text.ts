@@ -37,7 +37,7 @@ function withoutQueue(
   if (pollers > 0) return { sign: "online", text: `${count(pollers, "worker")} free` };
   // A worker that is busy need not poll.
   if (working > 0 && delivery.mode === "poll") {
-    return { sign: "working", text: `all busy (${working} of ${working})` };
+    return { sign: "working", text: `all busy (${working} running)` };
   }
   if (presence.paused) return { sign: "paused", text: "no free worker" };
   if (state === "online") return { sign: "online", text: "online" };
