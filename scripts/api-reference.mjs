@@ -22,6 +22,7 @@ const SECTIONS = [
   ["Connections and errors", /^(?:Connection|ErrandApi|Category)/],
   ["What is handed around", /./],
 ];
+const ANY_OBJECT = /^\{ \[\w+: string\]: unknown; \}$/;
 const SETTING_UP = ["AgentInput", "AgentInfo"];
 
 export function apiReference() {
@@ -54,7 +55,8 @@ class Reference {
         checker.typeToString(checker.getDeclaredTypeOfSymbol(symbol), undefined, WHOLE),
         name,
       ])
-      .filter(([spelled, name]) => spelled !== name && spelled.length > 20)
+      // Any JSON object has the shape of those without named members.
+      .filter(([spelled, name]) => spelled !== name && spelled.length > 20 && !ANY_OBJECT.test(spelled))
       .sort(([a], [b]) => b.length - a.length);
   }
 

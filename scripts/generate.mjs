@@ -201,6 +201,9 @@ ${pages.join("\n\n")}
 `;
 }
 
+/** The number of bodies that docs/limits.md shows. */
+const SLOWEST = 8;
+
 /** What each of an agent's limits bounds, and what happens beyond it. */
 const AGENT_LIMITS = {
   max_attempts: ["attempts at one delegation", "the delegation fails (`attempts_exhausted`)"],
@@ -222,6 +225,38 @@ function agentLimits() {
     value === null ? "any number" : value.toLocaleString("en"),
     ...AGENT_LIMITS[name],
   ]);
+}
+
+/** What `npm run limits -- --write` measured. */
+function costs() {
+  const url = new URL("../test/limits/measured.json", import.meta.url);
+  const { machine, bounds, attacks, bodies } = JSON.parse(readFileSync(url, "utf8"));
+  const memory = Object.entries(bounds).map(([name, { what, gateway, redis }]) => [
+    code(name),
+    what,
+    gateway.join(" → "),
+    redis.join(" → "),
+  ]);
+  const victims = attacks.rows.map(({ name, p99_ms, times_quiet, mib }) => [name, p99_ms, times_quiet, mib]);
+  const slowest = bodies.rows
+    .slice(0, SLOWEST)
+    .map(({ name, kb, status, ms }) => [name, kb, status || "–", ms]);
+  return `Measured by \`npm run limits\` on ${machine}.
+
+**Memory** in MiB before → at the peak → after, with the bound driven to its limit on a new gateway and a new Redis. The
+resident size includes memory that Node has freed but not returned.
+
+${table(["bound", "driven by", "gateway (resident)", "Redis (`used_memory`)"], memory)}
+
+**A victim beside attacks**: a caller that lists its delegations, beside each attack from a token or an address of its
+own, and beside all at once; ${attacks.seconds} s each, medians of ${attacks.rounds} rounds. The attackers share the cores.
+
+${table(["attack", "p99, ms", "times the quiet p99", "gateway at most, MiB"], victims)}
+
+**Bodies** with about ${bodies.values.toLocaleString("en")} values: the CPU time of a gateway for one request, of the ${SLOWEST} most
+expensive shapes that are tried. A status of – is a request that is accepted and waits.
+
+${table(["shape", "body, kB", "status", "CPU, ms"], slowest)}`;
 }
 
 function limits() {
@@ -262,6 +297,10 @@ ${rows((name) => IN_FLIGHT.includes(name))}
 ## In a request
 
 ${rows((name) => !held.has(name))}
+
+## What the bounds cost
+
+${costs()}
 
 ## An agent's own
 

@@ -29,9 +29,9 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   chaos   break Redis, its network and every process under load, then check every observation (--help says more)
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
-  limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/reliability.md
-          limits attacks [--seconds N] [--rounds N] [NAME ...]: a victim beside attacks
-          limits bodies [VALUES] [NAME ...]: the CPU time of one request of each shape
+  limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/limits.md
+          limits attacks [--seconds N] [--rounds N] [--write] [NAME ...]: a victim beside attacks
+          limits bodies [--write] [VALUES] [NAME ...]: the CPU time of one request of each shape
   golden  update the outputs that test/cli/golden compares: read the difference before you commit it
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
@@ -150,6 +150,7 @@ const TASKS = {
     else if (first === "bodies")
       await run(process.execPath, ["--import", "tsx", "test/limits/body-cost.ts", ...rest]);
     else await run(process.execPath, ["--import", "tsx", "test/limits/measure.ts", ...args]);
+    if (args.includes("--write")) await run(process.execPath, ["scripts/generate.mjs"]);
   },
   async golden(args) {
     await build();

@@ -1,8 +1,8 @@
 /**
  * Attacks on a gateway, each from a token of its own, beside a victim that lists its delegations: `npm run limits --
- * attacks [--seconds N] [--rounds N] [NAME ...]`. Each round measures the victim alone, then beside each attack, then
+ * attacks [--seconds N] [--rounds N] [--write] [NAME ...]`. Each round measures the victim alone, then beside each attack, then
  * beside all at once, on a gateway of its own. Prints the median of the rounds: the victim's p99, that against its quiet
- * value, and the gateway's highest memory. Fails if a gateway dies. The attackers run in a process of their own
+ * value, and the gateway's highest memory; `--write` also writes them to measured.json. Fails if a gateway dies. The attackers run in a process of their own
  * (attackers.ts), so that their work does not count as the victim's waiting. Limit: they share the cores.
  */
 import { type ChildProcess, fork } from "node:child_process";
@@ -11,6 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
 import { NAMES, type Order, type Orders } from "./attack-names.ts";
+import { record } from "./measured.ts";
 
 const MIB = 1024 * 1024;
 const PAUSE_MS = 50;
@@ -108,6 +109,8 @@ function numberAfter(args: string[], flag: string, otherwise: number): number {
 async function main(args: string[]): Promise<void> {
   const seconds = numberAfter(args, "--seconds", 5);
   const rounds = numberAfter(args, "--rounds", 5);
+  const isWritten = args.includes("--write");
+  if (isWritten) args.splice(args.indexOf("--write"), 1);
   for (const name of args)
     if (!NAMES.some((known) => known === name)) throw new Error(`There is no attack '${name}'.`);
   const all = args.length > 0 ? args : NAMES;
@@ -125,16 +128,19 @@ async function main(args: string[]): Promise<void> {
       results.set(name, [...(results.get(name) ?? []), { result, ratio: result.p99 / quiet }]);
     }
   }
-  process.stdout.write(
-    "| attack | victim's p99, ms | of its quiet value | gateway, MiB at most |\n| --- | --- | --- | --- |\n",
-  );
-  for (const [name, found] of results) {
-    const median = (of: (one: (typeof found)[number]) => number) => percentile(found.map(of), 0.5);
-    const p99 = median(({ result }) => result.p99).toFixed(0);
-    const ratio = median((one) => one.ratio).toFixed(1);
-    const mib = Math.max(...found.map(({ result }) => result.mib)).toFixed(0);
-    process.stdout.write(`| ${name} | ${p99} | ${ratio} | ${mib} |\n`);
-  }
+  process.stdout.write("victim's p99, ms | of its quiet value | gateway, MiB at most | attack\n");
+  const found = [...results].map(([name, of]) => {
+    const median = (value: (one: (typeof of)[number]) => number) => percentile(of.map(value), 0.5);
+    return {
+      name,
+      p99_ms: Math.round(median(({ result }) => result.p99)),
+      times_quiet: Number(median(({ ratio }) => ratio).toFixed(1)),
+      mib: Math.round(Math.max(...of.map(({ result }) => result.mib))),
+    };
+  });
+  for (const { name, p99_ms, times_quiet, mib } of found)
+    process.stdout.write(`${[p99_ms, times_quiet, mib].map((n) => `${n}`.padStart(8)).join("")}  ${name}\n`);
+  if (isWritten) record(() => ({ attacks: { seconds, rounds, rows: found } }));
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {

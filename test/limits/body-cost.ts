@@ -1,12 +1,15 @@
 /**
  * Measures the CPU time of one request of each shape in shapes.ts, on a gateway of its own: `node --import tsx
- * test/limits/body-cost.ts [values] [words of the shapes' names]`. Prints the slowest first.
+ * test/limits/body-cost.ts [--write] [values] [words of the shapes' names]`. Prints the slowest first; `--write` also writes them to
+ * measured.json.
  */
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
+import { type Measured, record } from "./measured.ts";
 import { SHAPES } from "./shapes.ts";
 
-const [given = "90000", ...words] = process.argv.slice(2);
+const args = process.argv.slice(2).filter((arg) => arg !== "--write");
+const [given = "90000", ...words] = args;
 const values = Number(given);
 const WAIT_MS = 2_000;
 
@@ -21,7 +24,7 @@ async function main(): Promise<void> {
       agent: worker.token,
       operator: gateway.operator,
     };
-    const rows: { readonly ms: number; readonly text: string }[] = [];
+    const rows: (Measured["bodies"]["rows"][number] & { readonly start: string })[] = [];
     for (const { name, method = "POST", path, as, headers = {}, body } of SHAPES) {
       if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
       const text = JSON.stringify(body(values)).replaceAll("{agent}", worker.agent);
@@ -37,14 +40,16 @@ async function main(): Promise<void> {
       const answer = await send().catch(() => null);
       const said = (await answer?.text().catch(() => "")) ?? "waits";
       const ms = Math.round(((await gateway.usage()).cpu_us - before) / 1_000);
-      const size = `${Math.round(text.length / 1_000)} kB`;
       const start = said.slice(0, 160).replaceAll(/\s+/g, " ");
-      rows.push({
-        ms,
-        text: `${String(ms).padStart(6)} ms  ${size.padStart(8)}  ${answer?.status ?? 0}  ${name}  ${start}`,
-      });
+      rows.push({ name, kb: Math.round(text.length / 1_000), status: answer?.status ?? 0, ms, start });
     }
-    for (const { text } of rows.sort((a, b) => b.ms - a.ms)) process.stdout.write(`${text}\n`);
+    rows.sort((a, b) => b.ms - a.ms);
+    for (const { name, kb, status, ms, start } of rows)
+      process.stdout.write(
+        `${String(ms).padStart(6)} ms  ${String(kb).padStart(5)} kB  ${status}  ${name}  ${start}\n`,
+      );
+    if (process.argv.includes("--write"))
+      record(() => ({ bodies: { values, rows: rows.map(({ start: _start, ...row }) => row) } }));
   } finally {
     await gateway.stop();
     await stage.close();

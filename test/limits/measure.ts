@@ -1,21 +1,16 @@
 /**
- * Measures the cost of the bounds: drives each to its limit on a gateway and a Redis of its own, and writes the
- * memory of both before, at the peak and after into docs/reliability.md. Limit: resident size includes memory that
+ * Measures the cost of the bounds: drives each to its limit on a gateway and a Redis of its own, and prints the memory of
+ * both before, at the peak and after. `--write` also writes it to measured.json. Limit: resident size includes memory that
  * the runtime has freed but not returned.
  */
-
-import { readFileSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
 import type { LimitName } from "../../src/schema/limits.ts";
 import { DRIVERS, type Driver, sender } from "./drivers.ts";
+import { type Measured, record } from "./measured.ts";
 
-const PAGE = "docs/reliability.md";
-const BEGIN = "<!-- memory:begin -->";
-const END = "<!-- memory:end -->";
 const LOOK_MS = 100;
 const AFTER_MS = 2_000;
 const MIB = 1024 * 1024;
@@ -67,42 +62,25 @@ async function measure(driver: Driver): Promise<{ readonly gateway: Memory; read
   }
 }
 
-const shown = ({ before, peak, after }: Memory): string =>
-  [before, peak, after].map((bytes) => Math.round(bytes / MIB)).join(" → ");
+type Bound = Measured["bounds"][string];
 
-function write(rows: readonly string[]): void {
-  const page = readFileSync(PAGE, "utf8");
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`${PAGE} has no ${BEGIN} … ${END} to write between.`);
-  const nameOf = (row: string) => row.split("`")[1] ?? "";
-  const known = page
-    .slice(begin, end)
-    .split("\n")
-    .filter((row) => isLimit(nameOf(row)));
-  const byName = new Map([...known, ...rows].map((row) => [nameOf(row), row]));
-  const section = [
-    BEGIN,
-    `Measured on ${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}. MiB before → at the peak → after.`,
-    "",
-    "| bound | driven by | gateway (resident) | Redis (`used_memory`) |",
-    "| --- | --- | --- | --- |",
-    ...Object.keys(DRIVERS).flatMap((name) => byName.get(name) ?? []),
-    "",
-  ].join("\n");
-  writeFileSync(PAGE, page.slice(0, begin) + section + page.slice(end));
-}
+const inMiB = ({ before, peak, after }: Memory): Bound["redis"] => [
+  Math.round(before / MIB),
+  Math.round(peak / MIB),
+  Math.round(after / MIB),
+];
 
 async function main(args: readonly string[]): Promise<void> {
   const chosen = args.filter((name) => name !== "--write");
   for (const name of chosen) if (!isLimit(name)) throw new Error(`There is no driver for '${name}'.`);
-  const rows: string[] = [];
   for (const [name, driver] of Object.entries(DRIVERS)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
     const { gateway, redis } = await measure(driver);
-    const row = `| \`${name}\` | ${driver.what} | ${shown(gateway)} | ${shown(redis)} |`;
-    rows.push(row);
-    process.stdout.write(`${row}\n`);
-    if (args.includes("--write")) write(rows);
+    const bound: Bound = { what: driver.what, gateway: inMiB(gateway), redis: inMiB(redis) };
+    process.stdout.write(
+      `${name} (${driver.what}): gateway ${bound.gateway.join(" → ")}, Redis ${bound.redis.join(" → ")} MiB\n`,
+    );
+    if (args.includes("--write")) record(({ bounds }) => ({ bounds: { ...bounds, [name]: bound } }));
   }
 }
 
