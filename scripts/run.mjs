@@ -25,6 +25,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   failover  kill a master of a Cluster under load, again and again, and account for every acknowledgment: [--kills 10] [--wait 1]
   model   run more random walks through the lifecycle than the tests do: [--runs 5000] [--seed N] [--path P] [--replay R]
   nodes   run the tests on each supported version of Node: [--node 20,22] [args...]
+  python-sdks  check a broker with clients of the official Python A2A SDKs, where Python is installed (--help says more)
   mutants put one defect at a time into the sources: a test must fail each time (--help says more)
   chaos   break Redis, its network and every process under load, then check every observation (--help says more)
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
@@ -115,6 +116,10 @@ const TASKS = {
   async nodes(args) {
     await build();
     await run(process.execPath, ["scripts/nodes.mjs", ...args]);
+  },
+  async "python-sdks"(args) {
+    await build();
+    await run(process.execPath, ["scripts/python-sdks.mjs", ...args]);
   },
   async mutants(args) {
     await build();
