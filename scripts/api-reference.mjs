@@ -22,7 +22,7 @@ const SECTIONS = [
   ["Connections and errors", /^(?:Connection|ErrandApi|Category)/],
   ["What is handed around", /./],
 ];
-const ANY_OBJECT = /^\{ \[\w+: string\]: unknown; \}$/;
+const ANY_OBJECT = /^(?:Record<string, unknown>|\{ \[\w+: string\]: unknown; \})$/;
 const SETTING_UP = ["AgentInput", "AgentInfo"];
 
 export function apiReference() {
