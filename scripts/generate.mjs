@@ -230,14 +230,18 @@ function agentLimits() {
 /** What `npm run limits -- --write` measured. */
 function costs() {
   const url = new URL("../test/limits/measured.json", import.meta.url);
-  const { machine, bounds, attacks, bodies } = JSON.parse(readFileSync(url, "utf8"));
+  const { machine, bounds, attacks, together, bodies } = JSON.parse(readFileSync(url, "utf8"));
   const memory = Object.entries(bounds).map(([name, { what, gateway, redis }]) => [
     code(name),
     what,
     gateway.join(" → "),
     redis.join(" → "),
   ]);
-  const victims = attacks.rows.map(({ name, p99_ms, times_quiet, mib }) => [name, p99_ms, times_quiet, mib]);
+  const victims = ({ rows }) =>
+    table(
+      ["attack", "p99, ms", "times the quiet p99", "gateway at most, MiB"],
+      rows.map(({ name, p99_ms, times_quiet, mib }) => [name, p99_ms, times_quiet, mib]),
+    );
   const slowest = bodies.rows
     .slice(0, SLOWEST)
     .map(({ name, kb, status, ms }) => [name, kb, status || "–", ms]);
@@ -251,7 +255,11 @@ ${table(["bound", "driven by", "gateway (resident)", "Redis (`used_memory`)"], m
 **A victim beside attacks**: a caller that lists its delegations, beside each attack from a token or an address of its
 own, and beside all at once; ${attacks.seconds} s each, medians of ${attacks.rounds} rounds. The attackers share the cores.
 
-${table(["attack", "p99, ms", "times the quiet p99", "gateway at most, MiB"], victims)}
+${victims(attacks)}
+
+All at once for ${together.seconds} s, ${together.rounds === 1 ? "once" : `medians of ${together.rounds} rounds`}:
+
+${victims(together)}
 
 **Bodies** with about ${bodies.values.toLocaleString("en")} values: the CPU time of a gateway for one request, of the ${SLOWEST} most
 expensive shapes that are tried. A status of – is a request that is accepted and waits.

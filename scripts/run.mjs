@@ -31,7 +31,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
   limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/limits.md
-          limits attacks [--seconds N] [--rounds N] [--write] [NAME ...]: a victim beside attacks
+          limits attacks [--seconds N] [--rounds N] [--together] [--write] [NAME ...]: a victim beside attacks
           limits bodies [--write] [VALUES] [NAME ...]: the CPU time of one request of each shape
   golden  update the outputs that test/cli/golden compares: read the difference before you commit it
   check   all that CI checks: format and lint, types, build, tests, package

@@ -1,9 +1,10 @@
 /**
  * Attacks on a gateway, each from a token of its own, beside a victim that lists its delegations: `npm run limits --
- * attacks [--seconds N] [--rounds N] [--write] [NAME ...]`. Each round measures the victim alone, then beside each attack, then
- * beside all at once, on a gateway of its own. Prints the median of the rounds: the victim's p99, that against its quiet
- * value, and the gateway's highest memory; `--write` also writes them to measured.json. Fails if a gateway dies. The attackers run in a process of their own
- * (attackers.ts), so that their work does not count as the victim's waiting. Limit: they share the cores.
+ * attacks [--seconds N] [--rounds N] [--together] [--write] [NAME ...]`. Each round measures the victim alone, then beside
+ * each attack, then beside all at once (`--together`: only that), on a gateway of its own. Prints the median of the rounds:
+ * the victim's p99, that against its quiet value, and the gateway's highest memory; `--write` also writes them to
+ * measured.json. Fails if a gateway dies. The attackers run in a process of their own (attackers.ts), so that their work
+ * does not count as the victim's waiting. Limit: they share the cores.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -106,17 +107,23 @@ function numberAfter(args: string[], flag: string, otherwise: number): number {
   return Number(value);
 }
 
+function hasFlag(args: string[], flag: string): boolean {
+  const at = args.indexOf(flag);
+  if (at !== -1) args.splice(at, 1);
+  return at !== -1;
+}
+
 async function main(args: string[]): Promise<void> {
   const seconds = numberAfter(args, "--seconds", 5);
   const rounds = numberAfter(args, "--rounds", 5);
-  const isWritten = args.includes("--write");
-  if (isWritten) args.splice(args.indexOf("--write"), 1);
+  const isWritten = hasFlag(args, "--write");
+  const isTogether = hasFlag(args, "--together");
   for (const name of args)
     if (!NAMES.some((known) => known === name)) throw new Error(`There is no attack '${name}'.`);
   const all = args.length > 0 ? args : NAMES;
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ["quiet", []],
-    ...all.map((name): [string, string[]] => [name, [name]]),
+    ...(isTogether ? [] : all.map((name): [string, string[]] => [name, [name]])),
     ["all at once", all],
   ];
   const results = new Map<string, { readonly result: Result; readonly ratio: number }[]>();
@@ -140,7 +147,8 @@ async function main(args: string[]): Promise<void> {
   });
   for (const { name, p99_ms, times_quiet, mib } of found)
     process.stdout.write(`${[p99_ms, times_quiet, mib].map((n) => `${n}`.padStart(8)).join("")}  ${name}\n`);
-  if (isWritten) record(() => ({ attacks: { seconds, rounds, rows: found } }));
+  const part = { seconds, rounds, rows: found };
+  if (isWritten) record(() => (isTogether ? { together: part } : { attacks: part }));
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {

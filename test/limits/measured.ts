@@ -8,17 +8,19 @@ const FILE = new URL("./measured.json", import.meta.url);
 /** MiB before, at the peak and after. */
 const memorySchema = z.tuple([z.number(), z.number(), z.number()]);
 
+const attacksSchema = z.object({
+  seconds: z.number(),
+  rounds: z.number(),
+  /** `p99_ms` of the victim, and as a multiple of its quiet value in the same round: medians. */
+  rows: z.array(z.object({ name: z.string(), p99_ms: z.number(), times_quiet: z.number(), mib: z.number() })),
+});
+
 const measuredSchema = z.object({
   machine: z.string(),
   bounds: z.record(z.string(), z.object({ what: z.string(), gateway: memorySchema, redis: memorySchema })),
-  attacks: z.object({
-    seconds: z.number(),
-    rounds: z.number(),
-    /** `p99_ms` of the victim, and as a multiple of its quiet value in the same round: medians. */
-    rows: z.array(
-      z.object({ name: z.string(), p99_ms: z.number(), times_quiet: z.number(), mib: z.number() }),
-    ),
-  }),
+  attacks: attacksSchema,
+  /** All of them at once, for longer. */
+  together: attacksSchema,
   bodies: z.object({
     values: z.number(),
     /** The slowest first. */
