@@ -155,7 +155,9 @@ const TASKS = {
     else if (first === "bodies")
       await run(process.execPath, ["--import", "tsx", "test/limits/body-cost.ts", ...rest]);
     else await run(process.execPath, ["--import", "tsx", "test/limits/measure.ts", ...args]);
-    if (args.includes("--write")) await run(process.execPath, ["scripts/generate.mjs"]);
+    if (!args.includes("--write")) return;
+    await run(bin("biome"), ["format", "--write", "test/limits/measured.json"]);
+    await run(process.execPath, ["scripts/generate.mjs"]);
   },
   async golden(args) {
     await build();
