@@ -60,15 +60,19 @@ export const bodyHash = (body: unknown): string => digest("sha256", sortedJson(b
 /** JSON text with the members of every object in the order of their names. */
 function sortedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  const sorted = new Map(members);
-  const texts = members
-    .map(([name]) => name)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${sortedJson(sorted.get(name))}`);
-  return `{${texts.join(",")}}`;
+  if (!isMembers(value)) return JSON.stringify(value) ?? "null";
+  // Lists of the members' texts would take five times as long for an object with as many as a body may have.
+  let text = "";
+  for (const name of Object.keys(value).sort()) {
+    const member = value[name];
+    if (member === undefined) continue;
+    text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${sortedJson(member)}`;
+  }
+  return `{${text}}`;
 }
+
+const isMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
 
 const nameOf = (principal: string, key: string): string =>
   digest("sha256", `${principal}\n${key}`, "base64url");
