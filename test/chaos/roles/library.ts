@@ -47,7 +47,9 @@ class Replies {
 
   begin(work: Work, outcome: string | Reply): void {
     const reply: Reply = typeof outcome === "string" ? { state: "completed", text: outcome } : outcome;
-    const wants = reply.error?.retryable === true ? "retry" : reply.state;
+    // The library asks for another attempt at a failure without `retryable` if it suspects the worker.
+    const mayRetry = reply.state === "failed" && reply.error?.retryable !== false;
+    const wants = mayRetry ? "retry" : reply.state;
     const replied = new Promise<Ending>((resolve) => this.#ends.set(work.leaseId, resolve));
     void this.#part.recorder.call("reply", { ...facts(work), text: reply.text ?? "", wants }, () => replied);
   }
