@@ -132,6 +132,11 @@ export class Gateway extends Target {
     return this.#remote.ask("usage", usageSchema, options);
   }
 
+  /** Since its start, the time in which its event loop was busy, ms. */
+  busyMs(): Promise<number> {
+    return this.#remote.ask("busyMs", z.number(), {});
+  }
+
   profile(): Promise<void> {
     return this.#remote.tell("profile");
   }

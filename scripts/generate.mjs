@@ -227,7 +227,7 @@ function agentLimits() {
   ]);
 }
 
-/** What `npm run limits -- --write` measured. */
+/** What `npm run limits` measured: its three measurements each write their part. */
 function costs() {
   const url = new URL("../test/limits/measured.json", import.meta.url);
   const { machine, bounds, attacks, together, bodies } = JSON.parse(readFileSync(url, "utf8"));
@@ -245,26 +245,28 @@ function costs() {
   const slowest = bodies.rows
     .slice(0, SLOWEST)
     .map(({ name, kb, status, ms }) => [name, kb, status || "–", ms]);
-  return `Measured by \`npm run limits\` on ${machine}.
+  return `Measured on ${machine} by \`npm run limits\` (memory), \`npm run limits -- attacks\` and \`npm run limits -- bodies\`, each with
+\`--write\`.
 
 **Memory** in MiB before → at the peak → after, with the bound driven to its limit on a new gateway and a new Redis. The
 resident size includes memory that Node has freed but not returned.
 
 ${table(["bound", "driven by", "gateway (resident)", "Redis (`used_memory`)"], memory)}
 
-**A victim beside attacks**: a caller that lists its delegations, beside each attack from a token or an address of its
-own, and beside all at once; ${attacks.seconds} s each, medians of ${attacks.rounds} rounds. The attackers share the cores.
+**A victim beside attacks**: a caller lists its delegations for ${attacks.seconds} s beside each attack, and beside all at once. Each attack
+has a token of its own, but for the two without one; all come from one address and share the cores. Of ${attacks.rounds} rounds: the
+median p99, the median of its ratio to the quiet p99 of the same round, and the highest resident size.
 
 ${victims(attacks)}
 
-All at once for ${together.seconds} s, ${together.rounds === 1 ? "once" : `medians of ${together.rounds} rounds`}:
+The ${attacks.seconds} s above have the start of the attacks in them. All at once for ${together.seconds} s, ${together.rounds === 1 ? "one round" : `${together.rounds} rounds`}:
 
 ${victims(together)}
 
-**Bodies** with about ${bodies.values.toLocaleString("en")} values: the CPU time of a gateway for one request, of the ${SLOWEST} most
-expensive shapes that are tried. A status of – is a request that is accepted and waits.
+**Bodies** with about ${bodies.values.toLocaleString("en")} values: how long one request keeps the event loop of a gateway
+busy, for the ${SLOWEST} most expensive shapes that are tried. Without a status, the request waits for its result when the measurement ends.
 
-${table(["shape", "body, kB", "status", "CPU, ms"], slowest)}`;
+${table(["shape", "body, kB", "status", "event loop, ms"], slowest)}`;
 }
 
 function limits() {

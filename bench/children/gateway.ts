@@ -56,6 +56,9 @@ serve({
     const remade = (await gateway?.broker.metrics.ticketsRemade.get())?.values[0]?.value ?? 0;
     return { cpu_us: user + system, rss, heap: heapUsed + external, parked, streams, remade };
   },
+  async busyMs() {
+    return performance.eventLoopUtilization().active;
+  },
   async profile() {
     session.connect();
     await session.post("Profiler.enable");

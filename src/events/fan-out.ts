@@ -10,7 +10,7 @@ export interface Reader {
 
 /** What one turn delivers, about a millisecond of work: 64 small events, or 256 Ki characters. */
 const CHARS_PER_TURN = 256 * 1024;
-const CHARS_PER_READER = CHARS_PER_TURN / 64;
+const MIN_CHARS_PER_READER = CHARS_PER_TURN / 64;
 
 export class FanOut {
   readonly #budget: TurnBudget;
@@ -28,7 +28,7 @@ export class FanOut {
   }
 
   #wake(reader: Reader, chars: number): void {
-    this.#budget.spend(Math.max(chars, CHARS_PER_READER));
+    this.#budget.spend(Math.max(chars, MIN_CHARS_PER_READER));
     reader.wake();
   }
 

@@ -174,7 +174,7 @@ export const LIMITS = {
   mcp_message_values: limit(
     1_000,
     "values",
-    "of the messages in a body of `/mcp`, without those inside each of the `arguments` of a tool call: members and elements together",
+    "in all messages of a body of `/mcp` together: members and elements, the names of a tool call's `arguments` too, but not what is inside their values",
     "invalid_request",
   ),
   wait_seconds: limit(60, "seconds", "a request may wait", "invalid_request"),
@@ -227,7 +227,7 @@ export const LIMITS = {
   anonymous_header_bytes: limit(
     32 * MIB,
     "bytes",
-    "the same for all addresses together, on connections without a valid token; the rest is left to principals, and a request with a token is measured by it only if the token is refused",
+    "the same for all addresses together, on connections without a valid token; the rest is left to principals. A request with a token is measured by it once the token is refused",
     null,
   ),
   header_seconds: limit(
@@ -257,7 +257,7 @@ export const LIMITS = {
   requests: limit(
     256,
     "requests",
-    "in progress at one gateway for one principal, without those that wait or stream; one with a large body counts as one more for each 16 KiB, and those with more begin one at a time, principal by principal, with a rest as long as the check of each took; further ones queue, and are refused after about 5 s",
+    "in progress at one gateway for one principal, without those that wait or stream; each 16 KiB of a body count as one more; further ones queue, and are refused after about 5 s. Requests with bodies above 16 KiB start one at a time, principal by principal, with a pause after each that is as long as its check took",
     "overloaded",
   ),
   unread_bytes: limit(

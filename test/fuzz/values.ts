@@ -5,7 +5,7 @@
  */
 import * as fc from "fast-check";
 import { z } from "zod";
-import { unrepresentable } from "../../src/schema/unrepresentable.ts";
+import { customAsObject } from "../../src/schema/custom-as-object.ts";
 
 const schemaSchema = z.looseObject({
   type: z.union([z.string(), z.array(z.string())]).optional(),
@@ -140,4 +140,4 @@ function plainOf(schema: Schema, depth: number): fc.Arbitrary<unknown> {
 }
 
 export const valuesOf = (schema: z.ZodType, name = ""): fc.Arbitrary<unknown> =>
-  toValue(z.toJSONSchema(schema, { io: "input", unrepresentable }), name);
+  toValue(z.toJSONSchema(schema, { io: "input", unrepresentable: customAsObject }), name);

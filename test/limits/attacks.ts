@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
 import { NAMES, type Order, type Orders } from "./attack-names.ts";
-import { record } from "./measured.ts";
+import { update } from "./measured.ts";
 
 const MIB = 1024 * 1024;
 const PAUSE_MS = 50;
@@ -148,7 +148,7 @@ async function main(args: string[]): Promise<void> {
   for (const { name, p99_ms, times_quiet, mib } of found)
     process.stdout.write(`${[p99_ms, times_quiet, mib].map((n) => `${n}`.padStart(8)).join("")}  ${name}\n`);
   const part = { seconds, rounds, rows: found };
-  if (isWritten) record(() => (isTogether ? { together: part } : { attacks: part }));
+  if (isWritten) update(() => (isTogether ? { together: part } : { attacks: part }));
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {

@@ -1,12 +1,12 @@
 /**
- * Measures the CPU time of one request of each shape in shapes.ts, on a gateway of its own: `node --import tsx
- * test/limits/body-cost.ts [--write] [values] [words of the shapes' names]`. Prints the slowest first; `--write` also writes them to
- * measured.json.
+ * Measures how long one request of each shape in shapes.ts keeps the event loop of a gateway busy: `node --import tsx
+ * test/limits/body-cost.ts [--write] [values] [words of the shapes' names]`. Prints the slowest first; `--write` also
+ * writes them to measured.json.
  */
 import { randomUUID } from "node:crypto";
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
-import { type Measured, record } from "./measured.ts";
+import { type Measured, update } from "./measured.ts";
 import { SHAPES } from "./shapes.ts";
 
 const args = process.argv.slice(2).filter((arg) => arg !== "--write");
@@ -48,10 +48,10 @@ async function main(): Promise<void> {
       // So that the code is compiled.
       for (let n = 0; n < WARM_UPS; n += 1) await send(textOf(WARM_VALUES)).catch(() => null);
       const text = textOf(values);
-      const before = (await gateway.usage()).cpu_us;
+      const before = await gateway.busyMs();
       const answer = await send(text).catch(() => null);
       const said = (await answer?.text().catch(() => "")) ?? "waits";
-      const ms = Math.round(((await gateway.usage()).cpu_us - before) / 1_000);
+      const ms = Math.round((await gateway.busyMs()) - before);
       const start = said.slice(0, 160).replaceAll(/\s+/g, " ");
       rows.push({ name, kb: Math.round(text.length / 1_000), status: answer?.status ?? 0, ms, start });
     }
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
         `${String(ms).padStart(6)} ms  ${String(kb).padStart(5)} kB  ${status}  ${name}  ${start}\n`,
       );
     if (process.argv.includes("--write"))
-      record(() => ({ bodies: { values, rows: rows.map(({ start: _start, ...row }) => row) } }));
+      update(() => ({ bodies: { values, rows: rows.map(({ start: _start, ...row }) => row) } }));
   } finally {
     await gateway.stop();
     await stage.close();

@@ -9,7 +9,7 @@ import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
 import type { LimitName } from "../../src/schema/limits.ts";
 import { DRIVERS, type Driver, sender } from "./drivers.ts";
-import { type Measured, record } from "./measured.ts";
+import { type Measured, update } from "./measured.ts";
 
 const LOOK_MS = 100;
 const AFTER_MS = 2_000;
@@ -80,7 +80,7 @@ async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(
       `${name} (${driver.what}): gateway ${bound.gateway.join(" → ")}, Redis ${bound.redis.join(" → ")} MiB\n`,
     );
-    if (args.includes("--write")) record(({ bounds }) => ({ bounds: { ...bounds, [name]: bound } }));
+    if (args.includes("--write")) update(({ bounds }) => ({ bounds: { ...bounds, [name]: bound } }));
   }
 }
 

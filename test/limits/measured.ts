@@ -1,4 +1,4 @@
-/** The file of what the bounds cost, from which docs/limits.md is generated. Each measurement writes its own part. */
+/** What the bounds cost: the file from which docs/limits.md is generated. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { z } from "zod";
@@ -11,7 +11,7 @@ const memorySchema = z.tuple([z.number(), z.number(), z.number()]);
 const attacksSchema = z.object({
   seconds: z.number(),
   rounds: z.number(),
-  /** `p99_ms` of the victim, and as a multiple of its quiet value in the same round: medians. */
+  /** The median p99 of the victim, the median of its ratio to the quiet p99 of the same round, and the highest resident size. */
   rows: z.array(z.object({ name: z.string(), p99_ms: z.number(), times_quiet: z.number(), mib: z.number() })),
 });
 
@@ -29,7 +29,8 @@ const measuredSchema = z.object({
 });
 export type Measured = z.output<typeof measuredSchema>;
 
-export function record(change: (measured: Measured) => Partial<Measured>): void {
+/** Replaces the members that `change` returns; each measurement has its own. */
+export function update(change: (measured: Measured) => Partial<Measured>): void {
   const measured = measuredSchema.parse(JSON.parse(readFileSync(FILE, "utf8")));
   const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), Node ${process.version}`;
   const next = { ...measured, ...change(measured), machine };

@@ -44,7 +44,7 @@ export function addTableOptions<T>(command: Command, columns: readonly Column<T>
     .option("--wide", "show everything, however long the lines become")
     .option(
       "-o, --output <fields>",
-      `show these fields, separated by commas: ${names.join(", ")}; a single one goes into a pipe without a head, and whole`,
+      `show these fields, separated by commas: ${names.join(", ")}; a single field is piped uncut and without a header line`,
       (text) => {
         const fields = text.split(",").map((name) => name.trim());
         const unknown = fields.find((field) => !names.includes(field));
@@ -89,8 +89,8 @@ export class ListTable<T> {
   readonly #isWide: boolean;
   readonly #width: number;
   #widths: number[];
-  /** Whether it is printed, or left out. */
-  #hasHead: boolean;
+  /** Whether the header line is printed, or is not wanted. */
+  #isHeaderDone: boolean;
 
   /** `width` replaces the terminal's. */
   constructor(
@@ -106,7 +106,7 @@ export class ListTable<T> {
       columns.filter(({ shown = "default" }) => shown === "default" || (wide && shown === "wide"));
     // Its lines are arguments of another program.
     const isForPipe = output?.length === 1 && !host.isTty.stdout;
-    this.#hasHead = isForPipe;
+    this.#isHeaderDone = isForPipe;
     this.#width = wide || isForPipe ? Number.POSITIVE_INFINITY : width;
     this.#widths = this.#heads().map((head) => head.length);
   }
@@ -118,7 +118,7 @@ export class ListTable<T> {
 
   /** The next portion, with the head if it is the first one. */
   lines(rows: readonly T[]): string[] {
-    if (!this.#hasHead) this.#leaveOut(rows);
+    if (!this.#isHeaderDone) this.#leaveOut(rows);
     const cells = this.#cells(rows);
     for (const row of cells) {
       this.#widths = this.#widths.map((width, at) => Math.max(width, displayWidth(row[at] ?? "")));
@@ -126,8 +126,8 @@ export class ListTable<T> {
     this.#shrink();
     const paint = painter(this.#host, "stdout");
     const lines = cells.map((row, at) => this.#line(row, rows[at], paint));
-    if (!this.#hasHead) lines.unshift(paint.bold(this.#line(this.#heads())));
-    this.#hasHead = true;
+    if (!this.#isHeaderDone) lines.unshift(paint.bold(this.#line(this.#heads())));
+    this.#isHeaderDone = true;
     return lines;
   }
 

@@ -63,8 +63,11 @@ export class Connection {
   #served = 0;
   #held = 0;
   #waiting: Waiting[] | undefined;
-  /** The request that is served bears a token that is not refused yet: others without one must not cut it off. */
-  #isPending = false;
+  /**
+   * The request that is served bears a token which was not refused: what addresses hold in all must not cut it off before
+   * its token is looked up.
+   */
+  #isTokenUnrefused = false;
   /** The bytes that the reader had read at the last check, and when that number last changed. */
   #bytesRead = -1;
   #readAt = 0;
@@ -105,15 +108,18 @@ export class Connection {
     this.#count(held);
   }
 
-  /** The token of the request is no valid one; false if there is no room for a request without. */
-  refuse(): boolean {
-    this.#isPending = false;
+  /** The token of the request is not valid; false if there is no room for a request without one. */
+  rejectToken(): boolean {
+    this.#isTokenUnrefused = false;
     return this.#hasRoom();
   }
 
-  /** The same for a request that was answered without a look at its token; true while it has no answer. */
-  settle(socket: Socket): boolean {
-    return !this.#isPending || socket.writableLength === 0 || this.refuse();
+  /**
+   * False if the request has an answer and there is no room for its headers without a token: some answers, as 404, need no
+   * look at the token. True as long as no answer waits to be sent.
+   */
+  hasRoomAfterAnswer(socket: Socket): boolean {
+    return !this.#isTokenUnrefused || socket.writableLength === 0 || this.rejectToken();
   }
 
   /**
@@ -136,7 +142,7 @@ export class Connection {
   end(): void {
     this.#count(-this.#served);
     this.#served = 0;
-    this.#isPending = false;
+    this.#isTokenUnrefused = false;
     const next = this.#waiting?.shift();
     if (!next) {
       this.isBusy = false;
@@ -154,7 +160,7 @@ export class Connection {
   }
 
   #serve({ bytes, serve, bearsToken }: Waiting): void {
-    this.#isPending = bearsToken;
+    this.#isTokenUnrefused = bearsToken;
     this.#served = bytes > UNCOUNTED_HEADER_BYTES ? bytes : 0;
     this.#count(this.#served);
     serve();
@@ -175,7 +181,7 @@ export class Connection {
     return (
       this.#headers.of(this.#owner) <= LIMITS.header_bytes.value &&
       all <= LIMITS.gateway_header_bytes.value &&
-      (this.isKnown || this.#isPending || ofAddresses <= most)
+      (this.isKnown || this.#isTokenUnrefused || ofAddresses <= most)
     );
   }
 

@@ -114,10 +114,14 @@ export class Connections {
     connection.release();
   }
 
-  /** Closes unknown connections of addresses that have too many, or for whose headers there is no room. Called at equal intervals. */
+  /**
+   * Closes the oldest unknown connections of each address that has too many, and those with an answered request for whose
+   * headers there is no room. Called at equal intervals.
+   */
   check(): void {
     this.#checks += 1;
-    for (const [connection, { socket }] of this.#unknown) if (!connection.settle(socket)) this.#close(socket);
+    for (const [connection, { socket }] of this.#unknown)
+      if (!connection.hasRoomAfterAnswer(socket)) this.#close(socket);
     for (const connections of this.#byAddress.values()) {
       let excess = connections.size - this.#mostUnknown;
       if (excess <= 0) continue;

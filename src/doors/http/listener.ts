@@ -4,7 +4,7 @@ import { Server as NetServer, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { LIMITS } from "../../schema/limits.ts";
 import { networkOf } from "./address-list.ts";
-import { AddressTurns } from "./address-turns.ts";
+import { AddressQueue } from "./address-queue.ts";
 import type { HttpApp } from "./app.ts";
 import { headerBytes } from "./connection.ts";
 import { Connections } from "./connections.ts";
@@ -111,7 +111,7 @@ export function listen(
     onUntrusted(peer);
   };
   return new Promise((resolve, reject) => {
-    const turns = new AddressTurns();
+    const addresses = new AddressQueue();
     const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
     const server = createServer(
       {
@@ -123,7 +123,7 @@ export function listen(
       (request, response) => {
         const connection = connections.get(request.socket);
         if (!connection) return;
-        response.on("close", answered);
+        response.on("close", closed);
         const { socket, headers } = request;
         const mustWait = connection.isBusy;
         const bearsToken = headers.authorization !== undefined;
@@ -137,10 +137,10 @@ export function listen(
             if (!direct(request, response)) void rest(request, response);
           };
           if (connection.isKnown && bearsToken) answer();
-          else turns.begin(networkOf(connection.client), bearsToken, answer);
+          else addresses.add(networkOf(connection.client), bearsToken, answer);
         };
-        const begun = connection.begin(headerBytes(request.rawHeaders), serve, bearsToken);
-        if (!begun) request.socket.destroy();
+        const hasRoom = connection.begin(headerBytes(request.rawHeaders), serve, bearsToken);
+        if (!hasRoom) request.socket.destroy();
         // An unread body would hide the end of the connection.
         else if (!BODIED.has(request.method ?? "")) request.resume();
       },
@@ -159,7 +159,7 @@ export function listen(
     function gone(this: Socket): void {
       connections.delete(this);
     }
-    function answered(this: ServerResponse): void {
+    function closed(this: ServerResponse): void {
       connections.end(this.req.socket);
     }
     server.on("connection", (socket: Socket) => {

@@ -10,9 +10,9 @@ import { AuthenticatedRequest, noToken } from "./authenticated-request.ts";
 import { parseBody, readBody, requirePlain } from "./body.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
 import { Connection } from "./connection.ts";
-import { HeavyTurns } from "./heavy-turns.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
+import { LargeBodyQueue } from "./large-body-queue.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { Outflow } from "./outflow.ts";
 import { problemText, toErrandError } from "./problem.ts";
@@ -44,7 +44,7 @@ export class Pipeline {
   readonly limiter: ConcurrencyLimiter;
   readonly outflow: Outflow;
   readonly #options: PipelineOptions;
-  readonly #heavy = new HeavyTurns();
+  readonly #largeBodies = new LargeBodyQueue();
   readonly #hooks = new ShutdownHooks();
   readonly #ticker = new StreamTicker();
 
@@ -84,7 +84,7 @@ export class Pipeline {
     const connection = socket && Connection.of(socket);
     const first = await identify().catch((error: unknown) => {
       const isRefused = error instanceof ErrandError && error.code === "unauthenticated";
-      if (isRefused && connection?.refuse() === false) socket?.destroy();
+      if (isRefused && connection?.rejectToken() === false) socket?.destroy();
       throw error;
     });
     if (first) connection?.identify(first.principal);
@@ -157,8 +157,8 @@ export class Pipeline {
     const turn = this.limiter.begin(owner, weight);
     const start = () => {
       request.onTurnEnd = () => this.limiter.end(owner, weight);
-      const heavyTurn = weight > 1 ? this.#heavy.begin(owner) : null;
-      return heavyTurn === null ? work() : heavyTurn.then(work);
+      const largeTurn = weight > 1 ? this.#largeBodies.add(owner) : null;
+      return largeTurn === null ? work() : largeTurn.then(work);
     };
     return turn === null ? start() : turn.then(start);
   }
@@ -241,7 +241,6 @@ export class Pipeline {
   }
 }
 
-/** Throws for a repeated parameter: no schema accepts a list in that form. */
 /** Throws for a query whose escapes are not UTF-8: parsers would keep or replace them, each in its own way. */
 export function requireUtf8Query(query: string): void {
   for (const [escapes] of query.matchAll(/(?:%[0-9a-f]{2})+/gi)) {
@@ -255,6 +254,7 @@ export function requireUtf8Query(query: string): void {
   }
 }
 
+/** Throws for a repeated parameter: no schema accepts a list in that form. */
 function single(query: Readonly<Record<string, readonly string[]>>): Record<string, string | undefined> {
   const repeated = Object.keys(query).filter((name) => (query[name]?.length ?? 0) > 1);
   if (repeated.length > 0) {

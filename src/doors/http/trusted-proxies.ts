@@ -11,8 +11,8 @@ export interface ForwardedHeaders {
   readonly forwarded?: string | string[] | undefined;
 }
 
-/** Counts as one more address: that of all clients whose proxy names none. It is bounded as any other, unlike a proxy. */
-const UNKNOWN = "unknown";
+/** The address of all clients whose proxy writes something else than an address. It is bounded as any other. */
+const UNNAMED = "unknown";
 
 export class TrustedProxies {
   readonly #list: BlockList | null;
@@ -40,7 +40,7 @@ export class TrustedProxies {
   #clientIn(chain: readonly string[], peer: string): string {
     let client = peer;
     for (const entry of [...chain].reverse()) {
-      client = addressIn(entry.trim()) ?? UNKNOWN;
+      client = addressIn(entry.trim()) ?? UNNAMED;
       if (!this.has(client)) return client;
     }
     return client;

@@ -38,7 +38,7 @@ const LARGE: ReadonlySet<unknown> = new Set(["tools/call", "tasks/update"]);
 const isLarge = (message: unknown): boolean =>
   isObject(message) && (LARGE.has(message.method) || (message.method === undefined && "result" in message));
 
-/** A message without what may be large in it: the values of its arguments. Their names count, because no tool has many. */
+/** A message without what may be large in it: the values of its arguments. Their names stay, because no tool has many. */
 function withoutArguments(message: unknown): unknown {
   if (!isObject(message) || message.method !== "tools/call" || !isObject(message.params)) return message;
   const { arguments: given } = message.params;
@@ -67,11 +67,11 @@ export function requireBounded(body: unknown, bytes: number): void {
   if (values <= most) return;
   throw new ErrandError(
     "invalid_request",
-    `The messages have more than ${most} members and elements, without those inside the arguments of tool calls.`,
+    `The messages have more than ${most} members and elements, without those inside the values of a tool call's arguments.`,
     {
       details: { issues: [{ path: "", reason: `at most ${most} members and elements` }] },
       recovery:
-        "Send less in params and _meta. Only an argument of a tool call may have more members or elements.",
+        "Send fewer messages in one body, and less in params and _meta. Only the value of an argument of a tool call may have more.",
     },
   );
 }

@@ -3,8 +3,8 @@
  * message of its check.
  */
 import { z } from "zod";
+import { customAsObject } from "../../schema/custom-as-object.ts";
 import * as shapes from "../../schema/index.ts";
-import { unrepresentable } from "../../schema/unrepresentable.ts";
 import type { Io, Named, Schema } from "./types.ts";
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
@@ -84,7 +84,7 @@ function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Sc
   const { schemas } = z.toJSONSchema(registry, {
     io,
     uri: (id) => id,
-    unrepresentable,
+    unrepresentable: customAsObject,
     override({ zodSchema, jsonSchema }) {
       const rules = rulesOf(zodSchema);
       if (rules !== "") jsonSchema.description ??= rules;

@@ -2,7 +2,7 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Principal } from "../../../engine/access/access.ts";
-import { unrepresentable } from "../../../schema/unrepresentable.ts";
+import { customAsObject } from "../../../schema/custom-as-object.ts";
 import type { McpContext } from "../context.ts";
 import { toolErrorSchema } from "../errors.ts";
 import type { FileBlock } from "./content.ts";
@@ -68,7 +68,7 @@ export interface Tool {
 }
 
 const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Record<string, unknown> => {
-  const { $schema: _dialect, ...members } = z.toJSONSchema(schema, { io, unrepresentable });
+  const { $schema: _dialect, ...members } = z.toJSONSchema(schema, { io, unrepresentable: customAsObject });
   return members;
 };
 

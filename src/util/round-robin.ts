@@ -1,5 +1,5 @@
-/** What waits, in a line for each owner. The owners take turns, so that a long line of one holds up no other. */
-export class Lines<T> {
+/** A queue with a line for each owner. The owners take turns, so that a long line of one holds up no other. */
+export class RoundRobin<T> {
   /** The owner whose turn is next is first. */
   readonly #lines = new Map<string, T[]>();
 

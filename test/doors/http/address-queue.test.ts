@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { AddressTurns } from "../../../src/doors/http/address-turns.ts";
+import { AddressQueue } from "../../../src/doors/http/address-queue.ts";
 import { Connection } from "../../../src/doors/http/connection.ts";
 import { listen } from "../../../src/doors/http/listener.ts";
 import { until } from "../../support/until.ts";
@@ -10,9 +10,9 @@ import { until } from "../../support/until.ts";
 function begun() {
   const next: (() => void)[] = [];
   const served: string[] = [];
-  const turns = new AddressTurns((turn) => void next.push(turn));
+  const queue = new AddressQueue((turn) => void next.push(turn));
   const begin = (address: string, count: number, bearsToken = false) => {
-    for (let n = 0; n < count; n += 1) turns.begin(address, bearsToken, () => void served.push(address));
+    for (let n = 0; n < count; n += 1) queue.add(address, bearsToken, () => void served.push(address));
   };
   /** Who is served in the next turn. */
   const run = () => {

@@ -3,9 +3,10 @@ import { createServer } from "node:http";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { createDirectHandler } from "../../../src/doors/http/direct.ts";
-import { HeavyTurns } from "../../../src/doors/http/heavy-turns.ts";
+import { LargeBodyQueue } from "../../../src/doors/http/large-body-queue.ts";
 import { Pipeline } from "../../../src/doors/http/pipeline.ts";
-import { noContent, type Route } from "../../../src/doors/http/route.ts";
+import type { Route } from "../../../src/doors/http/route.ts";
+import { noContent } from "../../../src/doors/http/text-response.ts";
 import { OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
@@ -13,11 +14,11 @@ import { until } from "../../support/until.ts";
 function begun() {
   let now = 0;
   const turns: (() => void)[] = [];
-  const rests: { readonly ms: number; readonly run: () => void }[] = [];
-  const heavy = new HeavyTurns({
+  const pauses: { readonly ms: number; readonly run: () => void }[] = [];
+  const queue = new LargeBodyQueue({
     now: () => now,
     later: (run) => void turns.push(run),
-    after: (ms, run) => void rests.push({ ms, run }),
+    after: (ms, run) => void pauses.push({ ms, run }),
   });
   const order: string[] = [];
   const begin = (owner: string, name: string, cost: number) => {
@@ -25,14 +26,14 @@ function begun() {
       order.push(name);
       now += cost;
     };
-    const turn = heavy.begin(owner);
+    const turn = queue.add(owner);
     if (turn === null) work();
     else void turn.then(work);
   };
   return {
     begin,
     order,
-    rests,
+    pauses,
     /** The next turn of the event loop: one that begins in it works before the turn after it. */
     turn: async () => {
       turns.shift()?.();
@@ -41,18 +42,18 @@ function begun() {
   };
 }
 
-test("one begins in a turn, and rests for as long as it took before the next", async () => {
-  const { begin, order, rests, turn } = begun();
+test("one begins in a turn, and pauses for as long as it took before the next", async () => {
+  const { begin, order, pauses, turn } = begun();
   begin("a", "first", 40);
   begin("a", "second", 1);
   begin("a", "third", 1);
   expect(order).toEqual(["first"]);
   await turn();
-  expect([order, rests.map(({ ms }) => ms)]).toEqual([["first"], [40]]);
-  rests.shift()?.run();
+  expect([order, pauses.map(({ ms }) => ms)]).toEqual([["first"], [40]]);
+  pauses.shift()?.run();
   await turn();
-  // A short one needs no rest, but the next one waits for its turn.
-  expect(rests).toEqual([]);
+  // A short one needs no pause, but the next one waits for its turn.
+  expect(pauses).toEqual([]);
   expect(order).toEqual(["first", "second", "third"]);
 });
 
@@ -68,15 +69,15 @@ test("the next one begins only in the turn after a short one", async () => {
   expect(order).toEqual(["first", "second", "third"]);
 });
 
-test("principals take turns, and a stall of the process is no reason for a long rest", async () => {
-  const { begin, order, rests, turn } = begun();
+test("principals take turns, and a stall of the process is no reason for a long pause", async () => {
+  const { begin, order, pauses, turn } = begun();
   begin("a", "a1", 5_000);
   begin("a", "a2", 1);
   begin("a", "a3", 1);
   begin("b", "b1", 1);
   await turn();
-  expect(rests.map(({ ms }) => ms)).toEqual([250]);
-  rests.shift()?.run();
+  expect(pauses.map(({ ms }) => ms)).toEqual([250]);
+  pauses.shift()?.run();
   for (let n = 0; n < 4; n += 1) await turn();
   expect(order).toEqual(["a1", "a2", "b1", "a3"]);
 });
