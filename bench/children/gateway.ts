@@ -5,6 +5,7 @@
 import { writeFile } from "node:fs/promises";
 import { Session } from "node:inspector/promises";
 import { resolve } from "node:path";
+import { performance } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import type { Gateway } from "../../src/app.ts";
