@@ -5,6 +5,12 @@
 import * as z from "zod";
 
 export const jsonObjectSchema = z.custom<Record<string, unknown>>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  (value) => typeof value === "object" && value !== null && isPlain(value),
   "Invalid input: expected an object",
 );
+
+/** A list, a Date or a Map is another JSON text than its members say. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

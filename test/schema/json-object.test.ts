@@ -13,8 +13,11 @@ test("an object is passed on as it is, not as a copy of each member", () => {
   expect(delegateRequestSchema.parse({ target: "scout", task: "x", metadata: OBJECT }).metadata).toBe(OBJECT);
 });
 
-test.each([[null], [[]], ["text"], [1], [undefined]])("%j is none", (value) => {
-  expect(jsonObjectSchema.safeParse(value).error?.issues).toMatchObject([
-    { message: "Invalid input: expected an object" },
-  ]);
-});
+test.each([[null], [[]], ["text"], [1], [undefined], [new Date(0)], [new Map()], [new Uint8Array(1)]])(
+  "%j is none",
+  (value) => {
+    expect(jsonObjectSchema.safeParse(value).error?.issues).toMatchObject([
+      { message: "Invalid input: expected an object" },
+    ]);
+  },
+);

@@ -13,7 +13,8 @@ const costOf = (bearsToken: boolean): number => (bearsToken ? 1 : 4);
 
 interface Waiting {
   readonly cost: number;
-  readonly start: () => void;
+  /** False if its client has left: that costs nothing. */
+  readonly start: () => boolean;
 }
 
 export class AddressQueue {
@@ -26,15 +27,14 @@ export class AddressQueue {
   }
 
   /** Calls `start` in this turn if it has room, else in a later one. */
-  add(address: string, bearsToken: boolean, start: () => void): void {
+  add(address: string, bearsToken: boolean, start: () => boolean): void {
     const request = { cost: costOf(bearsToken), start };
     if (this.#waiting.isEmpty && this.#budget.hasRoom) this.#start(request);
     else this.#waiting.push(address, request);
   }
 
   #start({ cost, start }: Waiting): void {
-    this.#budget.spend(cost);
-    start();
+    if (start()) this.#budget.spend(cost);
   }
 
   #turn(): void {

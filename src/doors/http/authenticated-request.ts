@@ -10,6 +10,7 @@ import type { ReplayPace } from "../../events/replay-pace.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
+import { type InflowBody, NO_BODY } from "./inflow.ts";
 import type { Outflow } from "./outflow.ts";
 import { RequestScope } from "./request-scope.ts";
 import type { ShutdownHooks } from "./shutdown-hooks.ts";
@@ -43,6 +44,9 @@ export class AuthenticatedRequest {
 
   /** The size of its body; set once the body has arrived. */
   bodyBytes = 0;
+
+  /** Its body, while it waits for its turn. */
+  body: Pick<InflowBody, "keep"> = NO_BODY;
 
   /** Called once, when the request no longer counts as in progress: its response is ready, or it starts to wait. */
   onTurnEnd: (() => void) | null = null;

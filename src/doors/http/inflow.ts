@@ -1,6 +1,6 @@
 /**
  * Bounds the bytes of request bodies in memory, per principal and in total. A body counts from its first byte until the
- * response is sent, because a waiting request may still use it. Limit: the smallest bodies are not counted; the number of
+ * response is sent, because a waiting request may still use it, and also after its client has left, until it has started. Limit: the smallest bodies are not counted; the number of
  * connections is bounded.
  */
 import { ErrandError } from "../../schema/errors.ts";
@@ -38,7 +38,13 @@ export class Inflow {
   /** Counts one body of this principal. */
   body(owner: string): InflowBody {
     let counted = 0;
+    let keeps = 0;
     let isReleased = false;
+    const free = () => {
+      if (!isReleased || keeps > 0 || counted === 0) return;
+      this.#bytes.add(owner, -counted);
+      counted = 0;
+    };
     return {
       grow: (to) => {
         if (isReleased || to <= UNCOUNTED_BYTES || to <= counted) return;
@@ -47,8 +53,15 @@ export class Inflow {
         counted = to;
       },
       release: () => {
-        if (!isReleased && counted > 0) this.#bytes.add(owner, -counted);
         isReleased = true;
+        free();
+      },
+      keep: () => {
+        keeps += 1;
+        return () => {
+          keeps -= 1;
+          free();
+        };
       },
     };
   }
@@ -82,6 +95,11 @@ export class Inflow {
 export interface InflowBody {
   /** Sets the size of the body; throws `quota_exceeded` or `overloaded` beyond the limits. */
   readonly grow: (to: number) => void;
-  /** Stops counting the body; may be called more than once. */
+  /** Stops counting the body, once nobody keeps it; may be called more than once. */
   readonly release: () => void;
+  /** Something else has the body, too. Call the result once when it is done with it. */
+  readonly keep: () => () => void;
 }
+
+/** A body that is not counted. */
+export const NO_BODY: Pick<InflowBody, "keep"> = { keep: () => () => {} };

@@ -1,18 +1,21 @@
 /**
- * Starts requests with large bodies (above 16 KiB) one at a time, principal by principal, and pauses after each for as long
- * as it held the event loop: a body with many values holds it for tens of milliseconds, and half of the time stays for the
- * requests of others. Limit: only the first synchronous part of a request is measured, not what it does after it has waited,
- * for Redis for instance.
+ * Starts requests with large bodies (above 16 KiB) principal by principal. A body with many values holds the event loop for
+ * tens of milliseconds: after such a one it pauses for as long, so that half of the time stays for the requests of others.
+ * Of those that take little, several start in a turn of the event loop. Limit: only the first part of a request is measured,
+ * until it waits for something, for Redis for instance.
  */
 import { RoundRobin } from "../../util/round-robin.ts";
+import { TurnBudget } from "../../util/turn-budget.ts";
 
-/** After a part that took less, there is no pause. */
+/** A part that takes less needs no pause; in one turn, several may take this long together. */
 const MIN_MS = 3;
 /** The longest pause: a stall of the process is no reason for a longer one. */
 const MAX_PAUSE_MS = 250;
 
 export interface LargeBodyTimes {
   readonly now: () => number;
+  /** Called in a microtask; runs its argument after all others, so also after those of a request that starts in it. */
+  readonly settled: (run: () => void) => void;
   /** Runs its argument in the next turn of the event loop. */
   readonly later: (run: () => void) => void;
   readonly after: (ms: number, run: () => void) => void;
@@ -20,45 +23,57 @@ export interface LargeBodyTimes {
 
 const TIMES: LargeBodyTimes = {
   now: () => performance.now(),
+  settled: (run) => process.nextTick(run),
   later: (run) => void setImmediate(run),
   after: (ms, run) => void setTimeout(run, ms),
 };
 
 export class LargeBodyQueue {
   readonly #times: LargeBodyTimes;
+  readonly #budget: TurnBudget;
   readonly #waiting = new RoundRobin<() => void>();
+  /** A request starts, or the next one waits for its time. */
   #isTaken = false;
+  #waitsForTurn = false;
 
-  constructor(times: LargeBodyTimes = TIMES) {
-    this.#times = times;
+  /** `times`: those that a test replaces. */
+  constructor(times: Partial<LargeBodyTimes> = {}) {
+    this.#times = { ...TIMES, ...times };
+    this.#budget = new TurnBudget(MIN_MS, () => this.#turn(), this.#times.later);
   }
 
-  /** Returns null if the request may start now, otherwise a promise that resolves when its turn comes. */
+  /** Returns null if the request may start now, otherwise a promise that resolves at its time. Called in a microtask. */
   add(owner: string): Promise<void> | null {
     if (!this.#isTaken) {
-      this.#take();
+      this.#isTaken = true;
+      this.#measure();
       return null;
     }
-    return new Promise((start) => this.#waiting.push(owner, start));
+    return new Promise<void>((start) => this.#waiting.push(owner, start)).then(() => this.#measure());
   }
 
-  /** The request starts in this turn of the event loop; in the next one it is known how long that took. */
-  #take(): void {
-    const { now, later, after } = this.#times;
-    this.#isTaken = true;
+  /** Called right before a request starts. What others do in the same turn does not count. */
+  #measure(): void {
+    const { now, settled, after } = this.#times;
     const startedAt = now();
-    later(() => {
+    settled(() => {
       const tookMs = now() - startedAt;
-      if (tookMs < MIN_MS) this.#next();
-      else after(Math.min(tookMs, MAX_PAUSE_MS), () => this.#next());
+      if (tookMs >= MIN_MS) return after(Math.min(tookMs, MAX_PAUSE_MS), () => this.#next());
+      this.#budget.spend(tookMs);
+      this.#waitsForTurn = !this.#budget.hasRoom;
+      if (!this.#waitsForTurn) this.#next();
     });
   }
 
+  #turn(): void {
+    if (!this.#waitsForTurn) return;
+    this.#waitsForTurn = false;
+    this.#next();
+  }
+
   #next(): void {
-    this.#isTaken = false;
     const start = this.#waiting.shift();
-    if (!start) return;
-    this.#take();
-    start();
+    if (start) start();
+    else this.#isTaken = false;
   }
 }

@@ -133,8 +133,9 @@ export function listen(
           if (socket.destroyed) return;
           if (mustWait) connections.begin(connection, socket, headers);
           const answer = () => {
-            if (socket.destroyed) return;
+            if (socket.destroyed) return false;
             if (!direct(request, response)) void rest(request, response);
+            return true;
           };
           if (connection.isKnown && bearsToken) answer();
           else addresses.add(networkOf(connection.client), bearsToken, answer);

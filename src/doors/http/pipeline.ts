@@ -11,7 +11,7 @@ import { parseBody, readBody, requirePlain } from "./body.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
 import { Connection } from "./connection.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
-import { Inflow, UNCOUNTED_BYTES } from "./inflow.ts";
+import { Inflow, type InflowBody, NO_BODY, UNCOUNTED_BYTES } from "./inflow.ts";
 import { LargeBodyQueue } from "./large-body-queue.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { Outflow } from "./outflow.ts";
@@ -89,29 +89,33 @@ export class Pipeline {
     });
     if (first) connection?.identify(first.principal);
     const askedAt = performance.now();
-    const bytes = await this.#read(incoming, first);
+    const { bytes, body } = await this.#read(incoming, first);
     // While a body arrives the gateway may stop, or the token may be revoked.
     this.#requireRunning();
     const isLate = performance.now() - askedAt > PROMPT_BODY_MS;
     const identity = isLate ? await identify() : first;
     const request = new AuthenticatedRequest(broker, incoming, identity, this.#hooks, this.outflow);
     request.bodyBytes = bytes.length;
+    request.body = body;
     return { request, bytes };
   }
 
-  /** A large body counts for its principal until the response is sent: a waiting request may still use it. */
-  async #read(request: IncomingRequest, identity: Identity | null): Promise<Uint8Array> {
+  /** A large body counts for its principal until the response is sent. */
+  async #read(
+    request: IncomingRequest,
+    identity: Identity | null,
+  ): Promise<{ readonly bytes: Uint8Array; readonly body: Pick<InflowBody, "keep"> }> {
     const { method, incoming, outgoing } = request;
     const hasBody = method === "POST" || method === "PUT" || method === "PATCH";
     // An unread body would hide the end of the connection.
     if (!hasBody) incoming?.resume();
-    if (!hasBody || !incoming) return new Uint8Array();
+    if (!hasBody || !incoming) return { bytes: new Uint8Array(), body: NO_BODY };
     const { "content-length": length = "0", "transfer-encoding": transfer } = incoming.headers;
     if (length !== "0" || transfer !== undefined) requirePlain(request.header("content-encoding"));
     const body = this.inflow.body(identity?.principal ?? addressOf(request));
     const maxBytes = identity ? this.#options.maxBodyBytes : UNCOUNTED_BYTES;
     let isWatched = false;
-    return readBody(incoming, maxBytes, (bytes) => {
+    const read = await readBody(incoming, maxBytes, (bytes) => {
       body.grow(bytes);
       if (isWatched || bytes <= UNCOUNTED_BYTES) return;
       isWatched = true;
@@ -126,6 +130,7 @@ export class Pipeline {
       outgoing.once("close", over);
       socket.once("close", over);
     });
+    return { bytes: read, body };
   }
 
   /**
@@ -155,12 +160,21 @@ export class Pipeline {
     const { owner } = request;
     const weight = weightOf(request.bodyBytes);
     const turn = this.limiter.begin(owner, weight);
+    const letGo = request.body.keep();
+    const begin = () => {
+      letGo();
+      return work();
+    };
+    const refuse = (error: unknown) => {
+      letGo();
+      throw error;
+    };
     const start = () => {
       request.onTurnEnd = () => this.limiter.end(owner, weight);
       const largeTurn = weight > 1 ? this.#largeBodies.add(owner) : null;
-      return largeTurn === null ? work() : largeTurn.then(work);
+      return largeTurn === null ? begin() : largeTurn.then(begin);
     };
-    return turn === null ? start() : turn.then(start);
+    return turn === null ? start() : turn.then(start, refuse);
   }
 
   /** Like {@link inTurn}, and ends the turn when the work is done. */

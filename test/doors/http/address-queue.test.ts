@@ -12,7 +12,7 @@ function begun() {
   const served: string[] = [];
   const queue = new AddressQueue((turn) => void next.push(turn));
   const begin = (address: string, count: number, bearsToken = false) => {
-    for (let n = 0; n < count; n += 1) queue.add(address, bearsToken, () => void served.push(address));
+    for (let n = 0; n < count; n += 1) queue.add(address, bearsToken, () => served.push(address) > 0);
   };
   /** Who is served in the next turn. */
   const run = () => {
@@ -20,7 +20,7 @@ function begun() {
     next.shift()?.();
     return served.slice(before).join("");
   };
-  return { begin, run, served, next };
+  return { begin, run, served, next, queue };
 }
 
 test("four requests begin in a turn, one address after the other, and each begins once", () => {
@@ -48,6 +48,14 @@ test("what costs nothing yet begins at once, and turns end by themselves", () =>
   expect(next).toHaveLength(1);
   run();
   expect(next).toHaveLength(0);
+});
+
+test("a request whose client has left costs nothing", () => {
+  const { begin, run, queue } = begun();
+  begin("a", 4);
+  for (let n = 0; n < 1_000; n += 1) queue.add("gone", false, () => false);
+  begin("b", 4);
+  expect(run()).toBe("bbbb");
 });
 
 /** A listener that notes how many requests begin in each turn of the event loop; `isKnown`: their connections are. */

@@ -27,6 +27,18 @@ test("large bodies in progress are bounded for one principal and for all; small 
   inflow.body("c").grow(BIG);
 });
 
+test("a body that waits for its turn counts also after its client has left", () => {
+  const inflow = new Inflow();
+  const body = inflow.body("a");
+  body.grow(BIG);
+  const letGo = body.keep();
+  body.release();
+  expect(inflow.requestBytes("a")).toBe(BIG);
+  letGo();
+  body.release();
+  expect(inflow.requestBytes()).toBe(0);
+});
+
 test("middle-sized bodies count, because thousands of them would fill the memory", () => {
   const inflow = new Inflow({ maxPerOwner: 10_000, maxTotal: BIG });
   inflow.body("a").grow(5_000);

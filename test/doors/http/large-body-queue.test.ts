@@ -10,18 +10,20 @@ import { noContent } from "../../../src/doors/http/text-response.ts";
 import { OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
-/** Turns and times of a test. `cost`: what each request takes, ms. */
-function begun() {
+/** Turns and times of a test. `cost`: what each request takes until it waits, ms. */
+function started() {
   let now = 0;
+  const settled: (() => void)[] = [];
   const turns: (() => void)[] = [];
   const pauses: { readonly ms: number; readonly run: () => void }[] = [];
   const queue = new LargeBodyQueue({
     now: () => now,
+    settled: (run) => void settled.push(run),
     later: (run) => void turns.push(run),
     after: (ms, run) => void pauses.push({ ms, run }),
   });
   const order: string[] = [];
-  const begin = (owner: string, name: string, cost: number) => {
+  const add = (owner: string, name: string, cost: number) => {
     const work = () => {
       order.push(name);
       now += cost;
@@ -30,59 +32,110 @@ function begun() {
     if (turn === null) work();
     else void turn.then(work);
   };
+  /** The rest of a turn of the event loop: all that may start in it does, and works. */
+  const rest = async () => {
+    for (;;) {
+      await Promise.resolve().then(() => {});
+      const next = settled.shift();
+      if (!next) return;
+      next();
+    }
+  };
   return {
-    begin,
+    add,
     order,
     pauses,
-    /** The next turn of the event loop: one that begins in it works before the turn after it. */
-    turn: async () => {
+    rest,
+    /** The next turn; `others`: what others took in the one before, ms. */
+    turn: async (others = 0) => {
+      now += others;
       turns.shift()?.();
-      await Promise.resolve();
+      await rest();
     },
   };
 }
 
-test("one begins in a turn, and pauses for as long as it took before the next", async () => {
-  const { begin, order, pauses, turn } = begun();
-  begin("a", "first", 40);
-  begin("a", "second", 1);
-  begin("a", "third", 1);
-  expect(order).toEqual(["first"]);
+test("after one that takes long there is a pause that is as long", async () => {
+  const { add, order, pauses, rest, turn } = started();
+  add("a", "first", 40);
+  add("a", "second", 1);
+  await rest();
   await turn();
   expect([order, pauses.map(({ ms }) => ms)]).toEqual([["first"], [40]]);
   pauses.shift()?.run();
-  await turn();
-  // A short one needs no pause, but the next one waits for its turn.
-  expect(pauses).toEqual([]);
-  expect(order).toEqual(["first", "second", "third"]);
+  await rest();
+  expect([order, pauses]).toEqual([["first", "second"], []]);
 });
 
-test("the next one begins only in the turn after a short one", async () => {
-  const { begin, order, turn } = begun();
-  begin("a", "first", 1);
-  begin("a", "second", 1);
-  begin("a", "third", 1);
-  expect(order).toEqual(["first"]);
+test("of those that take little, as many start in a turn as take 3 ms together", async () => {
+  const { add, order, pauses, rest, turn } = started();
+  for (let n = 1; n <= 8; n += 1) add("a", String(n), 1);
+  await rest();
+  expect(order.join("")).toBe("123");
   await turn();
-  expect(order).toEqual(["first", "second"]);
+  expect(order.join("")).toBe("123456");
   await turn();
-  expect(order).toEqual(["first", "second", "third"]);
+  expect(order.join("")).toBe("12345678");
+  await turn();
+  add("a", "9", 1);
+  expect([order.join(""), pauses]).toEqual(["123456789", []]);
 });
 
 test("principals take turns, and a stall of the process is no reason for a long pause", async () => {
-  const { begin, order, pauses, turn } = begun();
-  begin("a", "a1", 5_000);
-  begin("a", "a2", 1);
-  begin("a", "a3", 1);
-  begin("b", "b1", 1);
-  await turn();
+  const { add, order, pauses, rest } = started();
+  add("a", "a1", 5_000);
+  add("a", "a2", 0);
+  add("a", "a3", 0);
+  add("b", "b1", 0);
+  await rest();
   expect(pauses.map(({ ms }) => ms)).toEqual([250]);
   pauses.shift()?.run();
-  for (let n = 0; n < 4; n += 1) await turn();
+  await rest();
   expect(order).toEqual(["a1", "a2", "b1", "a3"]);
 });
 
-test("of requests that arrive together, those with large bodies begin one at a time, the others at once", async () => {
+test("what others do in the same turn of the event loop is no reason for a pause", async () => {
+  const { add, order, pauses, rest, turn } = started();
+  add("a", "first", 1);
+  add("a", "second", 1);
+  await rest();
+  await turn(40);
+  expect([order, pauses]).toEqual([["first", "second"], []]);
+});
+
+test("measures what a request does until it waits, whether it started at once or not", async () => {
+  const pauses: number[] = [];
+  let now = 0;
+  const queue = new LargeBodyQueue({
+    now: () => now,
+    after: (ms, run) => {
+      pauses.push(ms);
+      setImmediate(run);
+    },
+  });
+  let others = setImmediate(function next() {
+    now += 10;
+    others = setImmediate(next);
+  });
+  onTestFinished(() => clearImmediate(others));
+  let done = 0;
+  const work = async (ms: number) => {
+    await Promise.resolve();
+    const turn = queue.add("a");
+    if (turn !== null) await turn;
+    // A part of it after a further microtask.
+    await Promise.resolve();
+    now += ms;
+    done += 1;
+  };
+  await Promise.all([work(20), work(20)]);
+  await until(() => pauses.length === 2);
+  expect(pauses).toEqual([20, 20]);
+  await Promise.all([work(1), work(1)]);
+  expect([done, pauses]).toEqual([4, [20, 20]]);
+});
+
+test("of requests that arrive together, those whose large bodies take long start one at a time, the others at once", async () => {
   const { gateway } = await startBroker();
   const begunInTurn: string[][] = [[]];
   let tick = setImmediate(function next() {
@@ -97,7 +150,10 @@ test("of requests that arrive together, those with large bodies begin one at a t
     schemas: {},
     responses: {},
     async run(_request, raw) {
-      begunInTurn.at(-1)?.push(JSON.stringify(raw.body).length > 16_384 ? "large" : "small");
+      const isLarge = JSON.stringify(raw.body).length > 16_384;
+      begunInTurn.at(-1)?.push(isLarge ? "large" : "small");
+      const until = performance.now() + (isLarge ? 4 : 0);
+      while (performance.now() < until);
       return noContent();
     },
   };
@@ -135,4 +191,45 @@ test("of requests that arrive together, those with large bodies begin one at a t
   expect(most("large")).toBe(1);
   expect(most("small")).toBeGreaterThan(1);
   expect(begunInTurn.flat()).toHaveLength(sockets.length);
+});
+
+test("a body counts until its request has started, also if its client has left", async () => {
+  const { gateway } = await startBroker();
+  const stopping = new AbortController().signal;
+  const settings = { host: "127.0.0.1", maxBodyBytes: 1_000_000, allowedOrigins: [], stopping };
+  const pipeline = new Pipeline({ broker: gateway.broker, ...settings });
+  let served = 0;
+  const route: Route = {
+    method: "POST",
+    path: "/work",
+    summary: "Counts.",
+    schemas: {},
+    responses: {},
+    async run() {
+      served += 1;
+      return noContent();
+    },
+  };
+  const direct = createDirectHandler(pipeline, [route]);
+  let closed = 0;
+  const server = createServer((request, response) => {
+    response.on("close", () => (closed += 1));
+    direct(request, response);
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const address = server.address();
+  // Another request of the operator runs.
+  expect(pipeline.limiter.begin("operator", 1_000)).toBeNull();
+  const socket = connect(typeof address === "object" && address ? address.port : 0, "127.0.0.1");
+  const body = JSON.stringify("x".repeat(20_000));
+  const head = `POST /work HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${OPERATOR}\r\ncontent-type: application/json`;
+  socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  await until(() => pipeline.limiter.of("operator").waiting === 1);
+  socket.destroy();
+  await until(() => closed === 1);
+  expect([served, pipeline.inflow.requestBytes()]).toEqual([0, body.length]);
+  pipeline.limiter.end("operator", 1_000);
+  await until(() => served === 1);
+  expect(pipeline.inflow.requestBytes()).toBe(0);
 });
