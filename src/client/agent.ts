@@ -16,6 +16,7 @@ import {
 } from "./attempt.ts";
 import { Delegator } from "./delegator.ts";
 import { newWorkerId } from "./environment.ts";
+import { ErrandApiError } from "./errors.ts";
 import { type Connection, type ConnectionOptions, Http, route } from "./http.ts";
 import { KnownBroker } from "./known-broker.ts";
 import { Outage } from "./outage.ts";
@@ -76,6 +77,13 @@ export interface AgentInternals extends Pick<BreakerOptions, "now" | "sleep" | "
   readonly returnedForSeconds?: number | undefined;
 }
 
+/** No connection was made: what is sent makes no difference. */
+const isUnreached = (error: unknown): boolean =>
+  error instanceof ErrandApiError && error.code === "unreachable";
+
+/** It counts polls: one more would be refused, too. */
+const isRateLimit = (error: unknown): boolean => error instanceof ErrandApiError && error.status === 429;
+
 /** Runs that began while a failed one waits to learn whether the worker itself is at fault. */
 type Inner = Promise<ReceivedLease | undefined>;
 
@@ -122,7 +130,7 @@ export class Agent {
     const report = (event: AgentEvent) => options.onEvent?.(event);
     const connection = { ...options, known: options.known ?? new KnownBroker() };
     const http = new Http(connection);
-    const outage = new Outage(http, report);
+    const outage = new Outage(http, report, () => this.#stopsInMs());
     // Handlers use it once the broker has been reached, so it does not fail fast.
     const delegator = new Delegator({ ...connection, failFast: false });
     const giveUp = this.#giveUp.signal;
@@ -179,6 +187,12 @@ export class Agent {
     const withinMs = (this.#options.stopWithinSeconds ?? STOP_WITHIN_SECONDS) * 1000;
     for (const attempt of this.#attempts) attempt.interrupt();
     this.#interrupted ??= setTimeout(() => this.#giveUp.abort(), withinMs);
+  }
+
+  /** When the first running handler is stopped, unless the broker answers. */
+  #stopsInMs(): number | undefined {
+    const all = [...this.#attempts].map(({ stopsInMs }) => stopsInMs).filter((ms) => ms !== undefined);
+    return all.length === 0 ? undefined : Math.min(...all);
   }
 
   /** Works on one delegation after another. Each slot polls on its own. */
@@ -289,24 +303,35 @@ export class Agent {
   /** Returns a lease, or undefined when the wait ended or the agent stops. Throws errors that a retry cannot fix. */
   async #poll({ signal }: Permit, waitSeconds = POLL_SECONDS): Promise<ReceivedLease | undefined> {
     const { http, outage } = this.#context;
+    /** The next poll is not held, so that its answer shows at once that an outage is over. */
+    let isProbe = false;
+    /** False while only held polls seem to fail, as behind a proxy that ends them. */
+    let mayProbe = true;
     for (let failures = 0; !signal.aborted; failures += 1) {
       const askedAt = performance.now();
+      const holdSeconds = isProbe ? 0 : waitSeconds;
       try {
         const { leases } = await http.request(leasesSchema, {
           method: "POST",
           path: route`/v1/agents/${this.#options.agent}/leases`,
-          body: this.#leaseRequest(waitSeconds),
-          holdSeconds: waitSeconds,
+          body: this.#leaseRequest(holdSeconds),
+          holdSeconds,
           signal,
         });
         outage.over();
         const lease = leases[0];
         if (lease) return { lease, receivedAt: performance.now() };
+        if (isProbe) {
+          [isProbe, mayProbe] = [false, false];
+          continue;
+        }
         // A gateway that is shutting down answers early; do not spin on it.
         if (waitSeconds > 0 && performance.now() - askedAt < 1000) await sleep(backoffMs(1), signal);
         return undefined;
       } catch (error) {
         if (waitSeconds === 0) throw error;
+        mayProbe ||= isUnreached(error);
+        isProbe = mayProbe && !isRateLimit(error);
         if (!signal.aborted) await outage.backOff(error, failures, signal);
       }
     }

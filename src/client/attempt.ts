@@ -102,9 +102,18 @@ export class Attempt {
     this.#lease = lease;
     this.#turn = turn;
     const transport = leaseTransport(http, lease.lease_id);
-    this.#holder = new LeaseHolder(transport, lease, receivedAt, { keepRunning });
+    this.#holder = new LeaseHolder(transport, lease, receivedAt, {
+      keepRunning,
+      onFailing: (...failure) => outage.heartbeatFailed(...failure),
+      onAnswered: () => outage.heartbeatAnswered(),
+    });
     this.#artifacts = new Artifacts(http, outage, this.#holder);
     this.#asker = new Asker(context, this.#holder, this.#artifacts);
+  }
+
+  /** In how many milliseconds the handler is stopped, unless the broker answers; undefined if it is not. */
+  get stopsInMs(): number | undefined {
+    return this.#holder.stopsInMs;
   }
 
   /** Aborts the handler's signal; its lease is then released. */

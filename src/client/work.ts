@@ -226,7 +226,10 @@ export type AgentEvent =
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
   /** The lease was lost: canceled, expired, or released by the operator. No reply was sent. */
   | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
-  /** The handler's signal aborted, because the broker was silent for `silentMs`. The lease may still be this worker's. */
+  /**
+   * The handler's signal aborted, because the last call that the broker answered was sent `silentMs` ago. The lease may still
+   * be this worker's.
+   */
   | { readonly type: "cut_off"; readonly delegationId: string; readonly silentMs: number }
   | { readonly type: "released"; readonly delegationId: string; readonly reason?: string | undefined }
   /** Its handler fails, or cannot work: it takes no work for `delayMs`, and then tries one delegation. */

@@ -7,7 +7,7 @@ import type { Message } from "../schema/a2a.ts";
 import type { Progress } from "../schema/delegation.ts";
 import type { HeartbeatInput, Lease } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
-import { backoffMs, onAbort, sleep } from "../util/timing.ts";
+import { backoffMs, LONGEST_MS, onAbort, sleep } from "../util/timing.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { CutOffError, LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
 import { ProgressThrottle } from "./progress.ts";
@@ -40,6 +40,13 @@ export interface RetryOptions {
 export interface HolderOptions {
   /** Whether the handler runs on while the broker is silent, however long. Default false. */
   readonly keepRunning?: boolean | undefined;
+  /**
+   * A heartbeat failed again when it was repeated, so the failure does not pass by itself; the next try is after `delayMs`,
+   * and later ones are at most `longestDelayMs` apart.
+   */
+  readonly onFailing?: ((error: unknown, delayMs: number, longestDelayMs: number) => void) | undefined;
+  /** The broker answered a heartbeat. */
+  readonly onAnswered?: (() => void) | undefined;
 }
 
 /** Work that ends sooner than this needs no held heartbeat. */
@@ -66,7 +73,7 @@ export class LeaseHolder {
   readonly #heartbeats = new AbortController();
   readonly #progress: ProgressThrottle;
   readonly #silence: Silence;
-  readonly #keepRunning: boolean;
+  readonly #options: HolderOptions;
   readonly #tickMs: number;
   #ticker: ReturnType<typeof setInterval> | undefined;
   /** Aborts the heartbeat that is under way. */
@@ -102,7 +109,7 @@ export class LeaseHolder {
       : DEFAULT_LEASE_MS;
     const received = { monotonic: receivedAt, wall: Date.now() - (performance.now() - receivedAt) };
     this.#silence = new Silence(this.#leaseMs, received);
-    this.#keepRunning = options.keepRunning ?? false;
+    this.#options = options;
     this.#tickMs = Math.min(LONGEST_TICK_MS, this.#leaseMs / 6);
   }
 
@@ -133,6 +140,16 @@ export class LeaseHolder {
   /** Whether the handler was stopped because the broker was silent for too long. The lease may still be ours. */
   get cutOff(): boolean {
     return this.signal.reason instanceof CutOffError;
+  }
+
+  /** In how many milliseconds the handler is stopped, unless the broker answers; undefined if it is not. */
+  get stopsInMs(): number | undefined {
+    if (this.#ticker === undefined || !this.#mayBeCutOff) return undefined;
+    return this.#silence.leftMs(now());
+  }
+
+  get #mayBeCutOff(): boolean {
+    return !this.#options.keepRunning && !this.#settled && !this.#closed && !this.signal.aborted;
   }
 
   /**
@@ -233,9 +250,11 @@ export class LeaseHolder {
       const heldMs = failures === 0 ? holdSeconds * 1000 : 0;
       const request = heldMs > 0 ? { wait_seconds: Math.round(heldMs) / 1000 } : {};
       try {
-        return await this.#heartbeat(request, heldMs + Math.min(ANSWER_MS, this.#leaseMs));
+        await this.#heartbeat(request, heldMs + Math.min(ANSWER_MS, this.#leaseMs));
+        this.#options.onAnswered?.();
+        return;
       } catch (error) {
-        const delayMs = error === PAUSED ? 0 : this.#retryMs(this.judge(error), failures);
+        const delayMs = error === PAUSED ? 0 : this.#delayMs(error, failures, signal);
         if (this.#lost === null) await this.#pause(delayMs, signal);
       }
     }
@@ -274,7 +293,7 @@ export class LeaseHolder {
 
   #tick(at: Moment): void {
     if (this.#silence.tick(at, this.#tickMs)) this.#underWay?.abort(PAUSED);
-    if (this.#keepRunning || this.#settled || this.signal.aborted || !this.#silence.isTooLong(at)) return;
+    if (!this.#mayBeCutOff || !this.#silence.isTooLong(at)) return;
     this.#cutHandlerOff(new CutOffError(this.#silence.ms(at)));
   }
 
@@ -283,10 +302,24 @@ export class LeaseHolder {
     return this.followUps.seen !== this.#acknowledged;
   }
 
-  /** The delay before the next try, ms; at most a sixth of the lease, so that several tries fit into it. */
+  /** The delay before a heartbeat is repeated. Reports a failure that outlasts the first repetition. */
+  #delayMs(error: unknown, failures: number, signal: AbortSignal): number {
+    const verdict = this.judge(error);
+    const delayMs = this.#retryMs(verdict, failures);
+    if (failures > 0 && verdict.kind === "retry" && !signal.aborted && !this.#closed)
+      this.#options.onFailing?.(error, delayMs, this.#longestRetryMs);
+    return delayMs;
+  }
+
   #retryMs(verdict: Verdict, failures: number): number {
     const retryAfterMs = verdict.kind === "retry" ? verdict.retryAfterMs : undefined;
-    return Math.min(backoffMs(failures, retryAfterMs, this.#transport.longestRetryMs), this.#leaseMs / 6);
+    const longestMs = this.#longestRetryMs;
+    return Math.min(backoffMs(failures, retryAfterMs, longestMs), longestMs);
+  }
+
+  /** At most a sixth of the lease, so that several tries fit into it. */
+  get #longestRetryMs(): number {
+    return Math.min(this.#transport.longestRetryMs ?? LONGEST_MS, this.#leaseMs / 6);
   }
 
   #lose(reason: LostReason): void {

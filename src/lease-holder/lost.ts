@@ -26,12 +26,12 @@ export class LeaseLostError extends Error {
  */
 export class CutOffError extends Error {
   override readonly name = "CutOffError";
-  /** How long the broker was silent, ms. */
+  /** How long ago the last call was sent that the broker answered, ms. */
   readonly silentMs: number;
 
   constructor(silentMs: number) {
     super(
-      `the broker did not answer for ${Math.round(silentMs / 1000)} s, so another worker may have the work`,
+      `the last heartbeat that the broker answered was sent ${Math.round(silentMs / 1000)} s ago, so another worker may have the work`,
     );
     this.silentMs = silentMs;
   }

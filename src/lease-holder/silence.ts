@@ -56,9 +56,14 @@ export class Silence {
     return wasPaused;
   }
 
-  /** Since the broker last answered, ms. */
+  /** Since the newest call that the broker answered was sent, ms. */
   ms(at: Moment): number {
     return msBetween(this.#since, at);
+  }
+
+  /** How long the holder may still work on without an answer, ms. */
+  leftMs(at: Moment): number {
+    return Math.max(0, this.#limitMs - this.ms(at));
   }
 
   isTooLong(at: Moment): boolean {

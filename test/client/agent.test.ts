@@ -214,7 +214,9 @@ describe("heartbeats", () => {
     void agent.run();
     const released = await until(() => events.find(({ type }) => type === "released"), { what: "a release" });
     expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(["leased", "cut_off", "released"]));
-    expect(released).toMatchObject({ reason: expect.stringContaining("did not answer for") });
+    expect(released).toMatchObject({
+      reason: expect.stringMatching(/^the last heartbeat that the broker answered was sent \d s ago/),
+    });
     expect(reason).toMatchObject({ name: "CutOffError" });
     expect(stub.to("/reply")).toEqual([]);
     expect(stub.to("/heartbeat").length).toBeGreaterThan(3);
@@ -334,6 +336,80 @@ describe("outages", () => {
     await until(() => types().includes("replied"), { what: "a reply" });
     expect(types()).toEqual(["retrying", "recovered", "leased", "replied"]);
   });
+
+  test("end for an idle worker with the first answer, although its polls are held", async () => {
+    let polls = 0;
+    const stub = await brokerWith({
+      leases: (answer, { body }) => {
+        polls += 1;
+        if (polls <= 2) answer.cut();
+        else if (body.wait_seconds === 0) answer.json({ leases: [] });
+      },
+    });
+    const { agent, types } = agentAt(stub.url, () => "done");
+    void agent.run();
+    await until(() => polls === 4, { what: "a held poll" });
+    expect(types()).toEqual(["retrying", "recovered"]);
+    expect(stub.to("/leases").map(({ body }) => body.wait_seconds)).toEqual([20, 0, 0, 20]);
+  });
+
+  test("are reported once where a proxy ends only the polls that are held", async () => {
+    let polls = 0;
+    const stub = await brokerWith({
+      leases: (answer, { body }) => {
+        polls += 1;
+        if (body.wait_seconds === 0) answer.json({ leases: [] });
+        else if (polls < 6) answer.cut();
+      },
+    });
+    const { agent, types } = agentAt(stub.url, () => "done");
+    void agent.run();
+    await until(() => polls === 6, { what: "a poll that is not cut" });
+    expect(stub.to("/leases").map(({ body }) => body.wait_seconds)).toEqual([20, 0, 20, 20, 20, 20]);
+    expect(types()).toEqual(["retrying", "recovered", "retrying"]);
+  });
+
+  test.each([
+    { keepRunning: false, stopsInMs: expect.closeTo(11_000, -4) },
+    { keepRunning: true, stopsInMs: undefined },
+  ])(
+    "are reported once by busy workers, with keepRunning $keepRunning",
+    async ({ keepRunning, stopsInMs }) => {
+      let isAway = false;
+      let beats = 0;
+      const stub = await brokerWith({
+        leases: (answer) => answer.json({ leases: [leaseLike(6)] }),
+        heartbeat: (answer, { body }) => {
+          if (isAway) answer.cut();
+          else if (body.wait_seconds === undefined) answer.json(HEARTBEAT);
+          else if (++beats <= 4) {
+            // The last held heartbeat ends an outage of one try, of which nobody needs to know.
+            isAway = beats === 4;
+            answer.cut();
+          }
+        },
+      });
+
+      const { agent, events, types } = agentAt(stub.url, () => new Promise(() => undefined), {
+        concurrency: 2,
+        keepRunning,
+        stopWithinSeconds: 0.1,
+      });
+      void agent.run();
+      await until(() => types().includes("retrying"), { what: "an outage" });
+      expect(beats).toBe(4);
+      const before = stub.to("/heartbeat").length;
+      await until(() => stub.to("/heartbeat").length >= before + 2, { what: "more heartbeats" });
+      isAway = false;
+      await until(() => types().includes("recovered"), { what: "the end of the outage" });
+      expect(types()).toEqual(["leased", "leased", "retrying", "recovered"]);
+      expect(events[2]).toMatchObject({ error: { code: "connection_lost" } });
+      expect(events[2]).toHaveProperty("longestDelayMs", 1_000);
+      expect(events.flatMap((event) => (event.type === "retrying" ? [event.stopsInMs] : []))).toEqual([
+        stopsInMs,
+      ]);
+    },
+  );
 
   test("are retried no sooner than Retry-After says", async () => {
     const times: number[] = [];

@@ -13,6 +13,8 @@ import { wrapText } from "../show/wrap.ts";
 export interface LogOptions {
   readonly json?: boolean;
   readonly quiet?: boolean;
+  /** The command has --keep-running. */
+  readonly mayKeepRunning?: boolean;
 }
 
 /** From whom a delegation came, and how long ago its lease began. */
@@ -22,7 +24,10 @@ interface Origin {
 }
 
 /** Text on stderr; with `json`, JSON on stdout. */
-export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: AgentEvent) => void {
+export function workLog(
+  host: CliHost,
+  { json, quiet, mayKeepRunning = false }: LogOptions,
+): (event: AgentEvent) => void {
   const paint = painter(host, "stderr");
   const originOf = origins();
   const wrapped = (text: string) =>
@@ -33,7 +38,9 @@ export function workLog(host: CliHost, { json, quiet }: LogOptions): (event: Age
     const origin = originOf(event);
     const line = json
       ? JSON.stringify({ ...asJson(event), ...asJsonOrigin(origin), time: new Date().toISOString() })
-      : wrapped(`errand: ${paint.dim(localTime(new Date().toISOString()))} ${asText(event, origin, paint)}`);
+      : wrapped(
+          `errand: ${paint.dim(localTime(new Date().toISOString()))} ${asText(event, origin, paint, mayKeepRunning)}`,
+        );
     // A closed log does not stop the work.
     void write(json ? host.stdout : host.stderr, `${line}\n`).catch(() => undefined);
   };
@@ -70,7 +77,12 @@ const asJsonOrigin = ({ delegator, durationMs }: Origin): object => ({
   ...(durationMs !== undefined && { duration_ms: Math.round(durationMs) }),
 });
 
-function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Painter): string {
+function asText(
+  event: AgentEvent,
+  { delegator, durationMs }: Origin,
+  paint: Painter,
+  mayKeepRunning: boolean,
+): string {
   const from = delegator === undefined ? "" : ` from ${delegator}`;
   const after = durationMs === undefined ? "" : ` after ${durationText(durationMs)}`;
   switch (event.type) {
@@ -90,7 +102,7 @@ function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Pai
     case "lost":
       return `${event.delegationId}${from} ${paint.yellow("dropped")}${after}: the lease is lost (${event.reason})`;
     case "cut_off":
-      return `${event.delegationId} ${paint.yellow("stopped")}: the broker did not answer for ${durationText(event.silentMs)}; it is returned when the broker answers`;
+      return `${event.delegationId} ${paint.yellow("stopped")}: the last heartbeat that the broker answered was sent ${wholeSeconds(event.silentMs)} ago; the work is returned when the broker answers`;
     case "canceled":
       return `${event.work.delegation.id}${from} ${paint.yellow("canceled")} by the agent${after}`;
     case "released":
@@ -102,10 +114,19 @@ function asText(event: AgentEvent, { delegator, durationMs }: Origin, paint: Pai
     case "resumed":
       return "working again";
     case "retrying":
-      return `${paint.yellow("the broker is unavailable")}; next try in ${durationText(event.delayMs)}, later ones at most ${durationText(event.longestDelayMs)} apart: ${oneLine(event.error.message)}`;
+      return `${paint.yellow("the broker is unavailable")}; next try in ${durationText(event.delayMs)}, later ones at most ${durationText(event.longestDelayMs)} apart: ${oneLine(event.error.message)}${stopsText(event.stopsInMs, mayKeepRunning)}`;
     case "recovered":
       return "the broker is available again";
   }
+}
+
+const wholeSeconds = (ms: number): string => durationText(Math.round(ms / 1000) * 1000);
+
+function stopsText(stopsInMs: number | undefined, mayKeepRunning: boolean): string {
+  if (stopsInMs === undefined) return "";
+  const at = localTime(new Date(Date.now() + stopsInMs).toISOString());
+  const how = mayKeepRunning ? " (--keep-running prevents that)" : "";
+  return `. If it does not answer by ${at}, running work is stopped${how}`;
 }
 
 /** After an answer, the work continues in the attempt that asked. */
@@ -164,6 +185,7 @@ function asJson(event: AgentEvent): object {
         error: event.error.problem,
         delay_ms: Math.round(event.delayMs),
         longest_delay_ms: event.longestDelayMs,
+        ...(event.stopsInMs !== undefined && { stops_in_ms: Math.round(event.stopsInMs) }),
       };
     case "recovered":
       return { event: event.type };

@@ -181,9 +181,11 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       progressFd: options.progressFd,
     },
   };
-  const agent = new Agent({ ...connection, ...agentOptions(host, options) }, (task) => runTask(task, job), {
-    blame: (reply) => blameOf(reply, job),
-  });
+  const agent = new Agent(
+    { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
+    (task) => runTask(task, job),
+    { blame: (reply) => blameOf(reply, job) },
+  );
   await interruptible(
     async (signal) => {
       await removeLeftBehind();

@@ -38,8 +38,11 @@ export function withWorkerOptions(command: Command): Command {
     .option("--quiet", "print only errors");
 }
 
-/** Converts the common options to those of the library's agent, without the connection. */
-export const agentOptions = (host: CliHost, options: WorkerOptions) => ({
+/**
+ * Converts the common options to those of the library's agent, without the connection. `mayKeepRunning`: the command has the
+ * option --keep-running.
+ */
+export const agentOptions = (host: CliHost, options: WorkerOptions, { mayKeepRunning = false } = {}) => ({
   // ensureAgent() has reached the broker by then.
   failFast: false,
   agent: options.agent,
@@ -49,7 +52,7 @@ export const agentOptions = (host: CliHost, options: WorkerOptions) => ({
   once: options.once,
   keepRunning: options.keepRunning,
   stopWithinSeconds: STOP_WITHIN_SECONDS,
-  onEvent: workLog(host, options),
+  onEvent: workLog(host, { ...options, mayKeepRunning }),
 });
 
 /** Creates the agent with default settings if it does not exist. */

@@ -52,6 +52,38 @@ test("no foreign answer ends a worker or kills its command; the broker's refusal
   expect(worker.stderr()).toMatch(/answered with HTTP \d+/);
 });
 
+test.each([
+  {
+    options: [],
+    says: /\. If it does not answer by (.+), running work is stopped \(--keep-running prevents that\)\n/,
+  },
+  { options: ["--keep-running"], says: /'default backend - 404'[^'\n]*\n/ },
+])(
+  "a busy worker says once who answers, and when its command is stopped: $options",
+  async ({ options, says }) => {
+    const { api, front, env } = await setup();
+    const dir = mkdtempSync(join(tmpdir(), "errand-foreign-"));
+    const script = `echo up; until [ -e ${dir}/go ]; do sleep 0.05; done`;
+    const argv = ["work", "--agent", "scout", "--once", ...options, "--", "sh", "-c", script];
+    const worker = start(argv, { env });
+    const { id } = (await api.delegate("scout")).body;
+    await until(async () => (await api.get(id)).body.progress?.message === "up");
+    front.replace(foreign("404 of an ingress"));
+    const leased = Date.now();
+    await until(() => front.count("/heartbeat") >= 4);
+    const [said = "", at] = says.exec(worker.stderr()) ?? [];
+    expect(said, worker.stderr()).not.toBe("");
+    expect(worker.stderr().split(`${front.url} answered with HTTP 404`)).toHaveLength(2);
+    if (at) expect(Date.parse(at) - leased).toBeGreaterThan(100_000);
+    front.restore();
+    await until(() => worker.stderr().includes("the broker is available again"), {
+      what: "the end of the outage",
+    });
+    writeFileSync(join(dir, "go"), "");
+    expect(await worker.done).toBe(0);
+  },
+);
+
 test("get --wait goes on after foreign answers", async () => {
   const { api, front, env } = await setup();
   const { id } = (await api.delegate("scout")).body;
