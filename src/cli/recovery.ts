@@ -2,9 +2,10 @@
  * Recovery texts for users of the CLI instead of HTTP: from the error table, or from the list below for errors that
  * the client library raises. Any other recovery stays as it is.
  */
+import { RECOVERIES } from "../client/connection-errors.ts";
 import { ERRORS, isErrorCode } from "../schema/errors.ts";
 
-const LOCAL: Readonly<Record<string, string>> = {
+const LOCAL: Readonly<Record<keyof typeof RECOVERIES | "wait_ran_out", string>> = {
   unreachable:
     "Start a broker with 'npm start' in Errand's folder or 'errand serve', or correct --url or ERRAND_URL; 'errand doctor' shows more.",
   connection_lost: "Try again; 'errand doctor' checks the broker.",
@@ -13,9 +14,11 @@ const LOCAL: Readonly<Record<string, string>> = {
   wait_ran_out: "It continues: 'errand get <id> --wait' waits again, 'errand cancel <id>' cancels it.",
 };
 
+const isLocal = (code: string): code is keyof typeof LOCAL => Object.hasOwn(LOCAL, code);
+
 export function recoveryFor({ code, recovery }: { code: string; recovery: string }): string {
-  const local = LOCAL[code];
-  if (local !== undefined) return local;
+  // An error with a cause that is known better, such as a proxy's, has a recovery of its own.
+  if (isLocal(code) && (code === "wait_ran_out" || RECOVERIES[code] === recovery)) return LOCAL[code];
   // A failed read says to wait, and not to send the key again.
   if (isErrorCode(code) && recovery === ERRORS.overloaded.recovery) return ERRORS[code].cli ?? recovery;
   // An agent may use a code of the table with another meaning, so the recovery must match, too.

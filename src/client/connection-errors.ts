@@ -18,21 +18,31 @@ const NOT_HTTP =
   /^(?:HPE_|HTTPParserError$|ERR_SSL|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|bad port$)/;
 const UNKNOWN = { outcome: "unknown" };
 
+/** The CLI has other words for these. */
+export const RECOVERIES = {
+  invalid_url: "Pass the broker's URL, for example http://127.0.0.1:4180.",
+  no_answer: "Try again; check the broker's health with GET /readyz.",
+  unreachable: "Start the broker with 'errand serve', or check the URL.",
+  connection_lost: "Try again with the same Idempotency-Key; the outcome is unknown.",
+} as const;
+
 export function invalidUrl(url: string): ErrandApiError {
   return localError({
     code: "invalid_url",
     category: "CONFIG",
     detail: `'${url}' is not an http(s) URL`,
-    recovery: "Pass the broker's URL, for example http://127.0.0.1:4180.",
+    recovery: RECOVERIES.invalid_url,
   });
 }
 
-export function noAnswer(url: string): ErrandApiError {
+/** `error` is what fetch threw when the time was over. */
+export function noAnswer(url: string, error?: unknown): ErrandApiError {
+  const proxy = proxyIn(error);
   return localError({
     code: "no_answer",
     category: "TRANSPORT",
-    detail: `${url} did not answer in time`,
-    recovery: "Try again; check the broker's health with GET /readyz.",
+    detail: `${url} did not answer in time${through(proxy)}`,
+    recovery: proxy === undefined ? RECOVERIES.no_answer : checkProxy(proxy),
     retryable: true,
     details: UNKNOWN,
   });
@@ -49,6 +59,8 @@ export function connectionError(
   hasAnswered = everReached,
 ): ErrandApiError {
   const { code, message } = causeOf(error);
+  const proxy = proxyIn(error);
+  const via = through(proxy);
   const why = code ?? message;
   const inBrackets = why === undefined ? "" : ` (${why})`;
   if (why !== undefined && NOT_HTTP.test(why)) {
@@ -58,8 +70,11 @@ export function connectionError(
         // The broker was there before, so this passes: a certificate is renewed, a proxy starts.
         category: hasAnswered ? "TRANSPORT" : "CONFIG",
         retryable: hasAnswered,
-        detail: `no broker can be reached at ${url} (${why})`,
-        recovery: "Check the URL's scheme (http or https), host and port, and the server's certificate.",
+        detail: `no broker can be reached at ${url}${via} (${why})`,
+        recovery:
+          proxy !== undefined
+            ? checkProxy(proxy)
+            : "Check the URL's scheme (http or https), host and port, and the server's certificate.",
       },
       error,
     );
@@ -71,9 +86,9 @@ export function connectionError(
       {
         code: "unreachable",
         category: "TRANSPORT",
-        detail: `nothing answers at ${url}${inBrackets}`,
+        detail: `nothing answers at ${url}${via}${inBrackets}`,
         recovery: refused
-          ? "Start the broker with 'errand serve', or check the URL."
+          ? RECOVERIES.unreachable
           : "Check the URL, and that the broker's ERRAND_ALLOWED_ORIGINS names the origin of this page.",
         retryable: true,
         ...(!refused && { details: UNKNOWN }),
@@ -85,13 +100,37 @@ export function connectionError(
     {
       code: "connection_lost",
       category: "TRANSPORT",
-      detail: `the connection to ${url} was lost${inBrackets}`,
-      recovery: "Try again with the same Idempotency-Key; the outcome is unknown.",
+      detail: `the connection to ${url}${via} was lost${inBrackets}`,
+      recovery: proxy === undefined ? RECOVERIES.connection_lost : checkProxy(proxy),
       retryable: true,
       details: UNKNOWN,
     },
     error,
   );
+}
+
+/** Whether the proxy or the server failed is not known then. */
+const checkProxy = (proxy: string): string =>
+  `Check the proxy ${proxy}, correct or unset the variable, or name the broker's host in NO_PROXY; then check the broker.`;
+
+const through = (proxy: string | undefined): string =>
+  proxy === undefined ? "" : ` through the proxy ${proxy}`;
+
+/** The forward proxy that a failed call went through, without its credentials. */
+function proxyIn(error: unknown): string | undefined {
+  return error instanceof ProxiedError ? error.proxy : undefined;
+}
+
+/** A failure of a call through a forward proxy that the proxy did not explain. */
+export class ProxiedError extends Error {
+  override readonly name = "ProxiedError";
+  /** Its host and port, and the variable that names it. */
+  readonly proxy: string;
+
+  constructor(proxy: string, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.proxy = proxy;
+  }
 }
 
 /** Node's fetch hides an answer of 407: it fails without any reason. */

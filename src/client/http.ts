@@ -275,7 +275,7 @@ export class Http {
 
   /** Converts an error of a network read to an ErrandApiError; for an abort by the caller, to the signal's reason. */
   toError(error: unknown, limit: TimeLimit): unknown {
-    if (limit.expired) return noAnswer(this.url);
+    if (limit.expired) return noAnswer(this.url, error);
     if (limit.signal.aborted) return limit.signal.reason;
     if (error instanceof ErrandApiError) return error;
     const reached = this.#everReached || this.#hasAnswered;

@@ -28,13 +28,19 @@ export interface NotTheBroker {
 export function notTheBroker(answer: NotTheBroker): ErrandApiError {
   const { url, response, text, why, known, token, mayComeBack } = answer;
   const { status, headers } = response;
-  const describe = describing({ headers: { token: token ?? "" }, nameOf: () => url });
+  const describe = describing({ headers: { token: token ?? "" }, nameOf: () => url, namesTargets: true });
   const what =
     response.type === "opaqueredirect"
       ? `${url} answered with a redirect, which is not followed`
       : describe({ url: new URL(url), status, headers, text });
-  const details = { outcome: "unknown", status, ...(known.id !== undefined && { broker_id: known.id }) };
   const isTemporary = mayComeBack || status >= 500 || status === 429 || status === 408;
+  // A proxy may have passed the call on and changed the answer. Anything else than JSON with 2xx is another server's answer.
+  const mayHaveArrived = isTemporary || known.id !== undefined || (response.ok && isJson(text));
+  const details = {
+    ...(mayHaveArrived && { outcome: "unknown" }),
+    status,
+    ...(known.id !== undefined && { broker_id: known.id }),
+  };
   const problem = localError({
     code: "invalid_response",
     category: isTemporary ? "TRANSPORT" : "CONFIG",
@@ -47,6 +53,14 @@ export function notTheBroker(answer: NotTheBroker): ErrandApiError {
   }).problem;
   const retryMs = retryAfterMs(headers);
   return new ErrandApiError(problem, { retryAfterMs: retryMs && Math.min(retryMs, LONGEST_RETRY_MS) });
+}
+
+function isJson(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === "object";
+  } catch {
+    return false;
+  }
 }
 
 function whose(id: string | null, { id: knownId }: KnownBroker, why: string | undefined): string {

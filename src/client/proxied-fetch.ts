@@ -12,8 +12,9 @@ import {
   proxyRefusal,
   toProxyError,
 } from "../util/proxy.ts";
+import { ProxiedError } from "./connection-errors.ts";
 import { proxyVariables } from "./environment.ts";
-import { type ErrandApiError, localError } from "./errors.ts";
+import { ErrandApiError, localError } from "./errors.ts";
 
 type Fetch = typeof globalThis.fetch;
 
@@ -124,7 +125,10 @@ export const proxiedFetch: Fetch = async (input, init) => {
   try {
     return await fetchThrough(proxy, input, init);
   } catch (error) {
-    throw error instanceof ProxyError ? proxyFailure(new URL(input).origin, error) : error;
+    if (error instanceof ProxyError) throw proxyFailure(new URL(input).origin, error);
+    throw error instanceof ErrandApiError
+      ? error
+      : new ProxiedError(`${proxy.place} (${proxy.variable})`, error);
   }
 };
 

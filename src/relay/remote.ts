@@ -95,7 +95,13 @@ export class Remote {
     const { url, headers = {} } = this.#options;
     const { origin } = new URL(url);
     const guarded = guardedFetch({ fetch: this.#options.fetch ?? globalThis.fetch, origin, headers });
-    const describe = describing({ headers, nameOf: this.#options.nameOf ?? addressOf });
+    const { nameOf } = this.#options;
+    const describe = describing({
+      headers,
+      nameOf: nameOf ?? addressOf,
+      // Who hides the server's address hides where it leads, too.
+      namesTargets: nameOf === undefined,
+    });
     const fetchCard = cardFetch(guarded, describe);
     const fetchImpl: typeof guarded = (input, init) => {
       return fetchCard(input, { signal: AbortSignal.timeout(this.#callMs), ...init });

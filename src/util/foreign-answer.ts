@@ -20,6 +20,8 @@ export interface DescribeOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** How messages name an address. */
   readonly nameOf: (url: URL) => string;
+  /** Whether messages may name where a redirect leads. */
+  readonly namesTargets: boolean;
 }
 
 export type Describe = (answer: Described) => string;
@@ -27,7 +29,7 @@ export type Describe = (answer: Described) => string;
 /** Without the query, which may have a credential. */
 export const addressOf = ({ origin, pathname }: URL): string => `${origin}${pathname}`;
 
-export function describing({ headers: sent, nameOf }: DescribeOptions): Describe {
+export function describing({ headers: sent, nameOf, namesTargets }: DescribeOptions): Describe {
   // Of `Bearer x`, the server may repeat `x` alone.
   const secrets = Object.values(sent).flatMap((value) => [value, value.split(" ").at(-1) ?? ""]);
   const shown = (text: string): string =>
@@ -43,6 +45,15 @@ export function describing({ headers: sent, nameOf }: DescribeOptions): Describe
       .replace(/\s+/g, " ");
     const begins = shown(words);
     const body = begins === "" ? (text.trim() === "" ? "an empty body" : "a page") : `'${begins}'`;
-    return `${nameOf(url)} answered with HTTP ${status}, ${type}, ${body}`;
+    const location = namesTargets && status >= 300 && status < 400 ? headers.get("location") : null;
+    const redirect = location === null ? "" : `, a redirect to ${shown(targetOf(location, url))}`;
+    return `${nameOf(url)} answered with HTTP ${status}${redirect}, ${type}, ${body}`;
   };
+}
+
+/** Where a redirect leads, without credentials and query. */
+function targetOf(location: string, from: URL): string {
+  if (!URL.canParse(location, from.href)) return "an address that is not a URL";
+  const target = new URL(location, from);
+  return /^https?:$/.test(target.protocol) ? addressOf(target) : `an address with ${target.protocol}`;
 }

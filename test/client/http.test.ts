@@ -65,6 +65,33 @@ describe("answers", () => {
     expect(other.seen).toEqual([]);
   });
 
+  test.each([
+    ["https://ann:hush@sso.example/sign in?token=hush#hush", "https://sso.example/sign%20in"],
+    ["/login?next=hush", "SELF/login"],
+    ["//other.example\t/a", "http://other.example/a"],
+    ["javascript:alert('hush')", "an address with javascript:"],
+    ["https://", "an address that is not a URL"],
+  ])("a redirect to %j is named without what may be secret", async (location, named) => {
+    const stub = await stubBroker((_request, answer) => answer.raw.writeHead(302, { location }).end());
+    const { message } = await thrownBy(new Delegator({ url: stub.url, token: "tok_1" }).get(ID));
+    expect(message).toMatch(
+      new RegExp(`answered with HTTP 302, a redirect to ${named.replace("SELF", stub.url)}, no content type`),
+    );
+    expect(message).not.toContain("hush");
+  });
+
+  test.each([
+    { what: "HTML", body: "<html>hello</html>", outcome: undefined },
+    { what: "another API's refusal", status: 404, body: '{"error":"no"}', outcome: undefined },
+    { what: "JSON, from which a proxy may have removed the id", body: "{}", outcome: "unknown" },
+    { what: "a proxy's 504", status: 504, body: "", outcome: "unknown" },
+  ])("whether the call may have arrived: $what", async ({ status = 200, body, outcome }) => {
+    const stub = await stubBroker((_request, answer) => answer.raw.writeHead(status).end(body));
+    const delegator = new Delegator({ url: stub.url, retryForMs: 0 });
+    const error = await thrownBy(delegator.delegate({ target: "scout", task: "x" }));
+    expect(error.details?.outcome).toBe(outcome);
+  });
+
   test("a base path before /v1 is kept", async () => {
     const stub = await stubBroker((_request, answer) => answer.json(delegationLike()));
     await new Delegator({ url: `${stub.url}/broker/` }).get(ID);

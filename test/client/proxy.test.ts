@@ -1,5 +1,6 @@
 /** The library and the CLI behind a forward proxy: only the proxy knows the broker's name. */
-import { afterEach, expect, test, vi } from "vitest";
+import { createServer, type Socket } from "node:net";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { Agent, Delegator } from "../../src/index.ts";
 import { run } from "../cli/fake-host.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
@@ -122,6 +123,47 @@ test("a proxy that is away, one that cannot connect, and a variable without a pr
     expect.stringContaining("HTTP_PROXY is not the http or https URL"),
   ]);
   for (const { stderr } of [away, wrong]) expect(stderr).not.toContain("hush");
+});
+
+test.each([
+  [
+    "cuts the connection",
+    (socket: Socket) => socket.once("data", () => socket.resetAndDestroy()),
+    "connection_lost",
+  ],
+  ["is no proxy", (socket: Socket) => socket.end("garbage\r\n\r\n"), "not_a_broker"],
+])(
+  "a proxy for HTTPS that %s is named with its variable, as something to check",
+  async (_what, take, code) => {
+    await setup();
+    const server = createServer(take);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const place = `127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    vi.stubEnv("HTTPS_PROXY", `http://ann:hush@${place}`);
+    const delegator = new Delegator({ url: `https://${NAME}`, token: OPERATOR, retryForMs: 0 });
+    const error = await delegator
+      .list()
+      .next()
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code,
+      message: expect.stringContaining(`through the proxy ${place} (HTTPS_PROXY)`),
+      recovery: expect.stringContaining(
+        `Check the proxy ${place} (HTTPS_PROXY), correct or unset the variable`,
+      ),
+    });
+    expect(JSON.stringify(error)).not.toContain("hush");
+  },
+);
+
+test("the CLI advises on a proxy that is away, and not on a broker", async () => {
+  const { cli } = await setup();
+  vi.stubEnv("HTTP_PROXY", "http://ann:hush@127.0.0.1:1");
+  expect((await cli("list")).stderr).toBe(
+    `errand: ${BROKER} cannot be reached: the proxy 127.0.0.1:1 (HTTP_PROXY) does not answer (ECONNREFUSED). Start that proxy, correct or unset the variable, or name the broker's host in NO_PROXY.\n`,
+  );
 });
 
 test("without the package undici, a call says which to install", async () => {

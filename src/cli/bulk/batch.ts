@@ -225,9 +225,8 @@ function refusal(code: string, detail: string): ErrandApiError {
 /** Adds the key to the recovery of an error with unknown outcome, so that the user can retry safely. */
 function withKey(error: ErrandApiError, key: string): ErrandApiError {
   const unknown = error.details?.outcome === "unknown";
-  const recovery = unknown
-    ? `Run it again with --idempotency-key ${key}; accepted lines are not delegated twice.`
-    : recoveryFor(error);
+  const repeat = `Run it again with --idempotency-key ${key}; accepted lines are not delegated twice.`;
+  const recovery = unknown ? `${recoveryFor(error)} ${repeat}` : recoveryFor(error);
   return new CliError({ ...error.problem, recovery }, { cause: error });
 }
 

@@ -18,6 +18,7 @@ import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input
 import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { readTask, textFrom } from "../input/task.ts";
+import { recoveryFor } from "../recovery.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printError, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
@@ -282,11 +283,11 @@ const mayBeAccepted = (key: string): CliError =>
     details: { outcome: "unknown", idempotency_key: key },
   });
 
-/** Adds the key to an error with unknown outcome, so that the user can retry safely. */
+/** Adds the key to the recovery of an error with unknown outcome, so that the user can retry safely. */
 function withKey(error: unknown, key: string): unknown {
   if (!(error instanceof ErrandApiError)) return error;
   if (error.details?.outcome !== "unknown") return error;
-  const recovery = repeatWith(key);
+  const recovery = `${recoveryFor(error)} ${repeatWith(key)}`;
   const details = { ...error.details, idempotency_key: key };
   return new CliError({ ...error.problem, recovery, details }, { cause: error });
 }

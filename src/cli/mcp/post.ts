@@ -62,4 +62,8 @@ export async function* reading(
 }
 
 const toError = (url: string, error: unknown, limit: TimeLimit): ErrandApiError =>
-  limit.expired ? noAnswer(url) : error instanceof ErrandApiError ? error : connectionError(url, error, true);
+  limit.expired
+    ? noAnswer(url, error)
+    : error instanceof ErrandApiError
+      ? error
+      : connectionError(url, error, true);

@@ -113,6 +113,23 @@ test.each([
   expect(code).toBe(78);
 });
 
+test.each([
+  { kind: "404 of an ingress", mayBeAccepted: false },
+  { kind: "200 with empty JSON", mayBeAccepted: true },
+])("delegate at $kind says first what to check, and names the key where it is needed", async (one) => {
+  const { front, env } = await setup();
+  front.replace(foreign(one.kind));
+  const file = join(mkdtempSync(join(tmpdir(), "errand-foreign-")), "tasks.jsonl");
+  writeFileSync(file, '{"task":"x"}');
+  for (const args of [["x"], ["--batch", file]]) {
+    const { stderr } = await run(["delegate", "scout", ...args, "--idempotency-key", "k1"], { env });
+    expect(stderr).toMatch(
+      one.mayBeAccepted ? /\. Check that the URL .* Run it again with / : /\. Check that the URL/,
+    );
+    expect(stderr.includes("--idempotency-key k1")).toBe(one.mayBeAccepted);
+  }
+});
+
 test("errand mcp answers each call during an outage, and goes on with the session after it", async () => {
   const { front, env } = await setup();
   const stdin = new PassThrough();
