@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { COMMAND_VARIABLES } from "./cli/work/command-variables.ts";
+import { urlProblem } from "./client/connection-errors.ts";
 import { isNetwork } from "./doors/http/address-list.ts";
 import { problemOf } from "./redis/target.ts";
 import { LIMITS } from "./schema/limits.ts";
@@ -14,6 +15,7 @@ import { signingKeySchema } from "./schema/signing-key.ts";
 import { isServiceLink } from "./service-links.ts";
 import { parseProxy } from "./util/proxy.ts";
 import { Closest } from "./util/similar.ts";
+import { EncodingError, utf8 } from "./util/utf8.ts";
 
 export const EXIT_CONFIG = 78;
 
@@ -46,6 +48,12 @@ const proxyUrl = z.string().transform((value, ctx) => {
     });
     return z.NEVER;
   }
+});
+
+/** A path is legal: a proxy may serve the broker below one. */
+const brokerUrl = z.string().superRefine((url, context) => {
+  const message = urlProblem(url);
+  if (message !== undefined) context.addIssue({ code: "custom", message });
 });
 
 const trustedProxies = list.superRefine((entries, context) => {
@@ -83,8 +91,9 @@ const signingKey = z
     let text = given;
     if (!given.trimStart().startsWith("{")) {
       try {
-        text = readFileSync(given, "utf8");
-      } catch {
+        text = utf8(readFileSync(given), "its file");
+      } catch (error) {
+        if (error instanceof EncodingError) return stop(`must be UTF-8 text: ${error.message}`);
         return stop("is neither a JWK (a JSON object) nor a readable file");
       }
     }
@@ -109,6 +118,10 @@ const signingKey = z
     { error: `is not a usable private key (RSA: ${MIN_RSA_BITS} bits or more)` },
   );
 
+/** The operator token, in the environment or in its file. */
+export const OPERATOR_TOKEN = /^[\x21-\x7e]{16,512}$/;
+export const OPERATOR_TOKEN_FORM = "16 to 512 printable characters without spaces";
+
 const schema = z.strictObject({
   ERRAND_HOST: z.string().min(1).default("127.0.0.1"),
   ERRAND_PORT: count(0, 65_535, "; 0 picks a free port").default(4180),
@@ -118,11 +131,7 @@ const schema = z.strictObject({
   ERRAND_REDIS_WAIT_REPLICAS: count(0, 10).default(0),
   ERRAND_REDIS_FSYNC: z.enum(["always", "everysec"]).default("always"),
   ERRAND_REDIS_BIN: z.string().min(1).optional(),
-  ERRAND_OPERATOR_TOKEN: z
-    .string()
-    .trim()
-    .regex(/^[\x21-\x7e]{16,512}$/, "must be 16 to 512 printable characters without spaces")
-    .optional(),
+  ERRAND_OPERATOR_TOKEN: z.string().trim().regex(OPERATOR_TOKEN, `must be ${OPERATOR_TOKEN_FORM}`).optional(),
   ERRAND_SHARDS: count(1, 256).default(1),
   ERRAND_WORKERS: workers.default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
@@ -141,13 +150,13 @@ const schema = z.strictObject({
     )
     .default([]),
   ERRAND_EGRESS_PROXY: proxyUrl.optional(),
-  ERRAND_PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  ERRAND_PUBLIC_URL: brokerUrl.optional(),
   ERRAND_ALLOWED_ORIGINS: list.default([]),
   ERRAND_TRUSTED_PROXIES: trustedProxies.default([]),
   ERRAND_CARD_SIGNING_KEY: signingKey.optional(),
   ERRAND_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   ERRAND_LOG_FORMAT: z.enum(["text", "json"]).optional(),
-  ERRAND_URL: z.url({ protocol: /^https?$/ }).optional(),
+  ERRAND_URL: brokerUrl.optional(),
   ERRAND_TOKEN: z.string().min(1).optional(),
   ERRAND_REMOTE_TOKEN: z.string().min(1).optional(),
   ERRAND_COMMAND_TOKEN: z.string().min(1).optional(),

@@ -8,7 +8,16 @@ import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { announce } from "./announcement.ts";
 import { howClientsConnect, variablesFor } from "./client-access.ts";
-import { type Config, ConfigError, EXIT_CONFIG, type Flags, hasPortOfService, readConfig } from "./config.ts";
+import {
+  type Config,
+  ConfigError,
+  EXIT_CONFIG,
+  type Flags,
+  hasPortOfService,
+  OPERATOR_TOKEN,
+  OPERATOR_TOKEN_FORM,
+  readConfig,
+} from "./config.ts";
 import { DiskWatch } from "./disk-watch.ts";
 import { embeddedOptions } from "./embedded-options.ts";
 import { channelToSupervisor } from "./gateways/fork.ts";
@@ -27,6 +36,7 @@ import { superviseGateways } from "./supervise.ts";
 import { createLog, type Log } from "./telemetry/log.ts";
 import { textLine } from "./telemetry/log-text.ts";
 import { addressUrlOf, urlOf } from "./url-of.ts";
+import { EncodingError, utf8 } from "./util/utf8.ts";
 
 /** How long the process that started the embedded Redis has to restart it before another process does. */
 const OWNER_FIRST_MS = 300;
@@ -270,13 +280,18 @@ async function operatorTokenIn(dataDir: string): Promise<string> {
     await rm(draft, { force: true });
   }
   if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
-  const token = (await readFile(path, "utf8")).trim();
-  if (token.length < 16)
-    throw new ServeError(
-      `${path} contains no valid token; delete it, and the next start creates one`,
-      EXIT_CONFIG,
-    );
-  return token;
+  const bytes = await readFile(path);
+  try {
+    const token = utf8(bytes, path).trim();
+    if (OPERATOR_TOKEN.test(token)) return token;
+  } catch (error) {
+    if (!(error instanceof EncodingError)) throw error;
+    throw new ServeError(`${error.message}. ${error.remedy}`, EXIT_CONFIG);
+  }
+  throw new ServeError(
+    `${path} contains no valid token (${OPERATOR_TOKEN_FORM}); delete it, and the next start creates one`,
+    EXIT_CONFIG,
+  );
 }
 
 async function within(work: Promise<void>, ms: number, log: Log): Promise<void> {

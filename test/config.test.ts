@@ -129,6 +129,17 @@ test("ERRAND_EGRESS_PROXY is the URL of a proxy, and no message shows its value"
   }
 });
 
+test("the address of a broker may have a path, and has no query, fragment or credentials", () => {
+  for (const name of ["ERRAND_URL", "ERRAND_PUBLIC_URL"]) {
+    expect(problemsOf({ [name]: "https://errand.example/broker/" })).toEqual([]);
+    for (const wrong of ["https://h/?hush", "https://h/#hush", "https://ann:hush@h", "banana", "ftp://h"]) {
+      const problems = problemsOf({ [name]: wrong });
+      expect(problems).toEqual([expect.stringContaining(`${name}: `)]);
+      expect(problems.join()).not.toContain("hush");
+    }
+  }
+});
+
 test("a signing key may begin with a byte order mark", () => {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const key = { ...privateKey.export({ format: "jwk" }), alg: "ES256", kid: "k" };

@@ -7,9 +7,10 @@ import { open, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { getuid } from "node:process";
 import { z } from "zod";
-import { invalidUrl } from "../client/connection-errors.ts";
-import { localError } from "../client/errors.ts";
+import { checkUrl } from "../client/connection-errors.ts";
+import { type ErrandApiError, localError } from "../client/errors.ts";
 import { cleanToken } from "../client/token.ts";
+import { EncodingError, utf8 } from "../util/utf8.ts";
 import type { CliHost } from "./host.ts";
 import { isOnThisMachine } from "./this-machine.ts";
 
@@ -22,11 +23,16 @@ export interface Local {
   readonly folder: string;
   readonly url?: string | undefined;
   readonly operatorToken?: string | undefined;
+  /** Why the file of the operator token cannot be used. */
+  readonly tokenProblem?: ErrandApiError | undefined;
 }
 
 const DATA_DIR = ".errand";
 export const START =
   "Start a broker with 'npm start' in Errand's folder or 'errand serve', set ERRAND_URL and ERRAND_TOKEN, or set ERRAND_DATA_DIR to the data directory of a running broker.";
+/** Where a token comes from, for somebody who has none. */
+export const GET_TOKEN =
+  "Set ERRAND_TOKEN or pass --token. The broker's operator creates a token with 'errand invite <name>'.";
 const gatewaySchema = z.object({ url: z.url({ protocol: /^https?$/ }) });
 
 interface Flags {
@@ -46,7 +52,7 @@ export interface Found {
 export async function discover(env: CliHost["env"], flags: Flags): Promise<Target> {
   const { url, token, local } = await locate(env, flags);
   if (url === undefined) throw noBroker(env.dataDir, local);
-  if (!isHttp(url)) throw invalidUrl(url);
+  checkUrl(url);
   if (token !== undefined) return { url, token };
   const givenUrl = flags.url ?? env.url;
   throw localError({
@@ -56,19 +62,17 @@ export async function discover(env: CliHost["env"], flags: Flags): Promise<Targe
       ? `no token for ${givenUrl}`
       : `${join(local?.folder ?? env.dataDir, "operator-token")} cannot be read`,
     recovery: local?.url
-      ? `Set ERRAND_TOKEN, or correct the URL; the local operator token is only for ${local.url}.`
-      : "Set ERRAND_TOKEN, or pass --token.",
+      ? `Correct the URL, because the local operator token is only for ${local.url}, or: ${GET_TOKEN}`
+      : GET_TOKEN,
   });
 }
 
-/** Throws only if the data directory belongs to another user, or names a broker of another machine. */
+/** Throws only if the data directory belongs to another user or names a broker of another machine, or if a token is damaged. */
 export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> {
   const givenUrl = (flags.url ?? env.url)?.trim();
-  const givenToken = cleanToken(flags.token ?? env.token);
-  const token = givenToken !== undefined && {
-    token: givenToken,
-    tokenFrom: flags.token !== undefined ? "--token" : "ERRAND_TOKEN",
-  };
+  const tokenFrom = flags.token !== undefined ? "--token" : "ERRAND_TOKEN";
+  const givenToken = cleanToken(flags.token ?? env.token, tokenFrom);
+  const token = givenToken !== undefined && { token: givenToken, tokenFrom };
   const url = givenUrl !== undefined && {
     url: givenUrl,
     urlFrom: flags.url !== undefined ? "--url" : "ERRAND_URL",
@@ -81,9 +85,11 @@ export async function locate(env: CliHost["env"], flags: Flags): Promise<Found> 
     local,
   };
   if (token) return { ...found, ...token };
-  if (local?.operatorToken === undefined || found.url === undefined || !isSame(found.url, local.url))
-    return found;
-  return { ...found, token: local.operatorToken, tokenFrom: join(local.folder, "operator-token") };
+  if (local === undefined || found.url === undefined || !isSame(found.url, local.url)) return found;
+  if (local.tokenProblem !== undefined) throw local.tokenProblem;
+  if (local.operatorToken === undefined) return found;
+  const path = join(local.folder, "operator-token");
+  return { ...found, token: cleanToken(local.operatorToken, path), tokenFrom: path };
 }
 
 /** Finds the data directory and what is in it for clients. */
@@ -123,20 +129,32 @@ async function ownerOf(folder: string): Promise<number | undefined> {
 
 async function readLocal(folder: string, mustBeOwn: boolean): Promise<Local> {
   const [gateway, token] = await Promise.all([
-    readText(join(folder, "gateway.json"), mustBeOwn),
-    readText(join(folder, "operator-token"), mustBeOwn),
+    readBytes(join(folder, "gateway.json"), mustBeOwn),
+    readBytes(join(folder, "operator-token"), mustBeOwn),
   ]);
-  return { folder, url: urlIn(gateway), operatorToken: token?.trim() || undefined };
+  const url = urlIn(gateway && new TextDecoder().decode(gateway));
+  if (token === undefined) return { folder, url };
+  try {
+    return { folder, url, operatorToken: utf8(token, join(folder, "operator-token")).trim() || undefined };
+  } catch (error) {
+    if (!(error instanceof EncodingError)) throw error;
+    const { message: detail, remedy: recovery } = error;
+    return {
+      folder,
+      url,
+      tokenProblem: localError({ code: "invalid_token", category: "AUTH", detail, recovery }),
+    };
+  }
 }
 
-async function readText(path: string, mustBeOwn: boolean): Promise<string | undefined> {
+async function readBytes(path: string, mustBeOwn: boolean): Promise<Buffer | undefined> {
   // Another user's FIFO must not stop us.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined);
   if (file === undefined) return undefined;
   try {
     // The open file is checked, because the folder may have been replaced since its owner was.
     if (mustBeOwn && getuid && (await file.stat()).uid !== getuid()) throw foreign(path);
-    return await file.readFile("utf8").catch(() => undefined);
+    return await file.readFile().catch(() => undefined);
   } finally {
     await file.close();
   }
@@ -150,8 +168,6 @@ function urlIn(gateway: string | undefined): string | undefined {
     return undefined;
   }
 }
-
-const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:/.test(url);
 
 /** Compares scheme, host and port as text: `localhost` may be a different server than 127.0.0.1. */
 function isSame(url: string, localUrl: string | undefined): boolean {

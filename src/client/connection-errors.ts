@@ -26,14 +26,28 @@ export const RECOVERIES = {
   connection_lost: "Try again with the same Idempotency-Key; the outcome is unknown.",
 } as const;
 
-export function invalidUrl(url: string): ErrandApiError {
-  return localError({
-    code: "invalid_url",
-    category: "CONFIG",
-    detail: `'${url}' is not an http(s) URL`,
-    recovery: RECOVERIES.invalid_url,
-  });
+/** Throws `invalid_url` for a URL that cannot be a broker's. A path is legal: a proxy may serve a broker below one. */
+export function checkUrl(url: string): void {
+  const detail = urlProblem(url);
+  if (detail === undefined) return;
+  throw localError({ code: "invalid_url", category: "CONFIG", detail, recovery: RECOVERIES.invalid_url });
 }
+
+/** What is wrong with the URL of a broker. The text has no credentials, query or fragment: they may be secret. */
+export function urlProblem(url: string): string | undefined {
+  if (!URL.canParse(url) || !/^https?:/i.test(url)) return `'${withoutSecrets(url)}' is not an http(s) URL`;
+  const { username, password, origin, pathname } = new URL(url);
+  const shown = `the URL '${origin}${pathname === "/" ? "" : pathname}'`;
+  if (username || password)
+    return `${shown} has a user or password; a broker has none, so pass a token by ERRAND_TOKEN`;
+  // By the text: the URL of `http://host/?` has an empty query, but its text cannot be the start of a longer one.
+  const [mark] = /[?#]/.exec(url) ?? [];
+  if (mark === undefined) return undefined;
+  return `${shown} is followed by a ${mark === "?" ? "query ('?…')" : "fragment ('#…')"}, which the URL of a broker has not`;
+}
+
+const withoutSecrets = (url: string): string =>
+  url.replace(/[?#].*$/s, "").replace(/^([a-z][a-z0-9+.-]*:)?(\/\/)?[^/]*@/i, "$1$2***@");
 
 /** `error` is what fetch threw when the time was over. */
 export function noAnswer(url: string, error?: unknown): ErrandApiError {

@@ -8,6 +8,8 @@ import type { ProxyVariables } from "../util/proxy.ts";
 export interface Target {
   readonly url: string;
   readonly token: string | undefined;
+  /** Where the token comes from. */
+  readonly tokenFrom: string;
 }
 
 /** The default address of a broker. */
@@ -37,7 +39,8 @@ export function locate(given: { url?: string | undefined; token?: string | undef
   const url = (given.url ?? envUrl ?? LOCAL_URL).trim();
   const isEnvBroker = envUrl === undefined || given.url === undefined || originOf(url) === originOf(envUrl);
   // ERRAND_TOKEN belongs to the broker of ERRAND_URL and is sent to no other.
-  return { url, token: given.token ?? ((isEnvBroker && env?.ERRAND_TOKEN) || undefined) };
+  const token = given.token ?? ((isEnvBroker && env?.ERRAND_TOKEN) || undefined);
+  return { url, token, tokenFrom: given.token === undefined ? "ERRAND_TOKEN" : "the option token" };
 }
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);

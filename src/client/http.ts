@@ -8,7 +8,7 @@ import { problemSchema } from "../schema/problem.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { startOf } from "../util/start-of.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
-import { connectionError, invalidUrl, noAnswer } from "./connection-errors.ts";
+import { checkUrl, connectionError, noAnswer } from "./connection-errors.ts";
 import { locate } from "./environment.ts";
 import { environmentFetch } from "./environment-fetch.ts";
 import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
@@ -109,12 +109,12 @@ export class Http {
   #everReached = false;
 
   constructor(options: Connection) {
-    const { url, token } = locate(options);
-    if (!URL.canParse(url) || !/^https?:/.test(url)) throw invalidUrl(url);
+    const { url, token, tokenFrom } = locate(options);
+    checkUrl(url);
     this.url = withoutTrailingSlashes(url);
     this.onRetry = options.onRetry;
     this.#options = options;
-    this.#token = cleanToken(token);
+    this.#token = cleanToken(token, tokenFrom);
     this.#known = options.known ?? new KnownBroker();
   }
 
@@ -218,7 +218,8 @@ export class Http {
     if (!data || !this.#known.accepts(data.broker_id)) throw await this.#notTheBroker(response, text);
     // Quotes are legal in a token, so the broker decides; the CLI shows the detail, too.
     const quotes = data.code === "unauthenticated" && token !== undefined && quotesHint(token);
-    throw new ErrandApiError(quotes ? { ...data, detail: `${data.detail} ${quotes}` } : data, {
+    const more = quotes || (data.code === "not_found" && this.#pathHint(data.detail));
+    throw new ErrandApiError(more ? { ...data, detail: `${data.detail} ${more}` } : data, {
       retryAfterMs: retryAfterMs(response.headers),
       hint: call.anonymous ? undefined : this.#hintFor(data.code),
     });
@@ -255,10 +256,17 @@ export class Http {
     );
   }
 
+  /** A proxy that serves a broker below a path removes the path. Without one, the broker's answer repeats it. */
+  #pathHint(detail: string): string | undefined {
+    const { origin, pathname } = new URL(this.url);
+    if (pathname === "/" || !detail.includes(` ${pathname}/`)) return undefined;
+    return `The broker's URL has the path '${pathname}', and no proxy removes it: pass ${origin}.`;
+  }
+
   /** A recovery in terms of the library, for common errors whose own recovery is in terms of HTTP. */
   #hintFor(code: string): string | undefined {
     if (code === "unauthenticated" && this.#token === undefined) {
-      return "Pass { token }, or set ERRAND_TOKEN, which is sent only to the broker of ERRAND_URL.";
+      return "Pass { token }, or set ERRAND_TOKEN, which is sent only to the broker of ERRAND_URL. The broker's operator creates one with 'errand invite <name>'.";
     }
     if (code === "agent_unknown") return "Create it with 'errand agent put' or new Admin().putAgent(name).";
     return undefined;

@@ -73,7 +73,7 @@ export const ERRORS = {
     "The token is missing or invalid",
     "Send 'Authorization: Bearer <token>' with a token that is neither revoked nor expired.",
     false,
-    "Set ERRAND_TOKEN or --token to a token that is neither revoked nor expired ('errand token create' creates one).",
+    "Set ERRAND_TOKEN or --token to a token that is neither revoked nor expired; the broker's operator creates one with 'errand invite <name>'.",
   ),
   forbidden: row(
     "AUTH",

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { getuid } from "node:process";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { discover } from "../../src/cli/discover.ts";
+import { Delegator } from "../../src/index.ts";
 import { AGENT, stubBroker } from "../client/stub-broker.ts";
 import { run } from "./fake-host.ts";
 
@@ -122,7 +123,68 @@ test.skipIf(getuid?.() !== 0)("a file of another user in an own folder is not re
   }
 });
 
+test.each([
+  ["in UTF-16", Buffer.from("\uFEFFerrand_local_token\r\n", "utf16le"), "is UTF-16 text. Save it as UTF-8"],
+  [
+    "in UTF-16 without a mark",
+    Buffer.from("errand_local_token", "utf16le"),
+    "is UTF-16 text. Save it as UTF-8",
+  ],
+  ["in Latin-1", Buffer.from("errand_tök", "latin1"), "is not UTF-8 text. "],
+  ["with two lines", Buffer.from("errand_a\nerrand_b\n"), "has more than one line. Pass only the token."],
+])("a local operator token %s is refused with its file and what is wrong", async (_what, bytes, said) => {
+  const dataDir = join(await folder(), "data");
+  await brokerIn(dataDir);
+  await writeFile(join(dataDir, "operator-token"), bytes);
+  const { code, stderr } = await run(["list"], { env: { dataDir } });
+  expect([code, stderr]).toEqual([77, expect.stringContaining(`${join(dataDir, "operator-token")} ${said}`)]);
+  expect(await discover({ dataDir, token: "mine" }, {})).toEqual({ url: LOCAL, token: "mine" });
+});
+
 describe("the output", () => {
+  test("no token: says who creates one", async () => {
+    const dataDir = join(await folder(), "data");
+    await brokerIn(dataDir);
+    for (const env of [{ dataDir: "/nonexistent/data" }, { dataDir }]) {
+      const { code, stderr } = await run(["list", "--url", "http://h:1"], { env });
+      expect([code, stderr]).toEqual([
+        77,
+        expect.stringMatching(
+          /^errand: no token for http:\/\/h:1\. .*operator creates a token with 'errand invite <name>'\.\n$/,
+        ),
+      ]);
+    }
+    const stub = await stubBroker((_request, answer) => answer.json({ status: "ok" }));
+    const doctor = await run(["doctor", "--url", stub.url], { env: { dataDir: "/nonexistent/data" } });
+    expect(doctor.stdout).toContain("'errand invite <name>'");
+  });
+
+  test.each([
+    [
+      "http://h:1/?token=hush",
+      "the URL 'http://h:1' is followed by a query ('?…'), which the URL of a broker has not",
+    ],
+    [
+      "http://h:1/broker#hush",
+      "the URL 'http://h:1/broker' is followed by a fragment ('#…'), which the URL of a broker has not",
+    ],
+    ["http://h:1/?", "the URL 'http://h:1' is followed by a query ('?…'), which the URL of a broker has not"],
+    [
+      "http://ann:hush@h:1",
+      "the URL 'http://h:1' has a user or password; a broker has none, so pass a token by ERRAND_TOKEN",
+    ],
+    ["ftp://ann:hush@h/a?hush", "'ftp://***@h/a' is not an http(s) URL"],
+  ])("the URL %s is refused in every command, without what may be secret", async (url, said) => {
+    for (const argv of [["list"], ["work", "--agent", "a", "--", "cat"], ["mcp"]]) {
+      const { code, stderr } = await run(argv, { env: { url, token: "t", dataDir: "/nonexistent/data" } });
+      expect([code, stderr]).toEqual([
+        78,
+        `errand: ${said}. Correct --url or ERRAND_URL, for example http://127.0.0.1:4180.\n`,
+      ]);
+    }
+    expect(() => new Delegator({ url })).toThrow(said);
+  });
+
   test("nothing found: says what to do, exits 75", async () => {
     const { code, stderr } = await run(["watch"], { env: { dataDir: join(await folder(), "data") } });
     expect(code).toBe(75);

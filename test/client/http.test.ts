@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Delegator } from "../../src/client/delegator.ts";
 import { ErrandApiError } from "../../src/client/errors.ts";
 import { Http, route } from "../../src/client/http.ts";
+import { OPERATOR, startBroker } from "../support/broker.ts";
 import { delegationLike, ID, stubBroker } from "./stub-broker.ts";
 
 /** A URL where nothing listens. */
@@ -96,6 +97,15 @@ describe("answers", () => {
     const stub = await stubBroker((_request, answer) => answer.json(delegationLike()));
     await new Delegator({ url: `${stub.url}/broker/` }).get(ID);
     expect(stub.seen[0]?.path).toBe(`/broker/v1/delegations/${ID}`);
+  });
+
+  test("a base path that no proxy removes is named", async () => {
+    const { url } = await startBroker();
+    const error = await thrownBy(new Delegator({ url: `${url}/v1/`, token: OPERATOR }).get(ID));
+    expect(error).toMatchObject({
+      code: "not_found",
+      message: `There is no GET /v1/v1/delegations/${ID}. The broker's URL has the path '/v1', and no proxy removes it: pass ${url}.`,
+    });
   });
 });
 

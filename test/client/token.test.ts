@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Delegator } from "../../src/index.ts";
 import { run } from "../cli/fake-host.ts";
 import { as, startBroker } from "../support/broker.ts";
@@ -26,6 +26,26 @@ test("a token works with a byte order mark and white space around it; quotes are
     expect(library, quoted).toMatch(/^(?:unauthenticated|invalid_token) /);
     expect(code).toBe(77);
     expect(printed.match(/Remove the quotes around the token/g)?.length, quoted).toBeGreaterThan(1);
+  }
+  for (const [damaged, what] of [
+    [`Bearer ${token}`, "begins with 'Bearer'"],
+    [`authorization: bearer ${token}`, "begins with 'Bearer'"],
+    [`${token.slice(0, 9)} ${token.slice(9)}`, "has white space in it"],
+    [`${token}\n${token}`, "has more than one line"],
+    [`"${token} "`, "is in quotes"],
+    [`${token.slice(0, 9)}é`, "has a character at position 10 that no token has"],
+    [[...token].join("\0"), "is not UTF-8 text"],
+  ] as const) {
+    const { printed } = await answers(damaged);
+    expect(printed).toContain(`the token from the option token ${what}`);
+    expect(printed).toContain(`errand: the token from ERRAND_TOKEN ${what}. `);
+    const flag = await run(["list", "--token", damaged], { env: { url, dataDir: "/nonexistent" } });
+    expect(flag.stderr).toContain(`errand: the token from --token ${what}. `);
+    vi.stubEnv("ERRAND_TOKEN", damaged);
+    // An environment has no NUL.
+    if (process.env.ERRAND_TOKEN === damaged)
+      expect(() => new Delegator({ url })).toThrow(`the token from ERRAND_TOKEN ${what}`);
+    vi.unstubAllEnvs();
   }
   for (const wrong of [`${token} ${token}`, `${token}\n${token}`, `${token}é`, `\u200b${token}`]) {
     const { library, code } = await answers(wrong);

@@ -1,6 +1,6 @@
 /** The program as a user runs it: `serve`, `work`, `delegate` and `watch` as processes. */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, inject, test } from "vitest";
@@ -208,6 +208,27 @@ describe("start and stop", () => {
     expect(run.stderr()).toContain("ERRAND_SHARDS: must be a whole number from 1 to 256\n");
     expect(run.stderr()).not.toContain("short");
   });
+
+  test("an operator token that no client can send is refused, with what is wrong with its file", async () => {
+    const dir = freshDir();
+    mkdirSync(join(dir, ".errand"));
+    const file = join(dir, ".errand/operator-token");
+    for (const [content, said] of [
+      [
+        Buffer.from("\uFEFFerrand_operator_token\r\n", "utf16le"),
+        "is UTF-16 text. Save it as UTF-8; in PowerShell:",
+      ],
+      [
+        "errand operator token",
+        "contains no valid token (16 to 512 printable characters without spaces); delete it",
+      ],
+    ] as const) {
+      writeFileSync(file, content);
+      const run = errand(dir, ["serve"], { ERRAND_PORT: "0" });
+      expect(await run.ended()).toBe(78);
+      expect(run.stderr()).toContain(`${file} ${said}`);
+    }
+  }, 120_000);
 
   test("an address of another machine is reported as a configuration problem", async () => {
     const run = errand(freshDir(), ["serve"], { ERRAND_HOST: "192.0.2.1", ERRAND_PORT: "0" });

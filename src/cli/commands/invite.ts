@@ -1,6 +1,7 @@
 /** `errand invite`: a token for a person or a program, with the lines to paste on their machine. */
 import { type Command, InvalidArgumentError } from "commander";
 import { Admin } from "../../client/admin.ts";
+import { urlProblem } from "../../client/connection-errors.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
@@ -120,9 +121,12 @@ async function urlForOthers(admin: Admin, own: string | undefined): Promise<stri
 }
 
 function httpUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-  throw new InvalidArgumentError("Pass an http or https URL, such as http://192.168.1.5:4180.");
+  const problem = urlProblem(text);
+  if (problem === undefined) return text;
+  throw new InvalidArgumentError(`${sentence(problem)} Pass one such as http://192.168.1.5:4180.`);
 }
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 

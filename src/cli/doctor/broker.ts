@@ -4,7 +4,7 @@ import { ErrandApiError } from "../../client/errors.ts";
 import { type ConnectionOptions, Http } from "../../client/http.ts";
 import { durationText } from "../../client/words.ts";
 import { type GatewayStatus, type RedisStatus, type Status, statusSchema } from "../../schema/status.ts";
-import { type Found, START } from "../discover.ts";
+import { type Found, GET_TOKEN, START } from "../discover.ts";
 import { recoveryFor } from "../recovery.ts";
 import { degradedBy, withStorageReason } from "../storage-reason.ts";
 import type { Check } from "./check.ts";
@@ -44,7 +44,7 @@ export async function* brokerChecks(found: Found, ownVersion: string): AsyncGene
     yield { check: "readiness", status: "warn", detail: `the broker is degraded: ${degraded}`, remedy };
   }
   if (token === undefined) {
-    const remedy = "Set ERRAND_TOKEN, or pass --token.";
+    const remedy = GET_TOKEN;
     yield { check: "token", status: "fail", detail: `no token for ${url}`, remedy, category: "AUTH" };
     yield* skipped("needs a token", "version", "clock", "redis");
     return;

@@ -2,11 +2,12 @@
  * Reads the credentials for an A2A server: a token file, a JSON file with any scheme, stdin or the environment, never an
  * argument, because other users of the machine can read those. Errors show nothing of the content.
  */
+import { damageOf } from "../../client/token.ts";
 import { type Credentials, credentialsSchema } from "../../schema/credentials.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { textFrom } from "./task.ts";
+import { bytesFrom, decoded } from "./task.ts";
 
 /** At most one may be given. */
 export interface CredentialSources {
@@ -44,6 +45,8 @@ export async function readCredentials(
 const nameOf = (path: string, what: string): string => (path === "-" ? "stdin" : `the ${what} file ${path}`);
 
 function bearer(text: string, source: string): Credentials {
+  const damage = text.trim() === "" ? undefined : damageOf(text.trim());
+  if (damage !== undefined) throw usageError(`the token in ${source} ${damage.what}`, damage.remedy);
   const parsed = credentialsSchema.safeParse({ scheme: "bearer", token: text.trim() });
   if (parsed.success) return parsed.data;
   throw usageError(`${source} contains no valid token`, TOKEN);
@@ -71,15 +74,17 @@ const SHAPES =
 /** The path `-` stands for stdin. */
 async function secretIn(host: CliHost, path: string, what: string): Promise<string> {
   if (path === "-") return secretFromStdin(host, what, "Pipe it, or name a file.");
-  return textFrom(host, path).catch(() => {
+  const bytes = await bytesFrom(host, path).catch(() => {
     throw usageError(`cannot read ${nameOf(path, what)}`, "Pass a file that this user can read.");
   });
+  return decoded(bytes, nameOf(path, what));
 }
 
 /** `advice`: what to do instead of typing it. */
 export async function secretFromStdin(host: CliHost, what: string, advice = "Pipe it."): Promise<string> {
   if (host.isTty.stdin) throw usageError(`stdin is a terminal, which would show the ${what}`, advice);
-  return textFrom(host, "-").catch(() => {
+  const bytes = await bytesFrom(host, "-").catch(() => {
     throw usageError("cannot read stdin", advice);
   });
+  return decoded(bytes, "stdin");
 }

@@ -10,6 +10,7 @@ import type { DelegateInput } from "../../schema/delegation.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import { EncodingError, utf8 } from "../../util/utf8.ts";
 import { CliError, cliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { sizeText } from "../show/size.ts";
@@ -77,12 +78,16 @@ const MAX_BYTES = LIMITS.delegation_bytes.value;
 
 /** The path `-` stands for stdin. */
 export async function textFrom(host: CliHost, path: string, maxBytes = MAX_BYTES): Promise<string> {
-  if (path === "-") return decoded(await readAll(host.stdin, "stdin", maxBytes), "stdin");
-  const bytes = await readAll(createReadStream(path), path, maxBytes).catch((error: Error) => {
+  return decoded(await bytesFrom(host, path, maxBytes), nameOf(path));
+}
+
+/** The path `-` stands for stdin. */
+export async function bytesFrom(host: CliHost, path: string, maxBytes = MAX_BYTES): Promise<Uint8Array> {
+  if (path === "-") return readAll(host.stdin, "stdin", maxBytes);
+  return readAll(createReadStream(path), path, maxBytes).catch((error: Error) => {
     if (error instanceof CliError) throw error;
     throw usageError(`${path} cannot be read (${error.message})`, "Pass a readable file.");
   });
-  return decoded(bytes, path);
 }
 
 /** Stops reading at the limit: a device or a pipe may have no end. */
@@ -106,13 +111,11 @@ const tooLong = (source: string, maxBytes: number): CliError =>
     recovery: "Pass less, in several parts, or store it where the agent can fetch it and send its URL.",
   });
 
-function decoded(bytes: Uint8Array, source: string): string {
+/** Throws a usage error that names the source for bytes that are not UTF-8. */
+export function decoded(bytes: Uint8Array, source: string): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
-    throw isUtf16
-      ? usageError(`${source} is UTF-16 text`, "Save it as UTF-8; in PowerShell: Out-File -Encoding utf8.")
-      : usageError(`${source} is not UTF-8 text`, "Encode binary data as text first.");
+    return utf8(bytes, source);
+  } catch (error) {
+    throw error instanceof EncodingError ? usageError(error.message, error.remedy) : error;
   }
 }

@@ -1,6 +1,5 @@
 /** `errand mcp`: bridges MCP clients on stdio to the broker's MCP server. */
 import type { Command } from "commander";
-import { invalidUrl } from "../../client/connection-errors.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
@@ -40,7 +39,6 @@ async function runBridge(host: CliHost, options: GlobalOptions): Promise<void> {
   const say = (line: string) => void note(host, oneLine(line)).catch(() => undefined);
   const target = async (): Promise<Target> => {
     const { url, token } = await discover(host.env, options);
-    if (!URL.canParse(url) || !/^https?:/.test(url)) throw invalidUrl(url);
     return { url: withoutTrailingSlashes(url), token };
   };
   // A configuration error ends the program at once; a missing broker may start later.

@@ -141,6 +141,8 @@ test("put takes a server's credentials from a file, stdin or the environment, an
   const secret = "kanarienvogel7f3a";
   const stored = async () => (await gateway.broker.redis.hget("{errand:0}:agent:scout", "credentials")) ?? "";
   writeFileSync(join(dir, "token"), `${secret}-file\n`);
+  writeFileSync(join(dir, "utf16"), Buffer.from(`\uFEFF${secret}`, "utf16le"));
+  writeFileSync(join(dir, "prefixed"), `Bearer ${secret}`);
   writeFileSync(
     join(dir, "basic.json"),
     JSON.stringify({ scheme: "basic", username: "u", password: secret }),
@@ -149,7 +151,7 @@ test("put takes a server's credentials from a file, stdin or the environment, an
   writeFileSync(join(dir, "agent.json"), JSON.stringify({ delivery: { mode: "poll" } }));
   const outputs: string[] = [];
   const put = async (args: readonly string[], options: Parameters<typeof run>[1] = {}) => {
-    const inDir = args.map((one) => (/\.json$|^token$/.test(one) ? join(dir, one) : one));
+    const inDir = args.map((one) => (/\.json$|^(?:token|utf16|prefixed)$/.test(one) ? join(dir, one) : one));
     const result = await run(["agent", "put", "scout", ...inDir], options);
     outputs.push(result.stdout, result.stderr);
     return result;
@@ -179,6 +181,8 @@ test("put takes a server's credentials from a file, stdin or the environment, an
     ],
     [["--push-token-env"], "ERRAND_REMOTE_TOKEN is not set"],
     [["--push-token-file", "no-such-file"], "cannot read the token file no-such-file"],
+    [["--push-token-file", "utf16"], "utf16 is UTF-16 text. Save it as UTF-8"],
+    [["--push-token-file", "prefixed"], "prefixed begins with 'Bearer'. Pass only"],
     [["--push-credentials-file", "bad.json"], "bad.json is not JSON"],
     [["--push-credentials-file", "agent.json"], "contains no valid credentials: scheme:"],
   ] as const) {
