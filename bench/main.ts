@@ -87,6 +87,6 @@ try {
   else await main(options);
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
-  say(`bench: ${error.message}\n\n${HELP}`);
+  say(error.message);
   process.exitCode = 64;
 }

@@ -1,5 +1,5 @@
 /** The command line of the benchmarks. Limit: numbers are not checked for sense. */
-import { parseArgs } from "node:util";
+import { parseArguments, unknownName, WrongArguments } from "../scripts/arguments.mjs";
 import { CLIENTS, type ClientName } from "./clients.ts";
 import { SCENARIOS, type Scenario } from "./figures.ts";
 
@@ -87,34 +87,30 @@ export function readOptions(args: readonly string[]): Options | null {
   const flag = { type: "boolean", default: false } as const;
   let values: ReturnType<typeof parse>["values"];
   const parse = () =>
-    parseArgs({
-      args: [...args],
-      options: {
-        json: flag,
-        quick: flag,
-        help: { ...flag, short: "h" },
-        only: text,
-        rounds: text,
-        seconds: text,
-        lanes: text,
-        bytes: text,
-        clients: text,
-        pollers: text,
-        streams: text,
-        crowd: text,
-        many: text,
-        workers: text,
-        shards: text,
-        agents: text,
-        replayed: text,
-        kept: text,
-        profile: text,
-      },
+    parseArguments(args, {
+      json: flag,
+      quick: flag,
+      only: text,
+      rounds: text,
+      seconds: text,
+      lanes: text,
+      bytes: text,
+      clients: text,
+      pollers: text,
+      streams: text,
+      crowd: text,
+      many: text,
+      workers: text,
+      shards: text,
+      agents: text,
+      replayed: text,
+      kept: text,
+      profile: text,
     });
   try {
     values = parse().values;
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw error instanceof WrongArguments ? new UsageError(error.message) : error;
   }
   if (values.help) return null;
   const given = { ...(values.quick ? QUICK : FULL), lanes: "50", bytes: "1024", ...values };
@@ -127,10 +123,11 @@ export function readOptions(args: readonly string[]): Options | null {
     given.only?.split(",").map((name) => name.trim()) ??
     Object.keys(SCENARIOS).filter((name) => name !== "many");
   const known = new Set<string>([...Object.keys(SCENARIOS), ...Object.values(SCENARIOS).flat()]);
-  for (const name of only) if (!known.has(name)) throw new UsageError(`--only: there is no '${name}'`);
+  for (const name of only)
+    if (!known.has(name)) throw new UsageError(unknownName("scenario or figure", name, [...known]).message);
   const clients = given.clients?.split(",").map((name) => {
     const client = CLIENTS.find((one) => one === name.trim());
-    if (!client) throw new UsageError(`--clients: there is no '${name}'`);
+    if (!client) throw new UsageError(unknownName("client", name, CLIENTS).message);
     return client;
   });
   const seconds = number("seconds", given.seconds, 0.1);

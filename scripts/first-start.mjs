@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readArguments } from "./arguments.mjs";
 import { ROOT } from "./steps.mjs";
 
 const HELP = `node scripts/first-start.mjs [--empty-cache]
@@ -17,11 +17,8 @@ Clones the last commit to a temporary folder, runs npm start there twice, and pr
 was ready. With --empty-cache, npm downloads every package; otherwise it uses its cache.
 `;
 
-const { values } = parseArgs({
-  options: { "empty-cache": { type: "boolean", default: false }, help: { type: "boolean", default: false } },
-});
-if (values.help) process.stdout.write(HELP);
-else await main();
+const { values } = readArguments(HELP, { "empty-cache": { type: "boolean", default: false } });
+await main();
 
 async function main() {
   const place = mkdtempSync(join(tmpdir(), "errand-first-start-"));

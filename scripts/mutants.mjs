@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { orExit, parseArguments, WrongArguments } from "./arguments.mjs";
 
 const HELP = `npm run mutants -- [options] [part of a name...]
 
@@ -34,21 +34,18 @@ const TIMEOUT_MS = 300_000;
 /** The defects: `from` in `file` becomes `to`, and a test in `tests` whose name contains `only` must fail. */
 const MUTANTS = JSON.parse(readFileSync(join(ROOT, "scripts/mutants.json"), "utf8"));
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    list: { type: "boolean" },
-    "no-baseline": { type: "boolean" },
-    json: { type: "string" },
-    help: { type: "boolean", short: "h" },
-  },
+const OPTIONS = { list: { type: "boolean" }, "no-baseline": { type: "boolean" }, json: { type: "string" } };
+const { values, positionals } = orExit(HELP, () => {
+  const parsed = parseArguments(process.argv.slice(2), OPTIONS, { names: true });
+  for (const part of parsed.positionals)
+    if (!MUTANTS.some(({ name }) => name.includes(part)))
+      throw new WrongArguments(`No mutant's name contains '${part}'; --list prints the names.`);
+  return parsed;
 });
 const chosen = MUTANTS.filter(
   ({ name }) => positionals.length === 0 || positionals.some((part) => name.includes(part)),
 );
-if (values.help) process.stdout.write(HELP);
-else if (values.list)
-  for (const { name, file, tests } of chosen) say(`${name}  (${file}; ${tests.join(", ")})`);
+if (values.list) for (const { name, file, tests } of chosen) say(`${name}  (${file}; ${tests.join(", ")})`);
 else process.exitCode = await main();
 
 async function main() {

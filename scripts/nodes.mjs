@@ -8,6 +8,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { orExit, WrongArguments } from "./arguments.mjs";
 
 const VERSIONS = ["20", "22", "24"];
 const HELP = `npm run test:nodes -- [--node 20,22] [arguments of vitest...]
@@ -17,11 +18,17 @@ Runs the tests on the newest Node ${VERSIONS.join(", ")}, one after the other. T
 `;
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
+/** All other arguments are those of vitest. */
 const args = process.argv.slice(2);
-const at = args.indexOf("--node");
-const versions = at === -1 ? VERSIONS : (args.splice(at, 2)[1] ?? "").split(",");
-if (args.includes("--help")) process.stdout.write(HELP);
-else process.exitCode = await main();
+const { versions } = orExit(HELP, () => {
+  const at = args.indexOf("--node");
+  const versions = at === -1 ? VERSIONS : (args.splice(at, 2)[1] ?? "").split(",");
+  for (const one of versions)
+    if (!/^\d+(?:\.\d+){0,2}$/.test(one))
+      throw new WrongArguments(`--node needs versions, such as 20,22, not '${one}'.`);
+  return { versions, values: { help: args.includes("--help") || args.includes("-h") } };
+});
+process.exitCode = await main();
 
 async function main() {
   const rows = [];

@@ -2,9 +2,7 @@
  * Runs the proxies of deploy/ that this machine has (nginx, HAProxy, Caddy) in front of a broker, and checks what a proxy
  * may break: that work arrives at a parked poll, that a poll ends when its client leaves, and that events are not held.
  *
- *   npm run build && node scripts/proxies.mjs [--long] [--only NAME]
- *
- * Only addresses, ports and certificates differ from the files. `--long` also holds a poll for 60 s. Needs openssl.
+ * Only addresses, ports and certificates differ from the files. Needs openssl.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +14,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { checkNames, orExit, parseArguments } from "./arguments.mjs";
 import { callerOf, OPERATOR } from "./call-broker.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -25,8 +23,20 @@ const HOST = "errand.example.org";
 const SOON_MS = 10_000;
 const POLL_SECONDS = 40;
 
-const { values } = parseArgs({
-  options: { long: { type: "boolean", default: false }, only: { type: "string" } },
+const NAMES = ["nginx", "haproxy", "caddy"];
+const HELP = `npm run build && node scripts/proxies.mjs [options]
+
+  --only NAME  only this proxy: nginx, HAProxy or Caddy
+  --long       also hold a poll for 60 s
+`;
+const { values } = orExit(HELP, () => {
+  const parsed = parseArguments(process.argv.slice(2), {
+    long: { type: "boolean", default: false },
+    only: { type: "string" },
+  });
+  const { only } = parsed.values;
+  if (only !== undefined) checkNames("proxy", [only.toLowerCase()], NAMES);
+  return parsed;
 });
 const folder = mkdtempSync(join(tmpdir(), "errand-proxies-"));
 const inFolder = (name) => join(folder, name);

@@ -10,7 +10,8 @@ import { constants, tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
+import { EXIT_USAGE, orExit, parseArguments, WrongArguments } from "./arguments.mjs";
 import { callerOf, OPERATOR } from "./call-broker.mjs";
 import { ROOT, say, step } from "./steps.mjs";
 
@@ -39,7 +40,6 @@ Exit code: 0 if all checks pass, 1 if one fails, 64 for a wrong option, ${UNAVAI
 const OPTIONS = {
   sdk: { type: "string", multiple: true, default: VERSIONS },
   python: { type: "string", default: "python3" },
-  help: { type: "boolean", short: "h", default: false },
 };
 
 /** Python or an SDK cannot be had; the message says why. */
@@ -176,7 +176,7 @@ async function main(sdks, python) {
 /** `VERSION` or `VERSION=FOLDER`; the version becomes a part of file names and of pip's arguments. */
 function sdkOf(text) {
   const [, version, sources] = /^(\d[\w.]*)(?:=(.+))?$/.exec(text) ?? [];
-  if (version === undefined) throw new TypeError(`--sdk ${text}: write VERSION or VERSION=FOLDER`);
+  if (version === undefined) throw new WrongArguments(`--sdk ${text}: write VERSION or VERSION=FOLDER.`);
   return { version, sources };
 }
 
@@ -188,15 +188,13 @@ process.once("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
   process.once(signal, () => process.exit(128 + constants.signals[signal]));
 
-let code = 64;
+let code = 1;
 try {
-  const { sdk, python, help } = parseArgs({ options: OPTIONS }).values;
-  const sdks = sdk.map(sdkOf);
-  code = 1;
-  if (help) process.stdout.write(HELP);
-  code = help ? 0 : await main(sdks, python);
+  const { sdk, python } = orExit(HELP, () => parseArguments(process.argv.slice(2), OPTIONS)).values;
+  code = await main(sdk.map(sdkOf), python);
 } catch (error) {
   if (error instanceof Unavailable) code = UNAVAILABLE;
-  say(code === 64 ? `${error.message}. --help lists the options.` : error.message);
+  if (error instanceof WrongArguments) code = EXIT_USAGE;
+  say(error.message);
 }
 process.exit(code);

@@ -2,8 +2,6 @@
  * Replaces two gateways of an older version one after the other under load, goes back once, and checks that subscribers,
  * delegators and workers notice nothing: each event once and in order, each delegation ended once.
  *
- *   npm run build && node scripts/rolling-upgrade.mjs --from COMMIT [--seconds 8]
- *
  * The older version is built in a temporary worktree. Limit: POSIX; both versions must be able to share a Redis.
  */
 import { execFileSync, spawn } from "node:child_process";
@@ -14,16 +12,27 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { orExit, parseArguments, positive, WrongArguments } from "./arguments.mjs";
 import { OPERATOR, send } from "./call-broker.mjs";
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 /** How long a call may wait for its answer, before it is repeated. */
 const ANSWER_MS = 20_000;
-const { values } = parseArgs({
-  options: { from: { type: "string" }, seconds: { type: "string", default: "8" } },
+const HELP = `npm run build && node scripts/rolling-upgrade.mjs --from COMMIT [options]
+
+  --from COMMIT  the older version
+  --seconds N    how long each phase takes  (8)
+`;
+const { values } = orExit(HELP, () => {
+  const parsed = parseArguments(process.argv.slice(2), {
+    from: { type: "string" },
+    seconds: { type: "string", default: "8" },
+  });
+  positive("seconds", parsed.values.seconds);
+  if (parsed.values.from === undefined && !parsed.values.help)
+    throw new WrongArguments("Name the older version: --from COMMIT.");
+  return parsed;
 });
-if (values.from === undefined) throw new Error("Name the older version: --from COMMIT");
 const PHASE_MS = 1_000 * Number(values.seconds);
 const folder = mkdtempSync(join(tmpdir(), "errand-rolling-"));
 const worktree = join(folder, "older");

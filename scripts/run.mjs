@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
+import { EXIT_USAGE, readArguments } from "./arguments.mjs";
 import { build, buildProgram } from "./build.mjs";
 import { install } from "./install.mjs";
 import { bin, Failed, npm, ROOT, run, say } from "./steps.mjs";
@@ -42,6 +42,17 @@ Each installs the dependencies and builds first, if they are missing or out of d
 the broker needs.
 `;
 
+const MODEL_HELP = `npm run model -- [options]
+
+Runs random walks through the lifecycle, on a broker and on its model. A failure prints the shortest walk that fails, and
+the seed and path that repeat it.
+
+  --runs N     number of walks                       (5000)
+  --seed N     chooses the walks                     (random; printed)
+  --path P     only the walk that failed, as printed
+  --replay R   the steps of that walk, as printed
+  --help       print this help`;
+
 const FUZZ_HELP = `npm run fuzz -- [options]
 
 Sends valid, almost valid and hostile requests to every API. A failure prints the shortest request that fails, and the
@@ -51,6 +62,17 @@ seed and path that send it again.
   --seed N   chooses the requests        (random; printed)
   --path P   send only the request that failed, as printed
   --help     print this help`;
+
+const isHelp = (args) => args.includes("--help") || args.includes("-h");
+
+/** Help needs no build. */
+const buildFor = (args) => (isHelp(args) ? undefined : build());
+
+/** For tasks that take no arguments: those of HELP say what they do. */
+function noArguments(name, args) {
+  const line = HELP.split("\n").find((one) => one.startsWith(`  ${name} `));
+  readArguments(`npm run ${name}\n\n${line}\n`, {}, { args });
+}
 
 const TASKS = {
   async start(args) {
@@ -66,32 +88,32 @@ const TASKS = {
     process.exit(0);
   },
   async demo(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "examples/demo.ts", ...args]);
   },
   async bench(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "bench/main.ts", ...args]);
   },
   async many(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "bench/main.ts", "--only", "many", ...args]);
   },
   async test(args) {
-    await build();
+    await buildFor(args);
     await run(bin("vitest"), ["run", ...args]);
   },
   async cluster(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "test/cluster/start.ts", ...args]);
   },
   async failover(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "test/cluster/kill-masters.ts", ...args]);
   },
   async "test:cluster"(args) {
     process.env.ERRAND_TEST_CLUSTER = "1";
-    await build();
+    await buildFor(args);
     const suites = ["test/cluster", "test/doors", "test/flows", "test/lifecycle", "test/faults"];
     // These break the link between a gateway and the run's one Redis, on which they put a proxy.
     const linked = ["redis-away", "redis-away-answers", "redis-away-batch", "feed-gap"];
@@ -100,33 +122,31 @@ const TASKS = {
     await run(bin("vitest"), ["run", "--maxWorkers", "1", ...excludes, ...(args.length > 0 ? args : suites)]);
   },
   async model(args) {
-    const { values } = parseArgs({
-      args,
-      options: {
-        runs: { type: "string", default: "5000" },
-        seed: { type: "string" },
-        path: { type: "string" },
-        replay: { type: "string" },
-      },
-    });
+    const options = {
+      runs: { type: "string", default: "5000" },
+      seed: { type: "string" },
+      path: { type: "string" },
+      replay: { type: "string" },
+    };
+    const { help: _help, ...values } = readArguments(MODEL_HELP, options, { args }).values;
     for (const [name, value] of Object.entries(values)) process.env[`MODEL_${name.toUpperCase()}`] = value;
-    await build();
+    await buildFor(args);
     await run(bin("vitest"), ["run", "test/model"]);
   },
   async nodes(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["scripts/nodes.mjs", ...args]);
   },
   async "python-sdks"(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["scripts/python-sdks.mjs", ...args]);
   },
   async mutants(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["scripts/mutants.mjs", ...args]);
   },
   async chaos(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "test/chaos/main.ts", ...args]);
   },
   async fuzz(args) {
@@ -134,42 +154,47 @@ const TASKS = {
       runs: { type: "string", default: "20000" },
       seed: { type: "string", default: String(Date.now() % 2 ** 31) },
       path: { type: "string" },
-      help: { type: "boolean", short: "h", default: false },
     };
-    const { help, ...values } = parseArgs({ args, options }).values;
-    if (help) return say(FUZZ_HELP);
+    const { help: _help, ...values } = readArguments(FUZZ_HELP, options, { args }).values;
     for (const [name, value] of Object.entries(values)) process.env[`FUZZ_${name.toUpperCase()}`] = value;
     say(`fuzz: seed ${values.seed}`);
-    await build();
+    await buildFor(args);
     await run(bin("vitest"), ["run", "test/fuzz"]);
   },
   async soak(args) {
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "test/chaos/soak.ts", ...args]);
   },
   async limits(args) {
-    await build();
+    await buildFor(args);
     const [first, ...rest] = args;
     if (first === "attacks")
       await run(process.execPath, ["--import", "tsx", "test/limits/attacks.ts", ...rest]);
     else if (first === "bodies")
       await run(process.execPath, ["--import", "tsx", "test/limits/body-cost.ts", ...rest]);
     else await run(process.execPath, ["--import", "tsx", "test/limits/measure.ts", ...args]);
-    if (!args.includes("--write")) return;
+    if (!args.includes("--write") || isHelp(args)) return;
     await run(bin("biome"), ["format", "--write", "test/limits/measured.json"]);
     await run(process.execPath, ["scripts/generate.mjs"]);
   },
   async golden(args) {
-    await build();
+    await buildFor(args);
     await run(bin("vitest"), ["run", "test/cli/golden", "--update", ...args]);
   },
-  check,
-  async fix() {
+  check(args) {
+    noArguments("check", args);
+    return check();
+  },
+  async fix(args) {
+    noArguments("fix", args);
     await run(bin("biome"), ["check", "--write", "."]);
-    await build();
+    await buildFor(args);
     await run(process.execPath, ["scripts/generate.mjs"]);
   },
-  build: () => build(),
+  build(args) {
+    noArguments("build", args);
+    return build();
+  },
 };
 
 async function check() {
@@ -231,7 +256,8 @@ if (name === "--help" || name === "-h") {
     await task(rest);
   } catch (error) {
     if (!(error instanceof Failed)) throw error;
-    say(error.message);
+    // The program has said which argument is wrong.
+    if (error.status !== EXIT_USAGE) say(error.message);
     process.exit(error.status);
   }
 }

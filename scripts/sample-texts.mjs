@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readArguments } from "./arguments.mjs";
 
 const HELP = `node scripts/sample-texts.mjs [options]
 
@@ -25,17 +25,13 @@ const ERROR_CALL = /\b(?:new \w*Error|\w*[eE]rror|refusal|fail|row)\(/g;
 /** Files whose every sentence is an error text. */
 const TABLES = ["cli/recovery.ts", "doors/mcp/recoveries.ts"];
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string", default: "1" },
-    comments: { type: "string", default: "50" },
-    errors: { type: "string", default: "50" },
-    match: { type: "string", default: "" },
-    help: { type: "boolean", short: "h" },
-  },
+const { values } = readArguments(HELP, {
+  seed: { type: "string", default: "1" },
+  comments: { type: "string", default: "50" },
+  errors: { type: "string", default: "50" },
+  match: { type: "string", default: "" },
 });
-if (values.help) process.stdout.write(HELP);
-else main();
+main();
 
 function main() {
   const found = { comments: [], errors: [] };

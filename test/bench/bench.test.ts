@@ -65,6 +65,6 @@ test("an unknown name is refused before anything runs", async () => {
   await expect(bench(["--only", "speed"])).rejects.toMatchObject({
     code: 64,
     stdout: "",
-    stderr: expect.stringContaining("there is no 'speed'"),
+    stderr: expect.stringMatching(/^There is no scenario or figure 'speed'; known: cycle, [^\n]+\.\n$/),
   });
 });

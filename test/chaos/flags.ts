@@ -1,5 +1,5 @@
 /** A command line from one table: what `parseArgs` accepts, and the help. */
-import { parseArgs } from "node:util";
+import { parseArguments, WrongArguments } from "../../scripts/arguments.mjs";
 
 export interface Flag {
   readonly help: string;
@@ -49,9 +49,9 @@ export function parseFlags<Name extends string>(
 
 function parse(args: readonly string[], options: Record<string, { type: "boolean" | "string" }>) {
   try {
-    return parseArgs({ args: [...args], options }).values;
+    return parseArguments(args, options).values;
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : "Invalid options."}\nSee --help.`);
+    throw error instanceof WrongArguments ? new UsageError(error.message) : error;
   }
 }
 

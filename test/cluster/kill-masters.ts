@@ -4,8 +4,8 @@
  * broken. Limit: one machine, so a replica is as near as it can be, and little is lost.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { z } from "zod";
+import { readArguments } from "../../scripts/arguments.mjs";
 import { startGateway } from "../../src/app.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { isTerminal, stateSchema } from "../../src/schema/delegation.ts";
@@ -30,13 +30,10 @@ const AHEAD = 8;
 const HANG_MS = 10_000;
 const END_MS = 120_000;
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: "string", default: "10" },
-    wait: { type: "string", default: "0" },
-    timeout: { type: "string", default: "2000" },
-    help: { type: "boolean", short: "h", default: false },
-  },
+const { values } = readArguments(HELP, {
+  kills: { type: "string", default: "10" },
+  wait: { type: "string", default: "0" },
+  timeout: { type: "string", default: "2000" },
 });
 
 interface Sent {
@@ -395,5 +392,4 @@ function report({
   return broken.length === 0 ? 0 : 1;
 }
 
-if (values.help) process.stdout.write(HELP);
-else process.exitCode = await main();
+process.exitCode = await main();

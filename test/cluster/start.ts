@@ -9,7 +9,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readArguments } from "../../scripts/arguments.mjs";
 import { randomId } from "../../src/redis/shards.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
@@ -29,19 +29,15 @@ runs until Ctrl-C.
 const PROGRAM = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
 const NODE_TIMEOUT_MS = 2_000;
 
-const { values } = parseArgs({
-  options: {
-    shards: { type: "string", default: "16" },
-    port: { type: "string", default: "0" },
-    wait: { type: "string", default: "0" },
-    dir: { type: "string" },
-    json: { type: "boolean", default: false },
-    help: { type: "boolean", short: "h", default: false },
-  },
+const { values } = readArguments(HELP, {
+  shards: { type: "string", default: "16" },
+  port: { type: "string", default: "0" },
+  wait: { type: "string", default: "0" },
+  dir: { type: "string" },
+  json: { type: "boolean", default: false },
 });
 
-if (values.help) process.stdout.write(HELP);
-else await main();
+await main();
 
 async function main(): Promise<void> {
   const stopped = new Promise((done) => {

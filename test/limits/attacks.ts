@@ -11,6 +11,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
+import { checkNames, orExit, parseArguments, positive } from "../../scripts/arguments.mjs";
 import { NAMES, type Order, type Orders } from "./attack-names.ts";
 import { update } from "./measured.ts";
 
@@ -99,28 +100,34 @@ async function round(names: readonly string[], seconds: number): Promise<Result>
   }
 }
 
-function numberAfter(args: string[], flag: string, otherwise: number): number {
-  const at = args.indexOf(flag);
-  if (at === -1) return otherwise;
-  const [, value] = args.splice(at, 2);
-  if (!Number(value)) throw new Error(`${flag} needs a number.`);
-  return Number(value);
-}
+const HELP = `npm run limits -- attacks [options] [NAME ...]
 
-function hasFlag(args: string[], flag: string): boolean {
-  const at = args.indexOf(flag);
-  if (at !== -1) args.splice(at, 1);
-  return at !== -1;
-}
+Measures how long a victim waits beside attacks, each alone and all at once, in comparison to a quiet broker.
 
-async function main(args: string[]): Promise<void> {
-  const seconds = numberAfter(args, "--seconds", 5);
-  const rounds = numberAfter(args, "--rounds", 5);
-  const isWritten = hasFlag(args, "--write");
-  const isTogether = hasFlag(args, "--together");
-  for (const name of args)
-    if (!NAMES.some((known) => known === name)) throw new Error(`There is no attack '${name}'.`);
-  const all = args.length > 0 ? args : NAMES;
+  --seconds N  how long each takes                    (5)
+  --rounds N   how often; the medians count           (5)
+  --together   only all at once
+  --write      update docs/limits.md
+  --help       print this help
+
+  NAME         ${NAMES.map((name) => `"${name}"`).join("\n               ")}
+`;
+const OPTIONS = {
+  seconds: { type: "string", default: "5" },
+  rounds: { type: "string", default: "5" },
+  write: { type: "boolean", default: false },
+  together: { type: "boolean", default: false },
+} as const;
+
+async function main(): Promise<void> {
+  const { values, seconds, rounds, names } = orExit(HELP, () => {
+    const { values, positionals: names } = parseArguments(process.argv.slice(2), OPTIONS, { names: true });
+    checkNames("attack", names, NAMES);
+    const [seconds, rounds] = [positive("seconds", values.seconds), positive("rounds", values.rounds)];
+    return { values, seconds, rounds, names };
+  });
+  const { write: isWritten, together: isTogether } = values;
+  const all = names.length > 0 ? names : NAMES;
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ["quiet", []],
     ...(isTogether ? [] : all.map((name): [string, string[]] => [name, [name]])),
@@ -154,4 +161,4 @@ async function main(args: string[]): Promise<void> {
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => void closeStages().finally(() => process.exit(130)));
 }
-await main(process.argv.slice(2));
+await main();

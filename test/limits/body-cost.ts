@@ -1,17 +1,34 @@
 /**
- * Measures how long one request of each shape in shapes.ts keeps the event loop of a gateway busy: `node --import tsx
- * test/limits/body-cost.ts [--write] [values] [words of the shapes' names]`. Prints the slowest first; `--write` also
- * writes them to measured.json.
+ * Measures how long one request of each shape in shapes.ts keeps the event loop of a gateway busy: see --help. Prints the
+ * slowest first; `--write` also writes them to measured.json.
  */
 import { randomUUID } from "node:crypto";
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
+import { orExit, parseArguments, unknownName, WrongArguments } from "../../scripts/arguments.mjs";
 import { type Measured, update } from "./measured.ts";
 import { SHAPES } from "./shapes.ts";
 
-const args = process.argv.slice(2).filter((arg) => arg !== "--write");
-const [given = "90000", ...words] = args;
-const values = Number(given);
+const HELP = `npm run limits -- bodies [--write] [VALUES] [WORD ...]
+
+Measures how long one request of each shape keeps the event loop of a gateway
+busy, and prints the slowest first. --write updates docs/limits.md.
+
+  VALUES  how many values a body has   (90000)
+  WORD    only the shapes whose name contains one of the words:
+          ${SHAPES.map(({ name }) => name).join("\n          ")}
+`;
+const { words, count, isWritten } = orExit(HELP, () => {
+  const parsed = parseArguments(process.argv.slice(2), { write: { type: "boolean" } }, { names: true });
+  const [given = "90000", ...words] = parsed.positionals;
+  const known = SHAPES.map(({ name }) => name);
+  for (const word of words)
+    if (!known.some((name) => name.includes(word))) throw unknownName("shape", word, known);
+  const count = Number(given);
+  if (!Number.isInteger(count) || count < 1)
+    throw new WrongArguments(`VALUES is a whole number from 1 on, not '${given}'.`);
+  return { ...parsed, words, count, isWritten: parsed.values.write === true };
+});
 const WAIT_MS = 500;
 const WARM_UPS = 3;
 const WARM_VALUES = 400;
@@ -30,7 +47,7 @@ async function main(): Promise<void> {
     const rows: (Measured["bodies"]["rows"][number] & { readonly start: string })[] = [];
     for (const { name, method = "POST", path, as, headers = {}, body } of SHAPES) {
       if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
-      const textOf = (count: number) => JSON.stringify(body(count)).replaceAll("{agent}", worker.agent);
+      const textOf = (n: number) => JSON.stringify(body(n)).replaceAll("{agent}", worker.agent);
       const keys = () => "idempotency-key" in headers && { "idempotency-key": randomUUID() };
       const send = (text: string) =>
         fetch(gateway.url + path.replace("{agent}", worker.agent), {
@@ -47,7 +64,7 @@ async function main(): Promise<void> {
         });
       // So that the code is compiled.
       for (let n = 0; n < WARM_UPS; n += 1) await send(textOf(WARM_VALUES)).catch(() => null);
-      const text = textOf(values);
+      const text = textOf(count);
       const before = await gateway.busyMs();
       const answer = await send(text).catch(() => null);
       const said = (await answer?.text().catch(() => "")) ?? "waits";
@@ -60,8 +77,8 @@ async function main(): Promise<void> {
       process.stdout.write(
         `${String(ms).padStart(6)} ms  ${String(kb).padStart(5)} kB  ${status}  ${name}  ${start}\n`,
       );
-    if (process.argv.includes("--write"))
-      update(() => ({ bodies: { values, rows: rows.map(({ start: _start, ...row }) => row) } }));
+    if (isWritten)
+      update(() => ({ bodies: { values: count, rows: rows.map(({ start: _start, ...row }) => row) } }));
   } finally {
     await gateway.stop();
     await stage.close();

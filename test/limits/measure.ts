@@ -7,15 +7,13 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gateway } from "../../bench/gateway.ts";
 import { closeStages, Stage } from "../../bench/stage.ts";
-import type { LimitName } from "../../src/schema/limits.ts";
+import { checkNames, orExit, parseArguments } from "../../scripts/arguments.mjs";
 import { DRIVERS, type Driver, sender } from "./drivers.ts";
 import { type Measured, update } from "./measured.ts";
 
 const LOOK_MS = 100;
 const AFTER_MS = 2_000;
 const MIB = 1024 * 1024;
-
-const isLimit = (name: string): name is LimitName => Object.hasOwn(DRIVERS, name);
 
 interface Memory {
   readonly before: number;
@@ -70,9 +68,23 @@ const inMiB = ({ before, peak, after }: Memory): Bound["redis"] => [
   Math.round(after / MIB),
 ];
 
-async function main(args: readonly string[]): Promise<void> {
-  const chosen = args.filter((name) => name !== "--write");
-  for (const name of chosen) if (!isLimit(name)) throw new Error(`There is no driver for '${name}'.`);
+const HELP = `npm run limits -- [--write] [NAME ...]
+
+Drives bounds to their limit on a broker and a Redis of its own, and prints the memory of both, in MiB, before, at the
+peak and after. --write updates docs/limits.md.
+
+  NAME     ${Object.keys(DRIVERS).join("\n           ")}
+
+npm run limits -- attacks --help   a victim beside attacks
+npm run limits -- bodies --help    the CPU time of requests
+`;
+
+async function main(): Promise<void> {
+  const { values, positionals: chosen } = orExit(HELP, () => {
+    const parsed = parseArguments(process.argv.slice(2), { write: { type: "boolean" } }, { names: true });
+    checkNames("limit", parsed.positionals, Object.keys(DRIVERS));
+    return parsed;
+  });
   for (const [name, driver] of Object.entries(DRIVERS)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
     const { gateway, redis } = await measure(driver);
@@ -80,11 +92,11 @@ async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(
       `${name} (${driver.what}): gateway ${bound.gateway.join(" → ")}, Redis ${bound.redis.join(" → ")} MiB\n`,
     );
-    if (args.includes("--write")) update(({ bounds }) => ({ bounds: { ...bounds, [name]: bound } }));
+    if (values.write) update(({ bounds }) => ({ bounds: { ...bounds, [name]: bound } }));
   }
 }
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => void closeStages().finally(() => process.exit(130)));
 }
-await main(process.argv.slice(2));
+await main();
