@@ -117,6 +117,7 @@ export function addList(program: Command, { host }: Cli): void {
         "errand list --target scout --state working,input_required",
         "errand list --since 2026-01-31 -q deploy",
         "errand list -o id,state,age,task",
+        "errand list --state submitted -o id | xargs -r -n 1 errand cancel",
         "errand list --tree dlg_…",
         "errand list --state failed --error-code attempts_exhausted --all --json | jq -r .id",
       ),

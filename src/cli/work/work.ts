@@ -144,7 +144,7 @@ export function addWork(program: Command, { host }: Cli): void {
       examples(
         "errand work --agent scout -- wc -w",
         "errand work --agent reviewer --preset claude --timeout 30m -- --permission-mode acceptEdits",
-        "errand work --agent deployer -- sh -c '[ \"$ERRAND_DECISION\" ] || { echo Go?; exit 79; }; ./$ERRAND_DECISION.sh'",
+        "errand work --agent deployer -- sh -c 'case \"$ERRAND_DECISION:$ERRAND_ANSWER\" in :) echo Go?; exit 79;; approve:*) ./deploy.sh;; *) echo not deployed;; esac'",
         "errand work --agent plotter -- sh -c './plot > \"$ERRAND_ARTIFACTS_DIR/plot.png\" && echo plotted'",
         "errand work --agent builder --concurrency 4 --timeout 30m -- sh -c 'make \"$ERRAND_TASK\" >&2 && cat report'",
       ),

@@ -1,5 +1,5 @@
 /** Commands that ask questions, and `errand answer`, `approve` and `deny`, against a real gateway. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { localTime } from "../../../src/cli/show/time.ts";
@@ -27,6 +27,34 @@ async function asking({ api }: Setting, question: Record<string, unknown>): Prom
 
 const answered = async ({ api }: Setting, id: string) =>
   (await api.get(id)).body.history.filter(({ role }: { role: string }) => role === "ROLE_USER");
+
+test("the example of 'errand help work' ends with every answer", async () => {
+  const { api, run, dir, worker } = await setup();
+  const help = (await run(["help", "work"])).stdout;
+  const [, script = ""] = /--agent deployer -- sh -c \\\s+'([^']+)'/.exec(help) ?? [];
+  expect(script).not.toBe("");
+  writeFileSync(join(dir, "deploy.sh"), "#!/bin/sh\necho deployed\n", { mode: 0o755 });
+  await worker("deployer", ...sh(script.replaceAll(/\s*\\\n\s+/g, " ")));
+  for (const [answer, reply] of [
+    [["approve"], "deployed"],
+    [["approve", "--text", "gently"], "deployed"],
+    [["deny"], "not deployed"],
+    [["answer", "yes, please"], "not deployed"],
+  ] as const) {
+    const id = (await run(["delegate", "deployer", "release 7"])).stdout.trim();
+    await until(async () => (await api.get(id)).body.state === "input_required");
+    const [verb, ...more] = answer;
+    expect((await run([verb, id, ...more])).code).toBe(0);
+    const ended = await until(async () => {
+      const { body } = await api.get(id);
+      return body.state === "working" || body.state === "submitted" ? undefined : body;
+    });
+    expect(ended, answer.join(" ")).toMatchObject({
+      state: "completed",
+      reply: { parts: [{ text: reply }] },
+    });
+  }
+});
 
 test("approval in the shell: the agent asks, a list shows it, an approver approves, the work completes", async () => {
   const setting = await setup();
