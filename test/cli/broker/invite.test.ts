@@ -71,7 +71,10 @@ test("--public-url is printed instead of an address that works only here", async
   expect(stderr).toContain("they sign in with the same token at http://192.0.2.7:4180/\n");
   expect(stderr).not.toContain("only on this machine");
   const refused = await run(["invite", "bob", "--public-url", "192.0.2.7"]);
-  expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining("http or https URL")]);
+  expect([refused.code, refused.stderr]).toEqual([
+    64,
+    expect.stringContaining("is not an http(s) URL. Pass one such as"),
+  ]);
 });
 
 test("behind a proxy: prints the broker's public URL, also with a path", async () => {
