@@ -39,10 +39,10 @@ const PROGRAMS: [program: string[], known: string][] = [
 test.each(PROGRAMS)(
   "%j: --help and an unknown option",
   async (program, known) => {
-    const help = await run([...program, "--help"]);
+    const [help, refused] = await Promise.all([run([...program, "--help"]), run([...program, "--speed"])]);
     expect([help.code, help.stderr, help.stdout]).toEqual([0, "", expect.stringMatching(/\S/)]);
     if (known !== "--help") expect(help.stdout).toContain(known);
-    const { code, stdout, stderr } = await run([...program, "--speed"]);
+    const { code, stdout, stderr } = refused;
     expect([code, stdout]).toEqual([64, ""]);
     expect(stderr).toMatch(/^There is no option '--speed'; known: [^\n]+\.\n$/);
     expect(stderr).toContain(known);
