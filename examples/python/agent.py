@@ -365,13 +365,15 @@ class Agent:
     def poll(self):
         """A lease, or None when there was no work."""
         for failures in itertools.count():
+            # Nothing parks until the broker's id is known: what answers in its place would look like a wrong address [14].
+            hold = POLL_SECONDS if self.broker.id else 0
             self.parked, asked_at = True, time.monotonic()
             try:
                 if self.stopping.is_set():
                     return None
                 path = f"/v1/agents/{self.name}/leases"
-                leases = self.broker.post(path, self.wanted(POLL_SECONDS), POLL_SECONDS)["leases"]
-                if not leases and time.monotonic() - asked_at < 1:
+                leases = self.broker.post(path, self.wanted(hold), hold)["leases"]
+                if not leases and hold and time.monotonic() - asked_at < 1:
                     self.stopping.wait(backoff(1))  # [13]
                 return leases[0] if leases else None
             except Away as away:

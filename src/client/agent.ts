@@ -307,9 +307,10 @@ export class Agent {
     let isProbe = false;
     /** False while only held polls seem to fail, as behind a proxy that ends them. */
     let mayProbe = true;
-    for (let failures = 0; !signal.aborted; failures += 1) {
+    let failures = 0;
+    while (!signal.aborted) {
       const askedAt = performance.now();
-      const holdSeconds = isProbe ? 0 : waitSeconds;
+      const holdSeconds = isProbe ? 0 : http.holdSeconds(waitSeconds);
       try {
         const { leases } = await http.request(leasesSchema, {
           method: "POST",
@@ -321,8 +322,8 @@ export class Agent {
         outage.over();
         const lease = leases[0];
         if (lease) return { lease, receivedAt: performance.now() };
-        if (isProbe) {
-          [isProbe, mayProbe] = [false, false];
+        if (holdSeconds < waitSeconds) {
+          [isProbe, mayProbe] = [false, !isProbe];
           continue;
         }
         // A gateway that is shutting down answers early; do not spin on it.
@@ -333,6 +334,7 @@ export class Agent {
         mayProbe ||= isUnreached(error);
         isProbe = mayProbe && !isRateLimit(error);
         if (!signal.aborted) await outage.backOff(error, failures, signal);
+        failures += 1;
       }
     }
     return undefined;

@@ -31,7 +31,7 @@ import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
 import { type Branch, readTree } from "./tree.ts";
-import { waitForResult } from "./wait.ts";
+import { isPending, waitForResult } from "./wait.ts";
 
 /** Older brokers do not send `scanned_to`. */
 const pageSchema = delegationPageSchema.partial({ scanned_to: true });
@@ -69,20 +69,23 @@ export class Delegator {
    * `details.issues`), `idempotency_conflict`. If `details.outcome` is `"unknown"`, the work may have been accepted:
    * repeat the call with the same `idempotencyKey` to find out.
    */
-  delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
-    const { idempotencyKey = randomKey(), waitSeconds, traceparent, signal } = options;
-    return this.#http.requestWithRetry(delegatedSchema, {
+  async delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
+    const { idempotencyKey = randomKey(), waitSeconds = 0, traceparent, signal } = options;
+    const holdSeconds = this.#http.holdSeconds(waitSeconds);
+    const delegated = await this.#http.requestWithRetry(delegatedSchema, {
       method: "POST",
       path: "/v1/delegations",
       headers: {
         "idempotency-key": idempotencyKey,
-        ...(waitSeconds !== undefined && { prefer: `wait=${Math.round(waitSeconds)}` }),
+        ...(holdSeconds > 0 && { prefer: `wait=${Math.round(holdSeconds)}` }),
         ...(traceparent !== undefined && { traceparent }),
       },
       body: withOptions(input, options),
       signal,
-      holdSeconds: waitSeconds ?? 0,
+      holdSeconds,
     });
+    const isShort = isPending(delegated) && holdSeconds < waitSeconds;
+    return isShort ? this.delegate(input, { ...options, idempotencyKey }) : delegated;
   }
 
   /**
@@ -94,14 +97,16 @@ export class Delegator {
   }
 
   /** The delegation in its current state. Throws `delegation_not_found`, also for one that you may not see. */
-  get(id: string, options: GetOptions = {}): Promise<Delegation> {
+  async get(id: string, options: GetOptions = {}): Promise<Delegation> {
     const { waitSeconds = 0, signal } = options;
-    return this.#http.requestWithRetry(delegationSchema, {
+    const holdSeconds = this.#http.holdSeconds(waitSeconds);
+    const delegation = await this.#http.requestWithRetry(delegationSchema, {
       path: route`/v1/delegations/${id}`,
-      query: { wait_seconds: waitSeconds > 0 ? seconds(waitSeconds) : undefined },
+      query: { wait_seconds: holdSeconds > 0 ? seconds(holdSeconds) : undefined },
       signal,
-      holdSeconds: waitSeconds,
+      holdSeconds,
     });
+    return isPending(delegation) && holdSeconds < waitSeconds ? this.get(id, options) : delegation;
   }
 
   /**

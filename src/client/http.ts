@@ -122,7 +122,7 @@ export class Http {
   async request<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     const holdMs = (call.holdSeconds ?? 0) * 1000;
     const limit = new TimeLimit(call.timeoutMs ?? holdMs + ANSWER_MS, call.signal);
-    const hadAnswered = this.#hasAnswered;
+    const { hasAnswered } = this;
     try {
       const response = await this.open(call, limit);
       const text = await this.#reading(limit, () => response.text());
@@ -132,7 +132,7 @@ export class Http {
       const issue = parsed.error.issues[0];
       const why = `${issue?.path.join(".") || "body"}: ${issue?.message}`;
       // A broker of another version sends the same again.
-      const mayComeBack = json === undefined && this.#mayComeBack(hadAnswered);
+      const mayComeBack = json === undefined && this.#mayComeBack(hasAnswered);
       throw await this.#notTheBroker(response, text, mayComeBack, why);
     } finally {
       limit.close();
@@ -186,7 +186,7 @@ export class Http {
 
   /** True if `failFast` is on and the broker was never reached. The URL is probably wrong, so a retry would not help. */
   failsFast(error: ErrandApiError): boolean {
-    const isUnreached = UNREACHED.includes(error.code) && !this.#everReached && !this.#hasAnswered;
+    const isUnreached = UNREACHED.includes(error.code) && !this.#everReached && !this.hasAnswered;
     return this.#options.failFast !== false && isUnreached;
   }
 
@@ -226,18 +226,26 @@ export class Http {
   }
 
   /** Whether the broker has answered, to this client or to another that knows it. */
-  get #hasAnswered(): boolean {
+  get hasAnswered(): boolean {
     return this.#known.id !== undefined;
   }
 
-  #mayComeBack(hadAnswered: boolean): boolean {
-    return hadAnswered || this.#options.failFast === false;
+  /**
+   * How long the next call may wait at the broker: not at all until the broker has answered. If something else answers in
+   * place of the broker while a first call waits, nothing shows that the URL is right.
+   */
+  holdSeconds(wanted: number): number {
+    return this.hasAnswered ? wanted : 0;
+  }
+
+  #mayComeBack(hasAnswered: boolean): boolean {
+    return hasAnswered || this.#options.failFast === false;
   }
 
   async #notTheBroker(
     response: Response,
     text: string,
-    mayComeBack = this.#mayComeBack(this.#hasAnswered),
+    mayComeBack = this.#mayComeBack(this.hasAnswered),
     why?: string,
   ): Promise<ErrandApiError> {
     const answer = {
@@ -286,8 +294,8 @@ export class Http {
     if (limit.expired) return noAnswer(this.url, error);
     if (limit.signal.aborted) return limit.signal.reason;
     if (error instanceof ErrandApiError) return error;
-    const reached = this.#everReached || this.#hasAnswered;
-    const failure = connectionError(this.url, error, reached, this.#hasAnswered);
+    const reached = this.#everReached || this.hasAnswered;
+    const failure = connectionError(this.url, error, reached, this.hasAnswered);
     this.#everReached ||= failure.code === "connection_lost";
     return failure;
   }

@@ -6,6 +6,7 @@ import { type Delegation, resultPageSchema } from "../schema/delegation.ts";
 import { BoundedMap } from "../util/bounded.ts";
 import { pauseIfEarly } from "../util/timing.ts";
 import { type Http, seconds } from "./http.ts";
+import { isPending } from "./wait.ts";
 
 /** One delegation of the inbox. */
 export interface Result {
@@ -37,10 +38,10 @@ const REMEMBERED = 1024;
 export async function* readResults(http: Http, options: ResultsOptions): AsyncGenerator<Result, void> {
   const { after = "0", follow = true, signal } = options;
   const shown = new BoundedMap<string, number>(REMEMBERED);
-  const holdSeconds = follow ? HOLD_SECONDS : 0;
   let cursor = after;
   for (;;) {
     const askedAt = performance.now();
+    const holdSeconds = http.holdSeconds(follow ? HOLD_SECONDS : 0);
     const query = { after: cursor, wait_seconds: seconds(holdSeconds), limit: PAGE };
     const page = await http.requestUntilAvailable(resultPageSchema, {
       path: "/v1/results",
@@ -56,13 +57,14 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
     const isEnd = page.cursor === cursor;
     cursor = page.cursor;
     if (isEnd && !follow) return;
-    if (isEnd) await pauseIfEarly(askedAt, signal);
+    if (isEnd && holdSeconds > 0) await pauseIfEarly(askedAt, signal);
   }
 }
 
-function isFresh(shown: Map<string, number>, { id, state, version }: Delegation): boolean {
+function isFresh(shown: Map<string, number>, delegation: Delegation): boolean {
   // Its question has been answered since; the result comes later.
-  if (state === "submitted" || state === "working") return false;
+  if (isPending(delegation)) return false;
+  const { id, version } = delegation;
   if (shown.get(id) === version) return false;
   shown.set(id, version);
   return true;

@@ -53,13 +53,16 @@ export class Pages {
   }
 
   /** The delegator's own delegations that finished or asked a question after the cursor, oldest first. */
-  results({ after, waitSeconds = 0, limit }: ResultsQuery, signal?: AbortSignal): Promise<ResultsPage> {
-    return this.#http.requestWithRetry(resultsSchema, {
+  async results(query: ResultsQuery, signal?: AbortSignal): Promise<ResultsPage> {
+    const { after, waitSeconds = 0, limit } = query;
+    const holdSeconds = this.#http.holdSeconds(waitSeconds);
+    const page = await this.#http.requestWithRetry(resultsSchema, {
       path: "/v1/results",
-      query: { after, limit, wait_seconds: waitSeconds > 0 ? seconds(waitSeconds) : undefined },
+      query: { after, limit, wait_seconds: holdSeconds > 0 ? seconds(holdSeconds) : undefined },
       signal,
-      holdSeconds: waitSeconds,
+      holdSeconds,
     });
+    return page.results.length === 0 && holdSeconds < waitSeconds ? this.results(query, signal) : page;
   }
 
   /** The first events of a delegation after the cursor, oldest first. */

@@ -10,6 +10,9 @@ const HOLD_SECONDS = 25;
 /** How late the last answer may be before the wait gives up on it. */
 const GRACE_MS = 1000;
 
+/** It is neither finished nor asks a question. */
+export const isPending = ({ state }: Delegation): boolean => state === "submitted" || state === "working";
+
 /** `get` reads the delegation and waits on the broker for `waitSeconds`. */
 export async function waitForResult(
   id: string,
@@ -23,7 +26,7 @@ export async function waitForResult(
       const askedAt = performance.now();
       const holdSeconds = Math.min(HOLD_SECONDS, Math.max(0, (endsAt - askedAt) / 1000));
       const delegation = await get({ waitSeconds: holdSeconds, signal: limit.signal });
-      if (delegation.state !== "submitted" && delegation.state !== "working") return delegation;
+      if (!isPending(delegation)) return delegation;
       if (performance.now() >= endsAt) throw waitRanOut(id, timeoutSeconds, delegation.state);
       await pauseIfEarly(askedAt, limit.signal);
     }

@@ -56,7 +56,7 @@ describe("one delegation", () => {
     await running;
     const next = { confirm_within_seconds: 5, lease_seconds: 30, worker_id: "w1" };
     expect(stub.seen.slice(0, 3).map(({ path, body }) => [path, body])).toEqual([
-      ["/v1/agents/scout/leases", { wait_seconds: 20, ...next }],
+      ["/v1/agents/scout/leases", { wait_seconds: 0, ...next }],
       [`/v1/leases/${LEASE_ID}/heartbeat`, {}],
       [
         `/v1/leases/${LEASE_ID}/reply`,
@@ -342,15 +342,15 @@ describe("outages", () => {
     const stub = await brokerWith({
       leases: (answer, { body }) => {
         polls += 1;
-        if (polls <= 2) answer.cut();
+        if (polls === 2 || polls === 3) answer.cut();
         else if (body.wait_seconds === 0) answer.json({ leases: [] });
       },
     });
     const { agent, types } = agentAt(stub.url, () => "done");
     void agent.run();
-    await until(() => polls === 4, { what: "a held poll" });
+    await until(() => polls === 5, { what: "a held poll" });
     expect(types()).toEqual(["retrying", "recovered"]);
-    expect(stub.to("/leases").map(({ body }) => body.wait_seconds)).toEqual([20, 0, 0, 20]);
+    expect(stub.to("/leases").map(({ body }) => body.wait_seconds)).toEqual([0, 20, 0, 0, 20]);
   });
 
   test("are reported once where a proxy ends only the polls that are held", async () => {
@@ -359,13 +359,13 @@ describe("outages", () => {
       leases: (answer, { body }) => {
         polls += 1;
         if (body.wait_seconds === 0) answer.json({ leases: [] });
-        else if (polls < 6) answer.cut();
+        else if (polls < 7) answer.cut();
       },
     });
     const { agent, types } = agentAt(stub.url, () => "done");
     void agent.run();
-    await until(() => polls === 6, { what: "a poll that is not cut" });
-    expect(stub.to("/leases").map(({ body }) => body.wait_seconds)).toEqual([20, 0, 20, 20, 20, 20]);
+    await until(() => polls === 7, { what: "a poll that is not cut" });
+    expect(stub.to("/leases").map(({ body }) => body.wait_seconds)).toEqual([0, 20, 0, 20, 20, 20, 20]);
     expect(types()).toEqual(["retrying", "recovered", "retrying"]);
   });
 

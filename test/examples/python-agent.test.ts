@@ -319,6 +319,20 @@ describe("the agent in Python", () => {
     );
   });
 
+  conforms([14], "waits out what others answer to its first poll that waits", async () => {
+    const { gateway, proxy, start, delegate, ended } = await setup();
+    const agent = start();
+    await until(() => gateway.broker.handoff.polls.count("scout") === 1, { what: "a parked poll" });
+    const left = [404, 200, 302, 401, 403, 410];
+    proxy.fault = () => {
+      const status = left.shift();
+      return status ? { status, headers: { "content-type": "text/html" } } : undefined;
+    };
+    proxy.cutAll();
+    await until(() => left.length === 0 || agent.lines().length > 6);
+    expect(await ended(await delegate("one"))).toMatchObject({ state: "completed", attempt: 1 });
+  });
+
   conforms([9, 12], "repeats a reply until it is answered, no sooner than Retry-After", async () => {
     const { proxy, start, delegate, ended } = await setup();
     const id = await delegate("one");
@@ -461,7 +475,7 @@ describe("the agent in Python", () => {
     await admin.call("DELETE", `/v1/tokens/${tokenId}`);
     expect(await agent.exit()).toBe(1);
     expect(agent.log()).toMatch(/^401 unauthenticated: /);
-    expect(proxy.calls).toHaveLength(1);
+    expect(proxy.calls.map(({ body }) => body.wait_seconds)).toEqual([0, 20]);
   });
 
   conforms([15], "releases its work when it stops", async () => {

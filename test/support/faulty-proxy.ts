@@ -38,6 +38,8 @@ export interface FaultyProxy {
   readonly calls: RecordedCall[];
   /** The calls whose path ends with this text, in order. */
   readonly to: (ending: string) => RecordedCall[];
+  /** Cuts what waits at the gateway. */
+  readonly cutAll: () => void;
   /** Chooses the fault of each call. */
   fault: (call: RecordedCall) => Fault | undefined;
   /** Called before each answer is passed on. */
@@ -84,6 +86,7 @@ export async function startFaultyProxy(gateway: string): Promise<FaultyProxy> {
   const relay: FaultyProxy = {
     url: "",
     calls,
+    cutAll: () => server.closeAllConnections(),
     to: (ending) => calls.filter(({ path }) => path.endsWith(ending)),
     fault: () => undefined,
     answering: async (_call, answer) => answer,

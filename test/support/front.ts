@@ -46,6 +46,16 @@ export class Front {
     this.#foreign = undefined;
   }
 
+  /** How many of the requests that it passed on have no complete answer yet. */
+  get parked(): number {
+    return this.#open.size;
+  }
+
+  /** How many of those have begun to be answered. */
+  get begun(): number {
+    return [...this.#open].filter(({ headersSent }) => headersSent).length;
+  }
+
   /** How many requests to paths with this ending it answered itself. */
   count(ending: string): number {
     return this.answered.filter((path) => path.endsWith(ending)).length;

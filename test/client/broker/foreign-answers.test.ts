@@ -7,6 +7,7 @@ import { Admin } from "../../../src/client/admin.ts";
 import { Agent } from "../../../src/client/agent.ts";
 import { Delegator } from "../../../src/client/delegator.ts";
 import type { ErrandApiError } from "../../../src/client/errors.ts";
+import { Pages } from "../../../src/client/pages.ts";
 import type { AgentEvent } from "../../../src/client/work.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { FOREIGN_ANSWERS, startFront } from "../../support/front.ts";
@@ -191,6 +192,65 @@ test("waits, streams and inboxes go on after a foreign answer, and skip nothing"
   expect(await waited).toMatchObject({ state: "completed" });
   expect((await first).value).toMatchObject({ delegation: { id } });
   await inbox.return();
+});
+
+describe("a first call that waits", () => {
+  const FIRST = [
+    "404 of an ingress",
+    "200 with a page",
+    "302 to a sign-in",
+    "401 with a page",
+    "403 of a firewall",
+    "410",
+  ];
+
+  test.each(FIRST)("of an idle worker survives a %s", async (kind) => {
+    const { url, gateway } = await startBroker();
+    const { front, run, started, running, completed } = await startWorker(url, "scout");
+    await until(() => gateway.broker.handoff.polls.count("scout") === 1, { what: "a parked poll" });
+    front.replace(FOREIGN_ANSWERS[kind] ?? (() => undefined));
+    await until(() => front.count("/leases") >= 2 || run.ended, { what: "polls" });
+    expect(run.ended).toBe(false);
+    front.restore();
+    const id = await started();
+    running.finish?.();
+    await completed(id);
+  });
+
+  const calls: Record<string, (url: string, id: string, signal: AbortSignal) => Promise<unknown>> = {
+    wait: (url, id, signal) => new Delegator({ url, token: OPERATOR }).wait(id, { signal }),
+    get: (url, id, signal) => new Delegator({ url, token: OPERATOR }).get(id, { waitSeconds: 60, signal }),
+    inbox: (url, _id, signal) => new Delegator({ url, token: OPERATOR }).results({ signal }).next(),
+    "page of the inbox": (url, _id, signal) =>
+      new Pages({ url, token: OPERATOR }).results({ waitSeconds: 60 }, signal),
+    delegate: (url, _id, signal) =>
+      new Delegator({ url, token: OPERATOR }).delegate(
+        { target: "scout", task: "x" },
+        { waitSeconds: 60, signal },
+      ),
+    stream: async (url, id, signal) => {
+      for await (const _event of new Delegator({ url, token: OPERATOR }).watch(id, { signal }));
+    },
+  };
+  test.each(Object.entries(calls))("of a delegator survives a foreign answer: %s", async (what, call) => {
+    const { url } = await startBroker();
+    await client(url).agent("scout");
+    const { body } = await client(url).delegate("scout");
+    const front = await startFront(url);
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    let failure: unknown;
+    const done = call(front.url, body.id, stop.signal).catch((error: unknown) => {
+      failure = error;
+    });
+    const waits = () => (what === "stream" ? front.begun : front.passed.length === 2 && front.parked) === 1;
+    await until(waits, { what: "a call without a wait, then one that waits", timeoutMs: 10_000 });
+    front.replace(FOREIGN_ANSWERS["404 of an ingress"] ?? (() => undefined));
+    await until(() => front.answered.length >= 2 || failure, { what: "retries" });
+    expect(failure).toBeUndefined();
+    stop.abort();
+    await done;
+  });
 });
 
 test("secrets that an answer repeats are not shown, nor are its control characters", async () => {
