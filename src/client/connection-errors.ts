@@ -124,10 +124,10 @@ export function connectionError(
 }
 
 /** Whether the proxy or the server failed is not known then. */
-const checkProxy = (proxy: string): string =>
+export const checkProxy = (proxy: string): string =>
   `Check the proxy ${proxy}, correct or unset the variable, or name the broker's host in NO_PROXY; then check the broker.`;
 
-const through = (proxy: string | undefined): string =>
+export const through = (proxy: string | undefined): string =>
   proxy === undefined ? "" : ` through the proxy ${proxy}`;
 
 /** The forward proxy that a failed call went through, without its credentials. */
@@ -146,6 +146,9 @@ export class ProxiedError extends Error {
     this.proxy = proxy;
   }
 }
+
+/** The forward proxy that an answer came through, which may be the proxy's own. */
+export const answeredThrough = new WeakMap<Response, string>();
 
 /** Node's fetch hides an answer of 407: it fails without any reason. */
 const proxyWantsCredentials = (url: string, error: unknown): ErrandApiError =>

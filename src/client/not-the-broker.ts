@@ -3,6 +3,7 @@
  * no answer; that of the answer is in `details.status`.
  */
 import { describing } from "../util/foreign-answer.ts";
+import { answeredThrough, checkProxy, through } from "./connection-errors.ts";
 import { ErrandApiError, localError } from "./errors.ts";
 import { BROKER_HEADER, type KnownBroker } from "./known-broker.ts";
 import { retryAfterMs } from "./retry-after.ts";
@@ -29,6 +30,7 @@ export function notTheBroker(answer: NotTheBroker): ErrandApiError {
   const { url, response, text, why, known, token, mayComeBack } = answer;
   const { status, headers } = response;
   const describe = describing({ headers: { token: token ?? "" }, nameOf: () => url, namesTargets: true });
+  const proxy = answeredThrough.get(response);
   const what =
     response.type === "opaqueredirect"
       ? `${url} answered with a redirect, which is not followed`
@@ -44,10 +46,12 @@ export function notTheBroker(answer: NotTheBroker): ErrandApiError {
   const problem = localError({
     code: "invalid_response",
     category: isTemporary ? "TRANSPORT" : "CONFIG",
-    detail: `${what}: ${whose(headers.get(BROKER_HEADER), known, why)}`,
+    detail: `${what}${through(proxy)}: ${whose(headers.get(BROKER_HEADER), known, why)}`,
     recovery: isTemporary
-      ? "Check what answers in the broker's place; the call may be repeated."
-      : "Check that the URL is an Errand broker's, and what stands in front of it.",
+      ? ((proxy && checkProxy(proxy)) ??
+        "Check what answers in the broker's place; the call may be repeated.")
+      : ((proxy && checkProxy(proxy)) ??
+        "Check that the URL is an Errand broker's, and what stands in front of it."),
     retryable: isTemporary,
     details,
   }).problem;

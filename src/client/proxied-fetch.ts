@@ -2,6 +2,7 @@
  * A `fetch` that uses the forward proxy of the environment. Only Node needs it: Bun and Deno read the variables themselves,
  * and a browser has its own settings. undici is loaded only for a URL that goes through a proxy.
  */
+import { toAbsoluteForm } from "../util/absolute-form.ts";
 import {
   type ForwardProxy,
   ProxyError,
@@ -9,10 +10,9 @@ import {
   type ProxyVariables,
   parseProxy,
   proxyOf,
-  proxyRefusal,
   toProxyError,
 } from "../util/proxy.ts";
-import { ProxiedError } from "./connection-errors.ts";
+import { answeredThrough, ProxiedError } from "./connection-errors.ts";
 import { proxyVariables } from "./environment.ts";
 import { ErrandApiError, localError } from "./errors.ts";
 
@@ -22,6 +22,7 @@ type Fetch = typeof globalThis.fetch;
 interface Undici {
   readonly fetch: (input: string | URL, init: object) => Promise<Response>;
   readonly ProxyAgent: new (options: object) => object;
+  readonly Agent: new () => { readonly compose: (interceptor: ReturnType<typeof toAbsoluteForm>) => object };
 }
 
 /** Not a literal in the import, so that no bundler for browsers follows it. */
@@ -47,18 +48,18 @@ function loadUndici(variable: string): Promise<Undici> {
 /** By the proxy's URL. A process has one or two. */
 const agents = new Map<string, object>();
 
-function agentOf({ ProxyAgent }: Undici, { url, authorization }: ForwardProxy, proxyTunnel: boolean): object {
-  const key = `${url} ${authorization} ${proxyTunnel}`;
+/** https is tunnelled, so that only the server can read it. */
+function agentOf(undici: Undici, proxy: ForwardProxy, isPlain: boolean): object {
+  const { url, authorization } = proxy;
+  const key = `${url} ${authorization} ${isPlain}`;
   const known = agents.get(key);
   if (known !== undefined) return known;
-  const agent = new ProxyAgent({ uri: url, proxyTunnel, ...(authorization && { token: authorization }) });
+  const agent = isPlain
+    ? new undici.Agent().compose(toAbsoluteForm(proxy))
+    : new undici.ProxyAgent({ uri: url, ...(authorization && { token: authorization }) });
   agents.set(key, agent);
   return agent;
 }
-
-/** Proxies that tunnel no plain HTTP. Many allow tunnels only to port 443. */
-const withoutTunnel = new Set<string>();
-const mayBeForwarded = (status: number): boolean => status >= 400 && status < 500;
 
 /** Like the global fetch, through this proxy. Its own failures are {@link ProxyError}s. */
 export async function fetchThrough(
@@ -68,28 +69,11 @@ export async function fetchThrough(
 ): Promise<Response> {
   const undici = await loadUndici(proxy.variable);
   const isPlain = new URL(url).protocol === "http:";
-  const send = async (proxyTunnel: boolean): Promise<Response> => {
-    try {
-      const dispatcher = agentOf(undici, proxy, proxyTunnel);
-      return await undici.fetch(url, { ...init, dispatcher });
-    } catch (error) {
-      throw toProxyError(error, proxy) ?? error;
-    }
-  };
-  if (!isPlain || !withoutTunnel.has(proxy.url)) {
-    try {
-      return await send(true);
-    } catch (error) {
-      // Nothing was sent to the server, so the request can be sent in the other way.
-      const { status = 0, code } = error instanceof ProxyError ? error : {};
-      if (!isPlain || code !== "PROXY_REFUSED" || !mayBeForwarded(status)) throw error;
-      withoutTunnel.add(proxy.url);
-    }
+  try {
+    return await undici.fetch(url, { ...init, dispatcher: agentOf(undici, proxy, isPlain) });
+  } catch (error) {
+    throw toProxyError(error, proxy, isPlain) ?? error;
   }
-  const response = await send(false);
-  if (response.status !== 407) return response;
-  await response.body?.cancel();
-  throw proxyRefusal(proxy, 407);
 }
 
 /** Nothing was sent to the broker. A proxy is repaired without this process, so the call may be repeated. */
@@ -118,17 +102,20 @@ function proxyFailure(url: string, error: ProxyError): ErrandApiError {
   );
 }
 
+const nameOf = ({ place, variable }: ForwardProxy): string => `${place} (${variable})`;
+
 /** The fetch where a variable names a proxy. Its failures are ErrandApiErrors. Limit: no Request objects. */
 export const proxiedFetch: Fetch = async (input, init) => {
   const proxy = input instanceof Request ? null : proxyFor(String(input));
   if (proxy === null || input instanceof Request) return globalThis.fetch(input, init);
   try {
-    return await fetchThrough(proxy, input, init);
+    const response = await fetchThrough(proxy, input, init);
+    // Only the server answers in a tunnel.
+    if (/^http:/i.test(String(input))) answeredThrough.set(response, nameOf(proxy));
+    return response;
   } catch (error) {
     if (error instanceof ProxyError) throw proxyFailure(new URL(input).origin, error);
-    throw error instanceof ErrandApiError
-      ? error
-      : new ProxiedError(`${proxy.place} (${proxy.variable})`, error);
+    throw error instanceof ErrandApiError ? error : new ProxiedError(nameOf(proxy), error);
   }
 };
 

@@ -100,7 +100,7 @@ function unescaped(text: string): string {
 const basic = (user: string, password: string): string =>
   `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${password}`)))}`;
 
-const AUTHENTICATION_REQUIRED = 407;
+export const PROXY_AUTHENTICATION_REQUIRED = 407;
 type ProxyFailure = "PROXY_AUTH_REQUIRED" | "PROXY_REFUSED" | "PROXY_UNREACHABLE";
 
 /** The proxy does not answer, or does not connect to the server. Nothing was sent to the server. */
@@ -116,7 +116,7 @@ export class ProxyError extends Error {
     this.code =
       status === undefined
         ? "PROXY_UNREACHABLE"
-        : status === AUTHENTICATION_REQUIRED
+        : status === PROXY_AUTHENTICATION_REQUIRED
           ? "PROXY_AUTH_REQUIRED"
           : "PROXY_REFUSED";
   }
@@ -125,7 +125,7 @@ export class ProxyError extends Error {
 /** The error for an answer of the proxy itself. */
 export function proxyRefusal(proxy: ForwardProxy, status: number, cause?: unknown): ProxyError {
   const why =
-    status !== AUTHENTICATION_REQUIRED
+    status !== PROXY_AUTHENTICATION_REQUIRED
       ? `did not connect to the server: HTTP ${status}`
       : proxy.authorization === undefined
         ? "requires a user and password: HTTP 407"
@@ -143,14 +143,19 @@ const UNREACHABLE = [
   "UND_ERR_CONNECT_TIMEOUT",
 ];
 
-/** Recognizes a failure of the proxy in what undici threw; null for any other, which is the server's. */
-export function toProxyError(error: unknown, proxy: ForwardProxy): ProxyError | null {
+/**
+ * Recognizes a failure of the proxy in what undici threw; null for any other, which is the server's. `isPlain`: the proxy
+ * itself answers a plain request with 407, and fetch hides that: it fails without any reason.
+ */
+export function toProxyError(error: unknown, proxy: ForwardProxy, isPlain = false): ProxyError | null {
+  let reason: string | undefined;
   for (let at = error; at instanceof Error; at = at.cause) {
+    reason = at.message;
     const [, status] = /^Proxy response \((\d+)\) !== 200/.exec(at.message) ?? [];
     if (status !== undefined) return proxyRefusal(proxy, Number(status), error);
     const code = "code" in at ? String(at.code) : "";
     if (UNREACHABLE.includes(code))
       return new ProxyError(proxy, undefined, `does not answer (${code})`, error);
   }
-  return null;
+  return isPlain && reason === "" ? proxyRefusal(proxy, PROXY_AUTHENTICATION_REQUIRED, error) : null;
 }

@@ -1,10 +1,12 @@
 /** The library and the CLI behind a forward proxy: only the proxy knows the broker's name. */
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type Socket } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { Agent, Delegator } from "../../src/index.ts";
 import { run } from "../cli/fake-host.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startProxy } from "../support/forward-proxy.ts";
+import { until } from "../support/until.ts";
 
 const NAME = "broker.corp.invalid";
 const BROKER = `http://${NAME}:4180`;
@@ -25,11 +27,8 @@ async function setup(rules: { credentials?: string; tunnelStatus?: number } = {}
   return { ...broker, proxy, cli: status };
 }
 
-test.each([
-  ["in tunnels", {}, `CONNECT ${NAME}:4180`],
-  ["forwarded, where tunnels are refused", { tunnelStatus: 403 }, `POST ${BROKER}/v1/delegations`],
-])("calls, long polls and event streams work through a proxy, %s", async (_how, rules, line) => {
-  const { proxy, url, cli } = await setup(rules);
+test("calls, long polls and event streams work through a proxy that opens no tunnels", async () => {
+  const { proxy, url, cli } = await setup({ tunnelStatus: 403 });
   const scout = await as(url, "agent:scout");
   const agent = new Agent(
     { agent: "scout", url: BROKER, token: scout.token, failFast: true },
@@ -45,8 +44,39 @@ test.each([
   expect((await delegator.wait(id)).reply?.parts).toEqual([{ text: "go!" }]);
   stop.abort();
   await running.catch(() => undefined);
-  expect(proxy.seen).toContain(line);
   expect(await cli("status", "--json")).toMatchObject({ code: 0 });
+  expect(proxy.seen).toContain(`POST ${BROKER}/v1/delegations`);
+  for (const line of proxy.seen) expect(line).not.toMatch(/^CONNECT/);
+});
+
+test("a call through a proxy is cut when it is aborted, and its redirects are not followed", async () => {
+  const { proxy } = await setup();
+  const paths: string[] = [];
+  const server = createHttpServer((incoming, outgoing) => {
+    paths.push(`${incoming.headers.host}${incoming.url}`);
+    expect(incoming.headers).not.toHaveProperty("proxy-authorization");
+    if (incoming.url?.includes("/dlg_1")) outgoing.writeHead(302, { location: `${BROKER}/elsewhere` }).end();
+    else outgoing.on("close", () => paths.push("cut"));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  proxy.rules.to = typeof address === "object" && address ? address.port : 0;
+  proxy.rules.credentials = "ann:hush";
+  vi.stubEnv("HTTP_PROXY", `http://ann:hush@${proxy.place}`);
+  const delegator = new Delegator({ url: BROKER, token: OPERATOR });
+  await expect(delegator.get("dlg_1")).rejects.toMatchObject({
+    code: "invalid_response",
+    message: expect.stringMatching(/redirect.* through the proxy 127\.0\.0\.1:\d+ \(HTTP_PROXY\)/),
+    recovery: expect.stringContaining("Check the proxy"),
+  });
+  const stop = new AbortController();
+  const waiting = delegator.get("dlg_2", { signal: stop.signal });
+  await until(() => paths.length === 2);
+  stop.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  await until(() => paths.length === 3);
+  expect(paths).toEqual([`${NAME}:4180/v1/delegations/dlg_1`, `${NAME}:4180/v1/delegations/dlg_2`, "cut"]);
 });
 
 test("HTTPS is tunnelled; loopback and hosts in NO_PROXY are called directly", async () => {
@@ -64,48 +94,42 @@ test("HTTPS is tunnelled; loopback and hosts in NO_PROXY are called directly", a
   expect(proxy.seen).toHaveLength(1);
 });
 
-test.each([
-  ["tunnels", {}],
-  ["forwards", { tunnelStatus: 405 }],
-])(
-  "a proxy that %s may require a user and password; 407 is named, and an outage once the broker was reached",
-  async (_how, rules) => {
-    const { proxy, cli } = await setup({ credentials: "ann:hush@1", ...rules });
-    const missing = await cli("list");
-    expect([missing.code, missing.stderr]).toEqual([
-      75,
-      expect.stringContaining(`the proxy ${proxy.place} (HTTP_PROXY) requires a user and password: HTTP 407`),
-    ]);
-    vi.stubEnv("HTTP_PROXY", `http://ann:wrong-hush@${proxy.place}`);
-    const wrong = await cli("list", "--json");
-    expect(wrong.code).toBe(75);
-    expect(JSON.parse(wrong.stderr)).toMatchObject({ code: "proxy_auth_required", retryable: true });
-    expect(wrong.stderr).toContain("refuses the user and password");
-    expect(wrong.stderr).not.toContain("wrong-hush");
-    vi.stubEnv("HTTP_PROXY", `http://ann:hush%401@${proxy.place}`);
-    let failures = 0;
-    const delegator = new Delegator({
-      url: BROKER,
-      token: OPERATOR,
-      onRetry: ({ code }) => {
-        expect(code).toBe("proxy_auth_required");
-        failures += 1;
-        proxy.rules.credentials = "ann:hush@1";
-      },
-    });
-    expect(await delegator.list().next()).toMatchObject({ done: true });
-    proxy.rules.credentials = "ann:another";
-    // The next call opens a new tunnel.
-    vi.stubEnv("HTTP_PROXY", `http://ann:hush%401@localhost:${proxy.place.split(":")[1]}`);
-    expect(await delegator.list().next()).toMatchObject({ done: true });
-    expect(failures).toBe(1);
-  },
-);
+test("a proxy may require a user and password; 407 is named, and an outage once the broker was reached", async () => {
+  const { proxy, cli } = await setup({ credentials: "ann:hush@1" });
+  const missing = await cli("list");
+  expect([missing.code, missing.stderr]).toEqual([
+    75,
+    expect.stringContaining(`the proxy ${proxy.place} (HTTP_PROXY) requires a user and password: HTTP 407`),
+  ]);
+  vi.stubEnv("HTTP_PROXY", `http://ann:wrong-hush@${proxy.place}`);
+  const wrong = await cli("list", "--json");
+  expect(wrong.code).toBe(75);
+  expect(JSON.parse(wrong.stderr)).toMatchObject({ code: "proxy_auth_required", retryable: true });
+  expect(wrong.stderr).toContain("refuses the user and password");
+  expect(wrong.stderr).not.toContain("wrong-hush");
+  vi.stubEnv("HTTP_PROXY", `http://ann:hush%401@${proxy.place}`);
+  let failures = 0;
+  const delegator = new Delegator({
+    url: BROKER,
+    token: OPERATOR,
+    onRetry: ({ code }) => {
+      expect(code).toBe("proxy_auth_required");
+      failures += 1;
+      proxy.rules.credentials = "ann:hush@1";
+    },
+  });
+  expect(await delegator.list().next()).toMatchObject({ done: true });
+  proxy.rules.credentials = "ann:another";
+  // The next call opens a new tunnel.
+  vi.stubEnv("HTTP_PROXY", `http://ann:hush%401@localhost:${proxy.place.split(":")[1]}`);
+  expect(await delegator.list().next()).toMatchObject({ done: true });
+  expect(failures).toBe(1);
+});
 
 test("a proxy that is away, one that cannot connect, and a variable without a proxy are told apart", async () => {
-  const { proxy, cli } = await setup();
-  proxy.rules.tunnelStatus = 503;
-  const refused = await cli("list");
+  const { proxy, cli } = await setup({ tunnelStatus: 503 });
+  vi.stubEnv("HTTPS_PROXY", `http://${proxy.place}`);
+  const refused = await cli("list", "--url", `https://${NAME}`, "--token", OPERATOR);
   expect([refused.code, refused.stderr]).toEqual([
     75,
     expect.stringContaining("did not connect to the server: HTTP 503"),

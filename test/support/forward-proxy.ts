@@ -37,6 +37,7 @@ export async function startProxy(rules: ProxyRules) {
       },
     );
     forwarded.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => forwarded.destroy());
     incoming.pipe(forwarded);
   });
   server.on("connect", (incoming, socket: Socket) => {

@@ -8,7 +8,13 @@ import type { LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import { Agent, type Dispatcher, fetch, ProxyAgent, request, type Response as UndiciResponse } from "undici";
 import { ErrandError } from "../../schema/errors.ts";
-import { type ForwardProxy, toProxyError } from "../../util/proxy.ts";
+import { toAbsoluteForm } from "../../util/absolute-form.ts";
+import {
+  type ForwardProxy,
+  PROXY_AUTHENTICATION_REQUIRED,
+  proxyRefusal,
+  toProxyError,
+} from "../../util/proxy.ts";
 
 const TIMEOUT_MS = 15_000;
 /** With a proxy, this machine may have no resolver for public names, or none that answers. */
@@ -54,9 +60,25 @@ function piped(body: UndiciResponse["body"]): ReadableStream<Uint8Array> | null 
   });
 }
 
+function agentsBy(proxy: ForwardProxy, options: Agent.Options): ProxiedAgents {
+  const token = proxy.authorization;
+  return {
+    tunnels: new ProxyAgent({ uri: proxy.url, ...(token !== undefined && { token }), ...options }),
+    plain: new Agent(options).compose(toAbsoluteForm(proxy)),
+  };
+}
+
 /** Thrown while connecting. Its message gives the reason without the address. */
 export class EgressRefusedError extends Error {
   override readonly name = "EgressRefusedError";
+}
+
+/** How one kind of call goes through the proxy. */
+interface ProxiedAgents {
+  /** https, in tunnels. */
+  readonly tunnels: ProxyAgent;
+  /** Plain http, as it is. */
+  readonly plain: Dispatcher;
 }
 
 export class Egress {
@@ -67,8 +89,8 @@ export class Egress {
   readonly #lookup: LookupFunction;
   readonly #proxied: {
     readonly proxy: ForwardProxy;
-    readonly agent: ProxyAgent;
-    readonly streams: ProxyAgent;
+    readonly agent: ProxiedAgents;
+    readonly streams: ProxiedAgents;
   } | null;
 
   /** `allow`: private hosts, addresses and CIDRs that may be called. They are called directly, all others by the proxy. */
@@ -79,16 +101,11 @@ export class Egress {
   ) {
     this.#allowed = parseAllowed(allow);
     this.#lookup = lookup;
-    const by = (options: object) =>
-      proxy &&
-      new ProxyAgent({
-        uri: proxy.url,
-        ...(proxy.authorization !== undefined && { token: proxy.authorization }),
-        ...options,
-      });
-    const agent = by({ connections: 20 });
-    const streams = by({ bodyTimeout: 0 });
-    this.#proxied = proxy && agent && streams ? { proxy, agent, streams } : null;
+    this.#proxied = proxy && {
+      proxy,
+      agent: agentsBy(proxy, { connections: 20 }),
+      streams: agentsBy(proxy, { bodyTimeout: 0 }),
+    };
     const guarded: LookupFunction = (hostname, options, callback) => {
       lookup(hostname, { ...options, all: true }, (error, addresses) => {
         if (error) return callback(error, "", 0);
@@ -175,19 +192,23 @@ export class Egress {
     });
   }
 
-  async #send<T>(
+  async #send<T extends UndiciResponse | Dispatcher.ResponseData>(
     url: URL,
-    direct: Dispatcher,
-    proxied: (one: { readonly agent: ProxyAgent; readonly streams: ProxyAgent }) => Dispatcher,
+    kind: "agent" | "streams",
     call: (dispatcher: Dispatcher) => Promise<T>,
   ): Promise<T> {
     const used = (await this.#usesProxy(url)) ? this.#proxied : null;
-    if (used === null) return call(direct);
-    try {
-      return await call(proxied(used));
-    } catch (error) {
-      throw toProxyError(error, used.proxy) ?? error;
+    if (used === null) return call(kind === "agent" ? this.#agent : this.#streams);
+    const isPlain = url.protocol === "http:";
+    const { plain, tunnels } = used[kind];
+    const answer = await call(isPlain ? plain : tunnels).catch((error: unknown) => {
+      throw toProxyError(error, used.proxy, isPlain) ?? error;
+    });
+    if (isPlain && "statusCode" in answer && answer.statusCode === PROXY_AUTHENTICATION_REQUIRED) {
+      await answer.body.dump({ limit: MAX_ANSWER_BYTES });
+      throw proxyRefusal(used.proxy, answer.statusCode);
     }
+    return answer;
   }
 
   /** POSTs a text, returns the status. Throws {@link EgressRefusedError} for a private address, or the network's error. */
@@ -195,20 +216,16 @@ export class Egress {
     const reason = this.#objection(new URL(url));
     if (reason !== null) throw new EgressRefusedError(reason);
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const answer = await this.#send(
-      new URL(url),
-      this.#agent,
-      ({ agent }) => agent,
-      (dispatcher) =>
-        request(url, {
-          method: "POST",
-          headers,
-          body,
-          dispatcher,
-          headersTimeout: TIMEOUT_MS,
-          bodyTimeout: TIMEOUT_MS,
-          signal,
-        }),
+    const answer = await this.#send(new URL(url), "agent", (dispatcher) =>
+      request(url, {
+        method: "POST",
+        headers,
+        body,
+        dispatcher,
+        headersTimeout: TIMEOUT_MS,
+        bodyTimeout: TIMEOUT_MS,
+        signal,
+      }),
     );
     await answer.body.dump({ limit: MAX_ANSWER_BYTES });
     return answer.statusCode;
@@ -218,19 +235,15 @@ export class Egress {
   async open(url: URL, { method = "GET", headers, body, signal }: RequestInit): Promise<Response> {
     const reason = this.#objection(url);
     if (reason !== null) throw new EgressRefusedError(reason);
-    const answer = await this.#send(
-      url,
-      this.#streams,
-      ({ streams }) => streams,
-      (dispatcher) =>
-        fetch(url, {
-          method,
-          headers: [...new Headers(headers)],
-          redirect: "manual",
-          dispatcher,
-          ...(typeof body === "string" && { body }),
-          ...(signal && { signal }),
-        }),
+    const answer = await this.#send(url, "streams", (dispatcher) =>
+      fetch(url, {
+        method,
+        headers: [...new Headers(headers)],
+        redirect: "manual",
+        dispatcher,
+        ...(typeof body === "string" && { body }),
+        ...(signal && { signal }),
+      }),
     );
     const { status } = answer;
     return new Response(EMPTY.includes(status) ? null : piped(answer.body), {
@@ -242,7 +255,9 @@ export class Egress {
   async close(): Promise<void> {
     await this.#streams.destroy();
     await this.#agent.destroy();
-    await this.#proxied?.streams.destroy();
-    await this.#proxied?.agent.destroy();
+    for (const { plain, tunnels } of this.#proxied ? [this.#proxied.streams, this.#proxied.agent] : []) {
+      await plain.destroy();
+      await tunnels.destroy();
+    }
   }
 }

@@ -34,10 +34,19 @@ test("outgoing calls to public addresses go through the proxy, also of names tha
   expect(await post("only-the-proxy-knows.example")).toBe(204);
   const opened = await egress.open(new URL("http://public.example/stream"), {});
   expect(opened.status).toBe(204);
-  expect(new Set(proxy.seen)).toEqual(
-    new Set(["CONNECT public.example:80", "CONNECT only-the-proxy-knows.example:80"]),
-  );
+  expect(proxy.seen).toEqual([
+    "POST http://public.example/hook",
+    "POST http://only-the-proxy-knows.example/hook",
+    "GET http://public.example/stream",
+  ]);
   for (const { headers } of receiver.received) expect(headers).not.toHaveProperty("proxy-authorization");
+  expect(receiver.received.map(({ headers }) => headers.host)).toEqual([
+    "public.example",
+    "only-the-proxy-knows.example",
+    "public.example",
+  ]);
+  await expect(egress.post("https://public.example/hook", {}, "{}")).rejects.toThrow();
+  expect(proxy.seen.at(-1)).toBe("CONNECT public.example:443");
 });
 
 test("the guard refuses private addresses before the proxy is asked, also behind a name", async () => {
@@ -68,7 +77,11 @@ test("private addresses that are allowed are called directly", async () => {
 });
 
 test("a refusal of the proxy has a code, and no password", async () => {
-  const { post, proxy } = await setup([], "ann:wrong-hush");
+  const { post, proxy, egress } = await setup([], "ann:wrong-hush");
+  for (const scheme of ["http", "https"])
+    await expect(egress.open(new URL(`${scheme}://public.example/`), {})).rejects.toMatchObject({
+      code: "PROXY_AUTH_REQUIRED",
+    });
   const refused = await post("public.example");
   expect(refused).toMatchObject({ code: "PROXY_AUTH_REQUIRED" });
   expect(String(refused)).toContain(
