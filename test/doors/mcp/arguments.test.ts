@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { toInputRequests } from "../../../src/doors/mcp/elicitation.ts";
 import { TOOLS } from "../../../src/doors/mcp/tools/tools.ts";
 import { as, startBroker } from "../../support/broker.ts";
-import { callModern } from "../../support/mcp.ts";
+import { callModern, openSession, postMcp, requestModern } from "../../support/mcp.ts";
 
 type Members = Record<string, unknown>;
 const isMembers = (value: unknown): value is Members => typeof value === "object" && value !== null;
@@ -186,6 +186,60 @@ describe("arguments", () => {
     expect([answered.isError, answered.data.state], answered.text).toEqual([false, "submitted"]);
   });
 
+  test("that are null are absent, in both eras", async () => {
+    const { url, alice, call } = await setup();
+    await call("delegate_task_async", { agent: "scout", task: "x" });
+    const params = { name: "list_tasks", arguments: null };
+    const modern = await requestModern(url, alice.token, "tools/call", params);
+    expect(modern.body.result?.structuredContent?.tasks, JSON.stringify(modern.body)).toHaveLength(1);
+    const headers = await openSession(url, alice.token);
+    const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+    const legacy = await postMcp(url, alice.token, message, { headers });
+    expect(legacy.body.result?.structuredContent?.tasks, JSON.stringify(legacy.body)).toHaveLength(1);
+    const lacking = await requestModern(url, alice.token, "tools/call", { ...params, name: "delegate_task" });
+    expect(lacking.body.result.structuredContent.error.code).toBe("invalid_request");
+  });
+
+  test("data of an answer may be JSON as text, where the question refuses the text", async () => {
+    const { call, work } = await setup();
+    const object = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+    for (const [ask, data, expected] of [
+      [{ schema: object }, '{"n":3}', { n: 3 }],
+      [{ schema: object }, ' {"n": 3.0}\n', { n: 3 }],
+      [{ schema: { type: "integer" } }, "5", 5],
+      [{ schema: { type: "string" } }, '{"n":3}', '{"n":3}'],
+      [{ schema: { type: "array", items: object } }, '[{"n":3}]', [{ n: 3 }]],
+      [{}, '{"n":3}', '{"n":3}'],
+      [{ schema: object }, '{"n":9007199254740993}', "inexact_number data.n"],
+      [{ schema: object }, '{"n":"x"}', "invalid_request data"],
+      [{ schema: object }, '{"n":3', "invalid_request data"],
+    ] as const) {
+      for (const isSingle of [true, false]) {
+        await call("delegate_task_async", { agent: "scout", task: "x" });
+        const { data: polled } = await work("poll_inbox", { wait_seconds: 0 });
+        const [{ lease_id, delegation_id }] = polled.tasks;
+        await work("request_input", { lease_id, question: "?", ...ask });
+        const asked = await call("check_task_status", { delegation_id });
+        const { interrupt_id, requests } = asked.data.question;
+        const name = requests[0].request_id;
+        const answers = { [name]: { data } };
+        const given = { delegation_id, interrupt_id, ...(isSingle ? { data } : { answers }) };
+        const answered = await call("answer_task", given);
+        const what = `${JSON.stringify(ask)} ${data}: ${answered.text}`;
+        if (answered.isError) {
+          const { code, details } = answered.data.error;
+          const path = isSingle ? "" : `answers.${name}.`;
+          expect(`${code} ${details.issues[0].path.replace(path, "")}`, what).toBe(expected);
+          await call("cancel_task", { delegation_id });
+          continue;
+        }
+        const again = await work("poll_inbox", { wait_seconds: 0, full: true });
+        expect(JSON.stringify(again.data.tasks[0]), what).toContain(`"data":[${JSON.stringify(expected)}]`);
+        await work("complete_task", { lease_id: again.data.tasks[0].lease_id, text: "done" });
+      }
+    }
+  });
+
   test("that a tool does not have are ignored and listed", async () => {
     const { call } = await setup();
     const { isError, text, data } = await call("delegate_task_async", {
@@ -219,6 +273,9 @@ describe("arguments", () => {
       ["dedline", "ignoring it would change what you ask for"],
       ["not_befor", "ignoring it would change what you ask for"],
       ["maxAttempts", "ignoring it would change what you ask for"],
+      ["wait_second", "another tool has wait_seconds, this one does not"],
+      ["waitSecond", "another tool has wait_seconds, this one does not"],
+      ["delegation_ids", "another tool has delegation_id, this one does not"],
     ]) {
       const { isError, data } = await call("delegate_task_async", {
         agent: "scout",

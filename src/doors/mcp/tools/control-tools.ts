@@ -11,6 +11,7 @@ import {
 } from "../../../schema/interrupt.ts";
 import { check } from "../../http/route.ts";
 import type { McpContext } from "../context.ts";
+import { withParsedData } from "./answer-data.ts";
 import { delegationIdInput, delegationViewShape, showDelegation } from "./delegation-view.ts";
 import { defineTool, type Tool } from "./tool.ts";
 import { CONTROLLERS } from "./visibility.ts";
@@ -55,7 +56,8 @@ export const controlTools: readonly Tool[] = [
     },
     output: delegationViewShape,
     async handle(context, { delegation_id: id, idempotency_key: key, ...input }) {
-      const request = check(answerRequestSchema, input, "arguments");
+      const sent = check(answerRequestSchema, input, "arguments");
+      const request = await withParsedData(context, id, sent);
       return showDelegation(await answerOnce(context, id, request, key));
     },
   }),

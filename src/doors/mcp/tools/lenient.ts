@@ -7,7 +7,7 @@ import type * as z from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
 import { type Issue, invalidRequest } from "../../../schema/issues.ts";
 import { shownName } from "../../../schema/text.ts";
-import { Closest } from "../../../util/similar.ts";
+import { Closest, distance } from "../../../util/similar.ts";
 import { parseBody } from "../../http/body.ts";
 
 /** The part of JSON Schema that tools have. */
@@ -38,9 +38,15 @@ const MAX_IGNORED = 20;
 const MAX_UNKNOWN = 100;
 type Members = Readonly<Record<string, unknown>>;
 
-/** `meant`: names that the tool does not have, but that a caller may expect it to have. */
-export function readArguments(schema: Schema, sent: unknown, meant: readonly string[] = []): Arguments {
-  const reader = new Reader(meant);
+export interface OtherNames {
+  /** Names that the tool does not have, but that a caller may expect it to have. */
+  readonly meant?: readonly string[];
+  /** The names of all tools' arguments. One that is misspelt is refused; as it is, it is ignored and listed. */
+  readonly ofTools?: ReadonlySet<string>;
+}
+
+export function readArguments(schema: Schema, sent: unknown, others: OtherNames = {}): Arguments {
+  const reader = new Reader(others);
   const { ignored, misspelt } = reader;
   return { args: reader.read(schema, sent, ""), ignored, misspelt };
 }
@@ -92,11 +98,11 @@ const takesAnything = ({ properties = {}, additionalProperties = {} }: Schema): 
 class Reader {
   readonly ignored: string[] = [];
   readonly misspelt: Issue[] = [];
-  readonly #meant: readonly string[];
+  readonly #others: OtherNames;
   #unknown = 0;
 
-  constructor(meant: readonly string[]) {
-    this.#meant = meant;
+  constructor(others: OtherNames) {
+    this.#others = others;
   }
 
   read(schema: Schema, sent: unknown, path: string): unknown {
@@ -124,7 +130,7 @@ class Reader {
       } else if (additionalProperties === false) {
         // A name that is given as well was not misspelt.
         const open = Object.keys(properties).filter((one) => !Object.hasOwn(value, one));
-        if (member !== null) this.#ignore(name, open, place);
+        if (member !== null) this.#ignore(name, open, place, path === "");
       } else {
         const items = typeof additionalProperties === "object" ? additionalProperties : {};
         read.push([name, this.read(items, member, place)]);
@@ -133,20 +139,25 @@ class Reader {
     return Object.fromEntries(read);
   }
 
-  #ignore(name: string, known: readonly string[], path: string): void {
+  #ignore(name: string, known: readonly string[], path: string, isArgument: boolean): void {
     // Comparing a name with all others takes time.
     this.#unknown += 1;
     if (this.#unknown === MAX_UNKNOWN + 1)
       this.misspelt.push({ path, reason: `unknown field, after ${MAX_UNKNOWN} others` });
     if (this.#unknown > MAX_UNKNOWN) return;
-    const similar = nearest(name, known);
-    const other = similar ?? nearest(name, this.#meant);
-    const reason =
-      similar === undefined
-        ? "unknown field, and ignoring it would change what you ask for"
-        : `unknown field; did you mean ${similar}?`;
-    if (other !== undefined) this.misspelt.push({ path, reason });
+    const reason = this.#reasonToRefuse(name, known, isArgument);
+    if (reason !== undefined) this.misspelt.push({ path, reason });
     else if (this.ignored.length < MAX_IGNORED) this.ignored.push(path);
+  }
+
+  #reasonToRefuse(name: string, known: readonly string[], isArgument: boolean): string | undefined {
+    const { meant = [], ofTools = NONE } = this.#others;
+    const similar = nearest(name, known);
+    if (similar !== undefined) return `unknown field; did you mean ${similar}?`;
+    if (nearest(name, meant) !== undefined)
+      return "unknown field, and ignoring it would change what you ask for";
+    const other = isArgument ? oneLetterFrom(name, ofTools) : undefined;
+    return other && `unknown field; another tool has ${other}, this one does not`;
   }
 
   /** The value of another type, or the sent one if it cannot be read as such. */
@@ -192,10 +203,25 @@ function nearest(name: string, known: readonly string[]): string | undefined {
   for (const one of byLetters.keys()) closest.consider(one);
   return closest.best === undefined ? undefined : byLetters.get(closest.best);
 }
+/** A short name is close to too many words. */
+const LEAST_LETTERS = 5;
+const NONE: ReadonlySet<string> = new Set();
+
+/** The name of which this one is a misspelling by one letter; none if it is a known name itself. */
+function oneLetterFrom(name: string, known: ReadonlySet<string>): string | undefined {
+  const letters = lettersOf(name);
+  let found: string | undefined;
+  for (const one of known) {
+    const others = lettersOf(one);
+    if (others === letters) return undefined;
+    if (others.length >= LEAST_LETTERS && distance(letters, others) === 1) found ??= one;
+  }
+  return found;
+}
 const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
 
 /** Bounded and checked as a body is; undefined for text that is not JSON. */
-function parsed(json: string, path: string): unknown {
+export function parsed(json: string, path: string): unknown {
   try {
     return parseBody(Buffer.from(json), undefined);
   } catch (error) {

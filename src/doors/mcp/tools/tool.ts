@@ -72,6 +72,9 @@ const jsonSchema = (schema: z.ZodType, io: "input" | "output"): Record<string, u
   return members;
 };
 
+/** Of all tools. */
+const argumentNames = new Set<string>();
+
 export function defineTool<I extends z.ZodRawShape>(spec: ToolSpec<I>): Tool {
   const {
     name,
@@ -89,6 +92,7 @@ export function defineTool<I extends z.ZodRawShape>(spec: ToolSpec<I>): Tool {
     .partial()
     .extend({ error: toolErrorSchema.optional() });
   const schema = jsonSchema(input, "input");
+  for (const argument of Object.keys(spec.input)) argumentNames.add(argument);
   return {
     name,
     title,
@@ -105,7 +109,7 @@ export function defineTool<I extends z.ZodRawShape>(spec: ToolSpec<I>): Tool {
     inputSchema: toListedSchema(schema),
     outputSchema: jsonSchema(output, "output"),
     async run(sent, context) {
-      const read = readArguments(schema, sent, meant);
+      const read = readArguments(schema, sent, { ...(meant && { meant }), ofTools: argumentNames });
       return withIgnored(await handle(context, checkArguments(input, read)), read.ignored);
     },
   };
