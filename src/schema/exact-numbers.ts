@@ -1,7 +1,8 @@
 /**
  * Numbers of JSON text that JavaScript keeps. It reads each number as a double; a number is exact if the double, printed
- * in its shortest form, is the same decimal value. `1.0`, `1e2`, `-0` and `0.1` are exact. `9007199254740993`, `1e400`
- * and a decimal with more digits than a double has are not.
+ * in its shortest form or with 17 digits, as other languages print it, is the same decimal value. `1.0`, `1e2`, `-0`,
+ * `0.1` and `0.10000000000000001` are exact. `9007199254740993`, `1e400` and a decimal with more digits than a double has
+ * are not.
  */
 import {
   closes,
@@ -19,6 +20,8 @@ import { shownName } from "./text.ts";
 
 /** A double has 15 digits at least, if it is not close to the limits of its exponent. */
 const SHORT_CHARS = 15;
+/** With so many digits, every double is printed as itself alone: `%.17g` in C. */
+const MAX_DIGITS = 17;
 const SMALL_EXPONENT = 280;
 const NEAR_ZERO = 1e-280;
 
@@ -32,7 +35,11 @@ export function isExactNumber(text: string, start: number, end: number): boolean
   if (!Number.isFinite(read)) return false;
   if (end - start <= SHORT_CHARS && Math.abs(read) > NEAR_ZERO) return true;
   const printed = String(read);
-  return printed === written || decimalOf(written) === decimalOf(printed);
+  if (printed === written) return true;
+  const decimal = decimalOf(written);
+  if (decimal === decimalOf(printed)) return true;
+  // A plain integer may be an id, so it must come back digit by digit, and it comes back in the shortest form.
+  return /[.eE]/.test(written) && decimal === decimalOf(read.toPrecision(MAX_DIGITS));
 }
 
 /** Without its sign; 0 if there is none. */
