@@ -100,6 +100,21 @@ export function memberSpans(json: string, names: readonly string[], from = 0): M
   return found;
 }
 
+/** Where the first elements of the array are. Limit: as that of {@link memberSpans}. */
+export function elementSpans(json: string, most: number): Span[] {
+  const found: Span[] = [];
+  let at = afterSpace(json, 0);
+  if (json[at] !== "[") return found;
+  for (at = afterSpace(json, at + 1); at < json.length && json[at] !== "]"; at = afterSpace(json, at + 1)) {
+    const end = endOfValue(json, at);
+    found.push({ start: at, end });
+    at = afterSpace(json, end);
+    if (found.length === most) break;
+    if (json.charCodeAt(at) !== COMMA) break;
+  }
+  return found;
+}
+
 /** A name may have any of its characters escaped. */
 function nameAt(json: string, open: number, close: number): string {
   const written = json.slice(open + 1, close);

@@ -1,6 +1,6 @@
 /** Ids of JSON-RPC messages survive parsing and printing. */
 import { expect, test } from "vitest";
-import { isWrappedId, rawIdOf, unwrapIds, wrapIds } from "../../src/util/rpc-ids.ts";
+import { hasWrapped, isWrappedId, rawIdOf, unwrapIds, wrapIds } from "../../src/util/rpc-ids.ts";
 
 const KEPT = ["1", "0", "-7", "9007199254740991", '"a"', '"9007199254740993"', "null", '"é😀"', '""'];
 const WRAPPED = [
@@ -41,7 +41,10 @@ test("an id that a parser keeps is left alone, and so is what is no message", ()
     ...[
       "",
       "[]",
-      '[{"id":1.5}]',
+      '[{"x":1.5}]',
+      "[[1.5]]",
+      '[{"id":1',
+      "[1.5,",
       "{",
       '{"id"',
       '{"id":',
@@ -71,6 +74,35 @@ test("different ids stay different, and a cancel names the same one", () => {
     const call = `{"params":{"requestId":${id}},"method":"tools/call"}`;
     expect(wrapIds(call)).toBe(call);
   }
+});
+
+test("the ids of a batch come back, and so do tokens for progress", () => {
+  const batch = WRAPPED.map((id) => ` {"id":${id},"method":"m","params":{"_meta":{"progressToken":${id}}}}`);
+  const parsed: { id: unknown; params: { _meta: { progressToken: unknown } } }[] = JSON.parse(
+    wrapIds(`[${batch.join(",")} , {"id":${"1.5"}, "result":{}}]`),
+  );
+  expect(parsed.pop()?.id).toBe("errand-id:1.5");
+  expect(hasWrapped(parsed)).toBe(true);
+  const answers = parsed.map(({ id }) => ({ jsonrpc: "2.0", id, result: { id } }));
+  const ids = WRAPPED.map((id) => `,"id":${id},`);
+  expect(ids.filter((id) => !unwrapIds(JSON.stringify(answers)).includes(id))).toEqual([]);
+  for (const [at, id] of WRAPPED.entries()) {
+    const params = { progressToken: parsed[at]?.params._meta.progressToken, progress: 1 };
+    const note = unwrapIds(JSON.stringify({ method: "notifications/progress", params }));
+    expect(note).toContain(`"progressToken":${id},`);
+    expect(hasWrapped({ id: 1, params: parsed[at]?.params })).toBe(true);
+  }
+  expect([hasWrapped([{ id: 1 }]), hasWrapped(null), hasWrapped({ params: null })]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
+test("of a batch that is too large for every API, only the first ids are wrapped", () => {
+  const batch = `[${Array(50_000).fill('{"id":1.5,"method":"m"}').join(",")}]`;
+  expect(wrapIds(batch).length).toBe(batch.length + 1_000 * '"errand-id:"'.length);
+  expect(unwrapIds(wrapIds(batch))).toBe(batch);
 });
 
 test("a long message costs a scan of its text", () => {

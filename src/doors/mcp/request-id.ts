@@ -3,7 +3,7 @@
  * written before the SDK read the request its id instead of null.
  */
 import { memberSpans } from "../../util/json-scan.ts";
-import { isWrappedId, rawIdOf, unwrapIds } from "../../util/rpc-ids.ts";
+import { rawIdOf, unwrapIds } from "../../util/rpc-ids.ts";
 
 /** The id of a request; undefined for any other message. */
 export function requestIdIn(body: unknown): string | number | undefined {
@@ -12,20 +12,26 @@ export function requestIdIn(body: unknown): string | number | undefined {
   return (typeof id === "string" && id.isWellFormed()) || typeof id === "number" ? id : undefined;
 }
 
-export async function withRequestId(response: Response, id: string | number | undefined): Promise<Response> {
+/** `isWrapped`: the request has an id or a token that was put into a text; a batch has no `id` of its own. */
+export async function withRequestId(
+  response: Response,
+  id: string | number | undefined,
+  isWrapped: boolean,
+): Promise<Response> {
   const type = response.headers.get("content-type") ?? "";
-  if (id === undefined || response.body === null) return response;
+  if ((id === undefined && !isWrapped) || response.body === null) return response;
   if (type.includes("event-stream")) {
-    return isWrappedId(id) ? new Response(response.body.pipeThrough(unwrapLines()), response) : response;
+    return isWrapped ? new Response(response.body.pipeThrough(unwrapLines()), response) : response;
   }
-  if (!type.includes("json") || (!isWrappedId(id) && response.status < 400)) return response;
+  if (!type.includes("json") || (!isWrapped && response.status < 400)) return response;
   const headers = new Headers(response.headers);
   headers.delete("content-length");
   const text = withId(await response.text(), id);
   return new Response(text, { status: response.status, headers });
 }
 
-function withId(json: string, id: string | number): string {
+function withId(json: string, id: string | number | undefined): string {
+  if (id === undefined) return unwrapIds(json);
   const span = memberSpans(json, ["id"]).get("id");
   const lacksId = span !== undefined && json.slice(span.start, span.end) === "null";
   return lacksId ? json.slice(0, span.start) + rawIdOf(id) + json.slice(span.end) : unwrapIds(json);

@@ -6,6 +6,7 @@ import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcon
 import * as z from "zod";
 import type { Broker } from "../../engine/broker.ts";
 import { sessionIdOf } from "../../gateways/siblings.ts";
+import { hasWrapped } from "../../util/rpc-ids.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { parseBody } from "../http/body.ts";
 import type { Mount, MountedRequest } from "../http/mount.ts";
@@ -126,7 +127,11 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     const lost = new AbortController();
     request.onUndelivered(() => lost.abort());
     const passed = passToOwner(broker, incoming, bytes, lost.signal);
-    if (passed) return passed;
+    if (passed) {
+      // Its owner gives the answer the id.
+      parsed(undefined);
+      return passed;
+    }
     const sdkRequest = toSdkRequest(incoming, lost.signal);
     requests.set(sdkRequest, request);
     if (method === "DELETE" || (await isLegacyRequest(sdkRequest, body))) {
@@ -143,15 +148,17 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
 
   const handle = async (incoming: MountedRequest): Promise<Response> => {
     let id: ReturnType<typeof requestIdIn>;
+    let isWrapped = false;
     const parsed = (body: unknown) => {
       id = requestIdIn(body);
+      isWrapped = hasWrapped(body);
     };
     const response = await answer(incoming, parsed).catch((error: unknown) => {
       const { requestId, method } = incoming;
       const refused = toErrandError(error, log, requestId, method);
       return errorResponse(refused, requestId, problemResponse(refused, requestId, broker.id));
     });
-    return withRequestId(response, id);
+    return withRequestId(response, id, isWrapped);
   };
   return [{ methods: ["POST", "DELETE"], path: PATH, handle }];
 }

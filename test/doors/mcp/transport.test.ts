@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/app.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
-import { as, OPERATOR, startBroker } from "../../support/broker.ts";
+import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import {
   type Era,
   firstClient,
@@ -14,6 +14,7 @@ import {
   openSession,
   postMcp,
   requestModern,
+  sendMcp,
 } from "../../support/mcp.ts";
 import { until } from "../../support/until.ts";
 
@@ -112,6 +113,34 @@ describe("the endpoint", () => {
     }
     const answer = await postMcp(url, OPERATOR, INITIALIZE, { headers: { origin: "https://ops.example" } });
     expect(answer.headers.get("access-control-expose-headers")).toContain("Mcp-Session-Id");
+  });
+
+  test("returns the ids of a batch, and tokens for progress, byte for byte", async () => {
+    const { url } = await startBroker();
+    const { session } = await open(url, OPERATOR);
+    const ids = ["1732523456789012345", "1e2", "-0.5", '"a\\/b"', "7"];
+    const calls = ids.map(
+      (id) =>
+        `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"list_tasks","arguments":null,"_meta":{"progressToken":${id}}}}`,
+    );
+    const unknown =
+      '{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"no_such"}}';
+    const batch = await sendMcp(url, OPERATOR, `[${[...calls, unknown].join(",")}]`, { headers: session });
+    const text = await batch.text();
+    expect(batch.status, text).toBe(200);
+    for (const id of [...ids, "9007199254740993"]) expect(text).toContain(`"id":${id}`);
+    await client(url).agent("scout");
+    const wait = '"name":"delegate_task","arguments":{"agent":"scout","task":"x","wait_seconds":1}';
+    const single = await sendMcp(
+      url,
+      OPERATOR,
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${wait},"_meta":{"progressToken":1732523456789012345}}}`,
+      { headers: session },
+    );
+    const said = await single.text();
+    expect(single.status, said).toBe(200);
+    expect(said).toContain('"progressToken":1732523456789012345');
+    expect(text + said).not.toContain("errand-id");
   });
 
   test("refuses invalid requests, never with a reserved code", async () => {
