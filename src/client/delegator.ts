@@ -8,6 +8,7 @@ import {
   type DelegationFilter,
   delegationPageSchema,
   delegationSchema,
+  isPending,
 } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { type Answer, type Answers, type DecideOptions, decide, sendAnswer } from "./answer.ts";
@@ -31,7 +32,7 @@ import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
 import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
 import { type Branch, readTree } from "./tree.ts";
-import { isPending, waitForResult } from "./wait.ts";
+import { waitForResult } from "./wait.ts";
 
 /** Older brokers do not send `scanned_to`. */
 const pageSchema = delegationPageSchema.partial({ scanned_to: true });
@@ -84,7 +85,7 @@ export class Delegator {
       signal,
       holdSeconds,
     });
-    const isShort = isPending(delegated) && holdSeconds < waitSeconds;
+    const isShort = isPending(delegated.state) && holdSeconds < waitSeconds;
     return isShort ? this.delegate(input, { ...options, idempotencyKey }) : delegated;
   }
 
@@ -106,7 +107,7 @@ export class Delegator {
       signal,
       holdSeconds,
     });
-    return isPending(delegation) && holdSeconds < waitSeconds ? this.get(id, options) : delegation;
+    return isPending(delegation.state) && holdSeconds < waitSeconds ? this.get(id, options) : delegation;
   }
 
   /**

@@ -2,11 +2,10 @@
  * A delegator's inbox as an async iterator: its delegations that finished or ask a question, after a cursor.
  * Limit: at least once; a result that was handled comes again unless its cursor was stored.
  */
-import { type Delegation, resultPageSchema } from "../schema/delegation.ts";
+import { type Delegation, isPending, resultPageSchema } from "../schema/delegation.ts";
 import { BoundedMap } from "../util/bounded.ts";
 import { pauseIfEarly } from "../util/timing.ts";
 import { type Http, seconds } from "./http.ts";
-import { isPending } from "./wait.ts";
 
 /** One delegation of the inbox. */
 export interface Result {
@@ -63,7 +62,7 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
 
 function isFresh(shown: Map<string, number>, delegation: Delegation): boolean {
   // Its question has been answered since; the result comes later.
-  if (isPending(delegation)) return false;
+  if (isPending(delegation.state)) return false;
   const { id, version } = delegation;
   if (shown.get(id) === version) return false;
   shown.set(id, version);

@@ -1,5 +1,5 @@
 /** Waits for a delegation's result or question: sends long-poll requests, one after the other. */
-import { type Delegation, LIVE_STATES } from "../schema/delegation.ts";
+import { type Delegation, isPending, LIVE_STATES } from "../schema/delegation.ts";
 import { pauseIfEarly, TimeLimit } from "../util/timing.ts";
 import type { GetOptions, WaitOptions } from "./delegator-options.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
@@ -9,9 +9,6 @@ import { durationText } from "./words.ts";
 const HOLD_SECONDS = 25;
 /** How late the last answer may be before the wait gives up on it. */
 const GRACE_MS = 1000;
-
-/** It is neither finished nor asks a question. */
-export const isPending = ({ state }: Delegation): boolean => state === "submitted" || state === "working";
 
 /** `get` reads the delegation and waits on the broker for `waitSeconds`. */
 export async function waitForResult(
@@ -26,7 +23,7 @@ export async function waitForResult(
       const askedAt = performance.now();
       const holdSeconds = Math.min(HOLD_SECONDS, Math.max(0, (endsAt - askedAt) / 1000));
       const delegation = await get({ waitSeconds: holdSeconds, signal: limit.signal });
-      if (!isPending(delegation)) return delegation;
+      if (!isPending(delegation.state)) return delegation;
       if (performance.now() >= endsAt) throw waitRanOut(id, timeoutSeconds, delegation.state);
       await pauseIfEarly(askedAt, limit.signal);
     }

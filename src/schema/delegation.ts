@@ -28,6 +28,9 @@ export function isTerminal(state: State): boolean {
   return TERMINAL_STATES.some((terminal) => terminal === state);
 }
 
+/** It is neither finished nor asks a question. */
+export const isPending = (state: State): boolean => state === "submitted" || state === "working";
+
 export const progressSchema = z.strictObject({
   /** Up to 4096 characters. */
   message: z.string().max(4096).optional(),
