@@ -212,7 +212,7 @@ export class Bridge {
     if (this.#session !== lost || this.#opening === undefined) return Promise.resolve();
     const opening = { ...this.#opening, id: `errand-mcp-${this.#reopened++}` };
     this.#reopening ??= (async () => {
-      const line = JSON.stringify(opening);
+      const line = formatMessage(opening);
       await this.#exchange(
         opening,
         line,

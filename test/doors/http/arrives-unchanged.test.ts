@@ -149,7 +149,7 @@ test("every door refuses a number that would lose digits, names it, and stores n
       `{"target":"scout","message":{"parts":[{"data":{"n":1e400}}]}}`,
       "message.parts.0.data.n",
     ],
-    ["/v1/agents/scout/leases", '{"wait_seconds":0.10000000000000001}', "wait_seconds"],
+    ["/v1/agents/scout/leases", '{"wait_seconds":0.1000000000000000055511}', "wait_seconds"],
     ["/a2a/scout/rpc", rpc("SendMessage", a2a(BIG)), "params.message.parts.0.data", { "a2a-version": "1.0" }],
     ["/a2a/scout/rest/message:send", a2a(BIG), "message.parts.0.data", { "a2a-version": "1.0" }],
     ["/a2a/scout/rest/v1/message:send", `{"message":{"a":${BIG}}}`, "message.a"],
