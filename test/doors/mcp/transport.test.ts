@@ -131,16 +131,23 @@ describe("the endpoint", () => {
     for (const id of [...ids, "9007199254740993"]) expect(text).toContain(`"id":${id}`);
     await client(url).agent("scout");
     const wait = '"name":"delegate_task","arguments":{"agent":"scout","task":"x","wait_seconds":1}';
-    const single = await sendMcp(
-      url,
-      OPERATOR,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${wait},"_meta":{"progressToken":1732523456789012345}}}`,
-      { headers: session },
-    );
-    const said = await single.text();
-    expect(single.status, said).toBe(200);
-    expect(said).toContain('"progressToken":1732523456789012345');
-    expect(text + said).not.toContain("errand-id");
+    const meta = `"io.modelcontextprotocol/protocolVersion":"${MODERN}","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{},"progressToken":1732523456789012345`;
+    const modern = {
+      "mcp-protocol-version": MODERN,
+      "mcp-method": "tools/call",
+      "mcp-name": "delegate_task",
+    };
+    for (const [headers, _meta] of [
+      [session, '"progressToken":1732523456789012345'],
+      [modern, meta],
+    ] as const) {
+      const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${wait},"_meta":{${_meta}}}}`;
+      const single = await sendMcp(url, OPERATOR, call, { headers });
+      const said = await single.text();
+      expect(single.status, said).toBe(200);
+      expect(said).toContain('"progressToken":1732523456789012345');
+      expect(text + said).not.toContain("errand-id");
+    }
   });
 
   test("refuses invalid requests, never with a reserved code", async () => {
