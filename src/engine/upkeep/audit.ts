@@ -20,11 +20,13 @@ import type { Log } from "../../telemetry/log.ts";
 import { type Principal, requireOperator } from "../access/access.ts";
 
 const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
-/** The most entries that are read for one page of a filtered list. */
+/** The entries of a stream that a filtered list reads at once. */
 const SCAN = 1_000;
-
 /** The operator's entries have a stream of their own, so that others cannot push them out. */
 const STREAMS = [keys.audit, keys.auditOthers] as const;
+
+/** How often a page that is still empty reads on: enough for full streams, so that a rare entry is on the first page. */
+const SCANS = STREAMS.length * (Math.ceil(LIMITS.audit_entries.value / SCAN) + 1);
 
 /** For scripts that write an entry together with its action: defines `redis_ms` and `audit`. */
 export const AUDIT_LUA = `
@@ -114,30 +116,66 @@ export async function readAudit(
   requireOperator(principal, "read the audit log");
   const from = query.cursor === undefined ? null : parseCursor(query.cursor);
   const isFiltered = [query.action, query.subject, query.by].some((filter) => filter !== undefined);
-  const count = isFiltered ? SCAN : query.limit;
   const oldest = Math.max(0, Date.now() + broker.clock.offset_ms - KEPT_MS);
-  const streams = await Promise.all(
-    STREAMS.map(async (key, stream) => {
-      if (query.by !== undefined && (query.by === "operator") !== (stream === 0)) return [];
-      const found = await broker.bulk.xrevrange(key, endOf(from, stream), String(oldest), "COUNT", count);
-      return found.map(([id, fields]) => toRow(id, stream, fields));
-    }),
-  );
-  const rows = streams.flat().sort(newestFirst);
-  // If a stream has more rows than were read, they may precede later rows of the other stream: stop at its last row.
-  const cuts = streams.flatMap((found) =>
-    found.length < count ? [] : found.slice(-1).map((last) => rows.indexOf(last)),
-  );
-  const known = cuts.length === 0 ? rows : rows.slice(0, Math.min(...cuts) + 1);
+  const backlogs = STREAMS.map((key, stream): Backlog => {
+    const isOther = query.by !== undefined && (query.by === "operator") !== (stream === 0);
+    return { key, stream, rows: [], next: 0, end: endOf(from, stream), isAtEnd: isOther };
+  });
   const entries: AuditEntry[] = [];
-  for (const [index, row] of known.entries()) {
-    const entry = toEntry(row);
-    if (entry && matches(entry, query)) entries.push(entry);
-    const isLast = index === rows.length - 1;
-    if (entries.length === query.limit && !isLast) return { entries, next_cursor: idOf(row) };
+  let last: Row | undefined;
+  for (let scan = 0; scan < SCANS && entries.length === 0; scan += 1) {
+    await Promise.all(
+      backlogs
+        .filter(isUsedUp)
+        .map((backlog) => read(broker.bulk, backlog, oldest, isFiltered ? SCAN : query.limit)),
+    );
+    // A stream that is used up but has more may have rows that precede those of the other.
+    while (!backlogs.some(isUsedUp) && entries.length < query.limit) {
+      const row = takeNewest(backlogs);
+      if (row === undefined) return { entries, next_cursor: null };
+      last = row;
+      const entry = matches(row, query) ? toEntry(row) : null;
+      if (entry) entries.push(entry);
+    }
   }
-  const last = known.at(-1);
-  return { entries, next_cursor: cuts.length === 0 || !last ? null : idOf(last) };
+  const isOver = backlogs.every(({ isAtEnd, next, rows }) => isAtEnd && next === rows.length);
+  return { entries, next_cursor: isOver || !last ? null : idOf(last) };
+}
+
+/** What was read of a stream. The rows before `next` are taken. */
+interface Backlog {
+  readonly key: string;
+  readonly stream: number;
+  rows: readonly Row[];
+  next: number;
+  /** Where to read on, as XREVRANGE takes it. */
+  end: string;
+  isAtEnd: boolean;
+}
+
+const isUsedUp = ({ isAtEnd, next, rows }: Backlog): boolean => !isAtEnd && next === rows.length;
+
+async function read(redis: Redis, backlog: Backlog, oldest: number, count: number): Promise<void> {
+  const found = await redis.xrevrange(backlog.key, backlog.end, String(oldest), "COUNT", count);
+  backlog.rows = found.map(([id, fields]) => toRow(id, backlog.stream, fields));
+  backlog.next = 0;
+  backlog.isAtEnd = found.length < count;
+  const last = found.at(-1);
+  if (last) backlog.end = `(${last[0]}`;
+}
+
+/** Takes the newest of the rows that are left. */
+function takeNewest(backlogs: readonly Backlog[]): Row | undefined {
+  let from: Backlog | undefined;
+  let newest: Row | undefined;
+  for (const backlog of backlogs) {
+    const row = backlog.rows[backlog.next];
+    if (row === undefined || (newest && newestFirst(newest, row) < 0)) continue;
+    from = backlog;
+    newest = row;
+  }
+  if (from) from.next += 1;
+  return newest;
 }
 
 function parseCursor(cursor: string): Omit<Row, "fields"> {
@@ -159,22 +197,25 @@ function toRow(id: string, stream: number, fields: readonly string[]): Row {
   return { ms: Number(ms), seq: Number(seq), stream, fields };
 }
 
+/** Names are at even places: an agent may be called `details`. */
+const fieldOf = ({ fields }: Row, name: string): string =>
+  fields.find((_, at) => at % 2 === 1 && fields[at - 1] === name) ?? "";
+
 /** Null for an action that only a later version knows. */
 function toEntry(row: Row): AuditEntry | null {
-  const value = (name: string): string => row.fields[row.fields.indexOf(name) + 1] ?? "";
-  const action = auditActionSchema.safeParse(value("action"));
+  const action = auditActionSchema.safeParse(fieldOf(row, "action"));
   if (!action.success) return null;
   return {
     id: idOf(row),
     at: toInstant(row.ms),
-    by: value("by"),
+    by: fieldOf(row, "by"),
     action: action.data,
-    subject: value("subject"),
-    details: JSON.parse(value("details")),
+    subject: fieldOf(row, "subject"),
+    details: JSON.parse(fieldOf(row, "details")),
   };
 }
 
-const matches = (entry: AuditEntry, { action, subject, by }: AuditQuery): boolean =>
-  (action === undefined || entry.action === action) &&
-  (subject === undefined || entry.subject === subject) &&
-  (by === undefined || entry.by === by);
+const matches = (row: Row, query: AuditQuery): boolean =>
+  (["action", "subject", "by"] as const).every(
+    (name) => query[name] === undefined || fieldOf(row, name) === query[name],
+  );
