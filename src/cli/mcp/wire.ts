@@ -59,20 +59,18 @@ export function mirrorHeaders(version: string, { method = "", params }: Message)
   };
 }
 
-const BYTE_ORDER_MARK = /^\uFEFF/;
-
 /**
- * The lines of the input, without the byte order mark that some clients on Windows send first. Unlike readline, it does not
- * break lines at U+2028.
+ * The line without the byte order mark that some clients on Windows write first, others before each message. JSON cannot
+ * begin with it.
  */
+const withoutMark = (line: string): string => line.replace(/^\uFEFF+/, "");
+
+/** The lines of the input, without byte order marks. Unlike readline, it does not break lines at U+2028. */
 export async function* lines(input: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder("utf8");
   let rest = "";
-  let isFirst = true;
   for await (const chunk of input) {
-    const text = decoder.write(chunk);
-    const parts = (rest + (isFirst ? text.replace(BYTE_ORDER_MARK, "") : text)).split("\n");
-    isFirst &&= text === "";
+    const parts = (rest + decoder.write(chunk)).split("\n");
     rest = parts.pop() ?? "";
     if (rest.length > LONGEST_LINE_CHARS) {
       throw localError({
@@ -82,9 +80,9 @@ export async function* lines(input: Readable): AsyncGenerator<string> {
         recovery: "Send a shorter message, or a URL of the content.",
       });
     }
-    yield* parts;
+    for (const line of parts) yield withoutMark(line);
   }
-  if (rest !== "") yield rest;
+  if (rest !== "") yield withoutMark(rest);
 }
 
 /** The messages of a response, one by one. Calls `onData` for each chunk received. */
