@@ -35,6 +35,7 @@ import { addInbox } from "./inbox/inbox.ts";
 import { addMcp } from "./mcp/mcp.ts";
 import { addRelay } from "./relay/relay.ts";
 import { fitHelp } from "./show/help-text.ts";
+import { write } from "./show/output.ts";
 import { terminalWidth } from "./show/terminal-width.ts";
 import { addTop } from "./top/top.ts";
 import { addWork } from "./work/work.ts";
@@ -88,6 +89,8 @@ Exit codes:
   79   the agent asks a question
   124  a wait or a deadline expired
   130  interrupted by Ctrl-C
+Output that cannot be written exits with 78, except to a stdout that the caller has closed (errand list >&-): Node.js puts
+/dev/null there, so that what is printed is lost unnoticed.
 A command for several delegations continues after a refusal, and exits with the most serious code, in this order:
 ${BY_SEVERITY.join(", ")}.
 
@@ -107,7 +110,8 @@ Options of all commands: --json, --url, --token. 'errand --help' explains them, 
 const MAX_WIDTH = 100;
 const helpWidth = (host: CliHost): number => Math.min(MAX_WIDTH, terminalWidth(host, "stdout"));
 
-export function buildProgram(cli: Cli): Command {
+/** `writing` gets each write of help or of the version, which commander does not await. */
+export function buildProgram(cli: Cli, writing: (written: Promise<void>) => void = () => undefined): Command {
   const { host } = cli;
   const program = new Command("errand")
     .description("Delegate work to agents that poll.")
@@ -117,7 +121,7 @@ export function buildProgram(cli: Cli): Command {
     .exitOverride()
     .configureOutput({
       getOutHelpWidth: () => helpWidth(host),
-      writeOut: (text) => host.stdout.write(fitHelp(text, helpWidth(host))),
+      writeOut: (text) => writing(write(host.stdout, fitHelp(text, helpWidth(host)))),
       writeErr: (text) => host.stderr.write(text),
       // printError() prints errors, once.
       outputError: () => undefined,

@@ -18,13 +18,22 @@ import { withStorageReason } from "./storage-reason.ts";
 export async function runCli(argv: string[], host: CliHost): Promise<number> {
   let exitCode = 0;
   const unknownIds = new Map<string, ErrandApiError>();
-  const program = buildProgram({
-    host,
-    end: (code) => {
-      exitCode = code;
+  /** Rejects if help or the version could not be written. */
+  let helped = Promise.resolve();
+  const program = buildProgram(
+    {
+      host,
+      end: (code) => {
+        exitCode = code;
+      },
+      unknownIds,
     },
-    unknownIds,
-  });
+    (written) => {
+      const both = Promise.all([helped, written]);
+      both.catch(() => undefined);
+      helped = both.then(() => undefined);
+    },
+  );
   let command = "errand";
   let id: string | undefined;
   let options: GlobalOptions = {};
@@ -48,7 +57,12 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   try {
     await program.parseAsync(withoutHelpCommand(program, argv), { from: "user" });
     return exitCode;
-  } catch (thrown) {
+  } catch (ended) {
+    // Commander ends a program that has printed its help by an error.
+    const thrown = await helped.then(
+      () => ended,
+      (error: unknown) => error,
+    );
     const { exitCode: code, error: failure } = toFailure(thrown, command, id);
     const error = failure && (await completed(failure, host, options));
     if (error) await printError(host, error, wantsJson(argv)).catch(() => undefined);

@@ -1,4 +1,5 @@
 /** What the CLI says after a slip: the word that was meant, and the command that helps, as it can be pasted. */
+import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { toFailure } from "../../src/cli/failure.ts";
 import { otherNames } from "../../src/cli/other-names.ts";
@@ -52,6 +53,34 @@ test("output that cannot be written is no bug of errand", () => {
   const { exitCode, error } = toFailure(full, "errand list");
   expect([exitCode, error?.code]).toEqual([78, "output_failed"]);
   expect(error?.message).toContain("no space is left on the device");
+});
+
+test("help and the version that cannot be written are an error, too", async () => {
+  const failing = (code: string) =>
+    new Writable({
+      write: (_chunk, _encoding, done) => done(Object.assign(new Error(`${code}: write`), { code })),
+    });
+  const program = buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
+  const paths = everyCommand(program).map((command) => pathOf(command).split(" ").slice(1));
+  const calls = [
+    ...paths.flatMap((path) => [
+      [...path, "--help"],
+      ["help", ...path],
+    ]),
+    ...[["-h"], ["--version"], ["-V"], ["completion", "bash"], ["agent", "help", "put"]],
+  ];
+  for (const argv of calls) {
+    for (const [code, exitCode, said] of [
+      ["ENOSPC", 78, "cannot write the output: no space is left on the device"],
+      ["EDQUOT", 78, "cannot write the output: the disk quota is used up"],
+      ["EPIPE", 141, ""],
+    ] as const) {
+      const done = await run(argv, { stdout: failing(code) });
+      expect([argv, done.code, done.stderr]).toEqual([argv, exitCode, expect.stringContaining(said)]);
+      if (said === "") expect(done.stderr).toBe("");
+    }
+  }
+  expect((await run(["--version"])).code).toBe(0);
 });
 
 test("a misspelled agent is suggested wherever it is named", async () => {
