@@ -6,7 +6,7 @@ import { CommanderError } from "commander";
 import { ErrandApiError, type LocalProblem, localError } from "../client/errors.ts";
 import type { Delegation } from "../schema/delegation.ts";
 import { CATEGORIES, type Category, ERRORS, isErrorCode } from "../schema/errors.ts";
-import { byOtherName } from "./other-names.ts";
+import { byOtherName, isOtherName, isSpelledLike } from "./other-names.ts";
 import { recoveryFor } from "./recovery.ts";
 
 /** An error for a mistake on the command line (exit code 64). `recovery` is later completed by a reference to the help. */
@@ -166,7 +166,7 @@ function withHelp(error: ErrandApiError, command: string): ErrandApiError {
   return usageError(error.message, `${error.recovery} See '${command} --help'.`.trim());
 }
 
-const UNKNOWN_COMMAND = /^(unknown command '([^']*)')(?: \(Did you mean .*\))?$/;
+const UNKNOWN_COMMAND = /^(unknown command '([^']*)')(?: \(Did you mean (?:one of )?([^?]*)\?\))?$/;
 
 function fromCommander(thrown: CommanderError, command: string): Failure {
   if (thrown.exitCode === 0) return { exitCode: 0 };
@@ -176,13 +176,24 @@ function fromCommander(thrown: CommanderError, command: string): Failure {
     .replace(/^error: /, "")
     .replaceAll("\n", " ")
     .replace(/\.$/, "");
-  const [, told = "", unknown = ""] =
-    thrown.code === "commander.unknownCommand" ? (UNKNOWN_COMMAND.exec(detail) ?? []) : [];
+  const unknown = thrown.code === "commander.unknownCommand" ? UNKNOWN_COMMAND.exec(detail) : null;
+  if (unknown) return { exitCode: exitCodeOf("PROTOCOL"), error: unknownCommand(unknown, command) };
   const isForCommand = command === "errand work" && thrown.code === "commander.unknownOption";
   const recovery = isForCommand
     ? "Put '--' before the command, so that its options are its own: errand work --agent <name> -- <command>."
-    : byOtherName(command, unknown);
-  // What the word means elsewhere is a better guess than what is spelled alike.
-  const shown = recovery !== "" && unknown !== "" ? told : detail;
-  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(shown, recovery), command) };
+    : "";
+  return { exitCode: exitCodeOf("PROTOCOL"), error: withHelp(usageError(detail, recovery), command) };
+}
+
+/** What the word means elsewhere is a better guess than what is spelled alike. */
+function unknownCommand(
+  [, text = "", name = "", guesses = ""]: readonly (string | undefined)[],
+  command: string,
+): ErrandApiError {
+  const alike = guesses.split(", ").filter((guess) => guess !== "" && isSpelledLike(name, guess));
+  if (alike.length === 0 || isOtherName(command, name))
+    return withHelp(usageError(text, byOtherName(command, name)), command);
+  const [one] = alike;
+  const said = alike.length === 1 ? one : `one of ${alike.join(", ")}`;
+  return withHelp(usageError(`${text} (Did you mean ${said}?)`), command);
 }

@@ -38,6 +38,85 @@ test("an other name is understood although another command is spelled alike", as
   }
 });
 
+/** What users of other programs type, with what they mean here. */
+test.each([
+  ["kubectl", "get", "view describe show"],
+  ["kubectl", "get <id> --artifacts <folder>", "cp"],
+  ["kubectl", "watch", "attach"],
+  ["kubectl", "agent put", "apply edit patch replace set"],
+  ["kubectl", "agent pause", "cordon drain"],
+  ["kubectl", "agent resume", "uncordon"],
+  ["kubectl", "doctor", "config debug"],
+  ["kubectl", "status", "cluster-info whoami"],
+  ["kubectl and gh", "delegate", "create run exec"],
+  ["gh", "get <id> --artifacts <folder>", "download"],
+  ["gh", "cancel", "close"],
+  ["gh", "redrive", "rerun reopen"],
+  ["gh", "message", "comment"],
+  ["gh", "sessions link", "login auth browse"],
+  ["docker", "list", "ps ls"],
+  ["docker", "get <id> --wait", "wait"],
+  ["docker", "get", "inspect"],
+  ["docker", "watch", "events attach"],
+  ["docker", "delete", "rm prune"],
+  ["docker", "backup", "save export"],
+  ["docker", "restore", "load import"],
+  ["docker", "cancel", "kill stop"],
+  ["temporal", "list", "workflow"],
+  ["temporal", "delegate", "execute"],
+  ["temporal", "cancel", "terminate"],
+  ["temporal", "redrive", "reset"],
+  ["temporal", "message", "signal"],
+  ["temporal", "logs", "trace"],
+  ["temporal", "delegate --delay <duration>", "schedule"],
+  ["celery", "delegate", "call"],
+  ["celery", "get", "result"],
+  ["celery", "cancel", "purge"],
+  ["celery", "doctor", "ping"],
+  ["celery", "list --state working", "active"],
+  ["celery and rq", "work", "worker"],
+  ["rq", "delegate", "enqueue"],
+  ["rq", "redrive", "requeue"],
+  ["rq", "cancel", "empty"],
+  ["rq", "agent pause", "suspend"],
+  ["rq", "agent resume", "resume"],
+  ["rq", "agent workers", "workers"],
+  ["queues", "redrive", "resubmit retry replay"],
+  ["queues", "work", "poll consume claim lease"],
+  ["queues", "list --state failed", "dlq"],
+  ["people", "inbox", "question questions pending"],
+  ["people", "message", "tell say"],
+  ["people", "doctor", "health healthcheck diagnose"],
+  ["people", "serve", "setup init start up"],
+  // Spelled wrong, as well.
+  ["people", "logs", "histroy"],
+  ["people", "cancel", "termiate"],
+  ["people", "redrive", "requeu"],
+])("users of %s find '%s' by %s", async (_program, meant, words) => {
+  for (const word of words.split(" ")) {
+    const { code, stderr } = await run([word]);
+    expect([code, stderr]).toEqual([
+      64,
+      `errand: unknown command '${word}'. Did you mean 'errand ${meant}'? See 'errand --help'.\n`,
+    ]);
+  }
+});
+
+test.each([
+  ["delgate", " (Did you mean delegate?)"],
+  ["cancl", " (Did you mean cancel?)"],
+  ["lst", " (Did you mean list?)"],
+  // Nothing is better than a word that only shares some letters.
+  ["ack", ""],
+  ["nack", ""],
+  ["frob", ""],
+  ["deep", ""],
+  ["teleport", ""],
+])("only a word that is spelled like a command has a guess: %s", async (word, guess) => {
+  const { stderr } = await run([word]);
+  expect(stderr).toBe(`errand: unknown command '${word}'${guess}. See 'errand --help'.\n`);
+});
+
 test("each other name of a command stands for one that exists, and is none itself", () => {
   const program = buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
   const paths = everyCommand(program).map(pathOf);
