@@ -6,7 +6,14 @@ import type { Agent, Worker } from "../../schema/agent.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { agentName } from "../input/arguments.ts";
 import { agentDetails, presenceText } from "../show/agent-details.ts";
-import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
+import {
+  addFieldOptions,
+  addTableOptions,
+  ageColumn,
+  type Column,
+  printRows,
+  type TableOptions,
+} from "../show/list-table.ts";
 import { oneLine, type Painter, print, printJson } from "../show/output.ts";
 import { addPut } from "./agent-put.ts";
 
@@ -38,7 +45,7 @@ const presencePaint = ({ presence, paused }: Agent, { green, yellow, dim }: Pain
 };
 
 const AGENTS: readonly Column<Agent>[] = [
-  { name: "name", cell: ({ name }) => name },
+  { name: "name", cell: ({ name }) => name, identifier: ({ name }) => name },
   {
     name: "presence",
     cell: presenceText,
@@ -68,7 +75,7 @@ Presence:
   offline  older, or never`;
 
 const WORKERS: readonly Column<Worker>[] = [
-  { name: "worker", cell: ({ id }) => id },
+  { name: "worker", cell: ({ id }) => id, identifier: ({ id }) => id },
   ageColumn("seen", ({ last_seen_at }) => last_seen_at),
   {
     name: "presence",
@@ -109,14 +116,16 @@ function addList(agent: Command, { host }: Cli): void {
 }
 
 function addGetAgent(agent: Command, { host }: Cli): void {
-  agent
+  const get = agent
     .command("get")
     .description("show an agent's presence, queue and settings")
-    .argument("<name>", "the agent", agentName)
-    .addHelpText("after", examples("errand agent get scout", "errand agent get scout --json | jq .presence"))
+    .argument("<name>", "the agent", agentName);
+  addFieldOptions(get, AGENTS)
+    .addHelpText("after", examples("errand agent get scout", "errand agent get scout -o presence,queued"))
     .action(async (name: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
+      const options = command.optsWithGlobals<TableOptions>();
       const found = await new Admin(await connectToRead(host, options)).getAgent(name);
+      if (options.output && !options.json) return printRows(host, [found], AGENTS, options, "");
       await (options.json ? printJson(host, found) : print(host, agentDetails(host, found)));
     });
 }

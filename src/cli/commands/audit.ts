@@ -46,6 +46,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { name: "by", cell: ({ by }) => by },
   { name: "action", cell: ({ action }) => action },
   { name: "subject", cell: ({ subject }) => subject },
+  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id, shown: "named" },
   { name: "details", cell: ({ details }) => detailsText(details), isText: true },
 ];
 

@@ -12,6 +12,7 @@ import { oneLine, printJson, printTable } from "../show/output.ts";
 interface StatsOptions extends GlobalOptions {
   readonly period: StatsPeriod;
   readonly delegator?: string;
+  readonly headers: boolean;
 }
 
 const ABOUT = `
@@ -29,6 +30,7 @@ export function addStats(program: Command, { host }: Cli): void {
       new Option("--period <period>", "how far back").choices(statsPeriodSchema.options).default("hour"),
     )
     .option("--delegator <principal>", "only what this principal delegated", valid(principalSchema))
+    .option("--no-headers", "print no header line")
     .addHelpText("after", ABOUT)
     .addHelpText("after", examples("errand stats", "errand stats scout --period day --json"))
     .action(async (target: string | undefined, _options: unknown, command: Command) => {
@@ -36,7 +38,7 @@ export function addStats(program: Command, { host }: Cli): void {
       const { period, delegator } = options;
       const stats = await new Admin(await connectToRead(host, options)).stats({ period, target, delegator });
       if (options.json) return printJson(host, stats);
-      await printTable(host, rowsOf(stats));
+      await printTable(host, rowsOf(stats), options.headers);
     });
 }
 

@@ -17,6 +17,8 @@ export interface Column<T> {
   /** The head with --wide, if the cells have another meaning there. */
   readonly wideName?: string | undefined;
   readonly cell: (row: T, wide: boolean) => string;
+  /** The whole identifier of the row: for `-o name`, and where it is the only field in a pipe. */
+  readonly identifier?: (row: T) => string;
   readonly paint?: (row: T, paint: Painter) => (text: string) => string;
   /** `default`: always; `wide`: with --wide; `named`: only with -o. */
   readonly shown?: "default" | "wide" | "named" | undefined;
@@ -31,30 +33,44 @@ export interface Column<T> {
 export interface TableOptions extends GlobalOptions {
   readonly wide?: boolean;
   readonly output?: readonly string[];
+  /** False with --no-headers. */
+  readonly headers?: boolean;
 }
 
 const GAP = "  ";
 const SHORTEST_TEXT = 16;
 const SHORTEST = 4;
 
-/** Adds --wide and -o. */
+/** Adds --wide, -o and --no-headers. */
 export function addTableOptions<T>(command: Command, columns: readonly Column<T>[]): Command {
+  return addFieldOptions(command.option("--wide", "show everything, however long the lines become"), columns);
+}
+
+/** Adds -o and --no-headers. */
+export function addFieldOptions<T>(command: Command, columns: readonly Column<T>[]): Command {
   const names = columns.map(({ name }) => name);
+  const known = columns.some(({ identifier }) => identifier) ? [...new Set([...names, NAME])] : names;
   return command
-    .option("--wide", "show everything, however long the lines become")
     .option(
       "-o, --output <fields>",
-      `show these fields, separated by commas: ${names.join(", ")}; a single field is piped uncut and without a header line`,
+      `show these fields, separated by commas: ${names.join(", ")}; a single field is piped uncut and without a header line${known.includes(NAME) ? "; 'name' prints one identifier per line" : ""}`,
       (text) => {
         const fields = text.split(",").map((name) => name.trim());
-        const unknown = fields.find((field) => !names.includes(field));
+        const unknown = fields.find((field) => !known.includes(field));
         if (unknown === undefined) return fields;
-        if (unknown === "json") throw new InvalidArgumentError("For JSON, use --json instead of -o.");
-        const known = `'${unknown}' is not a field; use ${names.join(", ")}.`;
-        throw new InvalidArgumentError(`${known} ${didYouMean(unknown, names)}`.trim());
+        if (FORMATS.test(unknown)) throw new InvalidArgumentError("For JSON, use --json instead of -o.");
+        if (unknown === "wide") throw new InvalidArgumentError("For more columns, use --wide instead of -o.");
+        const said = `'${unknown}' is not a field; use ${names.join(", ")}.`;
+        throw new InvalidArgumentError(`${said} ${didYouMean(unknown, names)}`.trim());
       },
-    );
+    )
+    .option("--no-headers", "print no header line");
 }
+
+/** The field of kubectl's `-o name`. */
+const NAME = "name";
+/** What other programs take after -o. */
+const FORMATS = /^(?:json|jsonl|ndjson|yaml|yml)$|^(?:jsonpath|go-template|custom-columns)\b/;
 
 /** A column with an age; with --wide the instant in local time. */
 export function ageColumn<T>(
@@ -82,6 +98,15 @@ export async function printRows<T>(
   await new ListTable(host, columns, options).print(rows);
 }
 
+function columnOf<T>(columns: readonly Column<T>[], field: string, isWhole: boolean): Column<T>[] {
+  const found =
+    columns.find(({ name }) => name === field) ??
+    columns.find(({ identifier }) => field === NAME && identifier);
+  if (!found) return [];
+  const { identifier } = found;
+  return [identifier && (isWhole || field !== found.name) ? { ...found, cell: identifier } : found];
+}
+
 /** Prints a long list in portions: the head once, and columns that do not become narrower. */
 export class ListTable<T> {
   readonly #host: CliHost;
@@ -96,19 +121,20 @@ export class ListTable<T> {
   constructor(
     host: CliHost,
     columns: readonly Column<T>[],
-    { wide = false, output }: TableOptions,
+    { wide = false, output, headers = true }: TableOptions,
     width = terminalWidth(host, "stdout"),
   ) {
     this.#host = host;
     this.#isWide = wide;
-    this.#columns =
-      output?.flatMap((field) => columns.find(({ name }) => name === field) ?? []) ??
-      columns.filter(({ shown = "default" }) => shown === "default" || (wide && shown === "wide"));
     // Its lines are arguments of another program.
     const isForPipe = output?.length === 1 && !host.isTty.stdout;
-    this.#isHeaderDone = isForPipe;
-    this.#width = wide || isForPipe ? Number.POSITIVE_INFINITY : width;
-    this.#widths = this.#heads().map((head) => head.length);
+    const isName = output?.length === 1 && output[0] === NAME;
+    this.#columns =
+      output?.flatMap((field) => columnOf(columns, field, isForPipe || isName)) ??
+      columns.filter(({ shown = "default" }) => shown === "default" || (wide && shown === "wide"));
+    this.#isHeaderDone = isForPipe || isName || !headers;
+    this.#width = wide || isForPipe || isName ? Number.POSITIVE_INFINITY : width;
+    this.#widths = this.#heads().map((head) => (this.#isHeaderDone ? 0 : head.length));
   }
 
   async print(rows: readonly T[]): Promise<void> {

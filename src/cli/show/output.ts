@@ -112,9 +112,14 @@ export function table(rows: readonly (readonly string[])[]): string {
 }
 
 /** Prints a table whose first row is the head. */
-export async function printTable(host: CliHost, cells: readonly (readonly string[])[]): Promise<void> {
+export async function printTable(
+  host: CliHost,
+  cells: readonly (readonly string[])[],
+  hasHead = true,
+): Promise<void> {
   const [head = "", ...rows] = table(cells).split("\n");
-  await print(host, [painter(host, "stdout").bold(head), ...rows].join("\n"));
+  const heads = hasHead ? [painter(host, "stdout").bold(head)] : [];
+  await print(host, [...heads, ...rows].join("\n"));
 }
 
 /** `3/10 counting` */

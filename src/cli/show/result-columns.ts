@@ -16,7 +16,11 @@ export interface ResultRow {
 const MAX_CHARS = 2000;
 
 export const RESULT_COLUMNS: readonly Column<ResultRow>[] = [
-  { name: "id", cell: ({ one, shortId }, wide) => (wide ? one.id : shortId) },
+  {
+    name: "id",
+    cell: ({ one, shortId }, wide) => (wide ? one.id : shortId),
+    identifier: ({ one }) => one.id,
+  },
   {
     name: "state",
     cell: ({ one }) => stateText(one.state),
