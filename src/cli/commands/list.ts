@@ -11,7 +11,7 @@ import { didYouMean } from "../../util/similar.ts";
 import { type Cli, connectToRead, examples } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
-import { agentName, delegationId, errorCode, valid, wholeBetween } from "../input/arguments.ts";
+import { agentName, delegationId, errorCode, separated, valid, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { COLUMNS, delegationRows } from "../show/delegation-columns.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
@@ -87,7 +87,7 @@ export function addList(program: Command, { host }: Cli): void {
     .addOption(
       new Option("--state <states>", "only in these states, separated by commas")
         .choices([...STATES, "asks"])
-        .argParser(states),
+        .argParser(separated([...STATES, "asks"], states)),
     )
     .option("--since <instant>", `only created at or after this time, ${INSTANT_EXAMPLE}`, instant)
     .option("--until <instant>", "only created before this time", instant)

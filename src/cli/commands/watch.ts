@@ -7,7 +7,7 @@ import { EVENT_TYPES, type EventType } from "../../schema/event.ts";
 import { didYouMean } from "../../util/similar.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
-import { agentName, DELEGATION, delegationId } from "../input/arguments.ts";
+import { agentName, DELEGATION, delegationId, separated } from "../input/arguments.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, oneLine, painter, print, printJson } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
@@ -44,7 +44,11 @@ export function addWatch(program: Command, { host }: Cli): void {
     .option("--target <agent>", "only work for this agent", agentName)
     .option("--delegator <principal>", "only work from this principal, for example caller:ci")
     .option("--context <id>", "only this conversation")
-    .option("--types <types>", `only these types, separated by commas: ${EVENT_TYPES.join(", ")}`, eventTypes)
+    .option(
+      "--types <types>",
+      `only these types, separated by commas: ${EVENT_TYPES.join(", ")}`,
+      separated(EVENT_TYPES, eventTypes),
+    )
     .option("--questions", "only questions: those that are open now, then each at the moment it is asked")
     .option("--after <cursor>", "resume after this event; 0 is the beginning (default: now)")
     .option("--wide", "show whole lines, however long they become")

@@ -3,7 +3,7 @@
  * and the arguments.
  */
 import type { Command, Option } from "commander";
-import { agentName, delegationId, delegationIds } from "../input/arguments.ts";
+import { agentName, delegationId, delegationIds, PRINCIPALS, separatedWords } from "../input/arguments.ts";
 import type { Listing } from "./listings.ts";
 
 /** The value of an option: none, a file, a listing by the broker, any value, or one of these words. */
@@ -13,6 +13,8 @@ export interface OptionSpec {
   readonly flags: readonly string[];
   readonly description: string;
   readonly value: OptionValue;
+  /** The value may be several of its words, separated by commas. */
+  readonly isList: boolean;
 }
 
 export interface CommandSpec {
@@ -39,7 +41,7 @@ export function commandSpecs(
   const help = program.createHelp();
   const own = help.visibleOptions(program).map(toOption);
   const commands = program.commands.map((one) => ({ name: one.name(), description: one.description() }));
-  const words = program.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+  const words = program.registeredArguments.flatMap((one) => one.argChoices ?? beginningsOf(one.name()));
   // Subcommands inherit all options but --help and --version.
   const passedOn = [...inherited, ...own].filter(
     ({ flags }) => !/^--(?:help|version)$/.test(flags.at(-1) ?? ""),
@@ -56,6 +58,9 @@ function argumentOf(command: Command): CommandSpec["argument"] {
   return value && { value, isRepeated: first.variadic };
 }
 
+/** How the values of an argument begin. */
+const beginningsOf = (argument: string): readonly string[] => (argument === "principal" ? PRINCIPALS : []);
+
 /** Derives the listing from the parser of the value. */
 function listingOf(parser: unknown): Listing | undefined {
   if (parser === agentName) return "agents";
@@ -64,10 +69,11 @@ function listingOf(parser: unknown): Listing | undefined {
 
 function toOption(option: Option): OptionSpec {
   const { short, long, description, required, optional, argChoices, flags, parseArg } = option;
+  const list = separatedWords(parseArg);
   const value =
     !required && !optional
       ? "nothing"
-      : (argChoices ?? listingOf(parseArg) ?? (FILE.test(flags) ? "file" : "anything"));
+      : (list ?? argChoices ?? listingOf(parseArg) ?? (FILE.test(flags) ? "file" : "anything"));
   const own = [short, long].filter((flag) => flag !== undefined && flag !== null);
-  return { flags: own, description, value };
+  return { flags: own, description, value, isList: list !== undefined };
 }

@@ -25,12 +25,11 @@ const valued = (specs: readonly CommandSpec[], fits: (value: OptionValue) => boo
       .flatMap(({ flags }) => flags.map((flag) => quoted(`${path} ${flag}`))),
   );
 const withValue = (specs: readonly CommandSpec[]): string[] => valued(specs, (value) => value !== "nothing");
-const choices = (specs: readonly CommandSpec[]): [string, readonly string[]][] =>
+type Choices = readonly [key: string, words: readonly string[], isList: boolean];
+const choices = (specs: readonly CommandSpec[]): Choices[] =>
   specs.flatMap(({ path, options }) =>
-    options.flatMap(({ flags, value }) =>
-      typeof value === "string"
-        ? []
-        : flags.map((flag): [string, readonly string[]] => [`${path} ${flag}`, value]),
+    options.flatMap(({ flags, value, isList }) =>
+      typeof value === "string" ? [] : flags.map((flag): Choices => [`${path} ${flag}`, value, isList]),
     ),
   );
 const isListing = (value: unknown): value is Listing => LISTINGS.some((one) => one === value);
@@ -68,6 +67,13 @@ _errand_offer() {
     else node ${quoted(program)} completion --list "$1"; fi 2>/dev/null
   )
 }
+# One more of several words, which commas separate.
+_errand_list() {
+  local before=
+  [[ $current == *,* ]] && before=\${current%,*},
+  COMPREPLY=($(compgen -P "$before" -W "$1" -- "\${current##*,}"))
+  compopt -o nospace 2>/dev/null
+}
 _errand() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous= at=errand count=0 words= word index
   COMPREPLY=()
@@ -87,8 +93,8 @@ _errand() {
   case "$at $previous" in
 ${choices(specs)
   .map(
-    ([key, words]) =>
-      `    ${quoted(key)}) COMPREPLY=($(compgen -W ${quoted(words.join(" "))} -- "$current")); return ;;`,
+    ([key, words, isList]) =>
+      `    ${quoted(key)}) ${isList ? `_errand_list ${quoted(words.join(" "))}` : `COMPREPLY=($(compgen -W ${quoted(words.join(" "))} -- "$current"))`}; return ;;`,
   )
   .join("\n")}
 ${listings(specs)
@@ -109,6 +115,7 @@ ${argumentsOf(specs)
 ${specs.map((spec) => `    ${quoted(spec.path)}) words=${quoted(wordsOf(spec).join(" "))} ;;`).join("\n")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  [[ \${#COMPREPLY[@]} != 1 || \${COMPREPLY[0]} != *: ]] || compopt -o nospace 2>/dev/null
 }
 complete -o default -F _errand errand
 _errand_npx() {
@@ -166,7 +173,10 @@ _errand() {
   done
   case "$at $previous" in
 ${choices(specs)
-  .map(([key, words]) => `    (${quoted(key)}) compadd -- ${words.map(quoted).join(" ")}; return ;;`)
+  .map(
+    ([key, words, isList]) =>
+      `    (${quoted(key)}) ${isList ? "compset -P '*,'; " : ""}compadd -- ${words.map(quoted).join(" ")}; return ;;`,
+  )
   .join("\n")}
 ${listings(specs)
   .map(([listing, keys]) => `    (${keys.join("|")}) _errand_offer ${listing}; return ;;`)
@@ -199,14 +209,16 @@ function fish(specs: readonly CommandSpec[], program: string): string {
   const at = (path: string, ...more: string[]) =>
     `complete -c errand -n ${escaped([`__errand_at "${path}"`, ...more].join(" "))}`;
   const list = (listing: Listing) => escaped(`(__errand_list ${listing})`);
-  const option = ({ flags, description, value }: OptionSpec): string => {
+  const option = ({ flags, description, value, isList }: OptionSpec): string => {
     const names = flags.map((flag) =>
       flag.startsWith("--") ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`,
     );
     const kinds = { nothing: "", file: " -rF", anything: " -x" };
     const valueFlags = () => {
       if (isListing(value)) return ` -xka ${list(value)}`;
-      return typeof value === "string" ? kinds[value] : ` -xa ${escaped(value.join(" "))}`;
+      if (typeof value === "string") return kinds[value];
+      const words = value.join(" ");
+      return ` -xa ${escaped(isList ? `(__errand_words ${words})` : words)}`;
     };
     return `${names.join(" ")}${valueFlags()} -d ${escaped(description)}`;
   };
@@ -229,6 +241,13 @@ function __errand_list
     command errand completion --list $argv 2>/dev/null
   else
     node ${escaped(program)} completion --list $argv 2>/dev/null
+  end
+end
+# One more of several words, which commas separate.
+function __errand_words
+  set -l before (commandline -ct | string replace -r '[^,]*$' '')
+  for word in $argv
+    echo "$before$word"
   end
 end
 # Whether the command is this one; with 'first', and has no argument yet.

@@ -14,6 +14,21 @@ export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
   };
 }
 
+const LISTED = new WeakMap<object, readonly string[]>();
+
+/** Marks the parser of an option whose value is these words, separated by commas, so that a shell completes them. */
+export function separated<T extends object>(words: readonly string[], parser: T): T {
+  LISTED.set(parser, words);
+  return parser;
+}
+
+/** The words of a parser that {@link separated} has marked. */
+export const separatedWords = (parser: unknown): readonly string[] | undefined =>
+  typeof parser === "function" ? LISTED.get(parser) : undefined;
+
+/** How the principal of a token begins. */
+export const PRINCIPALS = ["agent:", "caller:", "approver:", "viewer:"] as const;
+
 export const agentName = valid(agentNameSchema);
 
 /** For the help of arguments that {@link delegationId} and {@link delegationIds} parse. */

@@ -6,6 +6,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { didYouMean } from "../../util/similar.ts";
 import type { GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
+import { separated } from "../input/arguments.ts";
 import { cutTo, displayWidth, padTo } from "./display-width.ts";
 import { note, oneLine, type Painter, painter, print } from "./output.ts";
 import { terminalWidth } from "./terminal-width.ts";
@@ -54,7 +55,7 @@ export function addFieldOptions<T>(command: Command, columns: readonly Column<T>
     .option(
       "-o, --output <fields>",
       `show these fields, separated by commas: ${names.join(", ")}; a single field is piped uncut and without a header line${known.includes(NAME) ? "; 'name' prints one identifier per line" : ""}`,
-      (text) => {
+      separated(known, (text: string) => {
         const fields = text.split(",").map((name) => name.trim());
         const unknown = fields.find((field) => !known.includes(field));
         if (unknown === undefined) return fields;
@@ -62,7 +63,7 @@ export function addFieldOptions<T>(command: Command, columns: readonly Column<T>
         if (unknown === "wide") throw new InvalidArgumentError("For more columns, use --wide instead of -o.");
         const said = `'${unknown}' is not a field; use ${names.join(", ")}.`;
         throw new InvalidArgumentError(`${said} ${didYouMean(unknown, names)}`.trim());
-      },
+      }),
     )
     .option("--no-headers", "print no header line");
 }

@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { Shell } from "../../../src/cli/completion/scripts.ts";
 import { buildProgram, everyCommand } from "../../../src/cli/program.ts";
+import { EVENT_TYPES } from "../../../src/schema/event.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { freshDir, MAIN } from "../../support/program.ts";
 import { host, run } from "../fake-host.ts";
@@ -111,6 +112,13 @@ describe.each(SHELLS)("%s", (shell) => {
       "errand delegate scout --wa": ["--wait", "--watch"],
       "errand delegate --js": ["--json"],
       "errand list --state c": ["completed", "canceled"],
+      "errand list --state failed,c": ["failed,completed", "failed,canceled"],
+      "errand list -o ta": ["target", "task"],
+      "errand list -o id,name,ta": ["id,name,target", "id,name,task"],
+      "errand agent get scout --output na": ["name"],
+      "errand watch --types DELEGATION_S": EVENT_TYPES.filter((type) => type.startsWith("DELEGATION_S")),
+      "errand token create ag": ["agent:"],
+      "errand help ag": ["agent"],
       "errand delegate --file ta": ["task.md"],
       "errand restore ta": ["task.md"],
       "errand completion ": ["bash", "zsh", "fish"],
