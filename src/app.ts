@@ -12,6 +12,7 @@ import type { Broker } from "./engine/broker.ts";
 import type { Sweep } from "./engine/upkeep/sweep.ts";
 import type { GatewayOptions } from "./gateway-options.ts";
 import { Connections } from "./redis/connections.ts";
+import { withDiskReason } from "./redis/disk-space.ts";
 import { checkLayout } from "./redis/layout.ts";
 import { randomId, Shards } from "./redis/shards.ts";
 import { LIMITS } from "./schema/limits.ts";
@@ -88,7 +89,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     allowedOrigins: options.allowedOrigins,
     signer: options.cardSigningKey ? new CardSigner(options.cardSigningKey) : null,
     stopping: stopping.signal,
-    readiness: () => connections.readiness(),
+    readiness: async () => withDiskReason(await connections.readiness(), options.dataDir ?? null),
     mcpExtension: options.mcpExtension,
     direct: options.direct,
     mcpPingMs: options.mcpPingMs,

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { DiskWatch } from "../src/disk-watch.ts";
-import { readDiskSpace } from "../src/redis/disk-space.ts";
+import type { Readiness } from "../src/redis/connections.ts";
+import { readDiskSpace, withDiskReason } from "../src/redis/disk-space.ts";
 import { lastWordsOf } from "../src/redis/embedded-log.ts";
 import { DISK_LOW_BYTES } from "../src/schema/status.ts";
 import { createLog } from "../src/telemetry/log.ts";
@@ -25,6 +26,28 @@ test("a disk that gets full is logged once, and again when it has space", async 
   ]);
   expect(await readDiskSpace("/")).toMatchObject({ free_bytes: expect.any(Number) });
   expect(await readDiskSpace("/nonexistent")).toBeNull();
+});
+
+test("a Redis that is away on a full disk is reported with the disk", async () => {
+  const away = { status: "not_ready", reason: "connect ECONNREFUSED" } as const;
+  const told = (found: Readiness, free_bytes: number | null, folder: string | null = "/data") =>
+    withDiskReason(found, folder, async () =>
+      free_bytes === null ? null : { free_bytes, total_bytes: 2 ** 40 },
+    );
+  const full = "the disk of the data directory is nearly full";
+  expect(await told(away, 0)).toEqual({ ...away, reason: `connect ECONNREFUSED; ${full}` });
+  expect(await told({ ...away, status: "degraded" }, DISK_LOW_BYTES - 1)).toMatchObject({
+    status: "degraded",
+    reason: expect.stringContaining(full),
+  });
+  for (const [found, free, folder] of [
+    [away, DISK_LOW_BYTES, "/data"],
+    [away, null, "/data"],
+    [away, 0, null],
+    [{ status: "ready" }, 0, "/data"],
+  ] as const) {
+    expect(await told(found, free, folder)).toEqual(found);
+  }
 });
 
 test("Redis' last words are bounded, escaped, and without the password", () => {

@@ -6,6 +6,7 @@ import { KnownBroker } from "../client/known-broker.ts";
 import { discover } from "./discover.ts";
 import type { CliHost } from "./host.ts";
 import { note, oneLine } from "./show/output.ts";
+import { withStorageReason } from "./storage-reason.ts";
 
 export interface GlobalOptions {
   readonly json?: boolean;
@@ -48,8 +49,11 @@ export async function connect(
   const onRetry = (error: ErrandApiError) => {
     if (reported) return;
     reported = true;
-    const why = oneLine(error.message).replace(/\.$/, "");
-    void note(host, `${why}; retrying for up to ${retryForMs / 1000} s.`).catch(() => undefined);
+    void withStorageReason(error, target.url)
+      .then(({ message }) =>
+        note(host, `${oneLine(message).replace(/\.$/, "")}; retrying for up to ${retryForMs / 1000} s.`),
+      )
+      .catch(() => undefined);
   };
   return { ...target, known: new KnownBroker(), failFast: true, retryForMs, onRetry };
 }

@@ -1,5 +1,7 @@
 /** The space that is left for the embedded Redis, which with fsync always ends when it cannot write. */
 import { statfs } from "node:fs/promises";
+import { DISK_LOW_BYTES } from "../schema/status.ts";
+import type { Readiness } from "./connections.ts";
 
 export interface DiskSpace {
   readonly free_bytes: number;
@@ -14,4 +16,16 @@ export async function readDiskSpace(folder: string): Promise<DiskSpace | null> {
   } catch {
     return null;
   }
+}
+
+/** Names a full disk beside the reason of a Redis that is away: it cannot say so itself. `read` is replaced in tests. */
+export async function withDiskReason(
+  found: Readiness,
+  folder: string | null,
+  read = readDiskSpace,
+): Promise<Readiness> {
+  if (found.status === "ready" || folder === null) return found;
+  const space = await read(folder);
+  if (space === null || space.free_bytes >= DISK_LOW_BYTES) return found;
+  return { ...found, reason: `${found.reason}; the disk of the data directory is nearly full` };
 }

@@ -106,6 +106,11 @@ test.skipIf(probe === null)(
     // The log of Redis is on the same disk, so its last words may be missing.
     expect(ended).toMatchObject({ disk_free_bytes: expect.any(Number) });
     expect(Number(ended.disk_free_bytes)).toBeLessThan(8 * MIB);
+    const unready = await until(async () => {
+      const answer = await ready(url);
+      return answer.status === 503 ? answer : null;
+    });
+    expect(unready.body.reason).toContain("the disk of the data directory is nearly full");
     makeRoom();
     const after = await retryUntilAnswered(() => api.delegate("scout"));
     expect(after.status).toBe(202);

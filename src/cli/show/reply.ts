@@ -21,30 +21,27 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   const output = artifacts.find(({ artifactId }) => artifactId === named);
   const parts = output?.parts ?? reply?.parts ?? [];
   // Text parts of a message are paragraphs, those of an artifact may be chunks of one text.
-  const shown = parts.filter(({ data }) => data === undefined);
+  const printable = parts.filter(({ data }) => data === undefined);
+  // Bytes would garble a terminal. Of an output, the text between them is of no use.
+  const hasBytes = host.isTty.stdout && parts.some(({ raw }) => raw !== undefined);
+  const shown = hasBytes ? printable.filter(({ raw }) => raw === undefined && !output) : printable;
   const bytes = joined(shown, output ? "" : "\n");
-  // Bytes would garble a terminal.
-  const hidden = host.isTty.stdout && parts.some(({ raw }) => raw !== undefined);
   // A text ends with a newline; an output artifact is printed unchanged.
   const isText = !output && parts.some(({ text }) => text !== undefined);
   const end = Buffer.from(isText ? "\n" : "");
   const shownBytes = host.isTty.stdout ? plainText(bytes.toString()) : bytes;
-  if (bytes.length > 0 && !hidden) {
+  if (bytes.length > 0) {
     await write(host.stdout, shownBytes);
     await write(host.stdout, end);
   }
-  const others = parts.filter((part) => hidden || (part.text === undefined && part.raw === undefined)).length;
-  if (others > 0) {
-    const how =
-      hidden && output !== undefined
-        ? `'${howToSave(id, output, artifacts)}' saves it`
-        : `'errand get ${id} --json' shows them`;
-    const what =
-      hidden && output !== undefined
-        ? "the reply is not text"
-        : `${others} part(s) of the reply are not shown`;
-    await note(host, `${what}; ${how}.`);
+  if (hasBytes) {
+    const how = output ? howToSave(id, output, artifacts) : `errand get ${id} --reply > <file>`;
+    const what = isText ? "a part of the reply is bytes" : "the reply is not text";
+    await note(host, `${what}; '${how}' saves it.`);
   }
+  const others = parts.filter((part) => part.text === undefined && part.raw === undefined).length;
+  if (others > 0)
+    await note(host, `${others} part(s) of the reply are not shown; 'errand get ${id} --json' shows them.`);
   const [first, ...rest] = artifacts.filter((artifact) => artifact !== output);
   if (first !== undefined && rest.length === 0)
     await note(host, `the artifact ${artifactText(first)}: '${howToSave(id, first, artifacts)}' saves it.`);

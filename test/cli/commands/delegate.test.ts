@@ -109,6 +109,26 @@ describe("delegate", () => {
     });
   });
 
+  test("of a reply with bytes, a terminal shows the text, and the command that saves it all", async () => {
+    const picture = Buffer.from("\u0000\u0001PNG");
+    const raw = { raw: picture.toString("base64"), mediaType: "image/png" };
+    for (const [parts, shown, said, whole] of [
+      [[raw], "", "the reply is not text", picture.toString()],
+      [[raw, raw], "", "the reply is not text", `${picture}${picture}`],
+      [[{ text: "a map" }, raw], "a map\n", "a part of the reply is bytes", `a map${picture}\n`],
+    ] as const) {
+      const reply = { messageId: "r1", role: "ROLE_AGENT", parts };
+      const { env } = await brokerEnding((answer) => answer.json({ ...completedWith(""), reply }));
+      const terminal = { env, tty: { stdout: true }, childEnv: { NO_COLOR: "1" } };
+      expect(await run(["get", ID, "--reply"], terminal)).toEqual({
+        code: 0,
+        stdout: shown,
+        stderr: `errand: ${said}; 'errand get ${ID} --reply > <file>' saves it.\n`,
+      });
+      expect(await run(["get", ID, "--reply"], { env })).toEqual({ code: 0, stdout: whole, stderr: "" });
+    }
+  });
+
   test("--wait on a terminal prints a reply that controls nothing; elsewhere it is as it was", async () => {
     const said = "\u001b]52;c;aGk=\u0007one\ttwo\r\n\u202ethr\u200fee\u009b31m\n\u001b[2Jfour";
     const { env } = await brokerEnding((answer) => answer.json(completedWith(said)));
