@@ -69,11 +69,8 @@ export function toFailure(thrown: unknown, command: string, id?: string): Failur
   if (thrown instanceof Interrupted) return { exitCode: thrown.exitCode };
   if (thrown instanceof CommanderError) return fromCommander(thrown, command);
   if (isClosedPipe(thrown)) return { exitCode: SIGPIPE_EXIT };
-  const place = failedWrite(thrown);
-  if (place !== undefined) {
-    const error = localError({ code: "output_failed", category: "CONFIG", ...place }, thrown);
-    return { exitCode: exitCodeOf("CONFIG"), error };
-  }
+  const unwritten = outputFailed(thrown, "the output", command);
+  if (unwritten) return { exitCode: exitCodeOf("CONFIG"), error: unwritten };
   const detail = `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   const recovery = "This is a bug in errand; please report it with the command that you ran.";
   const error = localError({ code: "internal", category: "INTERNAL", detail, recovery }, thrown);
@@ -130,15 +127,31 @@ export function endError({ id, state, target, error }: Delegation): ErrandApiErr
 }
 
 /** A write that the system refused: a full disk, a quota, a limit of a file's size, a device that is gone. */
-function failedWrite(thrown: unknown): { readonly detail: string; readonly recovery: string } | undefined {
+export function outputFailed(
+  thrown: unknown,
+  target: string,
+  command = "errand",
+): ErrandApiError | undefined {
   if (!(thrown instanceof Error) || !("code" in thrown)) return undefined;
   const what = typeof thrown.code === "string" ? FAILED_WRITES.get(thrown.code) : undefined;
   if (what === undefined) return undefined;
-  return {
-    detail: `cannot write the output: ${what} (${thrown.code})`,
-    recovery: "Make room or write to another place, then run the command again.",
-  };
+  const again = CHANGES.test(command)
+    ? "The command has taken effect, so check before you run it again."
+    : "Then run the command again.";
+  return localError(
+    {
+      code: "output_failed",
+      category: "CONFIG",
+      detail: `cannot write ${target}: ${what} (${thrown.code})`,
+      recovery: `Make room or write to another place. ${again}`,
+    },
+    thrown,
+  );
 }
+
+/** Commands that print what they have done, such as an id or a new token. */
+const CHANGES =
+  /^errand (?:delegate|answer|approve|deny|message|cancel|redrive|delete|invite|agent (?:put|pause|resume|delete)|token (?:create|revoke)|sessions (?:link|revoke))$/;
 
 const FAILED_WRITES: ReadonlyMap<string, string> = new Map([
   ["ENOSPC", "no space is left on the device"],

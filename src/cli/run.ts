@@ -61,7 +61,10 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
     // Commander ends a program that has printed its help by an error.
     const thrown = await helped.then(
       () => ended,
-      (error: unknown) => error,
+      (error: unknown) => {
+        command = "errand";
+        return error;
+      },
     );
     const { exitCode: code, error: failure } = toFailure(thrown, command, id);
     const error = failure && (await completed(failure, host, options));

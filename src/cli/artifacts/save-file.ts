@@ -1,7 +1,7 @@
 /** Writes a file. It replaces an existing one only by force, and then in one step. */
 import { lstat, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { cliError, usageError } from "../failure.ts";
+import { cliError, outputFailed, usageError } from "../failure.ts";
 
 export async function saveFile(path: string, bytes: Uint8Array, force: boolean): Promise<void> {
   const found = await stat(path).catch(() => undefined);
@@ -66,6 +66,7 @@ async function replace(path: string, partial: string, bytes: Uint8Array): Promis
 }
 
 const cannotWrite = (path: string, error: unknown) =>
+  outputFailed(error, path) ??
   usageError(
     `${path} cannot be written (${error instanceof Error ? error.message : error})`,
     "Pass a path that can be written.",
