@@ -43,7 +43,18 @@ function wrapped(words: readonly string[], columns: number): string[] {
 /** Broken between the words of the shell, so that it can be pasted. */
 function example(line: string, columns: number): string[] {
   const words = line.slice(PROMPT.length).match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
-  const lines = wrapped(words, columns - INDENT.length - 2);
+  const width = columns - INDENT.length - 2;
+  const lines = wrapped(words, width).map((line) => (line.length > width ? script(line, width) : [line]));
   const last = lines.length - 1;
-  return lines.map((part, at) => (at === 0 ? PROMPT : INDENT) + part + (at === last ? "" : " \\"));
+  return lines.flatMap((parts, at) =>
+    parts.map((part, nth) => {
+      const start = at === 0 && nth === 0 ? PROMPT : INDENT;
+      const isContinued = nth === parts.length - 1 && at !== last;
+      return start + part + (isContinued ? " \\" : "");
+    }),
+  );
 }
+
+/** A quoted script for the shell, where a line may end after each of its commands. */
+const script = (word: string, width: number): string[] =>
+  /^'[^']*'$/.test(word) ? wrapped(word.split(/(?<=;) /), width) : [word];

@@ -1,4 +1,5 @@
 /** Help that fits the terminal. */
+import { execFileSync } from "node:child_process";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { buildProgram, everyCommand, pathOf } from "../../../src/cli/program.ts";
@@ -19,6 +20,22 @@ test("an example continues between words of the shell", () => {
   expect(fitHelp(`  $ errand list --state 'a b  c' "d  e" --all`, 24)).toBe(
     ["  $ errand list \\", "      --state 'a b  c' \\", '      "d  e" --all'].join("\n"),
   );
+});
+
+test("a long script in an example continues after one of its commands, with the same meaning", () => {
+  const line = `  $ sh -c 'case "$1" in a) echo one; exit 3;; b*) echo two;; *) echo none;; esac' x beta`;
+  const fitted = fitHelp(line, 40);
+  expect(fitted).toBe(
+    [
+      "  $ sh -c \\",
+      `      'case "$1" in a) echo one;`,
+      "      exit 3;; b*) echo two;;",
+      "      *) echo none;; esac' \\",
+      "      x beta",
+    ].join("\n"),
+  );
+  for (const one of [line, fitted])
+    expect(execFileSync("sh", ["-c", one.replace("$ ", "")], { encoding: "utf8" })).toBe("two\n");
 });
 
 describe.each(commands)("%s --help", (path) => {
