@@ -55,13 +55,13 @@ function started() {
   };
 }
 
-test("after one that takes long there is a pause that is as long", async () => {
+test("after one that takes long there is a pause that is four times as long", async () => {
   const { add, order, pauses, rest, turn } = started();
   add("a", "first", 40);
   add("a", "second", 1);
   await rest();
   await turn();
-  expect([order, pauses.map(({ ms }) => ms)]).toEqual([["first"], [40]]);
+  expect([order, pauses.map(({ ms }) => ms)]).toEqual([["first"], [160]]);
   pauses.shift()?.run();
   await rest();
   expect([order, pauses]).toEqual([["first", "second"], []]);
@@ -88,7 +88,7 @@ test("principals take turns, and a stall of the process is no reason for a long 
   add("a", "a3", 0);
   add("b", "b1", 0);
   await rest();
-  expect(pauses.map(({ ms }) => ms)).toEqual([250]);
+  expect(pauses.map(({ ms }) => ms)).toEqual([500]);
   pauses.shift()?.run();
   await rest();
   expect(order).toEqual(["a1", "a2", "b1", "a3"]);
@@ -130,9 +130,9 @@ test("measures what a request does until it waits, whether it started at once or
   };
   await Promise.all([work(20), work(20)]);
   await until(() => pauses.length === 2);
-  expect(pauses).toEqual([20, 20]);
+  expect(pauses).toEqual([80, 80]);
   await Promise.all([work(1), work(1)]);
-  expect([done, pauses]).toEqual([4, [20, 20]]);
+  expect([done, pauses]).toEqual([4, [80, 80]]);
 });
 
 test("of requests that arrive together, those whose large bodies take long start one at a time, the others at once", async () => {
