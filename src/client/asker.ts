@@ -1,16 +1,24 @@
 /**
  * Asks the questions of one lease, and repeats each until the broker accepts it. That parks the delegation and ends the
- * lease, unless the question is already answered: then the lease continues.
+ * lease, unless the question is already answered: then the lease continues. With `holdSeconds` it first waits that long for
+ * the answer, with the lease.
  */
 import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
-import { type InterruptInput, type InterruptResult, interruptResultSchema } from "../schema/interrupt.ts";
+import {
+  type InterruptInput,
+  type InterruptResult,
+  interruptResultSchema,
+  type UseResult,
+  useResultSchema,
+} from "../schema/interrupt.ts";
 import { onAbort } from "../util/timing.ts";
 import type { Artifacts } from "./artifacts.ts";
-import { ErrandApiError, isFull } from "./errors.ts";
+import { ErrandApiError, isFull, isInvalid } from "./errors.ts";
 import { Ordinals } from "./hash.ts";
 import { type Http, route } from "./http.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AskOptions, type Question, toAnswered, toInterrupt } from "./questions.ts";
+import { randomKey } from "./random-key.ts";
 
 interface AskerContext {
   readonly http: Http;
@@ -27,6 +35,10 @@ export class Asker {
   readonly #giveUp: AbortSignal;
   readonly #ordinals = new Ordinals();
   readonly #asking = new Set<Promise<unknown>>();
+  /** One question is held at a time; others are asked after it. */
+  #held: Promise<unknown> = Promise.resolve();
+  #isHolding = false;
+  readonly #handlerDone = new AbortController();
 
   constructor(context: AskerContext, holder: LeaseHolder, artifacts: Artifacts) {
     const { http, outage, giveUp } = context;
@@ -41,7 +53,12 @@ export class Asker {
   ask(asked: readonly (string | Question)[], options: AskOptions): Promise<Answered[]> {
     // The ids are derived before any await, because the order of the calls distinguishes equal texts.
     const interrupt = toInterrupt(asked, options, this.#ordinals);
-    const answered = this.#ask(interrupt);
+    const holdMs = (options.holdSeconds ?? 0) * 1000;
+    const answered = !this.#isHolding
+      ? this.#ask(interrupt, holdMs)
+      : this.#held.then(() => this.#ask(interrupt, holdMs));
+    if (holdMs > 0) this.#isHolding = true;
+    if (this.#isHolding) this.#held = answered.catch(() => undefined);
     const settled = answered
       .catch(() => undefined)
       .finally(() => {
@@ -51,12 +68,13 @@ export class Asker {
     return answered;
   }
 
-  /** Resolves once the broker has accepted or answered all questions. */
+  /** The handler has ended. Resolves once the broker has accepted or answered all questions; none is held any longer. */
   async settled(): Promise<void> {
+    this.#handlerDone.abort();
     await Promise.all(this.#asking);
   }
 
-  async #ask(interrupt: InterruptInput): Promise<Answered[]> {
+  async #ask(interrupt: InterruptInput, holdMs: number): Promise<Answered[]> {
     const { callSignal: signal } = this.#holder;
     // The output of this run must be sent first, because the question ends the lease.
     await this.#artifacts.settled();
@@ -66,7 +84,7 @@ export class Asker {
     const onGiveUp = () => stop.abort(signal.reason);
     const subscriptions = [onAbort(signal, onLost), onAbort(this.#giveUp, onGiveUp)];
     if (signal.aborted) onLost();
-    const raised = await this.raise(interrupt, stop.signal).finally(() => {
+    const raised = await this.#hold(interrupt, holdMs, stop.signal).finally(() => {
       for (const unsubscribe of subscriptions) unsubscribe();
     });
     signal.throwIfAborted();
@@ -76,6 +94,45 @@ export class Asker {
       if (!message) throw new Error(`the broker sent no answer to the request '${request_id}'`);
       return toAnswered(interrupt_id, request_id, message);
     });
+  }
+
+  /** The same as {@link raise}, but the question is held for this time. */
+  async #hold(interrupt: InterruptInput, ms: number, signal: AbortSignal) {
+    const until = performance.now() + ms;
+    const done = this.#handlerDone.signal;
+    for (let left = ms; left > 0 && !done.aborted; left = until - performance.now()) {
+      const raised = await this.raise({ ...interrupt, hold: true }, signal);
+      if (raised?.held_until === undefined) return raised;
+      const state = interrupt.kind === "auth" ? "auth_required" : "input_required";
+      await this.#holder.answered(state, left, signal, done);
+      signal.throwIfAborted();
+    }
+    // Parks the delegation, or brings the answer that came in the last moment.
+    return this.raise(interrupt, signal);
+  }
+
+  /** Takes the answer for one use; `before`: an earlier run has used it. */
+  async use({
+    interruptId,
+    requestId,
+  }: Pick<Answered, "interruptId" | "requestId">): Promise<UseResult["used"]> {
+    const path = route`/v1/leases/${this.#holder.lease.lease_id}/use`;
+    const body = { interrupt_id: interruptId, request_id: requestId, use_key: randomKey() };
+    const { callSignal: signal } = this.#holder;
+    for (let failures = 0; ; failures += 1) {
+      signal.throwIfAborted();
+      try {
+        const { used } = await this.#http.request(useResultSchema, { method: "POST", path, body, signal });
+        this.#outage.over();
+        return used;
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#holder.judge(error);
+        signal.throwIfAborted();
+        if (isInvalid(error) || isFull(error)) throw error;
+        await this.#outage.backOff(error, failures, signal);
+      }
+    }
   }
 
   /** Returns the answers, or undefined when the lease is over, because of this question or for another reason. */
@@ -92,7 +149,7 @@ export class Asker {
           signal,
         });
         this.#outage.over();
-        if (raised.answers !== undefined) return raised;
+        if (raised.answers !== undefined || raised.held_until !== undefined) return raised;
         this.#holder.park(raised.interrupt_id);
         return undefined;
       } catch (error) {

@@ -199,6 +199,7 @@ export class Attempt {
         const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
         return handled(this.#asker.ask([question], question).then((all) => inOrder([question], all)[0]));
       },
+      use: (answer) => handled(this.#asker.use(answer)),
       askAll: (asked, options = {}) =>
         handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all))),
       question: (asked, options = {}) =>

@@ -60,11 +60,14 @@ export async function* readResults(http: Http, options: ResultsOptions): AsyncGe
   }
 }
 
-function isFresh(shown: Map<string, number>, delegation: Delegation): boolean {
+/** `shown`: by delegation, the question or the version that was shown last. */
+function isFresh(shown: Map<string, string | number>, delegation: Delegation): boolean {
   // Its question has been answered since; the result comes later.
   if (isPending(delegation.state)) return false;
-  const { id, version } = delegation;
-  if (shown.get(id) === version) return false;
-  shown.set(id, version);
+  const { id, version, interrupt } = delegation;
+  // While a question is held, the version changes with its holder's progress.
+  const what = interrupt?.id ?? version;
+  if (shown.get(id) === what) return false;
+  shown.set(id, what);
   return true;
 }

@@ -40,6 +40,11 @@ export interface ProposedAction {
 }
 
 export interface AskOptions {
+  /**
+   * How long the handler waits for the answer with its lease. After this time the delegation is parked, and the answer
+   * starts the handler again. Default 0. Only `ask` and `askAll` wait.
+   */
+  readonly holdSeconds?: number | undefined;
   /** Default `input`; `auth` asks for a credential or consent (`auth_required`). */
   readonly kind?: "input" | "auth" | undefined;
   /**

@@ -77,7 +77,8 @@ export interface Work {
    * Returns the answer to a question, if there is one. Otherwise this run ends here: the delegation is parked, and `ask`
    * throws {@link ParkedError} (do not catch it; `finally` blocks run). The answer starts the handler again from the
    * top, in any worker of the agent, and there the same `ask` returns the answer at once. Code before an `ask` therefore
-   * runs again for each answer: keep it free of effects that must not be repeated.
+   * runs again for each answer: keep it free of effects that must not be repeated. With `holdSeconds`, the handler first
+   * waits that long with its lease, and an answer in this time lets it go on.
    *
    * @example
    * ```ts
@@ -89,6 +90,17 @@ export interface Work {
     question: string | (Question & AskOptions),
     more?: Omit<Question, "text" | "message"> & AskOptions,
   ): Promise<Answered>;
+  /**
+   * Takes an answer for one use: only the first run that asks gets `now`, all others get `before`. Call it before an
+   * effect that the answer allows and that must not happen twice. After `before`, the effect may have happened: ask anew.
+   *
+   * @example
+   * ```ts
+   * const answer = await work.ask({ requestId: "pay", text: "Pay 100?", options: ["approve", "deny"] });
+   * if ((await work.use(answer)) === "before") return "it may have been paid: look first";
+   * ```
+   */
+  use(answer: Pick<Answered, "interruptId" | "requestId">): Promise<"now" | "before">;
   /** As `ask`, for several questions that are answered together: `const [host, token] = await work.askAll([...])`. */
   askAll<const Q extends readonly (string | Question)[]>(
     questions: Q,

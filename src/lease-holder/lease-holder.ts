@@ -5,7 +5,7 @@
  */
 import type { Message } from "../schema/a2a.ts";
 import type { Progress } from "../schema/delegation.ts";
-import type { HeartbeatInput, Lease } from "../schema/lease.ts";
+import type { HeartbeatInput, HoldingState, Lease } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import { backoffMs, LONGEST_MS, onAbort, sleep } from "../util/timing.ts";
 import { FollowUps } from "./follow-ups.ts";
@@ -18,7 +18,7 @@ export interface LeaseTransport {
   readonly heartbeat: (
     request: HeartbeatInput,
     limits: { readonly signal: AbortSignal; readonly timeoutMs: number },
-  ) => Promise<{ readonly messages: readonly Message[] }>;
+  ) => Promise<{ readonly state: string; readonly messages: readonly Message[] }>;
   /** Whether the error of a call says that the lease is lost. */
   readonly judge: (error: unknown) => Verdict;
   /** The longest pause between two tries, ms. Default: that of `backoffMs`. */
@@ -89,6 +89,8 @@ export class LeaseHolder {
   /** The newest follow-up whose delivery the broker knows. */
   #acknowledged: string | undefined;
   #endRest: (() => void) | undefined;
+  /** The open question that the handler waits for. */
+  #hold: { readonly state: HoldingState; readonly end: () => void } | undefined;
 
   /** `receivedAt`: when the lease arrived, by `performance.now()`. */
   constructor(transport: LeaseTransport, lease: Lease, receivedAt: number, options: HolderOptions = {}) {
@@ -208,6 +210,21 @@ export class LeaseHolder {
     this.#lose("interrupted");
   }
 
+  /**
+   * Waits until a heartbeat says that the held question is answered, or a signal aborts. It may end early: ask the
+   * question again.
+   */
+  async answered(state: HoldingState, ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
+    const held = new AbortController();
+    const end = () => held.abort(CLOSED);
+    this.#hold = { state, end };
+    this.#endRest?.();
+    const subscriptions = signals.map((signal) => onAbort(signal, end));
+    await this.#pause(signals.some(({ aborted }) => aborted) ? 0 : ms, held.signal);
+    this.#hold = undefined;
+    for (const unsubscribe of subscriptions) unsubscribe();
+  }
+
   /** Stops the handler without a loss: the worker is stopping. */
   stopHandler(reason: Error): void {
     if (!this.#settled) this.#abort(reason);
@@ -263,14 +280,22 @@ export class LeaseHolder {
   async #heartbeat(request: HeartbeatInput, timeoutMs: number): Promise<void> {
     const sent = now();
     const { seen } = this.followUps;
-    const body = { ...request, ...(this.#hasNewlyDelivered() && { seen }) };
+    const body = {
+      ...request,
+      ...(this.#hasNewlyDelivered() && { seen }),
+      ...(this.#hold && { in_state: this.#hold.state }),
+    };
     const underWay = new AbortController();
     const unsubscribe = onAbort(this.#heartbeats.signal, () => underWay.abort(CLOSED));
     if (this.#heartbeats.signal.aborted) underWay.abort(CLOSED);
     if (request.progress === undefined) this.#underWay = underWay;
     this.#inFlight += 1;
     try {
-      const { messages } = await this.#transport.heartbeat(body, { signal: underWay.signal, timeoutMs });
+      const { state, messages } = await this.#transport.heartbeat(body, {
+        signal: underWay.signal,
+        timeoutMs,
+      });
+      if (state === "working") this.#hold?.end();
       this.#acknowledged = seen;
       this.followUps.add(messages);
       this.#silence.answered(sent);

@@ -158,6 +158,7 @@ export const KEYED_FIELDS = {
   "answer:<interrupt_id>": "the answers to a question, unless they are secret",
   "answer_hash:<interrupt_id>":
     "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question of its principal and request key",
+  "used:<interrupt_id>:<request_id>": "which call has used the answer: the fence of its lease and its key",
   "notify:<seq>": "the stream id of an event for the callback",
 } as const;
 

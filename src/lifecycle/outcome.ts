@@ -50,6 +50,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     /** When the gateway's claim on the pending deliveries ends, unless it is extended; then the sweep makes them. */
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
+    /** Of the move `use`: JSON text of the answers to the question. */
+    answers: z.string().optional(),
     /** With a lease: the answers to `auth` questions, as the script stores them; only for the holder. */
     secrets: z.array(z.string()).optional(),
   }),
@@ -72,13 +74,15 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({
     kind: z.literal("duplicate"),
     interrupt_id: z.string().optional(),
-    /** With a repeated chunk. */
+    /** With a repeated chunk, or a question that is held. */
     lease_expires_at: z.number().optional(),
   }),
   /** The last chunk has the same `chunk_id` but another body. */
   live.extend({ kind: z.literal("chunk") }),
   /** Already answered. `answers`: JSON text of the answers; `interrupt_id`: the id under which they are stored. */
   live.extend({ kind: z.literal("answered"), answers: z.string(), interrupt_id: z.string() }),
+  /** Another call has used the answer. */
+  live.extend({ kind: z.literal("used") }),
   live.extend({ kind: z.literal("redriven"), redriven_as: z.string() }),
   live.extend({
     kind: z.literal("pending"),

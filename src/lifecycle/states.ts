@@ -21,13 +21,14 @@ export const GUARDS = {
     "its target exists, is not being deleted and, if the command says when it was created, is that agent",
   parent: "its parent, if it names one, was not canceled",
   room: "the target's queue is not full",
-  holder: "the caller's lease is the newest, and the delegation is working",
+  holder: "the caller's lease is the newest, and it has not ended",
   lapsed: "the caller's lease is the newest, it expired, and nothing was leased since",
   ticket: "the ticket is the record's newest",
   ready: "the ticket is ready: its delay or backoff has ended",
   open: "the target is neither paused nor at max_working",
   interrupt: "this question is the open one",
   unanswered: "the question was not answered before",
+  answered: "the request was answered, and no other call has used the answer",
   new_message: "the message was not stored before",
   not_redriven: "it was not redriven before",
   claim: "the caller's claim on the pending deliveries, if it names one, is still valid",
@@ -85,12 +86,16 @@ export interface Move {
    * lease before lapsed (`lapsed`), because until then it could be reclaimed.
    */
   readonly drops_artifacts?: "all" | "own" | "lapsed";
+  /** The command repeats a question: its messages are stored already. */
+  readonly repeats?: true;
   /** Only its event shows the messages, artifacts and fields of the command; the record does not keep them. */
   readonly event_only?: true;
   /** If the command says `retryable` and an attempt is left, this move replaces it. */
   readonly retry_as?: "retry";
   /** Beyond the `quota`, this move, which writes no event, replaces it. */
   readonly degrades_to?: "heartbeat";
+  /** While the open question is held, this move replaces it: if the command names a question, only while that one is held. */
+  readonly held_as?: "hand_over" | "park";
   /**
    * Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. It also replaces a return
    * by a worker that cannot work, beyond the limit of returns.
@@ -106,6 +111,8 @@ export interface Move {
 
 export const LIVE: readonly State[] = LIVE_STATES;
 export const ASKED: readonly State[] = ["input_required", "auth_required"];
+/** In which there may be a lease. A question is held while its asker has one. */
+export const HOLDING: readonly State[] = ["working", ...ASKED];
 export const ANY: readonly State[] = [...LIVE_STATES, ...TERMINAL_STATES];
 
 export const MOVES = {
@@ -158,7 +165,7 @@ export const MOVES = {
     doc: "The holder of a lapsed lease calls again before another worker has the work. The agent may be paused or at max_working.",
   },
   heartbeat: {
-    from: ["working"],
+    from: HOLDING,
     to: [],
     by: ["agent"],
     lease: "extend",
@@ -167,7 +174,7 @@ export const MOVES = {
     doc: "The holder is alive.",
   },
   progress: {
-    from: ["working"],
+    from: HOLDING,
     to: [],
     by: ["agent"],
     lease: "extend",
@@ -179,7 +186,7 @@ export const MOVES = {
     doc: "The holder reports progress.",
   },
   artifact: {
-    from: ["working"],
+    from: HOLDING,
     to: [],
     by: ["agent"],
     lease: "extend",
@@ -198,20 +205,65 @@ export const MOVES = {
     requires: ["holder", "unanswered", "quota"],
     event: "DELEGATION_STATUS",
     status: "interrupted",
+    held_as: "park",
     memory: "grows",
     doc: "The agent needs input or a credential; the delegation waits for the answer.",
+  },
+  hold: {
+    from: ["working"],
+    to: ASKED,
+    by: ["agent"],
+    lease: "extend",
+    requires: ["holder", "unanswered", "quota"],
+    event: "DELEGATION_STATUS",
+    status: "interrupted",
+    memory: "grows",
+    doc: "The same as `interrupt`, but the holder keeps its lease and waits: the question is held.",
+  },
+  park: {
+    from: ASKED,
+    to: [],
+    by: ["agent", "sweep"],
+    lease: "drop",
+    lease_lost_reason: "interrupted",
+    requires: ["holder"],
+    event: "DELEGATION_STATUS",
+    status: "parked",
+    repeats: true,
+    doc: "The holder of a held question no longer waits, or its lease expired; the question stays open. This costs no attempt.",
   },
   answer: {
     from: ASKED,
     to: ["submitted"],
     by: ["delegator", "approver", "operator"],
-    lease: "none",
+    lease: "drop",
+    lease_lost_reason: "interrupted",
     requires: ["interrupt"],
     event: "DELEGATION_STATUS",
     status: "answered",
     queue: "ticket",
     returned: true,
+    held_as: "hand_over",
     doc: "The question is answered; any worker of the agent may continue.",
+  },
+  hand_over: {
+    from: ASKED,
+    to: ["working"],
+    by: ["delegator", "approver", "operator"],
+    lease: "none",
+    requires: ["interrupt"],
+    event: "DELEGATION_STATUS",
+    status: "answered",
+    doc: "The held question is answered; the holder of the lease continues.",
+  },
+  use: {
+    from: HOLDING,
+    to: [],
+    by: ["agent"],
+    lease: "extend",
+    requires: ["holder", "answered"],
+    event: null,
+    doc: "The holder takes an answer for one use, which no other call gets.",
   },
   release: {
     from: ["working"],
@@ -227,6 +279,7 @@ export const MOVES = {
     returned: true,
     drops_artifacts: "all",
     gives_up_as: "give_up",
+    held_as: "park",
     doc: "The holder returns it unfinished. Below the event limit this costs no attempt.",
   },
   unconfirm: {
@@ -247,7 +300,7 @@ export const MOVES = {
     doc: "The lease never reached its holder. Below the event limit this costs no attempt.",
   },
   grace: {
-    from: ["working"],
+    from: HOLDING,
     to: [],
     by: ["sweep"],
     lease: "grace",
@@ -295,7 +348,7 @@ export const MOVES = {
     doc: "The lease of the last attempt expired.",
   },
   retry: {
-    from: ["working"],
+    from: HOLDING,
     to: ["submitted"],
     by: ["agent"],
     lease: "drop",
@@ -311,7 +364,7 @@ export const MOVES = {
     doc: "The agent failed and says that a retry can help.",
   },
   complete: {
-    from: ["working"],
+    from: HOLDING,
     to: ["completed"],
     by: ["agent"],
     lease: "drop",
@@ -321,7 +374,7 @@ export const MOVES = {
     doc: "The agent's reply.",
   },
   reject: {
-    from: ["working"],
+    from: HOLDING,
     to: ["rejected"],
     by: ["agent"],
     lease: "drop",
@@ -331,7 +384,7 @@ export const MOVES = {
     doc: "The agent rejects the work.",
   },
   fail: {
-    from: ["working"],
+    from: HOLDING,
     to: ["failed"],
     by: ["agent"],
     lease: "drop",

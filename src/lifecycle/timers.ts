@@ -5,7 +5,7 @@
 import { type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import type { ErrorCode } from "../schema/errors.ts";
 import type { NumberField } from "./fields.ts";
-import { ANY, ASKED, LIVE, type MoveName } from "./states.ts";
+import { ANY, ASKED, HOLDING, LIVE, type MoveName } from "./states.ts";
 
 /** Conditions besides the state under which a timer runs. */
 export const CONDITIONS = {
@@ -76,6 +76,13 @@ export const TIMERS = [
     doc: "The deadline of its first lease.",
   },
   {
+    at: "interrupt_expires_at",
+    in: ASKED,
+    does: "expire",
+    code: "interrupt_expired",
+    doc: "The deadline of the answer.",
+  },
+  {
     at: "check_at",
     in: ["submitted"],
     does: "check",
@@ -96,7 +103,7 @@ export const TIMERS = [
   },
   {
     at: "lease_expires_at",
-    in: ["working"],
+    in: HOLDING,
     if: "outage",
     does: "grace",
     doc: "The broker was away, so the holder could not extend its lease.",
@@ -117,10 +124,9 @@ export const TIMERS = [
     doc: "The same, in the last attempt.",
   },
   {
-    at: "interrupt_expires_at",
+    at: "lease_expires_at",
     in: ASKED,
-    does: "expire",
-    code: "interrupt_expired",
-    doc: "The deadline of the answer.",
+    does: "park",
+    doc: "The holder of a held question has not extended its lease.",
   },
 ] as const satisfies readonly Timer[];

@@ -36,6 +36,7 @@ export const A2A_ERRORS = {
   agent_unknown: "TaskNotFoundError",
   delegation_not_found: "TaskNotFoundError",
   lease_unknown: "TaskNotFoundError",
+  answer_unknown: "TaskNotFoundError",
   reply_unknown: "TaskNotFoundError",
   not_found: "NOT_FOUND",
   method_not_allowed: "UNIMPLEMENTED",

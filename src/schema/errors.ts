@@ -152,6 +152,12 @@ export const ERRORS = {
     false,
     "See the open question with 'errand get <id>'.",
   ),
+  answer_unknown: row(
+    "PROTOCOL",
+    404,
+    "The request has no answer",
+    "Ask the question, and take the answer once it is there; the ids are those of the question.",
+  ),
   agent_busy: row(
     "PROTOCOL",
     409,

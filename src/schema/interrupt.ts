@@ -76,6 +76,8 @@ export const interruptRequestSchema = z
     ...questionShape,
     requests: z.array(questionSchema).min(1).max(32).optional(),
     expires_in_seconds: z.number().min(1).max(31_536_000).optional(),
+    /** The lease does not end: its holder waits for the answer, and extends it by heartbeats. */
+    hold: z.boolean().optional(),
     /** Saved with the delegation in the same move, as by a heartbeat. */
     checkpoint: checkpointSchema.nullable().optional(),
   })
@@ -107,12 +109,30 @@ export const givenAnswerSchema = z.strictObject({
 export type GivenAnswer = z.infer<typeof givenAnswerSchema>;
 export const givenAnswersSchema = z.record(z.string(), givenAnswerSchema);
 
-/** `answers` is present if the question was already answered; the agent then keeps the lease. */
+/**
+ * `answers` is present if the question was already answered; the agent then keeps the lease. `held_until`: the question is
+ * held, and the lease expires at this instant.
+ */
 export const interruptResultSchema = z.strictObject({
   interrupt_id: z.string(),
+  held_until: instantSchema.optional(),
   answers: givenAnswersSchema.optional(),
 });
 export type InterruptResult = z.infer<typeof interruptResultSchema>;
+
+export const useRequestSchema = z.strictObject({
+  interrupt_id: z.string().min(1).max(255),
+  request_id: requestIdSchema,
+  /** Chosen by the holder for one use; a repeat of the call has the same one. */
+  use_key: z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces"),
+});
+export type UseRequest = z.output<typeof useRequestSchema>;
+/** `answer` is absent if another call has used it: what it allowed may have been done. */
+export const useResultSchema = z.strictObject({
+  used: z.enum(["now", "before"]),
+  answer: givenAnswerSchema.optional(),
+});
+export type UseResult = z.infer<typeof useResultSchema>;
 
 const answerShape = {
   decision: decisionSchema.optional(),

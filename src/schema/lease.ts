@@ -47,6 +47,10 @@ export const leaseSchema = z.strictObject({
 export type Lease = z.infer<typeof leaseSchema>;
 export const leasesSchema = z.strictObject({ leases: z.array(leaseSchema) });
 
+/** The states in which there may be a lease. */
+const holdingStateSchema = z.enum(["working", "input_required", "auth_required"]);
+export type HoldingState = z.output<typeof holdingStateSchema>;
+
 export const heartbeatRequestSchema = z.strictObject({
   progress: progressSchema.optional(),
   /** The messageId of the newest follow-up received; it acknowledges all earlier ones too. */
@@ -54,10 +58,14 @@ export const heartbeatRequestSchema = z.strictObject({
   /** Replaces the previous checkpoint; null deletes it. */
   checkpoint: checkpointSchema.nullable().optional(),
   wait_seconds: waitSecondsSchema.default(0),
+  /** The state that the holder knows: if the delegation has another one, there is no wait. */
+  in_state: holdingStateSchema.optional(),
 });
 export type HeartbeatInput = z.input<typeof heartbeatRequestSchema>;
 export const heartbeatSchema = z.strictObject({
   expires_at: instantSchema,
+  /** `input_required` or `auth_required` while the holder's question is open and held. */
+  state: holdingStateSchema,
   messages: z.array(messageSchema),
   /** The lease is extended, but the progress was dropped: the delegation's events or the memory are at their limit. */
   progress_dropped: z.literal(true).optional(),

@@ -94,6 +94,12 @@ const DAMAGE: Record<RuleName, (history: Draft) => void> = {
     const reply = { id: "dlg_0_0", lease: "lse_0_9", fence: 9, wants: "completed", text: "something else" };
     calls.push({ proc: "p", op: "reply", start: 1, end: 2, result: "ok", outcome: "matched", ...reply });
   },
+  "used-twice": ({ calls }) => {
+    for (const own of [1, 2]) {
+      const use = { id: "dlg_0_0", asked: "int_1 may", used: "now", fence: own, use_key: "k" };
+      calls.push({ proc: "p", op: "use", start: 1, end: 2, result: "ok", ...use });
+    }
+  },
   charged: ({ stored, outages }) => {
     const shown = { type: "DELEGATION_STATUS", hash: "x" };
     outages.push({ t: 1, proc: "n", row: "outage", from: 2_000, to: 9_000 });

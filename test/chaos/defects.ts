@@ -119,8 +119,8 @@ export const DEFECTS: Record<RuleName, Defect> = {
   "stale-lease": defect(
     "accepts calls on any lease",
     `${LUA}/guards.lua`,
-    /record\.state == 'working' and record\.fence == cmd\.fence/,
-    "record.state == 'working'",
+    /record\.lease_expires_at and record\.fence == cmd\.fence/,
+    "record.lease_expires_at",
     { behavior: "late", faults: [], rate: 6 },
   ),
   "two-replies": defect(
@@ -135,6 +135,13 @@ export const DEFECTS: Record<RuleName, Defect> = {
     `${LUA}/main.lua`,
     /if not rule\.event_only then/,
     "if not rule.event_only and move ~= 'complete' then",
+  ),
+  "used-twice": defect(
+    "hands an answer to every call that asks",
+    `${LUA}/rare/guards.lua`,
+    /if used and used ~= use_of\(\) then/,
+    "if false then",
+    { behavior: "ask" },
   ),
   charged: defect(
     "gives leases no grace after an outage",

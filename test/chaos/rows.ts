@@ -19,6 +19,10 @@ const factsSchema = z.object({
   /** The text of a reply, an artifact or an answer. */
   text: z.string().optional(),
   outcome: z.string().optional(),
+  /** The question and the request whose answer is used, whether this call was the first, and its key. */
+  asked: z.string().optional(),
+  used: z.string().optional(),
+  use_key: z.string().optional(),
   /** The state that a reply asks for, or `retry`. */
   wants: z.string().optional(),
   status: z.number().optional(),

@@ -10,16 +10,19 @@ import { checkHistory, eventsOf } from "../support/history.ts";
 import { loseTicket } from "../support/lose-ticket.ts";
 
 type Api = ReturnType<typeof client>;
+interface Made {
+  readonly id: string;
+  readonly lease: string;
+  /** The id of an open question. */
+  readonly question?: string;
+}
 interface Verb {
   /** True if work waits afterwards, at whatever command the gateway dies. */
   readonly waits?: true;
   /** Prepares a delegation for the verb; returns its id and lease, if the verb needs them. */
-  readonly prepare: (api: Api, broker: TestBroker) => Promise<{ id: string; lease: string }>;
+  readonly prepare: (api: Api, broker: TestBroker) => Promise<Made>;
   /** The request during which the gateway dies. */
-  readonly act: (
-    api: Api,
-    made: { id: string; lease: string },
-  ) => Promise<{ status: number; body: { id?: string } }>;
+  readonly act: (api: Api, made: Made) => Promise<{ status: number; body: { id?: string } }>;
 }
 
 const AGENT = { backoff: { initial_ms: 0 }, limits: { max_attempts: 5 } };
@@ -43,6 +46,15 @@ const lapsed = async (api: Api, { clock, gateway }: TestBroker) => {
   return made;
 };
 
+/** Its question is held. */
+const held = async (api: Api) => {
+  const made = await leased(api);
+  const { body } = await api.interrupt(made.lease, HELD);
+  expect(body).toHaveProperty("held_until");
+  return { ...made, question: String(body.interrupt_id) };
+};
+const HELD = { text: "May I?", request_id: "may", hold: true };
+
 const VERBS: Record<string, Verb> = {
   delegate: { waits: true, prepare: nothing, act: (api) => api.delegate("scout") },
   lease: { prepare: submitted, act: (api) => api.lease("scout", { wait_seconds: 1 }) },
@@ -62,6 +74,15 @@ const VERBS: Record<string, Verb> = {
         text: "x",
         error: { code: "busy", message: "x", retryable: true },
       }),
+  },
+  "hold a question": { prepare: leased, act: (api, { lease }) => api.interrupt(lease, HELD) },
+  "answer a held question": {
+    prepare: held,
+    act: (api, { id, question = "" }) => api.answer(id, question, { text: "yes" }),
+  },
+  "park a held question": {
+    prepare: held,
+    act: (api, { lease }) => api.interrupt(lease, { ...HELD, hold: false }),
   },
   "cancel waiting": { prepare: submitted, act: (api, { id }) => api.cancel(id) },
   "cancel working": { prepare: leased, act: (api, { id }) => api.cancel(id) },
@@ -131,8 +152,12 @@ async function drive(broker: Awaited<ReturnType<typeof startBroker>>, api: Api):
     await broker.gateway.sweep.tick();
     const { body } = await api.lease("scout", { wait_seconds: 0, max: 32 });
     for (const lease of body.leases) await api.reply(lease.lease_id);
+    for (const id of await broker.redis.zrange("{errand:0}:live:scout:interrupted", "0", "-1")) {
+      const { interrupt } = (await api.get(id)).body;
+      if (interrupt) await api.answer(id, interrupt.id, { text: "yes" });
+    }
     const { counts } = (await api.call("GET", "/v1/agents/scout")).body;
-    if (counts.waiting + counts.delayed + counts.working === 0) {
+    if (counts.waiting + counts.delayed + counts.working + counts.interrupted === 0) {
       // The queue also contains no ticket that was taken and never consumed.
       expect(await broker.redis.llen("{errand:0}:q:scout:active")).toBe(0);
       return;

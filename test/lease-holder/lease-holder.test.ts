@@ -31,7 +31,7 @@ class Transport implements LeaseTransport {
     this.requests.push(request);
     if (request.wait_seconds) await sleep(this.takesMs, signal);
     if (this.failure) throw this.failure;
-    return { messages: this.messages };
+    return { state: "working", messages: this.messages };
   };
   judge = (): Verdict => this.verdict;
 }

@@ -20,6 +20,10 @@ const AFTER: Partial<Record<MoveName, { state: State; lapses: true }>> = {
   reclaim: { state: "submitted", lapses: true },
 };
 
+/** In an asked state, only a held question has a lease. */
+const holds = (name: MoveName, { requires }: Move): boolean =>
+  requires.includes("holder") || name === "hand_over" || name === "grace";
+
 /** Moves that replace another one beyond the event limit, with this `max_attempts`. */
 const GIVES_UP: Partial<Record<MoveName, number>> = { give_up: 1 };
 
@@ -30,7 +34,18 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     const lifecycle = await openLifecycle();
     const timed = BY_TIME[name];
     const max_attempts = timed?.attempts ?? GIVES_UP[name];
-    const id = await lifecycle.inState(state, max_attempts === undefined ? {} : { max_attempts });
+    const uses = name === "use" && move.from.includes(state);
+    const id = await lifecycle.inState(
+      uses ? "working" : state,
+      max_attempts === undefined ? {} : { max_attempts },
+      { isHeld: move.from.includes(state) && holds(name, move) },
+    );
+    if (uses) {
+      await lifecycle.move("hold", id);
+      await lifecycle.move("answer", id, { answers: '{"r":{}}' });
+      if (state !== "working")
+        await lifecycle.move("hold", id, { interrupt_id: "int_2", reply_hash: "2", to: state });
+    }
     if (AFTER[name]?.state === state) {
       await lifecycle.move("lease", id);
       lifecycle.clock.offset_ms = 61_000;

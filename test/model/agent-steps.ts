@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import type { ShortAnswer } from "../support/keep-alive-client.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
-import type { AskedQuestion, Held, QuestionShape, ReplyKind } from "./item.ts";
+import type { AskedQuestion, Held, QuestionShape, Refusal, ReplyKind } from "./item.ts";
 import { count, type Model } from "./model.ts";
 import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
 import { isLiving, mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
@@ -86,6 +86,7 @@ const beat = step<{ via: number; pick: Pick; by: string; progress: boolean; seen
       model.move(progress ? "progress" : "heartbeat", item);
       const upTo = seen === undefined ? -1 : item.unseen.indexOf(seen);
       item.unseen = item.unseen.slice(upTo + 1);
+      expect(answer.body.state).toBe(item.state);
       expect(answer.body.messages.map((one: { messageId: string }) => one.messageId)).toEqual(item.unseen);
     }
     await real.check(item);
@@ -140,10 +141,11 @@ const interrupt = step<{
   kind: "input" | "auth";
   shape: QuestionShape;
   expires: number | undefined;
+  hold: boolean;
 }>({
   name: "interrupt",
   check: mayPick,
-  async run(model, real, { via, pick, by, expires, again, ...asked }) {
+  async run(model, real, { via, pick, by, expires, again, hold, ...asked }) {
     const before = again
       ? (model.leases.findLast(hasAnswer) ?? model.leases.findLast(mayAskAgain))
       : undefined;
@@ -155,17 +157,33 @@ const interrupt = step<{
     const text = JSON.stringify(body);
     const key = keyOf(kind, shape, item.questions.filter((one) => one.answer !== null).length);
     const path = `/v1/leases/${held.id}/interrupt`;
-    const answer = await real.call(via, caller, "POST", path, { ...body, expires_in_seconds: expires });
+    const answer = await real.call(via, caller, "POST", path, {
+      ...body,
+      expires_in_seconds: expires,
+      hold,
+    });
 
     const lost = model.mayWork(caller, held);
     const first = item.asked.get(fence);
     const isRepeat = first !== undefined && (first.key === key || first.body === text);
-    const refusal = lost?.code === "lease_lost" && isRepeat ? null : lost;
+    const isHeld = !lost && item.open !== null;
+    // By its body, because the key of an unnamed one depends on the answers before.
+    const repeated = first?.answer && first.body === text ? first : undefined;
+    const known = item.questions.find((one) => one.key === key && one !== item.open?.question) ?? repeated;
+    const other: Refusal | null = isHeld && !isRepeat && !known ? { code: "wrong_state" } : null;
+    const refusal = lost?.reason === "interrupted" && isRepeat ? null : (lost ?? other);
     judge(answer, refusal);
-    const known = item.questions.find((one) => one.key === key);
     if (lost && !refusal) {
       count(model.made, "asked again");
       expect(answer.body).toEqual({ interrupt_id: first?.id });
+    } else if (isHeld && !known) {
+      if (refusal) return real.check(item);
+      expect(answer.body.interrupt_id).toBe(first?.id);
+      if (hold) {
+        count(model.made, "held again");
+        model.extend(item);
+      } else model.move("park", item);
+      expect("held_until" in answer.body).toBe(hold);
     } else if (!lost && known) {
       count(model.made, "again with the answer");
       expect(answer.body.interrupt_id).toBe(known.id);
@@ -173,7 +191,8 @@ const interrupt = step<{
       model.extend(item);
     } else if (!lost) {
       const question = { key, kind, shape, body: text, id: answer.body.interrupt_id };
-      await raised(real, model, held, question, expires);
+      expect("held_until" in answer.body).toBe(hold);
+      await raised(real, model, held, question, hold, expires);
     }
     await real.check(item);
   },
@@ -192,13 +211,16 @@ async function raised(
   model: Model,
   { item, fence }: Held,
   asked: Omit<AskedQuestion, "requests" | "answer">,
+  hold: boolean,
   expires = INTERRUPT_TTL,
 ): Promise<void> {
   expect(item.questions.map(({ id }) => id)).not.toContain(asked.id);
   const { body } = await real.call(0, "operator", "GET", `/v1/delegations/${item.id}`);
   const requests = (body.interrupt?.requests ?? []).map((one: { request_id: string }) => one.request_id);
   const question: AskedQuestion = { ...asked, requests, answer: null };
-  model.move("interrupt", item, { to: asked.kind === "input" ? "input_required" : "auth_required" });
+  model.move(hold ? "hold" : "interrupt", item, {
+    to: asked.kind === "input" ? "input_required" : "auth_required",
+  });
   // The delegation's deadline also ends a question.
   const lasts = Math.min(expires, item.deadlineAt - model.now);
   item.open = { question, lasts, expiresAt: model.now + lasts };
@@ -206,6 +228,42 @@ async function raised(
   item.asked.set(fence, question);
   item.history += requests.length;
 }
+
+/** Takes the answer to a request of the newest question. */
+const use = step<{ via: number; pick: Pick; by: string; key: string }>({
+  name: "use",
+  check: mayPick,
+  async run(model, real, { via, pick, by, key }) {
+    const held = (pick.fitting ? model.leases.findLast(hasAnswer) : undefined) ?? pickLease(model, pick);
+    const { item, fence } = held;
+    const caller = principal(model, by, held);
+    const question = item.questions.at(-1);
+    const [request_id = "none"] = question?.requests ?? [];
+    const interrupt_id = question?.id ?? "int_unknown";
+    const body = { interrupt_id, request_id, use_key: key };
+    const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/use`, body);
+    const lost = model.mayWork(caller, held);
+    const open: Refusal | null = lost ? null : model.mayMove("use", item);
+    const none: Refusal | null = (question?.answer ?? null) === null ? { code: "answer_unknown" } : null;
+    const refusal = lost ?? open ?? none;
+    judge(answer, refusal);
+    if (!refusal) {
+      const place = `${interrupt_id}:${request_id}`;
+      const [before, now] = [item.used.get(place), `${fence} ${key}`];
+      const isFirst = before === undefined || before === now;
+      expect(answer.body.used).toBe(isFirst ? "now" : "before");
+      expect("answer" in answer.body).toBe(isFirst);
+      if (isFirst) {
+        item.used.set(place, now);
+        model.move("use", item);
+      } else {
+        count(model.made, "used before");
+        model.extend(item);
+      }
+    }
+    await real.check(item);
+  },
+});
 
 const release = step<{ via: number; pick: Pick; by: string; delay: number | undefined }>({
   name: "release",
@@ -216,7 +274,8 @@ const release = step<{ via: number; pick: Pick; by: string; delay: number | unde
     const refusal = model.mayWork(caller, held);
     const path = `/v1/leases/${held.id}/release`;
     judge(await real.call(via, caller, "POST", path, { delay_seconds: delay }), refusal);
-    if (!refusal) model.release(held.item, delay ?? 0);
+    if (!refusal && model.isHeld(held.item, true)) model.move("park", held.item);
+    else if (!refusal) model.release(held.item, delay ?? 0);
     await real.check(held.item);
   },
 });
@@ -318,8 +377,10 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
         "approval",
       ),
       expires: rarely(span(2)),
+      hold: fc.constantFrom(true, false, false),
     }).map(interrupt),
   ],
+  [3, some({ ...base, key: fc.constantFrom("k1", "k2") }).map(use)],
   [3, some({ ...base, delay: rarely(span(1)) }).map(release)],
   [
     7,

@@ -161,8 +161,9 @@ const answer = step<{
       count(model.made, "again with the key of a credential");
     if (wrong && refusal === wrong && isMisfit) count(model.made, "an answer that does not fit");
     if (!refusal && isOpen) {
-      expect(model.mayMove("answer", item)).toBeNull();
-      model.move("answer", item);
+      const name = model.isHeld(item) ? "hand_over" : "answer";
+      expect(model.mayMove(name, item)).toBeNull();
+      model.move(name, item);
       item.history += question.requests.length;
       question.answer = { text, by, key: args.key };
     }

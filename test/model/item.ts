@@ -96,6 +96,8 @@ export interface Item {
   readonly questions: AskedQuestion[];
   /** Fence → the question that ended that lease. */
   readonly asked: Map<number, AskedQuestion>;
+  /** Question and request → the lease and the key that used the answer. */
+  readonly used: Map<string, string>;
   readonly said: Map<string, string>;
   unseen: string[];
   closed: { readonly fence: number; readonly kind: ReplyKind } | null;

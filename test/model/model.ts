@@ -83,7 +83,7 @@ export class Model {
     if (by !== "operator" && !by.startsWith("agent:")) return { code: "forbidden" };
     if (by !== "operator" && by !== `agent:${item.target}`) return { code: "lease_unknown" };
     if (item.lapsed === fence && item.state === "submitted") this.#reclaim(item);
-    if (item.state === "working" && item.fence === fence) return null;
+    if (item.lease && item.fence === fence) return null;
     return { code: "lease_lost", reason: item.ends.get(fence) };
   }
 
@@ -122,6 +122,7 @@ export class Model {
       open: null,
       questions: [],
       asked: new Map(),
+      used: new Map(),
       said: new Map(),
       unseen: [],
       closed: null,
@@ -247,6 +248,14 @@ export class Model {
     return THIRD * 2 ** round;
   }
 
+  /** Whether the open question is held: by its holder's own call, always if it has the lease. */
+  isHeld({ open, lease, ...item }: Item, isHolders = false): boolean {
+    if (!open || !lease) return false;
+    if (isHolders || this.now < lease.expiresAt) return true;
+    const back = this.#endOfOutage({ ...item, open, lease }, lease.expiresAt, lease.seconds);
+    return back !== undefined && this.now < back + lease.seconds;
+  }
+
   release(item: Item, asked: number, by: "release" | "unconfirm" = "release"): void {
     // A walk never has more failed hand-offs than are free.
     if (by === "release") item.releases += 1;
@@ -321,6 +330,7 @@ export class Model {
       this.move("grace", item);
       this.#grace(item, back);
     } else if (isUnconfirmed) this.release(item, 0, "unconfirm");
+    else if (item.open) this.move("park", item);
     else {
       if (item.attempt >= item.maxAttempts) this.move("exhaust", item, { error: "attempts_exhausted" });
       else this.move("lapse", item, { delay: this.backoff(item.attempt - 1) });

@@ -54,7 +54,7 @@ function among<T>(all: readonly T[], pick: Pick, fits: (one: T) => boolean): T {
 export const pickItem = (model: Model, pick: Pick, fits: (item: Item) => boolean): Item =>
   among(model.items, pick, fits);
 
-export const isLiving = ({ item, fence }: Held): boolean => item.state === "working" && item.fence === fence;
+export const isLiving = ({ item, fence }: Held): boolean => item.lease !== null && item.fence === fence;
 
 export const pickLease = (model: Model, pick: Pick): Held => among(model.leases, pick, isLiving);
 

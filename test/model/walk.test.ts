@@ -35,6 +35,9 @@ const EVERYWHERE = [
   "agent_busy",
   "asked again",
   "again with the answer",
+  "held again",
+  "used before",
+  "answer_unknown",
   "an answer that does not fit",
   "replied again",
   "made again",
@@ -53,7 +56,13 @@ test("the constants that the model takes from the table are those of the contrac
   expect(named((move) => move.drops_artifacts === "lapsed")).toEqual(["lease"]);
   expect(named((move) => move.drops_artifacts === "own")).toEqual(["unconfirm"]);
   expect(named((move) => move.event_only === true)).toEqual(["retry"]);
-  expect(named((move) => move.lease === "extend")).toEqual(["heartbeat", "progress", "artifact"]);
+  expect(named((move) => move.lease === "extend")).toEqual([
+    "heartbeat",
+    "progress",
+    "artifact",
+    "hold",
+    "use",
+  ]);
   expect(named((move) => move.from.includes("submitted") && move.lease === "grant")).toEqual(["lease"]);
 });
 

@@ -48,6 +48,10 @@ export async function openLifecycle(spec: unknown = {}) {
       progress: holder,
       artifact: holder,
       interrupt: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
+      hold: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
+      park: holder,
+      hand_over: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
+      use: { ...holder, interrupt_id: "int_1", request_id: "r", use_key: "k" },
       answer: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
       message: { message_id: "h", message_hash: "h" },
       adopt: { child_id: "dlg_0_child" },
@@ -91,12 +95,17 @@ export async function openLifecycle(spec: unknown = {}) {
     rejected: ["lease", "reject"],
   };
 
-  /** Creates a delegation in this state. */
-  async function inState(state: State, submit: Command["params"] = {}): Promise<string> {
+  /** Creates a delegation in this state; `isHeld`: a question is held. */
+  async function inState(
+    state: State,
+    submit: Command["params"] = {},
+    { isHeld = false }: { readonly isHeld?: boolean } = {},
+  ): Promise<string> {
     const id = shards.newDelegationId("scout");
     await move("submit", id, submit);
     for (const step of PATHS[state]) {
-      await move(step, id, step === "interrupt" ? { to: state } : {});
+      if (step === "interrupt") await move(isHeld ? "hold" : "interrupt", id, { to: state });
+      else await move(step, id);
     }
     return id;
   }

@@ -97,6 +97,8 @@ export function wordsOf(event: DelegationEvent, sinceStartMs: number, files = ""
       return `sent the artifact ${artifact === undefined ? "" : sentText(artifact)}`;
     case "interrupted":
       return `${event.target} asked${interrupt === undefined ? "" : `: ${quoted(questionText(interrupt))}`}`;
+    case "parked":
+      return `${event.target} no longer waits; the answer starts it again`;
     case "answered":
       return answerWords(details);
     case "message":

@@ -27,6 +27,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   progress: "progress",
   artifact: "artifact",
   interrupted: "the agent asked",
+  parked: "the worker no longer waits; the answer starts it again",
   answered: "answered",
   message: "follow-up",
   released: "the worker gave it back",

@@ -11,7 +11,10 @@ export interface Lane {
 }
 
 /** Events that end a lease; the attempt after one may be another. */
-const ENDS_LEASE: readonly string[] = ["released", "lease_expired", "retrying", "interrupted"];
+const ENDS_LEASE: readonly string[] = ["released", "lease_expired", "retrying", "interrupted", "parked"];
+/** A question that is held does not end the lease. */
+const isHeld = ({ status, expires_at }: DelegationEvent): boolean =>
+  status === "interrupted" && expires_at !== undefined;
 const ENDS_ATTEMPT: readonly string[] = ["lease_expired", "retrying"];
 
 export function lanesOf(events: readonly DelegationEvent[]): readonly Lane[] {
@@ -24,7 +27,8 @@ export function lanesOf(events: readonly DelegationEvent[]): readonly Lane[] {
     if (status === "reclaimed") lane = goOn(lanes, lane);
     if (status === "leased" || status === "reclaimed") leasedAt = at;
     lane.events.push(event);
-    if (leasedAt !== null && (ENDS_LEASE.includes(status) || isTerminal(event.state))) {
+    const ends = isTerminal(event.state) || (ENDS_LEASE.includes(status) && !isHeld(event));
+    if (leasedAt !== null && ends) {
       lane.leases.push([leasedAt, at]);
       leasedAt = null;
     }

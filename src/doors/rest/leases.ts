@@ -8,8 +8,14 @@ import { type GrantedLease, lease, returnLeases } from "../../engine/leases/leas
 import { release } from "../../engine/leases/release.ts";
 import { reply } from "../../engine/leases/reply.ts";
 import { ask } from "../../engine/questions/ask.ts";
+import { use } from "../../engine/questions/use.ts";
 import { delegationSchema } from "../../schema/delegation.ts";
-import { interruptRequestSchema, interruptResultSchema } from "../../schema/interrupt.ts";
+import {
+  interruptRequestSchema,
+  interruptResultSchema,
+  useRequestSchema,
+  useResultSchema,
+} from "../../schema/interrupt.ts";
 import {
   artifactAnswerSchema,
   artifactRequestSchema,
@@ -88,7 +94,7 @@ export const leaseRoutes: readonly Route[] = [
     method: "POST",
     path: "/v1/leases/{lease_id}/interrupt",
     summary:
-      "Ask a question; the lease ends, and the answer returns the delegation to the agent ahead of new work.",
+      "Ask a question; the lease ends, and the answer returns the delegation to the agent ahead of new work. With `hold`, the lease stays, and the answer goes to its holder.",
     params,
     body: interruptRequestSchema,
     responses: { 200: interruptResultSchema },
@@ -98,8 +104,20 @@ export const leaseRoutes: readonly Route[] = [
   }),
   route({
     method: "POST",
+    path: "/v1/leases/{lease_id}/use",
+    summary: "Take an answer for one use: only this call gets it, however often it is repeated.",
+    params,
+    body: useRequestSchema,
+    responses: { 200: useResultSchema },
+    async handle(request, { params: { lease_id }, body }) {
+      return json(200, await use(request.broker, request.principal, lease_id, body));
+    },
+  }),
+  route({
+    method: "POST",
     path: "/v1/leases/{lease_id}/release",
-    summary: "Return the delegation to its queue without spending an attempt.",
+    summary:
+      "Return the delegation to its queue without spending an attempt; while its question is held, end only the lease.",
     params,
     body: releaseRequestSchema,
     responses: { 200: z.strictObject({ delegation: delegationSchema }) },

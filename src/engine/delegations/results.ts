@@ -4,8 +4,10 @@
  */
 import type { Positions } from "../../events/cursor.ts";
 import { type Entry, isApprovedQuestion } from "../../events/entry.ts";
+import { MOVES } from "../../lifecycle/states.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 import { collectPage, subscribe, subscribedEvents } from "../events/subscribe.ts";
@@ -23,10 +25,7 @@ export async function results(
     filter: {
       ...filter,
       matches: (entry: Entry) =>
-        entry.state !== "submitted" &&
-        entry.state !== "working" &&
-        !isApprovedQuestion(entry) &&
-        filter.matches?.(entry) !== false,
+        isNews(entry) && !isApprovedQuestion(entry) && filter.matches?.(entry) !== false,
     },
   };
   const page = await collectPage(
@@ -38,6 +37,10 @@ export async function results(
   if (ids.length === 0) return { records: [], positions: page.positions ?? after };
   return broker.readLimiter.run(principal, () => readPage(broker, page, ids, after));
 }
+
+/** It ended, or asked. While a question is held, its delegation has other events, too. */
+const isNews = ({ type, status }: Entry): boolean =>
+  TERMINAL_EVENT_TYPES.some((one) => one === type) || status === MOVES.interrupt.status;
 
 interface Found {
   readonly items: readonly { readonly id: string; readonly positions: Positions }[];

@@ -2,8 +2,10 @@
 import { z } from "zod";
 import type { Entry } from "../../events/entry.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
+import { MOVES } from "../../lifecycle/states.ts";
 import { type Message, messageSchema } from "../../schema/a2a.ts";
-import type { heartbeatRequestSchema } from "../../schema/lease.ts";
+import type { State } from "../../schema/delegation.ts";
+import { type HoldingState, type heartbeatRequestSchema, heartbeatSchema } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import type { Principal } from "../access/access.ts";
@@ -20,17 +22,21 @@ type Beat = Extract<Outcome, { kind: "ok" }> & { readonly unseen: readonly strin
 
 export interface HeartbeatResult {
   readonly expires_at: string;
+  readonly state: HoldingState;
   /** Follow-ups that the holder has not seen, oldest first. */
   readonly messages: readonly Message[];
   readonly progress_dropped?: true | undefined;
 }
 
 const messagesSchema = z.array(messageSchema);
+const stateSchema = heartbeatSchema.shape.state;
+const isAfter = (entry: Entry | null, version: number): entry is Entry =>
+  entry !== null && entry.seq > version;
 const isFollowUp = (entry: Entry): boolean => entry.status === "message";
 
 /**
- * Extends the lease; returns the follow-ups that the holder has not seen. With `wait_seconds` it waits for one, or for
- * the loss of the lease, so a cancel arrives at once. A newer one that waits for the same lease ends it.
+ * Extends the lease; returns the follow-ups that the holder has not seen. With `wait_seconds` it waits for one, for the
+ * answer to a held question, or for the loss of the lease, so a cancel arrives at once. A newer one that waits for the same lease ends it.
  */
 export async function heartbeat(
   broker: Broker,
@@ -59,6 +65,7 @@ export async function heartbeat(
   };
   const answer = (outcome: Beat) => ({
     expires_at: toInstant(outcome.lease_expires_at ?? outcome.now),
+    state: stateSchema.parse(outcome.state),
     messages: messagesSchema.parse(JSON.parse(`[${outcome.unseen.join(",")}]`)),
     ...(outcome.progress_dropped && { progress_dropped: outcome.progress_dropped }),
   });
@@ -66,16 +73,22 @@ export async function heartbeat(
   if (request.wait_seconds === 0) return answer(await beat(request.progress, checkpoint));
 
   const limits = { wait_seconds: request.wait_seconds, signal };
+  /** The state of the first beat, and the newest event that arrived before it was answered. */
+  let state: State | null = null;
+  let early: Entry | null = null;
+  const isNews = (entry: Entry): boolean =>
+    entry.state !== state || entry.status === MOVES.park.status || isFollowUp(entry);
   // Subscribed before the first beat, so that a cancel right after it is not missed.
-  const waiting = waitUntil(
-    broker.feed,
-    id,
-    limits,
-    (entry) => entry.state !== "working" || isFollowUp(entry),
-  );
+  const waiting = waitUntil(broker.feed, id, limits, (entry) => {
+    if (state === null) early = entry;
+    return state !== null && isNews(entry);
+  });
   try {
     const first = await beat(request.progress, checkpoint);
-    if (first.unseen.length > 0) return answer(first);
+    state = first.state;
+    const isKnown = request.in_state === undefined || request.in_state === first.state;
+    if (first.unseen.length > 0 || !isKnown) return answer(first);
+    if (isAfter(early, first.version) && isNews(early)) return answer(await beat());
     let isReplaced = false;
     const end = broker.heldHeartbeats.begin(leaseId, () => {
       isReplaced = true;

@@ -16,19 +16,21 @@ import type { Broker } from "../broker.ts";
 
 const MOST = LIMITS.workers.value;
 /**
- * KEYS: workers, live working set, seen · ARGV: base, limit, polled since, field of the pauses · Returns polls; leases,
+ * KEYS: workers, live working set, seen, live interrupted set, whose questions may be held · ARGV: base, limit, polled since, field of the pauses · Returns polls; leases,
  * each as delegation, worker and when it was last seen; the number of all leases; and the pauses as JSON.
  */
 const workersScript = new Script(`#!lua flags=no-writes
 ${FIELDS_OF_LUA}
 local polls = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[3], '+inf', 'WITHSCORES')
 local leases = {}
-for _, id in ipairs(redis.call('ZREVRANGE', KEYS[2], 0, ARGV[2] - 1)) do
-  local rec = fields_of(ARGV[1] .. ':d:' .. id, { 'worker_id', 'lease_expires_at', 'lease_ms' })
-  if rec[1] then
-    leases[#leases + 1] = id
-    leases[#leases + 1] = rec[1]
-    leases[#leases + 1] = string.format('%.0f', (tonumber(rec[2]) or 0) - (tonumber(rec[3]) or 0))
+for _, set in ipairs({ KEYS[2], KEYS[4] }) do
+  for _, id in ipairs(redis.call('ZREVRANGE', set, 0, ARGV[2] - 1)) do
+    local rec = fields_of(ARGV[1] .. ':d:' .. id, { 'worker_id', 'lease_expires_at', 'lease_ms' })
+    if rec[1] and tonumber(rec[2] or '') then
+      leases[#leases + 1] = id
+      leases[#leases + 1] = rec[1]
+      leases[#leases + 1] = string.format('%.0f', tonumber(rec[2]) - (tonumber(rec[3]) or 0))
+    end
   end
 end
 return {polls, leases, redis.call('ZCARD', KEYS[2]), redis.call('HGET', KEYS[3], ARGV[4]) or ''}`);
@@ -53,7 +55,7 @@ export async function workersOf(broker: Broker, principal: Principal, agent: str
   const keys = broker.shards.ofAgent(agent);
   const reply = await workersScript.run(
     broker.bulk,
-    [keys.workers(agent), keys.live(agent, "working"), keys.seen],
+    [keys.workers(agent), keys.live(agent, "working"), keys.seen, keys.live(agent, "interrupted")],
     [keys.base, MOST, since, pausedField(agent)],
   );
   const [polls, leases, working, paused] = Array.isArray(reply) ? reply : [];

@@ -1,11 +1,15 @@
-/** Asks a question: the lease ends, and the delegation waits for the answer. Limit: it fails when the question expires. */
+/**
+ * Asks a question: the delegation waits for the answer, and the lease ends, unless the question is held. Limit: it fails
+ * when the question expires.
+ */
 import { createHash } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
+import { ASKED } from "../../lifecycle/states.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
 import { type Artifact, type Message, withoutLease } from "../../schema/a2a.ts";
-import type { Interrupt } from "../../schema/delegation.ts";
+import type { Interrupt, State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import {
   givenAnswersSchema,
@@ -13,6 +17,7 @@ import {
   type InterruptResult,
   type QuestionInput,
 } from "../../schema/interrupt.ts";
+import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import { afterMove } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
@@ -32,6 +37,8 @@ export interface Question {
   readonly kind: Kind;
   readonly requests: readonly QuestionInput[];
   readonly expires_ms?: number | undefined;
+  /** The lease does not end. */
+  readonly hold?: boolean | undefined;
   /** Artifacts that belong to the question. */
   readonly artifacts?: readonly Artifact[] | undefined;
   /** As stored; see {@link checkpointText}. */
@@ -138,7 +145,7 @@ export async function askMove(
   const setting = before && isAllowed ? autoApproveOf(before) : null;
   const isApproved = setting !== null && isApprovedInAdvance(setting, asked);
   const commandFor = (interrupt_id: string): Command => ({
-    move: "interrupt",
+    move: question.hold ? "hold" : "interrupt",
     id,
     params: {
       ...by,
@@ -186,12 +193,15 @@ export async function askMove(
   return { interrupt_id: plainId, ...(again?.outcome.kind === "ok" ? again : first) };
 }
 
-/** Asks a question and ends the lease. If it was answered before, returns its answers, and the lease stays. */
+/**
+ * Asks a question and ends the lease; with `hold` the lease stays. If it was answered before, returns its answers, and the
+ * lease stays. The same question again, with `hold`, tells whether it is still held, or was answered.
+ */
 export async function ask(
   broker: Broker,
   principal: Principal,
   leaseId: string,
-  { kind, requests, expires_in_seconds, checkpoint, ...single }: InterruptRequest,
+  { kind, requests, expires_in_seconds, checkpoint, hold, ...single }: InterruptRequest,
 ): Promise<InterruptResult> {
   const { id, params } = holderOf(principal, leaseId);
   const question = {
@@ -199,17 +209,29 @@ export async function ask(
     requests: requests ?? [single],
     expires_ms: expires_in_seconds === undefined ? undefined : Math.round(expires_in_seconds * 1000),
     checkpoint: checkpointText(checkpoint),
+    hold,
   };
   const asked = bodyHash({ kind, requests: question.requests });
-  const { interrupt_id, outcome } = await asHolder(broker, id, params, () =>
-    askMove(broker, id, params, question, asked),
-  );
+  const move = () => asHolder(broker, id, params, () => askMove(broker, id, params, question, asked));
+  let { interrupt_id, outcome } = await move();
+  if (outcome.kind === "ok") await afterMove(broker, id, outcome);
+  // It is held, and was approved in advance.
+  if (outcome.kind === "ok" && outcome.move === "hand_over") ({ interrupt_id, outcome } = await move());
+  const held = ({
+    state,
+    lease_expires_at: until,
+  }: {
+    state: State;
+    lease_expires_at?: number | undefined;
+  }) => until !== undefined && ASKED.includes(state) && { held_until: toInstant(until) };
   switch (outcome.kind) {
     case "ok":
-      await afterMove(broker, id, outcome);
-      return { interrupt_id };
+      return { interrupt_id, ...held(outcome) };
     case "duplicate":
-      return { interrupt_id: outcome.interrupt_id ?? interrupt_id };
+      return {
+        interrupt_id: outcome.interrupt_id ?? interrupt_id,
+        ...held(outcome),
+      };
     case "answered":
       return {
         interrupt_id: outcome.interrupt_id,

@@ -51,6 +51,7 @@ function success_json(tail)
   local rest = {}
   if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
   rest.pending_events = pending_events()
+  if move == 'use' then rest.answers = answers_to(cmd.interrupt_id) end
   if rule.lease == 'grant' and record.secret_bytes then rest.secrets = redis.call('HGETALL', key .. ':secrets') end
   return '{"kind":"ok","move":"' .. move .. '","now":' .. digits(now) .. ',"state":"' .. record.state ..
     '","version":' .. digits(record.version) .. ',"target":"' .. record.target .. '","ticket":' .. digits(record.ticket) ..

@@ -41,6 +41,7 @@ function apply_table()
   rule = row(move)
   local attempt_left = record.state and record.attempt < record.max_attempts
   if rule.retry_as and cmd.retryable and attempt_left then replace_by(rule.retry_as) end
+  if rule.held_as and is_held() then replace_by(rule.held_as) end
   spends, event_limit = rule.spends, record.state and reached_event_limit()
   if cmd.unable and rule.gives_up_as and (record.releases or 0) >= LIMITS.returns then
     failure = 'worker_unavailable'
@@ -57,11 +58,19 @@ function apply_table()
     dropped = rule.status
     replace_by(rule.degrades_to)
   end
-  if rule.event_only then
-    history, chunks, bodies = '', nil, 0
-  else
-    history, chunks, bodies = argv[3], cmd.chunks, cmd.bytes or 0
-  end
+  history, chunks, bodies = argv[3], cmd.chunks, cmd.bytes or 0
+  if rule.event_only or rule.repeats then history, bodies = '', 0 end
+  if rule.event_only then chunks = nil end
+end
+
+-- Whether the asker of the open question still has its lease. A call of the holder shows that it does; otherwise the lease
+-- must not have expired, unless the broker was away.
+function is_held()
+  if not (record.interrupt_id and record.lease_expires_at) then return false end
+  if cmd.interrupt_id and cmd.interrupt_id ~= record.interrupt_id then return false end
+  if rule.needs_holder or now < record.lease_expires_at then return true end
+  local back = end_of_outage('lease_expires_at')
+  return back and now < back + record.lease_ms
 end
 
 function replace_by(name) move, rule = name, row(name) end

@@ -31,21 +31,25 @@ function guard_holder()
   if not fenced then return nil end
   -- Another agent's lease does not exist for the caller.
   if cmd.agent and cmd.agent ~= record.target then return { kind = 'no_lease' } end
-  if record.state == 'working' and record.fence == cmd.fence then return nil end
+  local holds = has_lease() and record.fence == cmd.fence
+  -- A question that is held may be asked again.
+  if holds and not (rule.to == 'asked' and record.interrupt_id) then return nil end
   local reclaimable = record.state == 'submitted' and record.fence == cmd.fence and record.lapsed == cmd.fence
   if rule.needs_lapsed and reclaimable then return nil end
   if cmd.fence > record.fence or cmd.fence < 1 then return { kind = 'no_lease' } end
-  if cmd.interrupt_id then
-    local asked = cjson.decode(redis.call('HGET', key, 'asked:' .. cmd.fence) or '{}')
+  local reason = not holds and lost_reason(string.sub(record.ends, cmd.fence, cmd.fence))
+  if rule.to == 'asked' and (holds or reason == 'interrupted') then
+    local asked = asked_by_lease()
     if asked.id == cmd.interrupt_id or (asked.hash and asked.hash == cmd.reply_hash) then
-      return { kind = 'duplicate', interrupt_id = asked.id }
+      return { kind = 'duplicate', interrupt_id = asked.id, extends_lease = holds }
     end
   end
+  -- Another question is held, but this one may be answered already.
+  if holds then return guard_repeat() end
   if cmd.reply_hash and record.closed_by == cmd.fence and record.reply_hash == cmd.reply_hash then
     return { kind = 'duplicate' }
   end
-  return { kind = 'lease', reason = lost_reason(string.sub(record.ends, cmd.fence, cmd.fence)),
-    reclaimable = reclaimable or nil }
+  return { kind = 'lease', reason = reason, reclaimable = reclaimable or nil }
 end
 
 -- The state, and the simple guards of the table.

@@ -9,7 +9,7 @@ function change_lease()
     add_grace()
   elseif rule.lease == 'reclaim' then
     reclaim_lease()
-  elseif rule.lease == 'drop' and from == 'working' then
+  elseif rule.lease == 'drop' and record.lease_expires_at then
     drop_lease()
   end
 end
@@ -33,9 +33,12 @@ function grant_lease()
   show('expires_at', quoted(iso(record.lease_expires_at)))
 end
 
--- `ends` has a letter for each lease that ended, which says why.
+-- Whether a lease is live. An older gateway leaves the field when it answers a question that is held.
+function has_lease() return record.lease_expires_at and (record.state == 'working' or record.interrupt_id) end
+
+-- `ends` has a letter for each lease that ended, which says why. An older gateway may have left some out.
 function drop_lease()
-  record.ends = record.ends .. rule.lease_lost_reason
+  record.ends = record.ends .. string.rep(rule.lease_lost_reason, record.fence - #record.ends)
   if rule.reclaimable then record.lapsed = record.fence end
   record.lease_expires_at = nil
   record.confirm_by = nil

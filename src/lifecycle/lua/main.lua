@@ -89,9 +89,11 @@ function change_own()
     record_delivered()
   elseif move == 'message' then
     store_message()
-  elseif move == 'interrupt' then
+  elseif move == 'interrupt' or move == 'hold' then
     store_question()
-  elseif move == 'answer' then
+  elseif move == 'use' then
+    use_answer()
+  elseif move == 'answer' or move == 'hand_over' then
     store_answers()
   elseif move == 'cancel' or move == 'cascade' then
     cascade_to_children()

@@ -24,7 +24,7 @@ function guard_share()
     for i = 5, 3 + 2 * cmd.fields, 2 do keeps = keeps + #argv[i] end
   else
     -- A message is in its delegation's history and in its events.
-    keeps = growth + LIMITS.event_copies * #history + (move == 'interrupt' and LIMITS.event_copies or 1) * bodies
+    keeps = growth + LIMITS.event_copies * #history + (rule.to == 'asked' and LIMITS.event_copies or 1) * bodies
   end
   if not cmd.max_kept or not (is_new or record.kept) then return nil end
   local delegator = record.delegator or cmd.delegator

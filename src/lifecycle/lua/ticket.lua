@@ -31,7 +31,7 @@ function number_ticket()
     record.returned = rule.returned and 1 or nil
     record.check_at = record.ready_at + LIMITS.check_ms
     if delay > 0 and move ~= 'submit' then show('retry_at', quoted(iso(record.ready_at))) end
-    if spends or rule.lease == 'drop' then show('attempt', digits(record.attempt)) end
+    if spends or rule.needs_holder then show('attempt', digits(record.attempt)) end
     if move == 'submit' then set_deadlines(delay) end
   end
 end

@@ -5,7 +5,7 @@ import { charged } from "./charged.ts";
 import { fork, gap, illegalMove, twoEnds } from "./events.ts";
 import { type Facts, toFacts, type Violation } from "./facts.ts";
 import { mismatch, ticket } from "./finals.ts";
-import { fence, lostReply, staleLease, twoReplies } from "./leases.ts";
+import { fence, lostReply, staleLease, twoReplies, usedTwice } from "./leases.ts";
 import { judge, type Verdict } from "./loss.ts";
 import { a2aOrder, agUiOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
 import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
@@ -29,6 +29,7 @@ export const RULES = {
   "stale-lease": staleLease,
   "two-replies": twoReplies,
   "lost-reply": lostReply,
+  "used-twice": usedTwice,
   charged,
   mismatch,
   ticket,

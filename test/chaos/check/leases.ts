@@ -33,7 +33,7 @@ export function fence({ grants }: Facts): Violation[] {
 }
 
 /** Calls on a lease. An interrupt and a reply may be repeated on the lease that they ended. */
-const BY_LEASE = ["heartbeat", "artifact", "release", "reply"];
+const BY_LEASE = ["heartbeat", "artifact", "release", "reply", "use"];
 
 /** After a newer lease was granted, no call on an older one is accepted. */
 export function staleLease({ calls, grants }: Facts): Violation[] {
@@ -82,6 +82,23 @@ export function twoReplies(facts: Facts): Violation[] {
       });
     } else if (matched.length > 1) {
       violations.push({ rule: "two-replies", id, what: `${matched.length} replies were the first`, at });
+    }
+  }
+  return violations;
+}
+
+/** One call, which may be repeated with its key, gets the answer to a request. */
+export function usedTwice({ calls }: Facts): Violation[] {
+  const violations: Violation[] = [];
+  const first = new Map<string, { by: string; end: number }>();
+  for (const { id = "", asked = "", used, fence: own, use_key, end } of calls("use")) {
+    if (used !== "now") continue;
+    const [place, by] = [`${id} ${asked}`, `fence ${own} with the key ${use_key}`];
+    const before = first.get(place);
+    if (before === undefined) first.set(place, { by, end });
+    else if (before.by !== by) {
+      const what = `the answer to ${asked} was used by ${before.by} and by ${by}`;
+      violations.push({ rule: "used-twice", id, what, at: Math.min(before.end, end) });
     }
   }
   return violations;

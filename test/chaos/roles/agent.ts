@@ -47,6 +47,9 @@ const BEHAVIORS = {
   late: 1,
 } as const;
 
+/** The id of the request of its questions. */
+const ASKED = "may";
+
 export async function runAgent(part: Part): Promise<void> {
   const { agents, slots } = part.setup;
   await Promise.all(
@@ -96,10 +99,11 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
   const random = new Random(part.setup.seed, `${key}/${fence}`);
   const as = `agent:${agent}`;
   const path = (verb: string) => `/v1/leases/${lease}/${verb}`;
-  const answered = delegation.history.some(({ metadata }) => metadata?.interrupt_id !== undefined);
+  const answered = delegation.history.find(({ metadata }) => metadata?.interrupt_id !== undefined);
 
   const drawn = part.setup.behavior ?? random.weighted(BEHAVIORS);
-  const behavior = drawn === "ask" && (answered || fence > 2) ? "quick" : drawn;
+  const asks = drawn === "ask";
+  const behavior = asks && (answered || fence > 2) ? "quick" : drawn;
 
   const heartbeat = (body: object = {}) =>
     part.call("heartbeat", facts, { as, path: path("heartbeat"), body });
@@ -112,6 +116,16 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
       replyFacts,
     );
   };
+
+  /** Several calls, as if several tools ran at once, each with its key. */
+  const use = async (interrupt_id: string) => {
+    for (const use_key of random.chance(0.3) ? ["one", "two"] : ["one"]) {
+      const body = { interrupt_id, request_id: ASKED, use_key };
+      const about = { ...facts, asked: `${interrupt_id} ${ASKED}`, use_key };
+      await part.insist("use", about, { as, path: path("use"), body }, usedFacts);
+    }
+  };
+  if (asks && answered) await use(String(answered.metadata?.interrupt_id));
 
   switch (behavior) {
     case "steady":
@@ -135,8 +149,21 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
       await reply("completed");
       return;
     case "ask": {
-      const body = { kind: random.chance(0.8) ? "input" : "auth", text: "May I?", request_id: "may" };
-      await part.insist("interrupt", facts, { as, path: path("interrupt"), body });
+      const body = { kind: random.chance(0.8) ? "input" : "auth", text: "May I?", request_id: ASKED };
+      const ask = (hold: boolean) =>
+        part.insist("interrupt", facts, { as, path: path("interrupt"), body: { ...body, hold } });
+      const holds = random.chance(0.6);
+      let raised = await ask(holds);
+      if (!holds) return;
+      for (let beats = random.int(0, 6); beats > 0 && raised.phase !== "fail"; beats -= 1) {
+        const held = await heartbeat({ wait_seconds: 0.5 });
+        if (held.phase === "fail") return;
+      }
+      raised = await ask(false);
+      const { data } = raisedSchema.safeParse(raised.body);
+      if (data?.answers === undefined) return;
+      await use(data.interrupt_id);
+      await reply("completed");
       return;
     }
     case "retry":
@@ -167,6 +194,10 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
       await reply("completed");
   }
 }
+
+const raisedSchema = z.object({ interrupt_id: z.string(), answers: z.looseObject({}).optional() });
+const usedSchema = z.object({ used: z.string() });
+const usedFacts = (body: unknown): Facts => usedSchema.parse(body);
 
 const repliedSchema = z.object({ outcome: z.string(), delegation: z.looseObject({ state: z.string() }) });
 export function replyFacts(body: unknown): Facts {

@@ -16,7 +16,11 @@ const REQUESTS: Partial<Record<MoveName, readonly string[]>> = {
   progress: ["POST /v1/leases/:lease_id/heartbeat"],
   artifact: ["POST /v1/leases/:lease_id/artifacts"],
   interrupt: ["POST /v1/leases/:lease_id/interrupt"],
+  hold: ["POST /v1/leases/:lease_id/interrupt"],
+  park: ["POST /v1/leases/:lease_id/interrupt"],
   answer: ["POST /v1/delegations/:id/answer"],
+  hand_over: ["POST /v1/delegations/:id/answer"],
+  use: ["POST /v1/leases/:lease_id/use"],
   release: ["POST /v1/leases/:lease_id/release"],
   give_up: ["POST /v1/leases/:lease_id/release"],
   // Every call of the holder makes it, if its lease has expired.

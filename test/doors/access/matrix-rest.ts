@@ -37,6 +37,7 @@ POST /v1/agents/:agent/leases                  403    ok     403    403    403  
 POST /v1/leases/:lease_id/heartbeat            403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/artifacts            403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/interrupt            403    ok     404    403    403      403    ok       401
+POST /v1/leases/:lease_id/use                  403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/release              403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/reply                403    ok     404    403    403      403    ok       401
 POST /v1/agents/:agent/replies                 403    ok     403    403    403      403    ok       401
@@ -113,6 +114,10 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "POST /v1/leases/:lease_id/interrupt": {
     stage: "working",
     body: () => ({ kind: "input", text: "may I?" }),
+  },
+  "POST /v1/leases/:lease_id/use": {
+    stage: "answered",
+    body: ({ interrupt, request }) => ({ interrupt_id: interrupt, request_id: request, use_key: "k" }),
   },
   "POST /v1/leases/:lease_id/release": { stage: "working" },
   "POST /v1/leases/:lease_id/reply": { stage: "working", body: () => ({ state: "completed", text: "done" }) },

@@ -86,7 +86,7 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
 };
 
 /** The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses. */
-export type Stage = "spare" | "submitted" | "watched" | "working" | "asking" | "failed";
+export type Stage = "spare" | "submitted" | "watched" | "working" | "asking" | "answered" | "failed";
 
 export interface Subject {
   readonly id: string;
@@ -150,7 +150,7 @@ export async function openWorld() {
   }
 
   async function prepare(stage: Stage): Promise<Subject> {
-    const isLeased = stage === "working" || stage === "asking" || stage === "failed";
+    const isLeased = ["working", "asking", "answered", "failed"].includes(stage);
     // The high priority puts it before work left over by other rows.
     const { id, context_id: context } = (await alice.delegate("scout", { priority: isLeased ? 9 : 0 })).body;
     const made: Subject = {
@@ -175,9 +175,11 @@ export async function openWorld() {
     const lease = await leaseOf(id);
     if (stage === "failed") {
       await scout.reply(lease, { state: "failed", error: { code: "no", message: "no" } });
-    } else if (stage === "asking") {
-      await scout.interrupt(lease, { text: "may I?", request_id: "r1" });
+    } else if (stage === "asking" || stage === "answered") {
+      await scout.interrupt(lease, { text: "may I?", request_id: "r1", hold: stage === "answered" });
       const { interrupt } = (await alice.get(id)).body;
+      if (stage === "answered")
+        await alice.call("POST", `/v1/delegations/${id}/answer`, { interrupt_id: interrupt.id, text: "yes" });
       return { ...made, lease, interrupt: interrupt.id, request: "r1" };
     }
     return { ...made, lease };

@@ -255,6 +255,13 @@ test("the responses of a broker, on every route, match the document", async () =
   const [back] = (await call("POST", "/v1/agents/asker/leases", {})).body.leases;
   const known = await call("POST", `/v1/leases/${back.lease_id}/interrupt`, { kind: "input", requests });
   expect(known.body.answers.r.decision).toBe("approve");
+  const use = { interrupt_id: known.body.interrupt_id, request_id: "r" };
+  for (const [use_key, used] of Object.entries({ one: "now", two: "before" }))
+    expect((await call("POST", `/v1/leases/${back.lease_id}/use`, { ...use, use_key })).body.used).toBe(used);
+  const more = { kind: "input", request_id: "t", text: "And then?", hold: true };
+  expect((await call("POST", `/v1/leases/${back.lease_id}/interrupt`, more)).body.held_until).toBeDefined();
+  await call("GET", `/v1/delegations/${asking}`);
+  await call("POST", `/v1/leases/${back.lease_id}/heartbeat`, { in_state: "input_required" });
   await call("GET", `/v1/delegations/${asking}/events?after=0`, undefined, json);
 
   await call("PUT", "/v1/agents/relay", {});

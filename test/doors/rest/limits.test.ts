@@ -64,7 +64,7 @@ test("a delegation at its event limit accepts no more progress, but can finish",
   const beaten = await api.heartbeat(lease, { progress: { done: 1 } });
   expect([beaten.status, beaten.body]).toEqual([
     200,
-    { expires_at: expect.any(String), messages: [], progress_dropped: true },
+    { expires_at: expect.any(String), state: "working", messages: [], progress_dropped: true },
   ]);
   const artifact = { artifactId: "a", parts: [{ text: "x" }] };
   for (const refused of [

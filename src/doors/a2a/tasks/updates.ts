@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { type Entry, isApprovedQuestion } from "../../../events/entry.ts";
+import { ASKED, MOVES } from "../../../lifecycle/states.ts";
 import { type Artifact, artifactSchema } from "../../../schema/a2a.ts";
 import {
   type Delegation,
@@ -100,12 +101,16 @@ export function toUpdates(entry: Entry, sent: SentArtifacts, ended?: Delegation)
   for (const artifact of ended ? artifactsOf(ended) : []) {
     if (!sent.has(artifact)) addArtifact(artifact, false, true);
   }
-  if (entry.status !== "artifact" && !isApprovedQuestion(entry)) {
+  if (entry.status !== "artifact" && !isApprovedQuestion(entry) && !isBesideQuestion(entry)) {
     const status = toStatus(ended ? statusSourceOf(ended) : statusSourceOfEntry(entry, fields));
     updates.push({ statusUpdate: { taskId, contextId, status, metadata } });
   }
   return updates;
 }
+
+/** While a question is held, a status without the question would look like another one. */
+const isBesideQuestion = ({ state, status }: Entry): boolean =>
+  ASKED.some((asked) => asked === state) && status !== MOVES.interrupt.status;
 
 const statusSourceOfEntry = (entry: Entry, { interrupt, progress, error }: EventFields): StatusSource => ({
   id: entry.delegation_id,

@@ -15,7 +15,7 @@ function choose_due_move()
     return refusal_answer({ kind = 'check' })
   end
   move, failure = due, due_code
-  if record.state == 'working' then cmd.fence = record.fence end
+  if record.lease_expires_at then cmd.fence = record.fence end
 end
 
 -- Schedules the sweep's next check of the ticket. The pause is as long as the wait so far, which makes

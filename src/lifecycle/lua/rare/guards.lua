@@ -8,8 +8,16 @@ function guard_repeat()
     return { kind = 'redriven', redriven_as = record.redriven_as }
   elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
     return { kind = 'taken_over' }
+  elseif rule.needs_answered then
+    local answers = answers_to(cmd.interrupt_id)
+    if not answers or not cjson.decode(answers)[cmd.request_id] then return { kind = 'interrupt' } end
+    local used = redis.call('HGET', key, used_field())
+    if used and used ~= use_of() then return { kind = 'used', extends_lease = true } end
   elseif rule.needs_unanswered then
-    for _, id in ipairs(cmd.answered_as or { cmd.interrupt_id }) do
+    local ids, asked = cmd.answered_as or { cmd.interrupt_id }, asked_by_lease()
+    -- The id of a question without request ids depends on the number of answers before.
+    if asked.id and asked.hash == cmd.reply_hash then ids[#ids + 1] = asked.id end
+    for _, id in ipairs(ids) do
       local answers = answers_to(id)
       if answers then return { kind = 'answered', answers = answers, interrupt_id = id, extends_lease = true } end
     end

@@ -18,6 +18,9 @@ function answers_to(question)
   return answers
 end
 
+-- The question that this lease asked last.
+function asked_by_lease() return cjson.decode(redis.call('HGET', key, 'asked:' .. cmd.fence) or '{}') end
+
 function store_question()
   redis.call('HSET', key, 'asked:' .. cmd.fence, cjson.encode({ id = cmd.interrupt_id, hash = cmd.reply_hash }))
 end
@@ -35,6 +38,11 @@ function store_answers()
   record.answered = (record.answered or 0) + 1
 end
 
+-- An answer is used by one call: that of this lease with this key.
+function used_field() return 'used:' .. cmd.interrupt_id .. ':' .. cmd.request_id end
+function use_of() return digits(cmd.fence) .. ' ' .. cmd.use_key end
+function use_answer() redis.call('HSET', key, used_field(), use_of()) end
+
 -- Opens the question if the move asks one; closes the open one if the move ends its state.
 function change_question()
   if rule.to == 'asked' then
@@ -43,6 +51,8 @@ function change_question()
     store('interrupt', cmd.interrupt)
     record.interrupt_raised_at = now
     record.interrupt_expires_at = math.min(now + ttl, record.deadline_at)
+    -- It is held.
+    if rule.lease == 'extend' then show('expires_at', quoted(iso(record.lease_expires_at))) end
     show('interrupt', '{"raised_at":' .. quoted(iso(now)) .. ',"expires_at":' ..
       quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(cmd.interrupt, 2))
   else
