@@ -1,10 +1,10 @@
 /**
- * Runs one command per delegation in its own process group, with the task on stdin, and captures its output. The whole
- * group ends with the command.
+ * Runs a command in its own process group, usually one per delegation with the task on stdin, and captures its output.
+ * The whole group ends with the command.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { platform } from "node:process";
-import { Readable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 import { plainText } from "../show/output.ts";
 import { Head, LatestLine, Tail } from "./capture.ts";
 import { isProgressLine } from "./command-progress.ts";
@@ -14,7 +14,8 @@ import { endGroup, signalGroup } from "./process-group.ts";
 export interface CommandRun {
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly input: string;
+  /** All of stdin; or a function that gets the open stdin, for a command that is given more while it runs. */
+  readonly input: string | ((stdin: Writable) => void);
   /** Stops the group: SIGTERM, then SIGKILL after 5 s. */
   readonly signal: AbortSignal;
   /** The group's number. */
@@ -24,6 +25,8 @@ export interface CommandRun {
   /** All of stdout and stderr, as they come. */
   readonly onStdout?: ((chunk: Buffer) => void) | undefined;
   readonly onStderr?: ((chunk: Buffer) => void) | undefined;
+  /** How much of stdout the result has. Default: as much as a delegation may. */
+  readonly keepStdout?: number | undefined;
   readonly limits: RunLimits;
 }
 
@@ -121,7 +124,8 @@ export class ChildProcesses {
       });
       if (child.pid !== undefined && signal.aborted) stop();
       signal.addEventListener("abort", stop, { once: true });
-      child.stdin?.end(input);
+      if (typeof input === "string") child.stdin?.end(input);
+      else if (child.stdin) input(child.stdin);
     });
   }
 
@@ -141,10 +145,12 @@ export class ChildProcesses {
   }
 }
 
-/** Its value is of this command alone: the folder is random. */
-const MARKER = "ERRAND_MESSAGES_FILE";
-const markerOf = ({ env }: CommandRun): string | undefined =>
-  env[MARKER] === undefined ? undefined : `${MARKER}=${env[MARKER]}`;
+/** Variables whose value is of this command alone: the folder, or the id, is random. */
+const MARKERS = ["ERRAND_MESSAGES_FILE", "ERRAND_AGENT_PROCESS"];
+function markerOf({ env }: CommandRun): string | undefined {
+  const name = MARKERS.find((one) => env[one] !== undefined);
+  return name === undefined ? undefined : `${name}=${env[name]}`;
+}
 
 /** In its own group, so that a shell's children end with it, and Ctrl-C reaches only this process. */
 function start({ command: [file, ...args], env, limits: { progressFd = 2 } }: CommandRun): ChildProcess {
@@ -160,10 +166,10 @@ function start({ command: [file, ...args], env, limits: { progressFd = 2 } }: Co
 /** Returns a function that returns the captured output. */
 function listen(
   child: ChildProcess,
-  { onLine, onStdout, onStderr, limits }: CommandRun,
+  { onLine, onStdout, onStderr, keepStdout = STDOUT_MAX, limits }: CommandRun,
   onOutput: () => void,
 ) {
-  const stdout = new Head(STDOUT_MAX);
+  const stdout = new Head(keepStdout);
   const stdoutEnd = new Tail(TAIL_MAX);
   const stderr = new Tail(TAIL_MAX);
   // A command may leave its stdin unread.

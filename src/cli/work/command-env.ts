@@ -15,12 +15,12 @@ export interface CommandEnvironment {
 
 export function envFor(
   task: Work,
-  { inherited, url, progressFd }: CommandEnvironment,
+  environment: CommandEnvironment,
   files: CommandFiles,
 ): Record<string, string | undefined> {
   const { answer } = task;
+  const { progressFd } = environment;
   const autoApprove = task.delegation.auto_approve;
-  const { ERRAND_COMMAND_TOKEN: ownToken } = inherited;
   const set: CommandVariables = {
     ...(progressFd !== undefined && { ERRAND_PROGRESS_FD: String(progressFd) }),
     ...(fits(task.text) && { ERRAND_TASK: task.text }),
@@ -37,10 +37,15 @@ export function envFor(
     ERRAND_ARTIFACTS_DIR: files.artifacts,
     ...(files.folder !== undefined && { ERRAND_FILES_DIR: files.folder }),
   };
+  return { ...sharedEnv(environment), ...set };
+}
+
+/** The variables that do not depend on the task. */
+export function sharedEnv({ inherited, url }: CommandEnvironment): Record<string, string | undefined> {
+  const { ERRAND_COMMAND_TOKEN: ownToken } = inherited;
   return {
     ...withoutOwn(inherited),
     ...(ownToken && { ...(url && { ERRAND_URL: url }), ERRAND_TOKEN: ownToken }),
-    ...set,
   };
 }
 

@@ -2,6 +2,7 @@
  * The variables that `errand work` sets for its commands. A command may start a broker, which ignores them (config.ts).
  */
 export const COMMAND_VARIABLES = [
+  "ERRAND_AGENT_PROCESS",
   "ERRAND_ANSWER",
   "ERRAND_ANSWERS_FILE",
   "ERRAND_ARTIFACTS_DIR",

@@ -1,34 +1,18 @@
 /** Runs the command of `errand work` for one delegation, and turns its end into the handler's outcome. */
 import { QuestionOutcome } from "../../client/questions.ts";
-import { WorkerUnavailableError } from "../../client/unavailable.ts";
 import type { Outcome, Reply, Work } from "../../client/work.ts";
 import { oneLine } from "../show/output.ts";
-import { cutBytes, Head } from "./capture.ts";
-import {
-  type ChildProcesses,
-  type CommandResult,
-  type CommandRun,
-  type RunLimits,
-  type Source,
-  STDOUT_MAX,
-} from "./child.ts";
+import type { ChildProcesses, CommandResult, CommandRun, RunLimits, Source } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
 import { type CommandFiles, createCommandFiles } from "./command-files.ts";
 import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
-import {
-  cannotStart,
-  cannotWrite,
-  failed,
-  type ReplyContext,
-  throwIfUnavailable,
-  toReply,
-} from "./command-reply.ts";
-import type { Verdict } from "./presets/classify.ts";
+import { cannotStart, cannotWrite, throwIfUnavailable, toReply } from "./command-reply.ts";
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
 import type { Session, Sessions } from "./presets/sessions.ts";
 import { sendFiles, withUnsent } from "./returned-files.ts";
+import { toVerdictReply } from "./verdict-reply.ts";
 
 /** The parts that all delegations share. */
 export interface Job {
@@ -95,7 +79,7 @@ async function runPreset(task: Work, job: Job, preset: Preset, session: Session)
   if (result.stoppedBy === undefined && !run.began) throwIfUnavailable(result, job.hasWorked);
   const reply =
     result.stoppedBy === undefined
-      ? await toPresetReply(run.verdict(result, false), run, result, replyContext(task, job))
+      ? await toVerdictReply(run.verdict(result, false), run, replyContext(task, job))
       : await toReply(result, replyContext(task, job));
   // A run that did not begin says nothing about the conversation.
   if (run.began && run.session !== session.id)
@@ -103,37 +87,7 @@ async function runPreset(task: Work, job: Job, preset: Preset, session: Session)
   return reply;
 }
 
-const ANSWER_MAX = 64 * 1024;
-
-/** The reply of a run that did not do its work has what the model said, besides the error. */
-async function toPresetReply(
-  verdict: Verdict,
-  { answer = "" }: PresetRun,
-  result: CommandResult,
-  context: ReplyContext,
-): Promise<Reply> {
-  switch (verdict.kind) {
-    case "completed": {
-      const stdout = new Head(STDOUT_MAX);
-      stdout.add(Buffer.from(verdict.answer));
-      return toReply({ ...result, exitCode: 0, signal: null, stdout }, context);
-    }
-    case "unable": {
-      const { reason, retryAt } = verdict;
-      const retryAfterSeconds =
-        retryAt === undefined ? undefined : Math.max(0, (retryAt - Date.now()) / 1000);
-      throw new WorkerUnavailableError(reason, { retryAfterSeconds });
-    }
-    case "failed": {
-      const reply = failed(verdict.code, verdict.message, verdict.retryable);
-      return answer.trim() === "" ? reply : { ...reply, text: cutBytes(answer, ANSWER_MAX) };
-    }
-    case "gone":
-      return failed("command_failed", "the program began no conversation");
-  }
-}
-
-const notKept = (error: unknown): string =>
+export const notKept = (error: unknown): string =>
   `cannot store the conversation, so the next delegation of its context begins a new one: ${oneLine(String(error))}`;
 
 /** Returns a reply if its files cannot be returned. Throws if the command cannot be started. */

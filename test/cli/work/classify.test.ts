@@ -180,6 +180,12 @@ describe("Claude Code", () => {
       { ...failed("model_refused", "I won't."), retryable: false },
     ],
     [
+      "an answer that the limit of tokens cut",
+      lines(INIT, SAID, result({ result: "First,", stop_reason: "max_tokens" })),
+      {},
+      { ...failed("token_limit", has("is cut")), retryable: false },
+    ],
+    [
       "a result of another shape",
       lines(INIT, { type: "result", subtype: "success", result: [{ type: "text", text: "x" }] }),
       {},

@@ -167,6 +167,23 @@ export const ROWS: readonly Row[] = [
       failed("model_refused", answer.trim() || `the model of ${name} refused the work`, false),
   },
   {
+    name: "the answer was cut at the limit of tokens",
+    if: ({ stopReason }) => stopReason === "max_tokens",
+    verdict: ({ name }) =>
+      failed("token_limit", `${name} reached the limit of tokens of a turn, so its answer is cut`, false),
+  },
+  {
+    name: "the work was cut at the limit of requests",
+    if: ({ stopReason }) => stopReason === "max_turn_requests",
+    verdict: ({ name }) =>
+      failed("turn_limit", `${name} reached its limit of requests to the model in one turn`, false),
+  },
+  {
+    name: "the program canceled the turn, and nobody asked it to",
+    if: ({ stopReason }) => stopReason === "cancelled",
+    verdict: ({ name }) => failed("agent_canceled", `${name} canceled the work by itself`),
+  },
+  {
     name: "an error of the provider that may pass",
     if: (facts, end) => hasFailed(facts, end) && facts.status !== undefined && facts.status >= 500,
     verdict: (facts, end) => failed("command_failed", wordsOf(facts, end), true),

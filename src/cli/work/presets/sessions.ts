@@ -11,7 +11,13 @@ export interface Session {
   readonly id: string | undefined;
   /** Undefined forgets it. */
   readonly keep: (id: string | undefined) => Promise<void>;
+  /** A text of its own beside the id, for what the worker must remember of the conversation. */
+  readonly notes: KeptText;
 }
+
+/** The ids that are passed to a program as an argument. */
+const ARGUMENT = /^[\w][\w.-]{0,127}$/;
+const ANY = /^[\s\S]*$/;
 
 /** The part of {@link Work} that decides which conversation it continues. */
 export interface Turn {
@@ -22,17 +28,21 @@ export interface Turn {
 /** The conversations of one worker. Limit: workers in other processes may use a conversation at the same time. */
 export class Sessions {
   readonly #stateHome: string | undefined;
+  readonly #ids: RegExp;
   /** For each conversation in use: resolves when its last user so far is done. */
   readonly #lastUse = new Map<string, Promise<void>>();
 
-  /** `stateHome` is XDG_STATE_HOME. */
-  constructor(stateHome: string | undefined) {
+  /** `stateHome` is XDG_STATE_HOME. An id that does not match the pattern counts as none. */
+  constructor(stateHome: string | undefined, ids: RegExp = ARGUMENT) {
     this.#stateHome = stateHome;
+    this.#ids = ids;
   }
 
   /** Runs `use` with the task's conversation, after the earlier tasks of the same one. Rejects if the task is aborted. */
   async use<T>(program: string, task: Turn, use: (session: Session) => Promise<T>): Promise<T> {
-    const kept = this.#keptFor(program, task);
+    const key = keyOf(program, task);
+    const kept = keptText(this.#stateHome, "sessions", key, this.#ids);
+    const notes = keptText(this.#stateHome, "sessions", [...key, "notes"], ANY);
     const { file } = kept;
     const before = this.#lastUse.get(file);
     let leave = () => {};
@@ -45,19 +55,21 @@ export class Sessions {
     this.#lastUse.set(file, mine);
     try {
       if (before) await beforeAbort(before, task.signal);
-      return await use({ id: await kept.read(), keep: kept.keep });
+      return await use({ id: await kept.read(), keep: kept.keep, notes });
     } finally {
       leave();
     }
   }
-
-  /** Programs keep conversations by folder, so the folder is a part of the key. */
-  #keptFor(program: string, { delegation: { target, delegator, context_id } }: Turn): KeptText {
-    const key = [program, cwd(), target, delegator, context_id];
-    // Restricted, because it becomes an argument of the program.
-    return keptText(this.#stateHome, "sessions", key, /^[\w][\w.-]{0,127}$/);
-  }
 }
+
+/** Programs keep conversations by folder, so the folder is a part of the key. */
+const keyOf = (program: string, { delegation: { target, delegator, context_id } }: Turn): string[] => [
+  program,
+  cwd(),
+  target,
+  delegator,
+  context_id,
+];
 
 /** Waits for `done`, but rejects as soon as the signal aborts. */
 async function beforeAbort(done: Promise<void>, signal: AbortSignal): Promise<void> {
