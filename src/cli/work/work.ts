@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
-import type { Reply } from "../../client/work.ts";
+import type { Handler, Reply } from "../../client/work.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
@@ -10,6 +10,7 @@ import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
+import { type AcpFlags, acpChoice, withAcpOptions } from "./acp/options.ts";
 import { ChildProcesses } from "./child.ts";
 import type { CommandFiles } from "./command-files.ts";
 import { checkCommand } from "./find-command.ts";
@@ -22,7 +23,8 @@ import { removeLeftBehind } from "./temp-folder.ts";
 import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOptions } from "./worker.ts";
 
 type WorkOptions = GlobalOptions &
-  WorkerOptions & {
+  WorkerOptions &
+  AcpFlags & {
     readonly timeout?: number;
     readonly idleTimeout?: number;
     readonly progressFd?: number;
@@ -104,7 +106,12 @@ Presets:
 With --preset claude or codex, the program gets the task on stdin. Its final message is the answer, and its steps are
 progress. The next delegation of the same delegator in the same context continues the conversation; the ids are kept in
 ~/.local/state/errand. Arguments after '--' go to the program: without them, it may do what its own settings allow. See
-docs/workers.md. --preset shell runs what delegators send as a script: limit them with 'agent put --accepts-from'.`;
+docs/workers.md. --preset shell runs what delegators send as a script: limit them with 'agent put --accepts-from'.
+
+Agents that speak ACP:
+With --acp, the command is an agent of the Agent Client Protocol, which is started once for each slot. A tool that needs
+approval becomes a question with its arguments; the answer lets the agent go on in the same conversation. The mode in
+which the agent asks is set each time. See docs/workers.md.`;
 
 export function addWork(program: Command, { host }: Cli): void {
   const command = program
@@ -137,6 +144,7 @@ export function addWork(program: Command, { host }: Cli): void {
       "take progress only from this file descriptor: 2 (stderr), or 3 to 9, which is opened for the command",
       wholeBetween(2, 9),
     );
+  withAcpOptions(command);
   withWorkerOptions(command)
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -146,6 +154,7 @@ export function addWork(program: Command, { host }: Cli): void {
         "errand work --agent reviewer --preset claude --timeout 30m -- --permission-mode acceptEdits",
         "errand work --agent deployer -- sh -c 'case \"$ERRAND_DECISION:$ERRAND_ANSWER\" in :) echo Go?; exit 79;; approve:*) ./deploy.sh;; *) echo not deployed;; esac'",
         "errand work --agent plotter -- sh -c './plot > \"$ERRAND_ARTIFACTS_DIR/plot.png\" && echo plotted'",
+        "errand work --agent coder --acp -- gemini --acp --skip-trust",
         "errand work --agent builder --concurrency 4 --timeout 30m -- sh -c 'make \"$ERRAND_TASK\" >&2 && cat report'",
       ),
     )
@@ -159,6 +168,7 @@ const NEEDS_INIT =
   "this is process 1 of a container and does not reap the processes that commands leave behind; start it with an init: docker run --init, 'init: true' in compose, or tini.";
 
 async function work(host: CliHost, words: readonly string[], options: WorkOptions): Promise<void> {
+  const acp = acpChoice(options, options.preset);
   const preset = options.preset && options.preset !== "shell" ? PRESETS[options.preset] : undefined;
   const program = options.preset === "shell" ? "sh" : (preset?.program ?? words[0]);
   if (program === undefined)
@@ -181,9 +191,11 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       progressFd: options.progressFd,
     },
   };
+  const speaker = acp && (await acpWorker(host, [program, ...words.slice(1)], job, acp));
+  const handle: Handler = speaker ? (task) => speaker.run(task) : (task) => runTask(task, job);
   const agent = new Agent(
     { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
-    (task) => runTask(task, job),
+    handle,
     { blame: (reply) => blameOf(reply, job) },
   );
   await interruptible(
@@ -194,11 +206,27 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
         await note(host, `working for ${options.agent} as ${agent.workerId}; press Ctrl-C to stop.`);
       if (process.pid === 1 && !options.json) await note(host, NEEDS_INIT);
       if (job.runsScripts && found.accepts_from?.includes("*")) await note(host, openShell(options.agent));
-      await agent.run(signal);
+      await agent.run(signal).finally(() => speaker?.close());
       signal.throwIfAborted();
     },
     () => children.killAll(),
   );
+}
+
+/** Loads the protocol's SDK, which no other command needs. */
+async function acpWorker(
+  host: CliHost,
+  command: readonly [string, ...string[]],
+  { children, environment, limits, warn }: Job,
+  chosen: NonNullable<ReturnType<typeof acpChoice>>,
+) {
+  const { AcpWorker } = await import("./acp/worker.ts");
+  const { version } = host;
+  const stateHome = host.childEnv.XDG_STATE_HOME;
+  return new AcpWorker({
+    ...{ command, children, environment, limits, warn, version, stateHome },
+    ...chosen,
+  });
 }
 
 /**

@@ -1,0 +1,110 @@
+/** What an agent does in a run: its tool calls, its plan, the files that it changed, and the progress that shows it. */
+import type { Progress } from "../../../schema/delegation.ts";
+import { oneLine } from "../../show/output.ts";
+import { cutBytes } from "../capture.ts";
+import { AnswerText } from "./answer-text.ts";
+import { merged, titleOf, toolNameOf } from "./permission.ts";
+import type { Diff, ToolCall, Update } from "./schemas.ts";
+import { UsageCount } from "./usage.ts";
+
+const MESSAGE_MAX = 1024;
+const STEP_MAX = 256;
+const NOTES_MAX = 5;
+const TOOLS_MAX = 64;
+const CALLS_MAX = 10_000;
+
+export class Activity {
+  readonly usage = new UsageCount();
+  readonly #answer = new AnswerText();
+  readonly #calls = new Map<string, ToolCall>();
+  readonly #tools = new Set<string>();
+  /** By path: the text before the first change, and after the last one. */
+  readonly #changes = new Map<string, Diff>();
+  readonly #report: (progress: Progress) => void;
+  readonly #notes: string[] = [];
+  #plan: Pick<Progress, "current_step" | "done" | "total"> = {};
+
+  constructor(report: (progress: Progress) => void) {
+    this.#report = report;
+  }
+
+  get answer(): string {
+    return this.#answer.text;
+  }
+
+  get changes(): readonly Diff[] {
+    return [...this.#changes.values()];
+  }
+
+  add(update: Update): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+        this.#answer.add(update);
+        return;
+      case "tool_call":
+      case "tool_call_update":
+        this.tool(update);
+        return;
+      case "plan":
+        this.#planned(update.entries);
+        return;
+      case "usage_update":
+        this.usage.update(update);
+        return;
+    }
+  }
+
+  /** All that is known of the call now. A permission may be the first that an agent says of it. */
+  tool(given: ToolCall): ToolCall {
+    const known = this.#calls.get(given.toolCallId);
+    const call = merged(known, given);
+    if (this.#calls.size < CALLS_MAX || known) this.#calls.set(given.toolCallId, call);
+    if (known === undefined) this.#began(call);
+    if (call.status === "completed" && known?.status !== "completed") this.#changed(call.content ?? []);
+    return call;
+  }
+
+  /** Stays in all later progress of the run, because only the latest of two reports in half a second is sent. */
+  note(text: string): void {
+    if (this.#notes.length < NOTES_MAX) this.#notes.push(text);
+    this.show("");
+  }
+
+  show(message: string): void {
+    const tools = this.#tools.size === 0 ? {} : { tools_used: [...this.#tools] };
+    const text = cutBytes(oneLine([...this.#notes, message].join(" ")), MESSAGE_MAX);
+    if (text !== "") this.#report({ message: text, ...tools, ...this.#plan });
+  }
+
+  /** A prompt is sent. */
+  restart(): void {
+    this.#answer.restart();
+  }
+
+  #began(call: ToolCall): void {
+    if (this.#tools.size < TOOLS_MAX) this.#tools.add(toolNameOf(call));
+    this.#answer.restart();
+    this.show(titleOf(call));
+  }
+
+  #planned(
+    entries: readonly { readonly content: string; readonly status?: string | null | undefined }[],
+  ): void {
+    const step = entries.find(({ status }) => status === "in_progress")?.content;
+    this.#plan = {
+      ...(step !== undefined && { current_step: oneLine(step, STEP_MAX) }),
+      ...(entries.length > 0 && {
+        done: entries.filter(({ status }) => status === "completed").length,
+        total: entries.length,
+      }),
+    };
+    if (entries.length > 0) this.show(step ?? "the plan changed");
+  }
+
+  #changed(diffs: readonly Diff[]): void {
+    for (const diff of diffs) {
+      const first = this.#changes.get(diff.path);
+      this.#changes.set(diff.path, first ? { ...diff, oldText: first.oldText } : diff);
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/** What an agent asks a person, as a question of the broker, and how the answer goes back. */
+import type { Answered, Question } from "../../../client/questions.ts";
+
+export interface Asked<R> {
+  /** What it is about, for people and for the agent. */
+  readonly title: string;
+  readonly digest: string;
+  readonly question: Question;
+  readonly settle: (answered: Answered) => Settled<R>;
+  /** The response when the turn is canceled. */
+  readonly canceled: R;
+}
+
+export interface Settled<R> {
+  readonly response: R;
+  /** True if the person did not allow what was asked. */
+  readonly isDenied: boolean;
+  /** What the response has no place for: it is the next prompt. */
+  readonly say?: string | undefined;
+  /** For people who watch. */
+  readonly shown?: string | undefined;
+}

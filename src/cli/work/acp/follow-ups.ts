@@ -1,0 +1,29 @@
+/** The follow-up messages of a delegation, as prompts. A run that starts over gets all of them again. */
+import type { Work } from "../../../client/work.ts";
+import { textOf } from "../../../schema/a2a.ts";
+
+export class FollowUps {
+  readonly #texts: string[] = [];
+  readonly close: () => void;
+  #taken = 0;
+
+  constructor(task: Pick<Work, "onMessage">) {
+    this.close = task.onMessage((message) => this.#texts.push(textOf(message)));
+  }
+
+  /** How many the agent has got. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** The agent got so many of them in an earlier run. */
+  skip(count: number): void {
+    this.#taken = Math.min(count, this.#texts.length);
+  }
+
+  take(): string[] {
+    const next = this.#texts.slice(this.#taken);
+    this.#taken = this.#texts.length;
+    return next.filter((text) => text.trim() !== "");
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * What the worker remembers of a delegation that stopped for a question, in a file beside the conversation's id: what was
+ * asked under which request id, and how many follow-ups the agent has got. Limit: of the latest delegations of a
+ * conversation only.
+ */
+import { z } from "zod";
+import type { KeptText } from "../../kept-text.ts";
+
+const DELEGATIONS_MAX = 32;
+const ASKED_MAX = 200;
+
+const noteSchema = z.object({
+  request_id: z.string(),
+  digest: z.string(),
+  title: z.string(),
+  /** Its answer was handed to the agent. */
+  used: z.boolean(),
+});
+export type Note = z.infer<typeof noteSchema>;
+const ownSchema = z.object({ id: z.string(), follow_ups: z.number(), asked: z.array(noteSchema) });
+const fileSchema = z.object({ delegations: z.array(ownSchema) });
+
+export class Notes {
+  readonly #kept: KeptText;
+  readonly #id: string;
+  #others: readonly z.infer<typeof ownSchema>[] = [];
+  #asked: readonly Note[] = [];
+  #followUps = 0;
+  #saved: Promise<void> = Promise.resolve();
+
+  static async read(kept: KeptText, id: string): Promise<Notes> {
+    const notes = new Notes(kept, id);
+    const { delegations } = parsed(await kept.read());
+    const own = delegations.find((one) => one.id === id);
+    notes.#others = delegations.filter((one) => one !== own).slice(-DELEGATIONS_MAX);
+    notes.#asked = own?.asked ?? [];
+    notes.#followUps = own?.follow_ups ?? 0;
+    return notes;
+  }
+
+  private constructor(kept: KeptText, id: string) {
+    this.#kept = kept;
+    this.#id = id;
+  }
+
+  get asked(): readonly Note[] {
+    return this.#asked;
+  }
+
+  /** The follow-ups that the agent has got. */
+  get followUps(): number {
+    return this.#followUps;
+  }
+
+  async add(asked: readonly Omit<Note, "used">[]): Promise<void> {
+    this.#asked = [...this.#asked, ...asked.map((one) => ({ ...one, used: false }))].slice(-ASKED_MAX);
+    await this.#save();
+  }
+
+  /** Resolves when it is stored. False if it was used before, or is unknown. */
+  async use(requestId: string): Promise<boolean> {
+    if (!this.#asked.some((one) => one.request_id === requestId && !one.used)) return false;
+    this.#asked = this.#asked.map((one) => (one.request_id === requestId ? { ...one, used: true } : one));
+    await this.#save();
+    return true;
+  }
+
+  async gotFollowUps(count: number): Promise<void> {
+    if (count === this.#followUps) return;
+    this.#followUps = count;
+    await this.#save();
+  }
+
+  /** Of another conversation, or of a delegation that is over. */
+  async forget(): Promise<void> {
+    if (this.#asked.length === 0 && this.#followUps === 0) return;
+    this.#asked = [];
+    this.#followUps = 0;
+    await this.#keep(this.#others.length === 0 ? undefined : text(this.#others));
+  }
+
+  /** One after the other: several answers may be handed over at once. */
+  #save(): Promise<void> {
+    const own = { id: this.#id, follow_ups: this.#followUps, asked: [...this.#asked] };
+    return this.#keep(text([...this.#others, own]));
+  }
+
+  #keep(content: string | undefined): Promise<void> {
+    const saved = this.#saved.then(() => this.#kept.keep(content));
+    this.#saved = saved.catch(() => undefined);
+    return saved;
+  }
+}
+
+const text = (delegations: readonly z.infer<typeof ownSchema>[]): string => JSON.stringify({ delegations });
+
+function parsed(kept = ""): z.infer<typeof fileSchema> {
+  try {
+    return fileSchema.parse(JSON.parse(kept));
+  } catch {
+    return { delegations: [] };
+  }
+}

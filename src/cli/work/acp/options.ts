@@ -1,0 +1,57 @@
+/** The options of `errand work --acp`. */
+import { type Command, InvalidArgumentError } from "commander";
+import { duration } from "../../input/duration.ts";
+import { type ModeChoice, unapproved } from "./mode.ts";
+
+export interface AcpFlags {
+  readonly acp?: boolean;
+  readonly acpStartTimeout?: number;
+  readonly acpMode?: string;
+  readonly acpConfig?: readonly (readonly [id: string, value: string])[];
+  readonly allowUnapprovedTools?: boolean;
+}
+
+const START_SECONDS = 120;
+
+export const withAcpOptions = (command: Command): Command =>
+  command
+    .option("--acp", "the command is an agent that speaks the Agent Client Protocol, such as 'gemini --acp'")
+    .option("--acp-start-timeout <duration>", "how long the agent may take to start (default 2m)", duration)
+    .option("--acp-mode <mode>", "the agent's mode (default: the one in which it asks before it uses a tool)")
+    .option("--acp-config <id=value>", "set an option of the agent, such as model=fast; repeatable", configs)
+    .option(
+      "--allow-unapproved-tools",
+      "accept an --acp-mode or --acp-config with which the agent runs tools that nobody approved",
+    );
+
+function configs(
+  given: string,
+  before: readonly (readonly [string, string])[] = [],
+): readonly (readonly [string, string])[] {
+  const at = given.indexOf("=");
+  if (at <= 0) throw new InvalidArgumentError("Pass the option's id and its value: model=fast.");
+  return [...before, [given.slice(0, at), given.slice(at + 1)]];
+}
+
+/** Undefined without --acp. Throws if options do not go together. */
+export function acpChoice(
+  flags: AcpFlags,
+  preset: string | undefined,
+): { readonly choice: ModeChoice; readonly startTimeoutMs: number } | undefined {
+  const { acp, acpMode: mode, acpConfig: config = [], acpStartTimeout = START_SECONDS } = flags;
+  if (!acp) {
+    const used = Object.keys(flags).some((name) => name.startsWith("acp")) || flags.allowUnapprovedTools;
+    if (used)
+      throw new InvalidArgumentError(
+        "--acp-start-timeout, --acp-mode, --acp-config and --allow-unapproved-tools require --acp.",
+      );
+    return undefined;
+  }
+  if (preset !== undefined) throw new InvalidArgumentError("--acp and --preset exclude each other.");
+  const bypass = unapproved({ mode, config });
+  if (bypass !== undefined && !flags.allowUnapprovedTools)
+    throw new InvalidArgumentError(
+      `With ${bypass}, the agent may run tools that nobody approved. If that is what you want, add --allow-unapproved-tools.`,
+    );
+  return { choice: { mode, config }, startTimeoutMs: acpStartTimeout * 1000 };
+}

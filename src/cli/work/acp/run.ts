@@ -1,0 +1,233 @@
+/** Works on one delegation with an ACP agent: from its conversation and its prompts to the outcome. */
+import { cwd } from "node:process";
+import type { Outcome, Work } from "../../../client/work.ts";
+import { LeaseLostError, ParkedError } from "../../../lease-holder/lost.ts";
+import { sleep } from "../../../util/timing.ts";
+import type { CommandFiles } from "../command-files.ts";
+import { failed } from "../command-reply.ts";
+import type { Session } from "../presets/sessions.ts";
+import { sendFiles } from "../returned-files.ts";
+import { notKept } from "../run-task.ts";
+import { Activity } from "./activity.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import { localApprovals } from "./approvals.ts";
+import { sendChanges } from "./changed-files.ts";
+import { METHODS, type SessionListener } from "./connection.ts";
+import { type Conversation, openConversation } from "./conversation.ts";
+import { Desk } from "./desk.ts";
+import { toElicitation } from "./elicitation.ts";
+import { FollowUps } from "./follow-ups.ts";
+import { RunEnd } from "./limits.ts";
+import { Notes } from "./notes.ts";
+import { toPermission } from "./permission.ts";
+import { decisionsText, editedAmong, textBlock, withFiles } from "./prompt.ts";
+import { promptedSchema } from "./schemas.ts";
+import type { AcpSetup } from "./setup.ts";
+import { type Ending, endingOf, outcomeOf } from "./verdict.ts";
+
+const GO_ON = "A person denied this. Go on without it, or say what is missing.";
+const LOST =
+  "An earlier run of this task asked a person and was answered; its conversation is gone, so look at what is done already.";
+const AGAIN = "An earlier attempt at this task may have done a part of it.";
+
+export async function runWith(
+  agent: AgentProcess,
+  task: Work,
+  session: Session,
+  files: CommandFiles,
+  setup: AcpSetup,
+): Promise<Outcome> {
+  const notes = await Notes.read(session.notes, task.delegation.id);
+  const run = new Run(agent, task, session, files, setup, notes);
+  return run.outcome();
+}
+
+class Run {
+  readonly #agent: AgentProcess;
+  readonly #task: Work;
+  readonly #session: Session;
+  readonly #files: CommandFiles;
+  readonly #setup: AcpSetup;
+  readonly #notes: Notes;
+  readonly #activity: Activity;
+  readonly #desk: Desk;
+  readonly #end: RunEnd;
+  readonly #followUps: FollowUps;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    agent: AgentProcess,
+    task: Work,
+    session: Session,
+    files: CommandFiles,
+    setup: AcpSetup,
+    notes: Notes,
+  ) {
+    this.#agent = agent;
+    this.#task = task;
+    this.#session = session;
+    this.#files = files;
+    this.#setup = setup;
+    this.#notes = notes;
+    this.#activity = new Activity((progress) => task.progress(progress));
+    this.#desk = new Desk({
+      approvals: (setup.approvals ?? localApprovals)(task, notes),
+      notes,
+      answers: task.answers,
+      collect: () => sleep(setup.collectMs),
+      beforeAsking: async () => void (await this.#sendFiles()),
+      note: (text) => this.#activity.note(text),
+    });
+    this.#end = new RunEnd(task.signal, setup.limits);
+    this.#followUps = new FollowUps(task);
+  }
+
+  async outcome(): Promise<Outcome> {
+    const { limits } = this.#setup;
+    this.#agent.onOutput = () => this.#end.active();
+    try {
+      const ending = await this.#work().catch((error: unknown) => this.#stopped(error));
+      const unsent = await this.#sendFiles();
+      if (unsent !== undefined && ending.kind === "answered") return failed(unsent.code, unsent.message);
+      if (ending.kind === "answered") await this.#sendChanges();
+      this.#setup.onUsage?.(this.#task, this.#activity.usage.usage);
+      const send = (...chunk: Parameters<Work["artifact"]>) => this.#task.artifact(...chunk);
+      return await outcomeOf(ending, this.#agent, this.#setup, { limits, send });
+    } finally {
+      this.#followUps.close();
+      this.#end.close();
+    }
+  }
+
+  async #work(): Promise<Ending> {
+    const { sessionId, isContinued } = await this.#within(this.#open());
+    const stopListening = this.#agent.listen(sessionId, this.#listener());
+    try {
+      if (!isContinued) await this.#notes.forget();
+      let prompt = await this.#firstPrompt(isContinued);
+      for (;;) {
+        this.#activity.restart();
+        const { stopReason } = await this.#prompt(sessionId, prompt);
+        await this.#notes.gotFollowUps(this.#followUps.taken);
+        const { said, hasDenied } = this.#desk.takeSaid();
+        // Some agents cancel the turn when a tool is denied.
+        const goesOn = hasDenied && stopReason === "cancelled" && said.length === 0 ? [GO_ON] : [];
+        const next = [...said, ...goesOn, ...this.#followUps.take()];
+        if (next.length === 0) {
+          await this.#notes.forget();
+          return { kind: "answered", answer: this.#activity.answer, stopReason };
+        }
+        this.#activity.show(this.#activity.answer);
+        prompt = [textBlock(next.join("\n\n"))];
+      }
+    } finally {
+      stopListening();
+    }
+  }
+
+  async #open(): Promise<Conversation> {
+    const { folder, artifacts } = this.#files;
+    const { choice, noteUnknownMode, warn } = this.#setup;
+    const { id: known, keep } = this.#session;
+    const conversation = await openConversation(this.#agent, known, {
+      cwd: cwd(),
+      folders: folder === undefined ? [artifacts] : [folder, artifacts],
+      choice,
+    });
+    if (conversation.hasUnknownMode) noteUnknownMode();
+    if (known !== undefined && !conversation.isContinued)
+      this.#activity.note("The conversation of this context is gone; a new one begins.");
+    if (conversation.sessionId !== known)
+      await keep(conversation.sessionId).catch((error) => warn(notKept(error)));
+    return conversation;
+  }
+
+  async #firstPrompt(isContinued: boolean) {
+    const { text, answers, attempt } = this.#task;
+    const { asked, followUps } = this.#notes;
+    const decisions = isContinued ? decisionsText(asked, answers) : undefined;
+    if (decisions !== undefined) this.#followUps.skip(followUps);
+    for (const title of decisions === undefined ? [] : editedAmong(asked, answers))
+      this.#activity.note(`'${title}' is denied, and the agent is told the edited arguments: it takes none.`);
+    const lost = !isContinued && answers.size > 0 ? [LOST] : [];
+    const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
+    const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
+    const embeds = this.#agent.info.agentCapabilities?.promptCapabilities?.embeddedContext === true;
+    return withFiles(said.join("\n\n"), this.#files, embeds);
+  }
+
+  async #prompt(sessionId: string, prompt: readonly object[]) {
+    const { traceparent } = this.#task;
+    const turn = this.#agent.request(promptedSchema, METHODS.session.prompt, {
+      sessionId,
+      prompt,
+      ...(traceparent !== undefined && { _meta: { traceparent } }),
+    });
+    this.#turn = turn.catch(() => undefined);
+    const prompted = await this.#within(Promise.race([turn, this.#desk.parked]));
+    // The lease has ended with the question.
+    if (prompted === "parked") throw new ParkedError();
+    this.#activity.usage.prompted(prompted);
+    return prompted;
+  }
+
+  #within<T>(promise: Promise<T>): Promise<T> {
+    return Promise.race([promise, this.#end.reached]);
+  }
+
+  #listener(): SessionListener {
+    return {
+      onUpdate: (update) => this.#activity.add(update),
+      onPermission: async ({ toolCall, options }) => {
+        const asked = toPermission(this.#activity.tool(toolCall), options);
+        if ("title" in asked) return this.#desk.handle(asked);
+        this.#activity.note(`${asked.why}.`);
+        this.#desk.say(asked.why);
+        return asked.response;
+      },
+      onElicitation: async (elicitation) => {
+        const asked = toElicitation(elicitation);
+        return asked === undefined ? { action: "decline" } : this.#desk.handle(asked);
+      },
+    };
+  }
+
+  /** Ends what the agent still does. Rejects if no reply is wanted any more. */
+  async #stopped(error: unknown): Promise<Ending> {
+    const { reason } = this.#task.signal;
+    if (error instanceof ParkedError || reason instanceof ParkedError) {
+      // Nothing is answered: an agent that is resumed asks again.
+      await this.#agent.end();
+      throw error;
+    }
+    const isCanceled = reason instanceof LeaseLostError && reason.reason === "canceled";
+    this.#cancel();
+    if (isCanceled) {
+      const grace = new AbortController();
+      const late = sleep(this.#setup.cancelGraceMs, grace.signal).then(
+        () => "late",
+        () => "done",
+      );
+      const how = await Promise.race([this.#turn.then(() => "done"), late]);
+      grace.abort();
+      if (how === "done") throw error;
+    }
+    const ending = await endingOf(error, this.#agent);
+    if (ending === undefined) throw error;
+    return ending;
+  }
+
+  #cancel(): void {
+    for (const sessionId of this.#agent.sessions.keys()) this.#agent.cancel(sessionId);
+    this.#desk.cancelAll();
+  }
+
+  async #sendFiles() {
+    return sendFiles(this.#files.artifacts, this.#task.artifact);
+  }
+
+  async #sendChanges(): Promise<void> {
+    const left = await sendChanges(this.#activity.changes, cwd(), this.#task.artifact);
+    if (left > 0) this.#activity.note(`${left} changed files are not among the artifacts.`);
+  }
+}

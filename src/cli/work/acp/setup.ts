@@ -1,0 +1,33 @@
+/** How `errand work --acp` works: what all its runs share. */
+import type { Work } from "../../../client/work.ts";
+import type { RunLimits } from "../child.ts";
+import type { ProcessSetup } from "./agent-process.ts";
+import type { localApprovals } from "./approvals.ts";
+import type { ModeChoice } from "./mode.ts";
+import type { Usage } from "./usage.ts";
+
+export interface AcpOptions extends ProcessSetup {
+  readonly choice: ModeChoice;
+  readonly limits: RunLimits;
+  /** XDG_STATE_HOME */
+  readonly stateHome: string | undefined;
+  /** Prints a line for the person who runs the worker. */
+  readonly warn: (text: string) => void;
+  /** How long requests are collected before they are asked together. */
+  readonly collectMs?: number;
+  /** How long a canceled agent has to end its turn. */
+  readonly cancelGraceMs?: number;
+  /** Default: questions that end the lease. */
+  readonly approvals?: typeof localApprovals;
+  /** Gets what a run has used. */
+  readonly onUsage?: (task: Work, usage: Usage) => void;
+}
+
+/** What all runs share. */
+export interface AcpSetup extends AcpOptions {
+  readonly collectMs: number;
+  readonly cancelGraceMs: number;
+  readonly noteUnknownMode: () => void;
+  /** One delegation at least was completed. */
+  readonly hasWorked: () => boolean;
+}
