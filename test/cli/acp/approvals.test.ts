@@ -215,7 +215,9 @@ test("an approval is handed over once: after a crash the call is asked for again
   const { interrupt } = await agent.ended(id);
   await agent.api.answer(id, interrupt.id, { decision: "approve" });
   const again = await agent.ended(id);
-  expect(again.interrupt.requests[0].message.parts[0].text).toMatch(/the call may already have run\.\n\ntouch a\.txt$/);
+  expect(again.interrupt.requests[0].message.parts[0].text).toMatch(
+    /the call may already have run\.\n\ntouch a\.txt$/,
+  );
   expect(again.attempt).toBe(2);
   expect(outcomesOf(agent)).toEqual(["yes"]);
   await agent.api.answer(id, again.interrupt.id, { decision: "approve" });
