@@ -77,7 +77,7 @@ async function play(step, { sessionId, client, requestId }) {
   }
   if (step.put) {
     const [, back] = /\(ERRAND_ARTIFACTS_DIR\): (.+)\n/.exec(step.prompt) ?? [];
-    writeFileSync(join(back, step.put), "made by the agent");
+    writeFileSync(join(back, step.put), "x".repeat(step.bytes ?? 9));
   }
   if (step.raw) await raw(step.raw);
   if (step.megabyte) await raw("x".repeat(1_100_000));
@@ -113,6 +113,7 @@ acp
   .onRequest(acp.methods.agent.session.new, ({ params }) => {
     log({ method: "session/new", params });
     if (script.refuseNew) refuse(script.refuseNew);
+    if (script.deafNew) return new Promise(() => undefined);
     const sessionId = `session/${readdirSync(sessions).length + 1}`.replace("/", "-");
     writeFileSync(join(sessions, sessionId), "");
     return { sessionId, ...settings() };

@@ -9,6 +9,7 @@ import type { AcpOptions } from "../../../src/cli/work/acp/setup.ts";
 import { AcpWorker } from "../../../src/cli/work/acp/worker.ts";
 import { ChildProcesses } from "../../../src/cli/work/child.ts";
 import { Agent } from "../../../src/client/agent.ts";
+import type { Question } from "../../../src/client/questions.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 
@@ -73,7 +74,12 @@ export async function broker() {
 }
 
 /** Works for `coder` until the test ends, or `stop` is called. */
-export function work(url: string, { command, folder }: Scripted, options: Partial<AcpOptions> = {}) {
+export function work(
+  url: string,
+  { command, folder }: Pick<Scripted, "command" | "folder">,
+  options: Partial<AcpOptions> = {},
+  concurrency = 1,
+) {
   const warnings: string[] = [];
   const children = new ChildProcesses();
   const worker = new AcpWorker({
@@ -90,7 +96,7 @@ export function work(url: string, { command, folder }: Scripted, options: Partia
     cancelGraceMs: 300,
     ...options,
   });
-  const agent = new Agent({ url, token: OPERATOR, agent: "coder", failFast: false }, (task) =>
+  const agent = new Agent({ url, token: OPERATOR, agent: "coder", concurrency, failFast: false }, (task) =>
     worker.run(task),
   );
   const running = agent.run();
@@ -101,6 +107,31 @@ export function work(url: string, { command, folder }: Scripted, options: Partia
   };
   onTestFinished(stop);
   return { warnings, stop, children };
+}
+
+type Approvals = NonNullable<AcpOptions["approvals"]>;
+
+/** As a broker that holds the question and its lease until these decisions come, one for each request. */
+export function held(
+  given: readonly { decision: "approve" | "deny"; text?: string }[],
+  uses: readonly ("first" | "again")[] = [],
+) {
+  const asked: Question[] = [];
+  let answered = 0;
+  let used = 0;
+  const approvals: Approvals = () => ({
+    ask: async (requests) => {
+      asked.push(...requests);
+      return requests.map(({ requestId = "" }) => {
+        const { decision, text = "" } = given[answered++] ?? { decision: "deny" };
+        const message = { messageId: "m", role: "ROLE_USER" as const, parts: [{ text }] };
+        const common = { data: undefined, by: "operator", at: undefined, redacted: false };
+        return { requestId, interruptId: "int_1", decision, text, message, ...common };
+      });
+    },
+    use: async () => uses[used++] ?? "first",
+  });
+  return { approvals, asked };
 }
 
 /** The broker and one worker. */

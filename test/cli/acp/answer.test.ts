@@ -2,10 +2,11 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { Usage } from "../../../src/cli/work/acp/usage.ts";
 import { as } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
 import { run } from "../fake-host.ts";
-import { MODES, say, setup, work } from "./agent.ts";
+import { broker, got, held, MODES, type Script, say, scripted, setup, touch, work } from "./agent.ts";
 
 const promptsOf = (log: { method: string; params?: unknown }[]) =>
   log.filter(({ method }) => method === "session/prompt").map(({ params }) => Object(params).prompt);
@@ -51,6 +52,43 @@ test("the answer is what the agent says after its last tool call, without warnin
   expect(promptsOf(log())[0]?.[0].text).toMatch(/^read it\n/);
 });
 
+test("each slot has a process of its own", async () => {
+  const agent = scripted({
+    turns: [
+      [touch("1"), say("one")],
+      [touch("2"), say("two")],
+    ],
+  });
+  const { url, delegate, ended } = await broker();
+  // Neither turn ends before the other has begun.
+  const { approvals } = held([{ decision: "approve" }, { decision: "approve" }]);
+  const both = () => got(agent, "session/prompt", 2);
+  const waiting: typeof approvals = (...given) => {
+    const own = approvals(...given);
+    return { ...own, ask: (requests) => both().then(() => own.ask(requests)) };
+  };
+  work(url, agent, { approvals: waiting }, 2);
+  const ids = await Promise.all([delegate(), delegate()]);
+  const ends = await Promise.all(ids.map(ended));
+  expect(ends.map(({ state }) => state)).toEqual(["completed", "completed"]);
+  expect(new Set(agent.log().map(({ pid }) => pid)).size).toBe(2);
+});
+
+test("files that do not fit fail the delegation, also before a question", async () => {
+  const large = { put: "film.bin", bytes: 3_200_000 };
+  const { delegate, ended } = await setup({
+    turns: [
+      [large, say("done")],
+      [large, touch("1")],
+    ],
+  });
+  for (const id of [await delegate(), await delegate()])
+    expect((await ended(id)).error).toMatchObject({
+      code: "output_too_large",
+      message: expect.stringContaining("film.bin"),
+    });
+});
+
 test("a child that a worker leaves ends with it", async () => {
   const { delegate, ended, log, stop } = await setup({ turns: [[say("done")]] });
   await ended(await delegate());
@@ -68,19 +106,29 @@ test("files go both ways, and what the agent changed is among the artifacts", as
     status: "completed",
     content: [{ type: "diff", path: join(process.cwd(), path), oldText, newText }],
   });
-  const { delegate, ended, log } = await setup({
+  const used: Usage[] = [];
+  const script: Script = {
     capabilities: { promptCapabilities: { embeddedContext: true } },
-    prompted: { usage: { inputTokens: 7, outputTokens: 2 } },
+    prompted: { usage: { inputTokens: 7, outputTokens: 2, totalTokens: 9 } },
     turns: [
       [
         { put: "report.txt" },
+        {
+          update: {
+            sessionUpdate: "usage_update",
+            used: 50,
+            size: 100,
+            cost: { amount: 0.5, currency: "USD" },
+          },
+        },
         { update: file("src/a.ts", "one\ntwo\n", "one\n2\n") },
         { update: file("src/a.ts", "one\n2\n", "one\n3\n") },
         { update: { ...file("src/no.ts", null, "x"), status: "failed" } },
         say("done"),
       ],
     ],
-  });
+  };
+  const { delegate, ended, log } = await setup(script, { onUsage: (_task, usage) => void used.push(usage) });
   const raw = (text: string | Uint8Array) => Buffer.from(text).toString("base64");
   const parts = [
     { text: "edit" },
@@ -96,6 +144,12 @@ test("files go both ways, and what the agent changed is among the artifacts", as
   expect(binary.uri).toMatch(/^file:\/\/\/.*\/a\.bin$/);
   expect(artifacts.map(({ name }: { name: string }) => name)).toEqual(["report.txt", "src/a.ts.diff"]);
   expect(artifacts[1].parts[0].text).toBe("--- src/a.ts\n+++ src/a.ts\n@@ -1,2 +1,2 @@\n one\n-two\n+3");
+  expect(used).toEqual([
+    {
+      ...{ input_tokens: 7, output_tokens: 2, context: { used: 50, size: 100 } },
+      conversation_cost: { amount: 0.5, currency: "USD" },
+    },
+  ]);
 });
 
 describe("a conversation", () => {

@@ -2,18 +2,17 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { localApprovals } from "../../../src/cli/work/acp/approvals.ts";
 import { until } from "../../support/until.ts";
-import { broker, got, MODES, OPTIONS, type Script, say, scripted, setup, touch, work } from "./agent.ts";
+import { got, held, MODES, OPTIONS, type Script, type Scripted, say, setup, touch } from "./agent.ts";
 
 const capabilities = { sessionCapabilities: { resume: {} } };
-const outcomesOf = (agent: { log: ReturnType<typeof scripted>["log"] }) =>
+const outcomesOf = (agent: Pick<Scripted, "log">) =>
   agent
     .log()
     .flatMap(({ method, outcome }) =>
       method === "outcome" ? [Object(outcome).optionId ?? "cancelled"] : [],
     );
-const promptsOf = (agent: { log: ReturnType<typeof scripted>["log"] }) =>
+const promptsOf = (agent: Pick<Scripted, "log">) =>
   agent
     .log()
     .flatMap(({ method, params }) => (method === "session/prompt" ? [Object(params).prompt[0].text] : []));
@@ -166,41 +165,27 @@ describe("a tool call", () => {
   });
 
   test("a turn that the agent cancels after a denial goes on; the comment of an approval is the next prompt", async () => {
-    const agent = scripted({
-      modes: MODES,
-      turns: [[touch("1"), { stop: "cancelled" }], [touch("2"), say("one")], [say("two")]],
-    });
-    const { url, delegate, ended } = await broker();
-    const given = [{ decision: "deny" }, { decision: "approve", text: "be quick" }] as const;
-    // As a broker that holds the question answers.
-    let next = 0;
-    work(url, agent, {
-      approvals: (task, notes) => ({
-        ...localApprovals(task, notes),
-        ask: async (requests) =>
-          requests.map(({ requestId = "" }) => {
-            const { decision, text } = { text: "", ...given[next++] };
-            const message = { messageId: "m", role: "ROLE_USER" as const, parts: [{ text }] };
-            return {
-              requestId,
-              interruptId: "i",
-              decision,
-              text,
-              data: undefined,
-              by: "b",
-              at: "t",
-              redacted: false,
-              message,
-            };
-          }),
-      }),
-    });
-    expect((await ended(await delegate())).reply.parts).toEqual([{ text: "two" }]);
+    const turns = [[touch("1"), { stop: "cancelled" }], [touch("2"), say("one")], [say("two")]];
+    const { approvals } = held([{ decision: "deny" }, { decision: "approve", text: "be quick" }]);
+    const agent = await setup({ modes: MODES, turns }, { approvals });
+    expect((await agent.ended(await agent.delegate())).reply.parts).toEqual([{ text: "two" }]);
     expect(outcomesOf(agent)).toEqual(["no", "yes"]);
     expect(promptsOf(agent).slice(1)).toEqual([
       "A person denied this. Go on without it, or say what is missing.",
       "A person allowed 'touch a.txt', and says: be quick",
     ]);
+  });
+
+  test("whose answer was handed over already is asked again, with that word", async () => {
+    const { approvals, asked } = held([{ decision: "approve" }, { decision: "deny" }], ["again", "first"]);
+    const agent = await setup({ modes: MODES, turns: [[touch("1"), say("ok")]] }, { approvals });
+    await agent.ended(await agent.delegate());
+    expect(asked.map(({ text }) => text)).toEqual([
+      "touch a.txt",
+      expect.stringMatching(/the call may already have run\.\n\ntouch a\.txt$/),
+    ]);
+    expect(asked[0]?.requestId).not.toBe(asked[1]?.requestId);
+    expect(outcomesOf(agent)).toEqual(["no"]);
   });
 });
 

@@ -3,7 +3,13 @@ import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import { run } from "../fake-host.ts";
-import { broker, got, MODES, type Step, say, scripted, setup, touch, work } from "./agent.ts";
+import { broker, got, held, MODES, type Step, say, scripted, setup, touch, work } from "./agent.ts";
+
+/** Of an agent that does not start, or opens no session; others get the time that they need. */
+function limitOf(script: { readonly start?: object; readonly deafNew?: boolean }): number {
+  if (script.start && "silent" in script.start) return 100;
+  return script.deafNew ? 2_000 : 30_000;
+}
 
 const isGone = (pid: number | undefined) =>
   until(() => !existsSync(`/proc/${pid}`), { what: "the end of the process" });
@@ -73,13 +79,18 @@ describe("the work returns, and the worker pauses, if the agent", () => {
     ],
     ["speaks another version", { protocolVersion: 9 }, /speaks version 9 of the protocol, not 1$/],
     [
+      "opens no session",
+      { deafNew: true },
+      /^the agent opened no conversation within 2 s \(--acp-start-timeout\)$/,
+    ],
+    [
       "is not signed in",
       { refuseNew: { code: -32000, message: "Authentication required" } },
       /^scripted is not signed in/,
     ],
   ])("%s", async (_, script, reason) => {
     const { delegate, api, log } = await setup(script, {
-      startTimeoutMs: "start" in script && "silent" in script.start ? 100 : 30_000,
+      startTimeoutMs: limitOf(script),
     });
     const id = await delegate();
     const paused = await until(async () => (await api.call("GET", "/v1/agents/coder")).body.presence?.paused);
@@ -130,42 +141,22 @@ describe("a cancel", () => {
 });
 
 test("a follow-up is the next prompt of the same conversation", async () => {
-  const script = { modes: MODES, turns: [[touch("1"), say("first")], [say("second")]] };
-  const agent = scripted(script);
+  const agent = scripted({ modes: MODES, turns: [[touch("1"), say("first")], [say("second")]] });
   const { url, api, delegate, ended } = await broker();
-  let go = () => {};
-  const gate = new Promise<void>((resolve) => {
-    go = resolve;
-  });
+  const id = await delegate();
+  const { approvals } = held([{ decision: "approve" }]);
   // The turn ends after the follow-up has come.
   work(url, agent, {
-    approvals: () => ({
-      ask: async ([request]) => {
-        await gate;
-        const message = { messageId: "m", role: "ROLE_USER" as const, parts: [] };
-        const requestId = request?.requestId ?? "";
-        return [
-          {
-            requestId,
-            interruptId: "i",
-            decision: "approve",
-            text: "",
-            data: undefined,
-            by: "b",
-            at: "t",
-            redacted: false,
-            message,
-          },
-        ];
+    approvals: (task, notes) => ({
+      ...approvals(task, notes),
+      ask: async (requests) => {
+        await new Promise<void>((resolve) => task.onMessage(() => resolve()));
+        return approvals(task, notes).ask(requests);
       },
-      use: async () => "first",
     }),
   });
-  const id = await delegate();
   await got(agent, "session/prompt");
   await api.message(id, "and b.txt");
-  await until(async () => (await api.get(id)).body.history.length > 0);
-  go();
   const done = await ended(id);
   expect(done.reply.parts).toEqual([{ text: "second" }]);
   const prompts = agent.log().filter(({ method }) => method === "session/prompt");

@@ -17,7 +17,7 @@ export interface Approvals {
   use(requestId: string): Promise<"first" | "again">;
 }
 
-export function localApprovals(task: Pick<Work, "askAll">, notes: Notes): Approvals {
+export function localApprovals(task: Work, notes: Notes): Approvals {
   return {
     ask: async (requests) => {
       try {

@@ -104,19 +104,21 @@ export class Desk {
   }
 
   #ask<R>(asked: Asked<R>, mayHaveRun: boolean): Promise<R> {
-    const requestId = `acp_${randomUUID()}`;
     const { question, title, digest } = asked;
-    const text = mayHaveRun ? `${MAY_HAVE_RUN}\n\n${question.text ?? ""}` : question.text;
     return new Promise((resolve) => {
-      const open: Open = {
-        ...{ requestId, title, digest, question: { ...question, text, requestId } },
+      const open = { title, digest, requestId: newId(), question };
+      this.#add({
+        ...(mayHaveRun ? again(open) : open),
         answer: (answered) => resolve(this.#taken(asked.settle(answered))),
         cancel: () => resolve(asked.canceled),
-      };
-      this.#open.push(open);
-      this.#unanswered.add(open);
+      });
       this.#asking ??= this.#askAll().catch((error: unknown) => this.#end.reject(error));
     });
+  }
+
+  #add(open: Open): void {
+    this.#open.push(open);
+    this.#unanswered.add(open);
   }
 
   #taken<R>({ response, say, shown, isDenied }: Settled<R>): R {
@@ -133,14 +135,16 @@ export class Desk {
     const asked = fitting(this.#open);
     this.#open = this.#open.filter((one) => !asked.includes(one));
     await notes.add(asked.map(({ requestId, digest, title }) => ({ request_id: requestId, digest, title })));
-    const answers = asked.length === 0 ? [] : await approvals.ask(asked.map(({ question }) => question));
+    const requests = asked.map(({ question, requestId }) => ({ ...question, requestId }));
+    const answers = requests.length === 0 ? [] : await approvals.ask(requests);
     if (answers === "parked") return this.#end.resolve("parked");
     for (const one of asked) {
       const answered = answers.find((answer) => answer.requestId === one.requestId);
       this.#usedNow.add(one.requestId);
       this.#unanswered.delete(one);
-      if (answered && (await approvals.use(one.requestId)) === "first") one.answer(answered);
-      else one.cancel();
+      if (answered === undefined) one.cancel();
+      else if ((await approvals.use(one.requestId)) === "first") one.answer(answered);
+      else this.#add({ ...one, ...again(one) });
     }
     this.#asking = undefined;
     if (this.#open.length > 0)
@@ -150,6 +154,15 @@ export class Desk {
 
 const MAY_HAVE_RUN =
   "This was approved before, and the worker stopped before it knew the result: the call may already have run.";
+
+const newId = (): string => `acp_${randomUUID()}`;
+
+/** Another request, because the answer to the first one was handed over before. */
+const again = <T extends Pick<Open, "question">>(one: T) => ({
+  ...one,
+  requestId: newId(),
+  question: { ...one.question, text: `${MAY_HAVE_RUN}\n\n${one.question.text ?? ""}` },
+});
 
 function fitting(open: readonly Open[]): Open[] {
   let bytes = 0;

@@ -1,10 +1,11 @@
 /** Works on one delegation with an ACP agent: from its conversation and its prompts to the outcome. */
 import { cwd } from "node:process";
+import { WorkerUnavailableError } from "../../../client/unavailable.ts";
+import { durationText } from "../../../client/words.ts";
 import type { Outcome, Work } from "../../../client/work.ts";
 import { LeaseLostError, ParkedError } from "../../../lease-holder/lost.ts";
 import { sleep } from "../../../util/timing.ts";
 import type { CommandFiles } from "../command-files.ts";
-import { failed } from "../command-reply.ts";
 import type { Session } from "../presets/sessions.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
@@ -23,7 +24,7 @@ import { toPermission } from "./permission.ts";
 import { decisionsText, editedAmong, textBlock, withFiles } from "./prompt.ts";
 import { promptedSchema } from "./schemas.ts";
 import type { AcpSetup } from "./setup.ts";
-import { type Ending, endingOf, outcomeOf } from "./verdict.ts";
+import { type Ending, endingOf, outcomeOf, UnsentError } from "./verdict.ts";
 
 const GO_ON = "A person denied this. Go on without it, or say what is missing.";
 const LOST =
@@ -53,6 +54,7 @@ class Run {
   readonly #desk: Desk;
   readonly #end: RunEnd;
   readonly #followUps: FollowUps;
+  #sessionId: string | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -75,7 +77,7 @@ class Run {
       notes,
       answers: task.answers,
       collect: () => sleep(setup.collectMs),
-      beforeAsking: async () => void (await this.#sendFiles()),
+      beforeAsking: () => this.#sendFiles(),
       note: (text) => this.#activity.note(text),
     });
     this.#end = new RunEnd(task.signal, setup.limits);
@@ -86,10 +88,7 @@ class Run {
     const { limits } = this.#setup;
     this.#agent.onOutput = () => this.#end.active();
     try {
-      const ending = await this.#work().catch((error: unknown) => this.#stopped(error));
-      const unsent = await this.#sendFiles();
-      if (unsent !== undefined && ending.kind === "answered") return failed(unsent.code, unsent.message);
-      if (ending.kind === "answered") await this.#sendChanges();
+      const ending = await this.#finished();
       this.#setup.onUsage?.(this.#task, this.#activity.usage.usage);
       const send = (...chunk: Parameters<Work["artifact"]>) => this.#task.artifact(...chunk);
       return await outcomeOf(ending, this.#agent, this.#setup, { limits, send });
@@ -99,8 +98,22 @@ class Run {
     }
   }
 
+  async #finished(): Promise<Ending> {
+    const ending = await this.#work().catch((error: unknown) => this.#stopped(error));
+    try {
+      await this.#sendFiles();
+    } catch (error) {
+      // What failed keeps its own error.
+      if (!(error instanceof UnsentError)) throw error;
+      return ending.kind === "answered" ? { kind: "unsent", unsent: error.unsent } : ending;
+    }
+    if (ending.kind === "answered") await this.#sendChanges();
+    return ending;
+  }
+
   async #work(): Promise<Ending> {
     const { sessionId, isContinued } = await this.#within(this.#open());
+    this.#sessionId = sessionId;
     const stopListening = this.#agent.listen(sessionId, this.#listener());
     try {
       if (!isContinued) await this.#notes.forget();
@@ -129,17 +142,27 @@ class Run {
     const { folder, artifacts } = this.#files;
     const { choice, noteUnknownMode, warn } = this.#setup;
     const { id: known, keep } = this.#session;
-    const conversation = await openConversation(this.#agent, known, {
-      cwd: cwd(),
-      folders: folder === undefined ? [artifacts] : [folder, artifacts],
-      choice,
-    });
+    const folders = folder === undefined ? [artifacts] : [folder, artifacts];
+    const opening = openConversation(this.#agent, known, { cwd: cwd(), folders, choice });
+    const conversation = await this.#soon(opening);
     if (conversation.hasUnknownMode) noteUnknownMode();
     if (known !== undefined && !conversation.isContinued)
       this.#activity.note("The conversation of this context is gone; a new one begins.");
     if (conversation.sessionId !== known)
       await keep(conversation.sessionId).catch((error) => warn(notKept(error)));
     return conversation;
+  }
+
+  /** Within the time that the agent has to start. */
+  async #soon<T>(opening: Promise<T>): Promise<T> {
+    const { startTimeoutMs } = this.#setup;
+    const timer = new AbortController();
+    const late = sleep(startTimeoutMs, timer.signal).then(() => {
+      const within = `within ${durationText(startTimeoutMs)} (--acp-start-timeout)`;
+      throw new WorkerUnavailableError(`the agent opened no conversation ${within}`);
+    });
+    late.catch(() => undefined);
+    return Promise.race([opening, late]).finally(() => timer.abort());
   }
 
   async #firstPrompt(isContinued: boolean) {
@@ -218,12 +241,13 @@ class Run {
   }
 
   #cancel(): void {
-    for (const sessionId of this.#agent.sessions.keys()) this.#agent.cancel(sessionId);
+    if (this.#sessionId !== undefined) this.#agent.cancel(this.#sessionId);
     this.#desk.cancelAll();
   }
 
-  async #sendFiles() {
-    return sendFiles(this.#files.artifacts, this.#task.artifact);
+  async #sendFiles(): Promise<void> {
+    const unsent = await sendFiles(this.#files.artifacts, this.#task.artifact);
+    if (unsent !== undefined) throw new UnsentError(unsent);
   }
 
   async #sendChanges(): Promise<void> {

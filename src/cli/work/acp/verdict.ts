@@ -5,6 +5,7 @@ import { Head } from "../capture.ts";
 import type { CommandResult } from "../child.ts";
 import { failed, type ReplyContext, throwIfUnavailable, toReply } from "../command-reply.ts";
 import { classify, type Facts } from "../presets/classify.ts";
+import type { Unsent } from "../returned-files.ts";
 import { toVerdictReply } from "../verdict-reply.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { AgentEndedError, AgentRefusedError, ProtocolError } from "./errors.ts";
@@ -16,13 +17,26 @@ export type Ending =
   | { readonly kind: "refused"; readonly error: AgentRefusedError }
   | { readonly kind: "broken"; readonly why: string }
   | { readonly kind: "limit"; readonly limit: LimitError["limit"] }
+  | { readonly kind: "unsent"; readonly unsent: Unsent }
   | { readonly kind: "ended"; readonly result: CommandResult };
+
+/** The files that the agent returns cannot be sent. */
+export class UnsentError extends Error {
+  override readonly name = "UnsentError";
+  readonly unsent: Unsent;
+
+  constructor(unsent: Unsent) {
+    super(unsent.message);
+    this.unsent = unsent;
+  }
+}
 
 /** How a run ended by this error; undefined for an error that is not about the agent. Ends an agent that may still work. */
 export async function endingOf(error: unknown, agent: AgentProcess): Promise<Ending | undefined> {
   if (error instanceof AgentRefusedError) return { kind: "refused", error };
   if (error instanceof AgentEndedError) return { kind: "ended", result: error.result };
   await agent.end();
+  if (error instanceof UnsentError) return { kind: "unsent", unsent: error.unsent };
   if (error instanceof LimitError) return { kind: "limit", limit: error.limit };
   return error instanceof ProtocolError ? { kind: "broken", why: error.message } : undefined;
 }
@@ -46,6 +60,8 @@ export async function outcomeOf(
     }
     case "broken":
       return failed("agent_protocol_error", `${name} does not keep to the protocol: ${ending.why}`);
+    case "unsent":
+      return failed(ending.unsent.code, ending.unsent.message);
     case "limit":
       return toReply({ ...NOTHING, stderr: printed, stoppedBy: ending.limit }, context);
     case "ended": {
