@@ -14,19 +14,19 @@ function limitOf(script: { readonly start?: object; readonly deafNew?: boolean }
 const isGone = (pid: number | undefined) =>
   until(() => !existsSync(`/proc/${pid}`), { what: "the end of the process" });
 
-describe("a turn that is not done is never completed", () => {
+describe("a turn that is not done is never completed, and ends no other work:", () => {
   const said = say("Half of it");
-  test.each<[string, Step[], object]>([
+  const internal = { code: -32603, message: "Internal error", data: { details: "no disk" } };
+  type Case = readonly [code: string, turn: readonly Step[], error?: object];
+  const goesOn: readonly Case[] = [
     ["model_refused", [said, { stop: "refusal" }], { message: "Half of it", retryable: false }],
     ["token_limit", [said, { stop: "max_tokens" }], { retryable: false }],
     ["turn_limit", [said, { stop: "max_turn_requests" }], { retryable: false }],
-    ["agent_canceled", [said, { stop: "cancelled" }], {}],
-    ["empty_answer", [{ stop: "end_turn" }], {}],
-    [
-      "command_failed",
-      [{ fail: { code: -32603, message: "Internal error", data: { details: "no disk" } } }],
-      { message: "Internal error: no disk" },
-    ],
+    ["agent_canceled", [said, { stop: "cancelled" }]],
+    ["empty_answer", [{ stop: "end_turn" }]],
+    ["command_failed", [{ fail: internal }], { message: "Internal error: no disk" }],
+  ];
+  const ends: readonly Case[] = [
     ["command_failed", [{ exit: 3 }], { message: "out of luck" }],
     ["command_failed", [{ exit: 0 }], { message: "scripted ended in the middle of its work\nout of luck" }],
     ["command_failed", [{ kill: true }], { message: "killed by SIGKILL" }],
@@ -40,15 +40,20 @@ describe("a turn that is not done is never completed", () => {
       [{ answer: { stopReason: 7 } }],
       { message: expect.stringContaining("its answer to session/prompt") },
     ],
-  ])("%s: %j", async (code, turn, more) => {
-    const { delegate, ended, log } = await setup({ turns: [turn, [say("well")]] });
-    const done = await ended(await delegate());
-    expect(done).toMatchObject({ state: "failed", error: { code, ...more } });
-    if (turn.includes(said)) expect(done.reply.parts).toEqual([{ text: "Half of it" }]);
-    // It ends nothing else.
-    expect((await ended(await delegate())).reply.parts).toEqual([{ text: "well" }]);
-    const pids = new Set(log().map(({ pid }) => pid));
-    expect(pids.size).toBe(/command_failed|protocol/.test(code) && !("fail" in (turn[0] ?? {})) ? 2 : 1);
+  ];
+  test.each([
+    ["the process goes on", goesOn, 1],
+    ["the next delegation has a new process", ends, ends.length + 1],
+  ])("%s", async (_, cases, processes) => {
+    const turns = cases.flatMap(([, turn]) => [turn, [say("well")]]);
+    const { delegate, ended, log } = await setup({ turns });
+    for (const [code, turn, error] of cases) {
+      const done = await ended(await delegate());
+      expect(done, JSON.stringify(turn)).toMatchObject({ state: "failed", error: { code, ...error } });
+      if (turn.includes(said)) expect(done.reply.parts).toEqual([{ text: "Half of it" }]);
+      expect((await ended(await delegate())).reply?.parts).toEqual([{ text: "well" }]);
+    }
+    expect(new Set(log().map(({ pid }) => pid)).size).toBe(processes);
   });
 });
 
