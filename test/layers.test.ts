@@ -15,6 +15,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   commander: ["cli/"],
   "@a2a-js/sdk": ["doors/a2a/", "relay/"],
   "@modelcontextprotocol/server": ["doors/mcp/"],
+  "@agentclientprotocol/sdk": ["cli/work/acp/"],
   preact: ["console/"],
   "@preact/signals": ["console/"],
   marked: ["console/markdown/"],

@@ -2,7 +2,8 @@
  * A scripted agent that speaks ACP over stdio: `acp-agent.mjs FOLDER`. `FOLDER/script.json` says what it offers and what each
  * prompt does, counted over all its processes. It writes what it gets to `FOLDER/log.jsonl`.
  */
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
@@ -114,7 +115,7 @@ acp
     log({ method: "session/new", params });
     if (script.refuseNew) refuse(script.refuseNew);
     if (script.deafNew) return new Promise(() => undefined);
-    const sessionId = `session/${readdirSync(sessions).length + 1}`.replace("/", "-");
+    const sessionId = randomUUID();
     writeFileSync(join(sessions, sessionId), "");
     return { sessionId, ...settings() };
   })

@@ -1,5 +1,5 @@
 /** What an agent asks, as questions of the broker, and what becomes of the answers. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
@@ -206,6 +206,19 @@ test("an approval is handed over once: after a crash the call is asked for again
   expect(again.attempt).toBe(2);
   expect(outcomesOf(agent)).toEqual(["yes"]);
   await agent.api.answer(id, again.interrupt.id, { decision: "approve" });
+});
+
+test("an answer for a conversation that is gone approves nothing: the task is given again, and asks anew", async () => {
+  const { interrupt, id, ...agent } = await asking({ turns: [[touch("1")], [say("two")], [touch("3")]] });
+  const context_id = (await agent.api.get(id)).body.context_id;
+  rmSync(join(agent.folder, "sessions"), { recursive: true });
+  // Another delegation of the context has begun a new conversation meanwhile.
+  expect((await agent.ended(await agent.delegate({ context_id }))).reply.parts).toEqual([{ text: "two" }]);
+  await agent.api.answer(id, interrupt.id, { decision: "approve" });
+  const asked = await agent.ended(id);
+  expect(asked.interrupt.requests[0].message.parts).toEqual([{ text: "touch a.txt" }]);
+  expect(promptsOf(agent)[2]).toMatch(/^do it\n\nAn earlier run of this task asked a person/);
+  expect(outcomesOf(agent)).toEqual([]);
 });
 
 describe("an elicitation", () => {

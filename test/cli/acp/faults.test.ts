@@ -3,12 +3,24 @@ import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import { run } from "../fake-host.ts";
-import { broker, got, held, MODES, type Step, say, scripted, setup, touch, work } from "./agent.ts";
+import {
+  broker,
+  got,
+  held,
+  MODES,
+  type Script,
+  type Step,
+  say,
+  scripted,
+  setup,
+  touch,
+  work,
+} from "./agent.ts";
 
 /** Of an agent that does not start, or opens no session; others get the time that they need. */
-function limitOf(script: { readonly start?: object; readonly deafNew?: boolean }): number {
-  if (script.start && "silent" in script.start) return 100;
-  return script.deafNew ? 2_000 : 30_000;
+function limitOf({ start, deafNew }: Script): number {
+  if ("silent" in Object(start)) return 100;
+  return deafNew === true ? 2_000 : 30_000;
 }
 
 const isGone = (pid: number | undefined) =>

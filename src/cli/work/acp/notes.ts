@@ -17,7 +17,12 @@ const noteSchema = z.object({
   used: z.boolean(),
 });
 export type Note = z.infer<typeof noteSchema>;
-const ownSchema = z.object({ id: z.string(), follow_ups: z.number(), asked: z.array(noteSchema) });
+const ownSchema = z.object({
+  id: z.string(),
+  session: z.string(),
+  follow_ups: z.number(),
+  asked: z.array(noteSchema),
+});
 const fileSchema = z.object({ delegations: z.array(ownSchema) });
 
 export class Notes {
@@ -26,6 +31,7 @@ export class Notes {
   #others: readonly z.infer<typeof ownSchema>[] = [];
   #asked: readonly Note[] = [];
   #followUps = 0;
+  #session: string | undefined;
   #saved: Promise<void> = Promise.resolve();
 
   static async read(kept: KeptText, id: string): Promise<Notes> {
@@ -33,6 +39,7 @@ export class Notes {
     const { delegations } = parsed(await kept.read());
     const own = delegations.find((one) => one.id === id);
     notes.#others = delegations.filter((one) => one !== own).slice(-DELEGATIONS_MAX);
+    notes.#session = own?.session;
     notes.#asked = own?.asked ?? [];
     notes.#followUps = own?.follow_ups ?? 0;
     return notes;
@@ -50,6 +57,12 @@ export class Notes {
   /** The follow-ups that the agent has got. */
   get followUps(): number {
     return this.#followUps;
+  }
+
+  /** Forgets what belongs to another conversation, in which nobody knows of it any more. */
+  async begin(sessionId: string): Promise<void> {
+    if (this.#session !== sessionId) await this.forget();
+    this.#session = sessionId;
   }
 
   async add(asked: readonly Omit<Note, "used">[]): Promise<void> {
@@ -71,7 +84,6 @@ export class Notes {
     await this.#save();
   }
 
-  /** Of another conversation, or of a delegation that is over. */
   async forget(): Promise<void> {
     if (this.#asked.length === 0 && this.#followUps === 0) return;
     this.#asked = [];
@@ -81,7 +93,12 @@ export class Notes {
 
   /** One after the other: several answers may be handed over at once. */
   #save(): Promise<void> {
-    const own = { id: this.#id, follow_ups: this.#followUps, asked: [...this.#asked] };
+    const own = {
+      id: this.#id,
+      session: this.#session ?? "",
+      follow_ups: this.#followUps,
+      asked: [...this.#asked],
+    };
     return this.#keep(text([...this.#others, own]));
   }
 

@@ -112,16 +112,17 @@ class Run {
   }
 
   async #work(): Promise<Ending> {
-    const { sessionId, isContinued } = await this.#within(this.#open());
+    const { sessionId } = await this.#within(this.#open());
     this.#sessionId = sessionId;
+    await this.#notes.begin(sessionId);
+    let prompt = await this.#firstPrompt();
+    // Until here, what the agent sends is the replay of a loaded conversation.
     const stopListening = this.#agent.listen(sessionId, this.#listener());
     try {
-      if (!isContinued) await this.#notes.forget();
-      let prompt = await this.#firstPrompt(isContinued);
       for (;;) {
         this.#activity.restart();
-        const { stopReason } = await this.#prompt(sessionId, prompt);
         await this.#notes.gotFollowUps(this.#followUps.taken);
+        const { stopReason } = await this.#prompt(sessionId, prompt);
         const { said, hasDenied } = this.#desk.takeSaid();
         // Some agents cancel the turn when a tool is denied.
         const goesOn = hasDenied && stopReason === "cancelled" && said.length === 0 ? [GO_ON] : [];
@@ -165,14 +166,14 @@ class Run {
     return Promise.race([opening, late]).finally(() => timer.abort());
   }
 
-  async #firstPrompt(isContinued: boolean) {
+  async #firstPrompt() {
     const { text, answers, attempt } = this.#task;
     const { asked, followUps } = this.#notes;
-    const decisions = isContinued ? decisionsText(asked, answers) : undefined;
+    const decisions = decisionsText(asked, answers);
     if (decisions !== undefined) this.#followUps.skip(followUps);
     for (const title of decisions === undefined ? [] : editedAmong(asked, answers))
       this.#activity.note(`'${title}' is denied, and the agent is told the edited arguments: it takes none.`);
-    const lost = !isContinued && answers.size > 0 ? [LOST] : [];
+    const lost = decisions === undefined && answers.size > 0 ? [LOST] : [];
     const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
     const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
     const embeds = this.#agent.info.agentCapabilities?.promptCapabilities?.embeddedContext === true;
