@@ -93,6 +93,7 @@ export function work(
     stateHome: join(folder, "state"),
     warn: (text) => warnings.push(text),
     collectMs: 50,
+    settleMs: 0,
     cancelGraceMs: 300,
     ...options,
   });

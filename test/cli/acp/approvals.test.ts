@@ -140,7 +140,10 @@ describe("a tool call", () => {
       ask: {
         toolCall: {
           ...{ toolCallId: newText.slice(0, 9), title: "Edit a.txt", kind: "edit" },
-          content: [{ type: "diff", path: "a.txt", oldText: "old\n", newText }],
+          content: [
+            { type: "content", content: { type: "text", text: "In /srv." } },
+            { type: "diff", path: "a.txt", oldText: "old\n", newText },
+          ],
         },
         options: OPTIONS,
       },
@@ -153,7 +156,7 @@ describe("a tool call", () => {
       /^'Edit a\.txt' was refused: its \d+ bytes are too long to be shown whole$/,
     );
     expect(interrupt.requests[0].message.parts[0].text).toBe(
-      "Edit a.txt\n\n--- a.txt\n+++ a.txt\n@@ -1,1 +1,1 @@\n-old\n+new",
+      "Edit a.txt\n\nIn /srv.\n\n--- a.txt\n+++ a.txt\n@@ -1,1 +1,1 @@\n-old\n+new",
     );
   });
 

@@ -60,7 +60,8 @@ export class Activity {
     const call = merged(known, given);
     if (this.#calls.size < CALLS_MAX || known) this.#calls.set(given.toolCallId, call);
     if (known === undefined) this.#began(call);
-    if (call.status === "completed" && known?.status !== "completed") this.#changed(call.content ?? []);
+    if (call.status === "completed" && known?.status !== "completed")
+      this.#changed((call.content ?? []).filter((one) => one.type === "diff"));
     return call;
   }
 

@@ -79,9 +79,14 @@ export function toPermission(
   return { title, digest: digestOfCall(call), question, settle, canceled };
 }
 
-/** `kind`, `title`, arguments and changes of files; not the id, which is another one each time. */
-const digestOfCall = ({ kind, title, rawInput, content }: ToolCall): string =>
-  digestOf({ type: "permission", kind, title, rawInput, content });
+/**
+ * `kind`, `title`, arguments and changes of files; not the id, which is another one each time. What an agent says of a call
+ * counts only where it gives no arguments.
+ */
+const digestOfCall = ({ kind, title, rawInput, content = [] }: ToolCall): string => {
+  const shown = rawInput === undefined ? content : content.filter(({ type }) => type === "diff");
+  return digestOf({ type: "permission", kind, title, rawInput, shown });
+};
 
 /** What later messages say of a tool call replaces what was said before. */
 export function merged(known: ToolCall | undefined, { toolCallId, ...more }: ToolCall): ToolCall {
@@ -105,7 +110,10 @@ function argumentsOf({ rawInput, title }: ToolCall): Record<string, unknown> {
 }
 
 const textOf = ({ content, title }: ToolCall, shown: string): string =>
-  [title || shown, ...(content ?? []).map(unifiedDiff)].join("\n\n");
+  [
+    title || shown,
+    ...(content ?? []).map((one) => (one.type === "diff" ? unifiedDiff(one) : one.content.text)),
+  ].join("\n\n");
 
 /** Under names that are not those of the decisions, and no two alike. */
 function namedOptions(options: readonly PermissionOption[]): Map<string, PermissionOption> {

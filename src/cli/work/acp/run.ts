@@ -221,6 +221,7 @@ class Run {
     const { reason } = this.#task.signal;
     if (error instanceof ParkedError || reason instanceof ParkedError) {
       // Nothing is answered: an agent that is resumed asks again.
+      await sleep(this.#setup.settleMs);
       await this.#agent.end();
       throw error;
     }

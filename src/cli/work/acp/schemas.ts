@@ -47,9 +47,14 @@ export type Prompted = z.infer<typeof promptedSchema>;
 
 const diffSchema = z.object({ type: z.literal("diff"), path: text, oldText: text.nullish(), newText: text });
 export type Diff = z.infer<typeof diffSchema>;
-/** Other content is for people who watch. */
+const saidSchema = z.object({
+  type: z.literal("content"),
+  content: z.object({ type: z.literal("text"), text }),
+});
+const shownSchema = z.discriminatedUnion("type", [diffSchema, saidSchema]);
+/** Terminals and images are for clients that show them. */
 const contentSchema = absent(z.array(z.unknown())).transform((all) =>
-  all?.flatMap((one) => diffSchema.safeParse(one).data ?? []),
+  all?.flatMap((one) => shownSchema.safeParse(one).data ?? []),
 );
 
 const toolShape = {

@@ -15,6 +15,8 @@ export interface AcpOptions extends ProcessSetup {
   readonly warn: (text: string) => void;
   /** How long requests are collected before they are asked together. */
   readonly collectMs?: number;
+  /** How long an agent whose question is asked has to store the conversation, before its process ends. */
+  readonly settleMs?: number;
   /** How long a canceled agent has to end its turn. */
   readonly cancelGraceMs?: number;
   /** Default: questions that end the lease. */
@@ -26,6 +28,7 @@ export interface AcpOptions extends ProcessSetup {
 /** What all runs share. */
 export interface AcpSetup extends AcpOptions {
   readonly collectMs: number;
+  readonly settleMs: number;
   readonly cancelGraceMs: number;
   readonly noteUnknownMode: () => void;
   /** One delegation at least was completed. */

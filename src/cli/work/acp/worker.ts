@@ -11,6 +11,8 @@ import { runWith } from "./run.ts";
 import type { AcpOptions, AcpSetup } from "./setup.ts";
 
 const COLLECT_MS = 200;
+/** Gemini CLI writes what it does with a delay, and deletes conversations without an answer of the model. */
+const SETTLE_MS = 1500;
 const CANCEL_GRACE_MS = 10_000;
 /** The ids of sessions are the agents' own. */
 const SESSION_ID = /^[\s\S]{1,1024}$/;
@@ -28,6 +30,7 @@ export class AcpWorker {
     let isNoted = false;
     this.#setup = {
       collectMs: COLLECT_MS,
+      settleMs: SETTLE_MS,
       cancelGraceMs: CANCEL_GRACE_MS,
       ...options,
       noteUnknownMode: () => {
