@@ -11,7 +11,7 @@ import { runWith } from "./run.ts";
 import type { AcpOptions, AcpSetup } from "./setup.ts";
 
 const COLLECT_MS = 200;
-/** Gemini CLI writes what it does with a delay, and deletes conversations without an answer of the model. */
+/** Agents may write the conversation with a delay. */
 const SETTLE_MS = 1500;
 const CANCEL_GRACE_MS = 10_000;
 /** The ids of sessions are the agents' own. */
