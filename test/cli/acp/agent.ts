@@ -95,6 +95,7 @@ export function work(
     collectMs: 50,
     settleMs: 0,
     cancelGraceMs: 300,
+    holdMs: 0,
     ...options,
   });
   const agent = new Agent({ url, token: OPERATOR, agent: "coder", concurrency, failFast: false }, (task) =>

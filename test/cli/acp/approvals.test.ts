@@ -192,6 +192,41 @@ describe("a tool call", () => {
   });
 });
 
+describe("a question that is held", () => {
+  test("goes to the agent that waits, in the same process; its time is not the agent's", async () => {
+    const turns = [[touch("1"), touch("2", "touch b.txt"), say("Both.")]];
+    const agent = await setup(
+      { capabilities, modes: MODES, turns },
+      { holdMs: 60_000, limits: { timeoutMs: 20_000, idleTimeoutMs: 15_000 } },
+    );
+    const id = await agent.delegate();
+    for (const command of ["touch a.txt", "touch b.txt"]) {
+      const { interrupt, lease, error } = await agent.ended(id);
+      expect(error).toBeNull();
+      expect([interrupt.requests[0].action.arguments.command, lease === null]).toEqual([command, false]);
+      await agent.api.answer(id, interrupt.id, { decision: "approve" });
+    }
+    const done = await agent.ended(id);
+    expect([done.state, done.attempt, done.reply.parts]).toEqual(["completed", 1, [{ text: "Both." }]]);
+    expect(outcomesOf(agent)).toEqual(["yes", "yes"]);
+    expect(new Set(agent.log().map(({ pid }) => pid)).size).toBe(1);
+  });
+
+  test("is parked after the time, and the process ends; the answer starts another", async () => {
+    const turns = [[touch("1")], [touch("2"), say("ok")]];
+    const agent = await setup({ capabilities, modes: MODES, turns }, { holdMs: 100 });
+    const id = await agent.delegate();
+    await until(async () => JSON.stringify((await agent.api.events(id)).body).includes('"parked"'));
+    const { interrupt, lease } = await agent.ended(id);
+    expect(lease).toBeNull();
+    const [first] = agent.log();
+    await until(() => !existsSync(`/proc/${first?.pid}`), { what: "the end of the process" });
+    await agent.api.answer(id, interrupt.id, { decision: "approve" });
+    expect((await agent.ended(id)).state).toBe("completed");
+    expect(outcomesOf(agent)).toEqual(["yes"]);
+  });
+});
+
 test("an approval is handed over once: after a crash the call is asked for again, and may have run", async () => {
   const agent = await setup({
     capabilities,

@@ -29,8 +29,10 @@ export interface DeskSetup {
   readonly answers: ReadonlyMap<string, Answered>;
   /** Resolves when requests that belong together have come. */
   readonly collect: () => Promise<void>;
-  /** Called before a question is asked, which ends the lease. */
+  /** Called before a question is asked, which may end the lease. */
   readonly beforeAsking: () => Promise<void>;
+  /** The time of the person is not the agent's. */
+  readonly whileAsked: <T>(answered: Promise<T>) => Promise<T>;
   /** For people who watch. */
   readonly note: (text: string) => void;
 }
@@ -58,11 +60,11 @@ export class Desk {
 
   /** Never resolves if the question ends the lease: the agent's process is ended then. */
   async handle<R>(asked: Asked<R>): Promise<R> {
-    const { approvals, note } = this.#setup;
+    const { note } = this.#setup;
     let mayHaveRun = false;
     for (const [requestId, answered] of this.#answersTo(asked.digest)) {
       this.#usedNow.add(requestId);
-      if ((await approvals.use(requestId)) === "first") {
+      if ((await this.#use(answered)) === "first") {
         const { response, shown, isDenied } = asked.settle(answered);
         this.#hasDenied ||= isDenied;
         if (shown !== undefined) note(shown);
@@ -128,22 +130,28 @@ export class Desk {
     return response;
   }
 
+  async #use(answered: Answered): Promise<"first" | "again"> {
+    const used = await this.#setup.approvals.use(answered);
+    await this.#setup.notes.markUsed(answered.requestId);
+    return used;
+  }
+
   async #askAll(): Promise<void> {
-    const { approvals, notes, collect, beforeAsking } = this.#setup;
+    const { approvals, notes, collect, beforeAsking, whileAsked } = this.#setup;
     await collect();
     await beforeAsking();
     const asked = fitting(this.#open);
     this.#open = this.#open.filter((one) => !asked.includes(one));
     await notes.add(asked.map(({ requestId, digest, title }) => ({ request_id: requestId, digest, title })));
     const requests = asked.map(({ question, requestId }) => ({ ...question, requestId }));
-    const answers = requests.length === 0 ? [] : await approvals.ask(requests);
+    const answers = requests.length === 0 ? [] : await whileAsked(approvals.ask(requests));
     if (answers === "parked") return this.#end.resolve("parked");
     for (const one of asked) {
       const answered = answers.find((answer) => answer.requestId === one.requestId);
       this.#usedNow.add(one.requestId);
       this.#unanswered.delete(one);
       if (answered === undefined) one.cancel();
-      else if ((await approvals.use(one.requestId)) === "first") one.answer(answered);
+      else if ((await this.#use(answered)) === "first") one.answer(answered);
       else this.#add({ ...one, ...again(one) });
     }
     this.#asking = undefined;

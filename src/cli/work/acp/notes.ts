@@ -13,7 +13,7 @@ const noteSchema = z.object({
   request_id: z.string(),
   digest: z.string(),
   title: z.string(),
-  /** Its answer was handed to the agent. */
+  /** Its answer was used, so it is no news for the agent. */
   used: z.boolean(),
 });
 export type Note = z.infer<typeof noteSchema>;
@@ -70,12 +70,9 @@ export class Notes {
     await this.#save();
   }
 
-  /** Resolves when it is stored. False if it was used before, or is unknown. */
-  async use(requestId: string): Promise<boolean> {
-    if (!this.#asked.some((one) => one.request_id === requestId && !one.used)) return false;
+  async markUsed(requestId: string): Promise<void> {
     this.#asked = this.#asked.map((one) => (one.request_id === requestId ? { ...one, used: true } : one));
     await this.#save();
-    return true;
   }
 
   async gotFollowUps(count: number): Promise<void> {
@@ -91,7 +88,7 @@ export class Notes {
     await this.#keep(this.#others.length === 0 ? undefined : text(this.#others));
   }
 
-  /** One after the other: several answers may be handed over at once. */
+  /** One after the other. */
   #save(): Promise<void> {
     const own = {
       id: this.#id,

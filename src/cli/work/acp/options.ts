@@ -9,9 +9,11 @@ export interface AcpFlags {
   readonly acpMode?: string;
   readonly acpConfig?: readonly (readonly [id: string, value: string])[];
   readonly allowUnapprovedTools?: boolean;
+  readonly hold?: number;
 }
 
 const START_SECONDS = 120;
+const HOLD_SECONDS = 300;
 
 export const withAcpOptions = (command: Command): Command =>
   command
@@ -19,6 +21,11 @@ export const withAcpOptions = (command: Command): Command =>
     .option("--acp-start-timeout <duration>", "how long the agent may take to start (default 2m)", duration)
     .option("--acp-mode <mode>", "the agent's mode (default: the one in which it asks before it uses a tool)")
     .option("--acp-config <id=value>", "set an option of the agent, such as model=fast; repeatable", configs)
+    .option(
+      "--hold <duration>",
+      "how long the agent waits for an answer before its process ends, or 0 (default 5m)",
+      (text) => (text === "0" ? 0 : duration(text)),
+    )
     .option(
       "--allow-unapproved-tools",
       "accept an --acp-mode or --acp-config with which the agent runs tools that nobody approved",
@@ -37,13 +44,17 @@ function configs(
 export function acpChoice(
   flags: AcpFlags,
   preset: string | undefined,
-): { readonly choice: ModeChoice; readonly startTimeoutMs: number } | undefined {
-  const { acp, acpMode: mode, acpConfig: config = [], acpStartTimeout = START_SECONDS } = flags;
+): { readonly choice: ModeChoice; readonly startTimeoutMs: number; readonly holdMs: number } | undefined {
+  const { acp, acpMode: mode, acpConfig: config = [], hold = HOLD_SECONDS } = flags;
+  const { acpStartTimeout = START_SECONDS } = flags;
   if (!acp) {
-    const used = Object.keys(flags).some((name) => name.startsWith("acp")) || flags.allowUnapprovedTools;
+    const used =
+      Object.keys(flags).some((name) => name.startsWith("acp")) ||
+      flags.allowUnapprovedTools ||
+      flags.hold !== undefined;
     if (used)
       throw new InvalidArgumentError(
-        "--acp-start-timeout, --acp-mode, --acp-config and --allow-unapproved-tools require --acp.",
+        "--acp-start-timeout, --acp-mode, --acp-config, --hold and --allow-unapproved-tools require --acp.",
       );
     return undefined;
   }
@@ -53,5 +64,5 @@ export function acpChoice(
     throw new InvalidArgumentError(
       `With ${bypass}, the agent may run tools that nobody approved. If that is what you want, add --allow-unapproved-tools.`,
     );
-  return { choice: { mode, config }, startTimeoutMs: acpStartTimeout * 1000 };
+  return { choice: { mode, config }, startTimeoutMs: acpStartTimeout * 1000, holdMs: hold * 1000 };
 }

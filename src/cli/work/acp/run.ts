@@ -11,7 +11,7 @@ import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
 import { Activity } from "./activity.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import { localApprovals } from "./approvals.ts";
+import { brokerApprovals } from "./approvals.ts";
 import { sendChanges } from "./changed-files.ts";
 import { METHODS, type SessionListener } from "./connection.ts";
 import { type Conversation, openConversation } from "./conversation.ts";
@@ -73,11 +73,12 @@ class Run {
     this.#notes = notes;
     this.#activity = new Activity((progress) => task.progress(progress));
     this.#desk = new Desk({
-      approvals: (setup.approvals ?? localApprovals)(task, notes),
+      approvals: (setup.approvals ?? brokerApprovals)(task, setup.holdMs),
       notes,
       answers: task.answers,
       collect: () => sleep(setup.collectMs),
       beforeAsking: () => this.#sendFiles(),
+      whileAsked: (answered) => this.#end.without(answered),
       note: (text) => this.#activity.note(text),
     });
     this.#end = new RunEnd(task.signal, setup.limits);

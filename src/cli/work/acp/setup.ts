@@ -2,7 +2,7 @@
 import type { Work } from "../../../client/work.ts";
 import type { RunLimits } from "../child.ts";
 import type { ProcessSetup } from "./agent-process.ts";
-import type { localApprovals } from "./approvals.ts";
+import type { brokerApprovals } from "./approvals.ts";
 import type { ModeChoice } from "./mode.ts";
 import type { Usage } from "./usage.ts";
 
@@ -19,8 +19,10 @@ export interface AcpOptions extends ProcessSetup {
   readonly settleMs?: number;
   /** How long a canceled agent has to end its turn. */
   readonly cancelGraceMs?: number;
-  /** Default: questions that end the lease. */
-  readonly approvals?: typeof localApprovals;
+  /** How long the agent waits for an answer, before its process ends. */
+  readonly holdMs: number;
+  /** Default: the broker's. */
+  readonly approvals?: typeof brokerApprovals;
   /** Gets what a run has used. */
   readonly onUsage?: (task: Work, usage: Usage) => void;
 }
