@@ -110,8 +110,9 @@ docs/workers.md. --preset shell runs what delegators send as a script: limit the
 
 Agents that speak ACP:
 With --acp, the command is an agent of the Agent Client Protocol, which is started once for each slot. A tool that needs
-approval becomes a question with its arguments; the answer lets the agent go on in the same conversation. The mode in
-which the agent asks is set each time. See docs/workers.md.`;
+approval becomes a question with its arguments. The process waits for the answer (--hold); after that it ends, and the
+answer lets a new one go on in the same conversation. The mode in which the agent asks is set each time. See
+docs/workers.md.`;
 
 export function addWork(program: Command, { host }: Cli): void {
   const command = program
