@@ -78,6 +78,13 @@ test("the holder is among the workers, and its progress is no further question f
   await answer({ text: "this" });
 });
 
+// Half of the wait is the end of the test.
+test("a heartbeat whose holder knows another state does not wait", { timeout: 10_000 }, async () => {
+  const { scout, lease } = await setup();
+  const { status, body } = await scout.heartbeat(lease, { wait_seconds: 20, in_state: "input_required" });
+  expect([status, body.state]).toEqual([200, "working"]);
+});
+
 test("a lane shows the lease until it is parked, or through the answer", () => {
   const start = Date.UTC(2026, 0, 1);
   const event = (status: string, state: string, second: number, more: object = {}) =>
