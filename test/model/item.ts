@@ -107,6 +107,8 @@ export interface Item {
   artifactFence: number;
   error: string | null;
   readonly pushes: ModelPush[];
+  /** The `seq` of each event that no push config gets: those beside an open question, which are no update of A2A. */
+  readonly unpushed: Set<number>;
   readonly children: Item[];
   redriven: Item | null;
   /** The events that it must have: type and status of each, and in how many seconds it is retried. */

@@ -3,7 +3,7 @@
  * here, from the contract. Limit: it knows only the injected clock. Every duration is a third of a UNIT away from a
  * whole one (two thirds for a sum of two), so that the real time of a run never decides anything.
  */
-import { MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
+import { ASKED, MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
 import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
@@ -131,6 +131,7 @@ export class Model {
       artifactFence: 0,
       error: null,
       pushes: [],
+      unpushed: new Set(),
       children: [],
       redriven: null,
       log: [],
@@ -174,6 +175,8 @@ export class Model {
     if (error !== undefined) item.error = error;
     if (move.event === null) return;
     item.version += 1;
+    const isBeside = ASKED.includes(item.state) && !["interrupted", "artifact"].includes(move.status ?? "");
+    if (isBeside) item.unpushed.add(item.version);
     const status = name === "submit" ? (delay > 0 ? "delayed" : "queued") : move.status;
     const later = delay > 0 && name !== "submit" ? `+${delay}` : "";
     item.log.push(status === undefined ? move.event : `${move.event}:${status}${later}`);
