@@ -107,11 +107,11 @@ export class Asker {
       await this.#holder.answered(state, left, signal, done);
       signal.throwIfAborted();
     }
-    // Parks the delegation, or brings the answer that came in the last moment.
+    // Parks the delegation, or returns an answer that came at the last moment.
     return this.raise(interrupt, signal);
   }
 
-  /** Takes the answer for one use; `before`: an earlier run has used it. */
+  /** Uses the answer; `before`: another call has used it. */
   async use({
     interruptId,
     requestId,
@@ -135,7 +135,10 @@ export class Asker {
     }
   }
 
-  /** Returns the answers, or undefined when the lease is over, because of this question or for another reason. */
+  /**
+   * Returns the answers; `held_until` if the question is held; undefined if the lease is over, because of this question or for
+   * another reason.
+   */
   async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<InterruptResult | undefined> {
     const path = route`/v1/leases/${this.#holder.lease.lease_id}/interrupt`;
     if (this.#holder.lost !== null) return undefined;

@@ -91,13 +91,14 @@ export interface Work {
     more?: Omit<Question, "text" | "message"> & AskOptions,
   ): Promise<Answered>;
   /**
-   * Takes an answer for one use: only the first run that asks gets `now`, all others get `before`. Call it before an
-   * effect that the answer allows and that must not happen twice. After `before`, the effect may have happened: ask anew.
+   * Uses an answer: the first call gets `now`, every later one `before`, also in the same run. Call it before an effect that
+   * the answer allows and that must not happen twice. After `before`, the effect may have happened: check whether it did, or
+   * ask again with another `requestId`.
    *
    * @example
    * ```ts
    * const answer = await work.ask({ requestId: "pay", text: "Pay 100?", options: ["approve", "deny"] });
-   * if ((await work.use(answer)) === "before") return "it may have been paid: look first";
+   * if (answer.decision === "approve" && (await work.use(answer)) === "now") await pay(100);
    * ```
    */
   use(answer: Pick<Answered, "interruptId" | "requestId">): Promise<"now" | "before">;

@@ -211,8 +211,7 @@ export class LeaseHolder {
   }
 
   /**
-   * Waits until a heartbeat says that the held question is answered, or a signal aborts. It may end early: ask the
-   * question again.
+   * Waits at most `ms` for the answer to the held question. Ask the question again afterwards: the wait may also end early.
    */
   async answered(state: HoldingState, ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
     const held = new AbortController();

@@ -86,7 +86,7 @@ export interface Move {
    * lease before lapsed (`lapsed`), because until then it could be reclaimed.
    */
   readonly drops_artifacts?: "all" | "own" | "lapsed";
-  /** The command repeats a question: its messages are stored already. */
+  /** The messages of the command are not stored: those of a repeated question are stored already. */
   readonly repeats?: true;
   /** Only its event shows the messages, artifacts and fields of the command; the record does not keep them. */
   readonly event_only?: true;
@@ -94,7 +94,7 @@ export interface Move {
   readonly retry_as?: "retry";
   /** Beyond the `quota`, this move, which writes no event, replaces it. */
   readonly degrades_to?: "heartbeat";
-  /** While the open question is held, this move replaces it: if the command names a question, only while that one is held. */
+  /** The move that replaces this one while the open question is held. A command that names another question is not replaced. */
   readonly held_as?: "hand_over" | "park";
   /**
    * Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. It also replaces a return

@@ -9,7 +9,7 @@ import { TurnBudget } from "../../util/turn-budget.ts";
 
 /** A part that takes less needs no pause; in one turn, several may take this long together. */
 const MIN_MS = 3;
-/** How much longer the pause is than what it follows: the same request may take as much again after its first wait. */
+/** The pause in multiples of the measured time: the request may take as much again after its first wait. */
 const PAUSE_FACTOR = 4;
 /** The longest pause: a stall of the process is no reason for a longer one. */
 const MAX_PAUSE_MS = 500;

@@ -195,7 +195,7 @@ export async function askMove(
 
 /**
  * Asks a question and ends the lease; with `hold` the lease stays. If it was answered before, returns its answers, and the
- * lease stays. The same question again, with `hold`, tells whether it is still held, or was answered.
+ * lease stays. Asked again with `hold`, it returns the answers or `held_until`; asked again without, it parks the delegation.
  */
 export async function ask(
   broker: Broker,

@@ -2,6 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { unapproved } from "../../../src/cli/work/acp/mode.ts";
 import type { Usage } from "../../../src/cli/work/acp/usage.ts";
 import { as } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -258,4 +259,11 @@ describe("the mode", () => {
     const accepted = await run([...args, "--allow-unapproved-tools", "--", "no-such-program"]);
     expect(accepted.stderr).toContain("'no-such-program' was not found");
   });
+});
+
+test("the option for the model decides nothing about approvals", () => {
+  expect(unapproved({ mode: undefined, config: [["model", "fast"]] })).toBeUndefined();
+  expect(unapproved({ mode: undefined, config: [["permission_mode", "bypass"]] })).toBe(
+    "--acp-config permission_mode=bypass",
+  );
 });

@@ -1,4 +1,4 @@
-/** Where the questions of an agent go, and where its approvals are used up: to the broker. */
+/** Asks the broker's questions, and uses the answers. */
 import type { Answered, Question } from "../../../client/questions.ts";
 import type { Work } from "../../../client/work.ts";
 import { ParkedError } from "../../../lease-holder/lost.ts";
@@ -8,11 +8,11 @@ export interface Approvals {
    * The requests of one question, each with a `requestId`. `parked`: the lease is over, and the answer starts another run.
    */
   ask(requests: readonly Question[]): Promise<readonly Answered[] | "parked">;
-  /** Called before an answer is handed to the agent. `again`: it was handed over before, so the call may have run. */
+  /** Called before an answer is handed to the agent. `again`: an earlier run used it, so the call may have run. */
   use(answer: Pick<Answered, "interruptId" | "requestId">): Promise<"first" | "again">;
 }
 
-/** Holds a question for this long, with the agent's process and the lease. */
+/** Each question is held for `holdMs`, with the agent's process and the lease. */
 export function brokerApprovals(task: Work, holdMs: number): Approvals {
   return {
     ask: async (requests) => {

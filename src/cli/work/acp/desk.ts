@@ -31,7 +31,7 @@ export interface DeskSetup {
   readonly collect: () => Promise<void>;
   /** Called before a question is asked, which may end the lease. */
   readonly beforeAsking: () => Promise<void>;
-  /** The time of the person is not the agent's. */
+  /** Stops the agent's time limits while a person is asked. */
   readonly whileAsked: <T>(answered: Promise<T>) => Promise<T>;
   /** For people who watch. */
   readonly note: (text: string) => void;
@@ -70,7 +70,7 @@ export class Desk {
         if (shown !== undefined) note(shown);
         return response;
       }
-      mayHaveRun = true;
+      mayHaveRun ||= answered.decision !== "deny";
     }
     return this.#ask(asked, mayHaveRun);
   }
@@ -161,11 +161,11 @@ export class Desk {
 }
 
 const MAY_HAVE_RUN =
-  "This was approved before, and the worker stopped before it knew the result: the call may already have run.";
+  "An earlier run of the worker used a person's answer to this, and stopped before the result was known: the call may already have run.";
 
 const newId = (): string => `acp_${randomUUID()}`;
 
-/** Another request, because the answer to the first one was handed over before. */
+/** Another request, because another call has used the answer to the first one. */
 const again = <T extends Pick<Open, "question">>(one: T) => ({
   ...one,
   requestId: newId(),

@@ -29,7 +29,7 @@ const ALLOWS_LESS = /^(?:plan|read-only|ask|manual)$|#plan$/;
 export const asksFirst = (value: string): boolean => ASKS.some((is) => is(value)) || ALLOWS_LESS.test(value);
 
 /** The options of an agent that decide about approvals. */
-const ABOUT_APPROVAL = /mode|permission|approv|allow|sandbox|trust/i;
+const ABOUT_APPROVAL = /mode(?!l)|permission|approv|allow|sandbox|trust/i;
 
 /** What of the choice lets tools run that nobody approved. */
 export function unapproved({ mode, config }: ModeChoice): string | undefined {

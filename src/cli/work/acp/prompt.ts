@@ -23,7 +23,7 @@ export async function withFiles(
 ): Promise<Block[]> {
   const names = attached.map((path) => `- ${path}`).join("\n");
   const came = attached.length === 0 ? "" : `\n\nFiles that came with this task:\n${names}`;
-  const back = `\n\nPut files that you return into this folder (ERRAND_ARTIFACTS_DIR): ${artifacts}\n`;
+  const back = `\n\nPut files that you return into this folder: ${artifacts}\n`;
   const blocks = await Promise.all(attached.map((path) => blockOf(path, embeds)));
   return [textBlock(`${text}${came}${back}`), ...blocks];
 }
@@ -43,7 +43,7 @@ async function blockOf(path: string, embeds: boolean): Promise<Block> {
   return { type: "resource_link", uri, name: basename(path), mimeType, size };
 }
 
-/** What people decided while no process of the agent ran. Undefined without any decision. */
+/** What people decided while no process of the agent ran. Undefined if nothing was asked. */
 export function decisionsText(
   asked: readonly Note[],
   answers: ReadonlyMap<string, Answered>,
