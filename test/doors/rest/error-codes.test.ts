@@ -119,6 +119,13 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     const { api } = await setup();
     return api.heartbeat(`lse_0_${NOBODY}_1`);
   },
+  async answer_unknown() {
+    const { api } = await setup();
+    await api.delegate("scout");
+    const { lease_id } = (await api.lease("scout")).body.leases[0];
+    const use = { interrupt_id: "int_none", request_id: "r", use_key: "k" };
+    return api.call("POST", `/v1/leases/${lease_id}/use`, use);
+  },
   async reply_unknown() {
     const { replied } = await setup();
     return replied({ messageId: "m", role: "ROLE_AGENT", parts: [] });
