@@ -12,7 +12,8 @@ import { outage } from "../support/outage.ts";
 import { until } from "../support/until.ts";
 
 const LEASE_SECONDS = 60;
-const AWAY_SECONDS = 90;
+// With the time since its last heartbeat, less than twice the lease: then the worker would stop the command.
+const AWAY_SECONDS = 70;
 /** As long as a heartbeat is held, so that no other limit of the worker is skipped. */
 const STEP_SECONDS = 20;
 const LEFT_SECONDS = LEASE_SECONDS / 2;

@@ -23,7 +23,7 @@ export async function withFiles(
 ): Promise<Block[]> {
   const names = attached.map((path) => `- ${path}`).join("\n");
   const came = attached.length === 0 ? "" : `\n\nFiles that came with this task:\n${names}`;
-  const back = `\n\nPut files that you return into this folder: ${artifacts}\n`;
+  const back = `\n\nPut files that you return into this folder (ERRAND_ARTIFACTS_DIR): ${artifacts}\n`;
   const blocks = await Promise.all(attached.map((path) => blockOf(path, embeds)));
   return [textBlock(`${text}${came}${back}`), ...blocks];
 }
