@@ -35,9 +35,8 @@ export class Asker {
   readonly #giveUp: AbortSignal;
   readonly #ordinals = new Ordinals();
   readonly #asking = new Set<Promise<unknown>>();
-  /** One question is held at a time; others are asked after it. */
-  #held: Promise<unknown> = Promise.resolve();
-  #isHolding = false;
+  /** One question is held at a time; others are asked after it. Undefined until the first one is held. */
+  #held: Promise<unknown> | undefined;
   readonly #handlerDone = new AbortController();
 
   constructor(context: AskerContext, holder: LeaseHolder, artifacts: Artifacts) {
@@ -54,11 +53,9 @@ export class Asker {
     // The ids are derived before any await, because the order of the calls distinguishes equal texts.
     const interrupt = toInterrupt(asked, options, this.#ordinals);
     const holdMs = (options.holdSeconds ?? 0) * 1000;
-    const answered = !this.#isHolding
-      ? this.#ask(interrupt, holdMs)
-      : this.#held.then(() => this.#ask(interrupt, holdMs));
-    if (holdMs > 0) this.#isHolding = true;
-    if (this.#isHolding) this.#held = answered.catch(() => undefined);
+    const ask = () => this.#ask(interrupt, holdMs);
+    const answered = this.#held ? this.#held.then(ask) : ask();
+    if (this.#held || holdMs > 0) this.#held = answered.catch(() => undefined);
     const settled = answered
       .catch(() => undefined)
       .finally(() => {

@@ -19,6 +19,7 @@ import { keys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
+import { sortedJson } from "../../util/sorted-json.ts";
 import { refusal } from "../errors.ts";
 
 const KEPT_MS = LIMITS.idempotency_hours.value * 3_600_000;
@@ -56,23 +57,6 @@ return 1`);
 
 /** A body's hash, whatever the order of its members. */
 export const bodyHash = (body: unknown): string => digest("sha256", sortedJson(body), "base64url");
-
-/** JSON text with the members of every object in the order of their names. */
-function sortedJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
-  if (!isMembers(value)) return JSON.stringify(value) ?? "null";
-  // Lists of the members' texts would take five times as long for an object with as many as a body may have.
-  let text = "";
-  for (const name of Object.keys(value).sort()) {
-    const member = value[name];
-    if (member === undefined) continue;
-    text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${sortedJson(member)}`;
-  }
-  return `{${text}}`;
-}
-
-const isMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;
 
 const nameOf = (principal: string, key: string): string =>
   digest("sha256", `${principal}\n${key}`, "base64url");

@@ -152,7 +152,7 @@ export class Desk {
       this.#unanswered.delete(one);
       if (answered === undefined) one.cancel();
       else if ((await this.#use(answered)) === "first") one.answer(answered);
-      else this.#add({ ...one, ...again(one) });
+      else this.#add(again(one));
     }
     this.#asking = undefined;
     if (this.#open.length > 0)

@@ -1,15 +1,6 @@
-/** The identity of what an agent asks: two requests are the same if all of what a person would see is the same. */
+/** The identity of what an agent asks. The caller decides what belongs to it. */
 import { createHash } from "node:crypto";
+import { sortedJson } from "../../../util/sorted-json.ts";
 
 export const digestOf = (value: unknown): string =>
-  createHash("sha256").update(canonical(value)).digest("hex");
-
-/** JSON in which the order of the members does not matter. */
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((one) => canonical(one)).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(",")}}`;
-}
+  createHash("sha256").update(sortedJson(value)).digest("hex");

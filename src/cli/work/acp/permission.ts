@@ -4,10 +4,11 @@
  * an edit is a denial, and the agent is told what the person wants.
  */
 import type { Answered, Question } from "../../../client/questions.ts";
+import { sortedJson } from "../../../util/sorted-json.ts";
 import { oneLine } from "../../show/output.ts";
 import type { Asked, Settled } from "./asked.ts";
 import type { PermissionAnswer } from "./connection.ts";
-import { canonical, digestOf } from "./digest.ts";
+import { digestOf } from "./digest.ts";
 import type { PermissionOption, ToolCall } from "./schemas.ts";
 import { unifiedDiff } from "./unified-diff.ts";
 
@@ -54,7 +55,7 @@ export function toPermission(
   };
   const settle = (answered: Answered): Settled<PermissionAnswer> => {
     const { decision, data, text: comment } = answered;
-    if (decision === "approve" && data !== undefined && canonical(data) !== canonical(proposed))
+    if (decision === "approve" && data !== undefined && sortedJson(data) !== sortedJson(proposed))
       return {
         response: response.reject,
         isDenied: true,
