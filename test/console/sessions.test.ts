@@ -176,16 +176,20 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect([await dialog.count(), await stored(), await sessions()]).toEqual([0, before, ["approver:ann"]]);
 
     // In another tab the same question; the first tab is signed out with it, and its answer is never sent.
-    await question.getByRole("button", { name: "Approve" }).click();
-    await page.locator("text=Approved, not sent yet").waitFor();
+    // The clock of both stands still, so that the answer waits however long a slow machine takes.
     const second = await context.newPage();
     await second.goto(`${url}/#code=${await code(mallory)}`);
+    await second.getByRole("button", { name: "Sign in as caller:mallory" }).waitFor();
+    await context.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 1_000);
+    await question.getByRole("button", { name: "Approve" }).click();
+    await page.locator("text=Approved, not sent yet").waitFor();
     await second.getByRole("button", { name: "Sign in as caller:mallory" }).click();
     await second.locator(".account summary", { hasText: "mallory" }).waitFor();
     await page.locator("text=Another tab of this browser signed in").waitFor();
     await until(async () => (await sessions()).join() === "caller:mallory");
     await pass(page, 30);
     expect((await api.get(id)).body.history).toHaveLength(1);
+    await context.clock.resume();
     await page.reload();
     await page.locator(".account summary", { hasText: "mallory" }).waitFor();
   });
