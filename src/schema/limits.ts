@@ -257,7 +257,7 @@ export const LIMITS = {
   requests: limit(
     256,
     "requests",
-    "in progress at one gateway for one principal, without those that wait or stream; each 16 KiB of a body count as one more; further ones queue, and are refused after about 5 s. Requests with bodies above 16 KiB start principal by principal; after one whose check takes 3 ms or more, there is a pause of four times that time, at most 500 ms",
+    "in progress at one gateway for one principal, without those that wait or stream; each 16 KiB of a body count as one more; further ones queue, and are refused after about 5 s. Requests with bodies above 16 KiB start principal by principal; after one whose check takes 3 ms or more, there is a pause of four times that time, after 10 ms or more of ten times, at most 500 ms",
     "overloaded",
   ),
   unread_bytes: limit(

@@ -1,7 +1,7 @@
 /**
  * Starts requests with large bodies (above 16 KiB) principal by principal. A body with many values holds the event loop for
- * tens of milliseconds: after such a one it pauses for four times as long, so that most of the time stays for the requests
- * of others. Of those that take little, several start in a turn of the event loop. Limit: only the first part of a request is measured,
+ * tens of milliseconds: after such a one it pauses for ten times as long, so that nearly all of the time stays for the
+ * requests of others, and few of them meet two such bodies. Of those that take little, several start in a turn of the event loop. Limit: only the first part of a request is measured,
  * until it waits for something, for Redis for instance.
  */
 import { RoundRobin } from "../../util/round-robin.ts";
@@ -9,8 +9,11 @@ import { TurnBudget } from "../../util/turn-budget.ts";
 
 /** A part that takes less needs no pause; in one turn, several may take this long together. */
 const MIN_MS = 3;
+/** From this time on, others notice it. */
+const LONG_MS = 10;
 /** The pause in multiples of the measured time: the request may take as much again after its first wait. */
 const PAUSE_FACTOR = 4;
+const LONG_PAUSE_FACTOR = 10;
 /** The longest pause: a stall of the process is no reason for a longer one. */
 const MAX_PAUSE_MS = 500;
 
@@ -60,7 +63,7 @@ export class LargeBodyQueue {
     const startedAt = now();
     settled(() => {
       const tookMs = now() - startedAt;
-      if (tookMs >= MIN_MS) return after(Math.min(PAUSE_FACTOR * tookMs, MAX_PAUSE_MS), () => this.#next());
+      if (tookMs >= MIN_MS) return after(pauseAfter(tookMs), () => this.#next());
       this.#budget.spend(tookMs);
       this.#waitsForTurn = !this.#budget.hasRoom;
       if (!this.#waitsForTurn) this.#next();
@@ -78,4 +81,9 @@ export class LargeBodyQueue {
     if (start) start();
     else this.#isTaken = false;
   }
+}
+
+function pauseAfter(tookMs: number): number {
+  const factor = tookMs < LONG_MS ? PAUSE_FACTOR : LONG_PAUSE_FACTOR;
+  return Math.min(factor * tookMs, MAX_PAUSE_MS);
 }

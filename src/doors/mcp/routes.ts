@@ -50,14 +50,13 @@ const ACCEPT_ANY = "application/json, text/event-stream";
 
 /** The SDK refuses null, which some clients send for a tool without arguments. */
 function dropNullArguments(message: unknown): void {
-  const { data } = callWithNull.safeParse(message);
-  if (data) delete data.params.arguments;
+  if (isCallWithNull(message)) delete message.params.arguments;
 }
-/** Not a copy, as a schema would return. */
-const callWithNull = z.custom<{ params: { arguments?: null } }>((message) => {
+
+function isCallWithNull(message: unknown): message is { params: { arguments?: null } } {
   const { method, params } = Object(message);
   return method === "tools/call" && Object(params).arguments === null;
-});
+}
 
 /** The request for the SDK, without its credential; the body has been read. */
 function toSdkRequest({ method, header }: MountedRequest, signal: AbortSignal): Request {
@@ -122,8 +121,8 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     const { method, requestId, header } = incoming;
     const { request, bytes } = await incoming.authenticate();
     const body = parseBody(bytes, header("content-type"), { wrapsIds: true, parsed });
-    for (const message of Array.isArray(body) ? body : [body]) dropNullArguments(message);
     if (method === "POST") requireBounded(body, bytes.byteLength);
+    for (const message of Array.isArray(body) ? body : [body]) dropNullArguments(message);
     const lost = new AbortController();
     request.onUndelivered(() => lost.abort());
     const passed = passToOwner(broker, incoming, bytes, lost.signal);

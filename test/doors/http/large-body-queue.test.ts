@@ -55,13 +55,17 @@ function started() {
   };
 }
 
-test("after one that takes long there is a pause that is four times as long", async () => {
+test.each([
+  { takes: 9, pause: 36 },
+  { takes: 10, pause: 100 },
+  { takes: 40, pause: 400 },
+])("after one that takes $takes ms there is a pause of $pause ms", async ({ takes, pause }) => {
   const { add, order, pauses, rest, turn } = started();
-  add("a", "first", 40);
+  add("a", "first", takes);
   add("a", "second", 1);
   await rest();
   await turn();
-  expect([order, pauses.map(({ ms }) => ms)]).toEqual([["first"], [160]]);
+  expect([order, pauses.map(({ ms }) => ms)]).toEqual([["first"], [pause]]);
   pauses.shift()?.run();
   await rest();
   expect([order, pauses]).toEqual([["first", "second"], []]);
@@ -130,9 +134,9 @@ test("measures what a request does until it waits, whether it started at once or
   };
   await Promise.all([work(20), work(20)]);
   await until(() => pauses.length === 2);
-  expect(pauses).toEqual([80, 80]);
+  expect(pauses).toEqual([200, 200]);
   await Promise.all([work(1), work(1)]);
-  expect([done, pauses]).toEqual([4, [80, 80]]);
+  expect([done, pauses]).toEqual([4, [200, 200]]);
 });
 
 test("of requests that arrive together, those whose large bodies take long start one at a time, the others at once", async () => {
