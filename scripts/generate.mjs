@@ -47,6 +47,8 @@ function lifecycle() {
       move.removes_old_ticket && "removes its old ticket",
       move.delay && `delay: ${move.delay}`,
       move.returned && "before new work",
+      move.sticky && "for a while only for the worker that asked, if it wished so",
+      move.held_as && `while a question is held: ${code(move.held_as)}`,
       move.spends && "spends an attempt",
       move.refunds && "gives the attempt back",
       move.reclaimable && "may be reclaimed",

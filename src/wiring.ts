@@ -99,8 +99,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     tickets,
     feed,
     pushAgents,
-    broadcast: (agent, drain) =>
-      bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent, drain })),
+    broadcast: (agent, how) =>
+      bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent, ...how })),
     isBlocked: (agent) => agents.isBlocked(agent),
     findGrants: (agent, grants) => findGrants(broker, agent, grants),
     returnLease: (lease) => returnLease(broker, lease),
@@ -216,10 +216,11 @@ const nothing = () => {};
 async function receiveWakes({ gateway, bus, shards, outbound, pushAgents, handoff }: Broker): Promise<void> {
   for (const shard of shards.all) {
     await bus.subscribe(shard.wake, (message) => {
-      const { gateway: sender, agent, drain } = parseWake(message);
+      const { gateway: sender, agent, drain = false, worker } = parseWake(message);
       if (sender === gateway) return;
       if (agent === OUTBOUND_QUEUE) outbound.wake();
       else if (agent === PUSH_AGENTS_CHANGED) pushAgents.reload();
+      else if (worker !== undefined) handoff.keepForHere(agent, worker);
       else handoff.wakeHere(agent, drain);
     });
   }

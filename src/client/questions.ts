@@ -45,6 +45,11 @@ export interface AskOptions {
    * starts the handler again. Default 0. Only `ask` and `askAll` wait.
    */
   readonly holdSeconds?: number | undefined;
+  /**
+   * For how long after the answer only this worker gets the parked delegation, 0 to 3600, default 0: for a worker that keeps
+   * something of the conversation. After this time, any worker of the agent may have it.
+   */
+  readonly stickySeconds?: number | undefined;
   /** Default `input`; `auth` asks for a credential or consent (`auth_required`). */
   readonly kind?: "input" | "auth" | undefined;
   /**
@@ -96,7 +101,7 @@ export class QuestionOutcome {
 /** `ordinals` derives ids for requests without one; a later run derives the same ids. */
 export function toInterrupt(
   asked: readonly (string | Question)[],
-  { kind = "input", expiresInSeconds }: AskOptions,
+  { kind = "input", expiresInSeconds, stickySeconds }: AskOptions,
   ordinals?: Ordinals,
 ): InterruptInput {
   const requests = asked.map((one) => {
@@ -121,6 +126,7 @@ export function toInterrupt(
     kind,
     requests,
     ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }),
+    ...(stickySeconds !== undefined && { sticky_seconds: stickySeconds }),
   };
 }
 

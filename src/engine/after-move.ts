@@ -47,6 +47,7 @@ export async function afterMove(broker: Broker, id: string, moved: Moved, announ
   if (old > 0) await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old }));
   if (move.queue === "ticket") {
     if (announced) return;
+    if (moved.kept_for !== undefined) broker.handoff.keepFor(target, moved.kept_for);
     if (moved.ticketed) broker.handoff.announce(target, moved.event_id);
     else await waitBriefly(broker.handoff.offer(offerOf(id, moved)));
   } else if (move.lease === "drop" && (await isCapped(broker, target))) {

@@ -87,6 +87,8 @@ export const FIELDS = {
   ticket: { ...number(0), doc: "the number of its newest ticket" },
   ready_at: { ...INSTANT, doc: "when its newest ticket may be taken" },
   returned: { ...NUMBER, doc: "1: it is queued before new work of its priority" },
+  sticky_ms: { ...NUMBER, doc: "how long the answer to the open question is kept for its asker" },
+  others_at: { ...INSTANT, doc: "until when only the worker of the last lease may take the ticket" },
   check_at: { ...INSTANT, doc: "when the sweep checks that the ticket is in the queue" },
   // Its attempts and leases.
   attempt: { ...number(1), doc: "the number of its attempt, from 1" },

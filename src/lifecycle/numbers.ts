@@ -20,6 +20,9 @@ export const NUMBERS = {
   /** How often workers that cannot work may return it. */
   returns: LIMITS.returns.value,
   graces: LIMITS.graces.value,
+  /** For how many workers of an agent tickets are kept, and how many bytes of them for one. */
+  sticky_workers: 1_000,
+  sticky_bytes: 4_096,
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,
   event_bytes: LIMITS.event_bytes.value,

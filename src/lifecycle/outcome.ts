@@ -40,6 +40,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     old_ticket: z.number().optional(),
     /** True: its new ticket is in the queue. False: the queue refused it, and the caller must add it. */
     ticketed: z.boolean().optional(),
+    /** For now, the new ticket is for this worker only. */
+    kept_for: z.string().optional(),
     lease_expires_at: z.number().optional(),
     /**
      * The move only extended the lease: the delegation is at a limit, or memory is short, so the progress was dropped.

@@ -77,6 +77,8 @@ export interface Move {
   readonly delay?: "asked" | "backoff" | "release" | "handoff" | "unchanged";
   /** The delegation is queued before new work of its priority. */
   readonly returned?: true;
+  /** For a while, only the worker that had the lease gets the new ticket, if it asked for that. */
+  readonly sticky?: true;
   /** The move costs an attempt. */
   readonly spends?: true;
   /** Below the event limit, the move gives back the attempt that the end of the lease cost. */
@@ -243,8 +245,9 @@ export const MOVES = {
     status: "answered",
     queue: "ticket",
     returned: true,
+    sticky: true,
     held_as: "hand_over",
-    doc: "The question is answered; any worker of the agent may continue.",
+    doc: "The question is answered; any worker of the agent may continue, for a while only the one that asked if it wished so.",
   },
   hand_over: {
     from: ASKED,

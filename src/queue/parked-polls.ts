@@ -132,6 +132,18 @@ export class ParkedPolls<Terms = never, Taken = never> {
     this.#removeIfUnused(name, agent);
   }
 
+  /** Wakes the poll with such terms that has waited longest; false when none waits. */
+  wakeOne(name: string, has: (terms: Terms) => boolean): boolean {
+    const agent = this.#agents.get(name);
+    for (const poll of agent?.idle ?? []) {
+      if (!agent || poll.terms === undefined || !has(poll.terms)) continue;
+      this.#markFetching(agent, poll);
+      this.#fetch(name, agent, poll, performance.now());
+      return true;
+    }
+    return false;
+  }
+
   /** After a gap in the wakes (a lost subscription), every agent is woken. */
   wakeAll(): void {
     for (const name of this.#agents.keys()) this.wake(name);

@@ -6,6 +6,7 @@
 --   ticket_offer(…)      the same; returns false and adds nothing when the queue refuses
 --   ticket_take(queue, at)  removes the first ticket and returns its delegation and number; with no ticket ready it
 --                        returns nil and when the next delayed one is due (nil: there is none)
+--   ticket_remove(queue, id, ticket)  removes this ticket, unless somebody took it
 --   ticket_is_first(queue, at)  true if a ticket added now would be the first, and be taken at once
 
 -- Formats a number, once in a script: the conversions of Redis and Lua are several times slower.
@@ -84,6 +85,18 @@ end
 
 local function ticket_is_first(queue, at)
   return is_by_priority(queue, at) and redis.call('ZCARD', queue .. ':prioritized') == 0
+end
+
+-- Removes a ticket that nobody has taken; false when there is none.
+local function ticket_remove(queue, id, ticket)
+  local job = ticket_id(id, ticket)
+  for _, set in ipairs({ 'delayed', 'prioritized' }) do
+    if redis.call('ZREM', queue .. ':' .. set, job) == 1 then
+      redis.call('DEL', queue .. ':' .. job)
+      return true
+    end
+  end
+  return false
 end
 
 local ticket_take

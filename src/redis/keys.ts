@@ -165,6 +165,8 @@ export interface ShardKeys {
   readonly agentNames: string;
   /** ZSET worker id → when it was last seen, ms; one for each agent, bounded, expires. */
   readonly workers: (agent: string) => string;
+  /** HASH worker id → the tickets that are kept for it, `<delegation> <number>` lines; one for each agent, expires. */
+  readonly sticky: (agent: string) => string;
   /** SET: the names of this shard's push agents. */
   readonly pushAgents: string;
   /** HASH push agent → the time, ms, since which its server cannot be reached. */
@@ -209,6 +211,7 @@ export function shardKeys(shard: number): ShardKeys {
     agents: `${base}:agents`,
     agentNames: `${base}:agents:names`,
     workers: (agent) => `${base}:workers:${agent}`,
+    sticky: (agent) => `${base}:sticky:${agent}`,
     pushAgents: `${base}:push_agents`,
     unreached: `${base}:unreached`,
     seen: `${base}:seen`,

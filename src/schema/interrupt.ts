@@ -78,6 +78,8 @@ export const interruptRequestSchema = z
     expires_in_seconds: z.number().min(1).max(31_536_000).optional(),
     /** The lease does not end: its holder waits for the answer, and extends it by heartbeats. */
     hold: z.boolean().optional(),
+    /** For so long after the answer, only the worker that asks gets the delegation. It has no effect on a held question. */
+    sticky_seconds: z.number().min(0).max(3_600).optional(),
     /** Saved with the delegation in the same move, as by a heartbeat. */
     checkpoint: checkpointSchema.nullable().optional(),
   })

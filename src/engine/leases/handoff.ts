@@ -10,6 +10,8 @@
  *   feed brings the event of the ticket's lease with it. The gateway that made the ticket wakes its own poll at once
  *   (`announce`), and skips the event when the feed delivers it.
  * - A ticket without an event (`offer`: made again by the sweep or by a retry) is announced by a broadcast.
+ * - A ticket that is kept for one worker (`keepFor`) is announced by a broadcast with its id. Each gateway wakes a poll of
+ *   this worker, or remembers that its next poll must fetch. Other polls find the ticket when it is no longer kept.
  * - When there may be any number of tickets (an agent was resumed, a lease ended, wakes were lost), `wake` starts a
  *   drain: polls fetch until a fetch finds nothing.
  * Each wake is only a hint. A lost one costs time, never work: parked polls fetch now and then anyway.
@@ -37,6 +39,7 @@ import { BoundedSet } from "../../util/bounded.ts";
 import { ownText } from "../../util/own-text.ts";
 import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
 import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
+import type { WakeMessage } from "./wake-message.ts";
 
 export interface HandoffOptions
   extends Pick<InDoubtOptions, "findGrants" | "returnLease" | "onReturn" | "warn"> {
@@ -45,13 +48,16 @@ export interface HandoffOptions
   readonly tickets: Pick<Tickets, "add">;
   readonly feed: Pick<Feed, "subscribe" | "hasDelivered" | "mayHaveDelivered">;
   /** Wakes the polls of the agent at the other gateways. */
-  readonly broadcast: (agent: string, drain: boolean) => Promise<unknown>;
+  readonly broadcast: (agent: string, how: WakeHow) => Promise<unknown>;
   /** Starts work for agents that do not poll. */
   readonly pushAgents: { wake(agent: string): void; recheckAll(): void };
   readonly isBlocked: (agent: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly polls: ParkedPollsOptions;
 }
+
+/** `drain`: there may be several tickets. `worker`: the ticket is kept for this worker. */
+export type WakeHow = Pick<WakeMessage, "drain" | "worker">;
 
 /** The agent of a poll, and its request. */
 export interface PollTerms {
@@ -82,13 +88,17 @@ const hasTicket = (entry: Entry): boolean => entry.type === SENT || TICKET_STATU
 const ms = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : Math.round(seconds * 1000);
 
+const workerOf = ({ agent, request }: PollTerms): string => request.worker_id ?? agent;
+/** No name of an agent has a space. */
+const keptKey = (agent: string, worker: string): string => `${agent} ${worker}`;
+
 /** The nonce identifies the lease when the answer that grants it is lost. */
-const takerOf = ({ agent, request }: PollTerms): Taker => ({
-  agent,
+const takerOf = (terms: PollTerms): Taker => ({
+  agent: terms.agent,
   nonce: randomId(16),
-  worker_id: request.worker_id ?? agent,
-  lease_ms: ms(request.lease_seconds),
-  confirm_ms: ms(request.confirm_within_seconds),
+  worker_id: workerOf(terms),
+  lease_ms: ms(terms.request.lease_seconds),
+  confirm_ms: ms(terms.request.confirm_within_seconds),
 });
 
 /** Two shards may write events with the same id. */
@@ -111,6 +121,8 @@ export class Handoff {
   readonly #offered = new Map<string, string>();
   /** Delegations whose tickets woke no poll here, because the feed brought the lease with the ticket. */
   readonly #unwoken = new BoundedSet<string>(MAX_FETCHED);
+  /** Workers for which a ticket may be kept, as {@link keptKey} names them; their next poll fetches. */
+  readonly #kept = new BoundedSet<string>(MAX_FETCHED);
   /** Delegations that a fetch of this gateway leased, until the feed delivers the lease. */
   readonly #fetched = new BoundedSet<string>(MAX_FETCHED);
 
@@ -267,12 +279,30 @@ export class Handoff {
     for (const target of targets) this.wakeHere(target, false);
   }
 
+  /** Call it when a ticket is kept for a worker: it is woken at whichever gateway it polls. */
+  keepFor(agent: string, worker: string): void {
+    this.keepForHere(agent, worker);
+    this.#broadcast(agent, { worker });
+  }
+
+  keepForHere(agent: string, worker: string): void {
+    if (!this.polls.wakeOne(agent, (terms) => workerOf(terms) === worker))
+      this.#kept.add(keptKey(agent, ownText(worker)));
+  }
+
+  /** Whether a poll of these terms must fetch before it parks, because a ticket may be kept for its worker. */
+  takeKept(terms: PollTerms): boolean {
+    return this.#kept.size > 0 && this.#kept.delete(keptKey(terms.agent, workerOf(terms)));
+  }
+
   /** Wakes the agent's polls at all gateways: one each for one ticket, or (`drain`) as long as there are tickets. */
   wake(agent: string, drain = true): void {
     this.wakeHere(agent, drain);
-    this.#options
-      .broadcast(agent, drain)
-      .catch((error: unknown) => this.#options.warn(error, "wake not sent"));
+    this.#broadcast(agent, { drain });
+  }
+
+  #broadcast(agent: string, how: WakeHow): void {
+    this.#options.broadcast(agent, how).catch((error: unknown) => this.#options.warn(error, "wake not sent"));
   }
 
   wakeHere(agent: string, drain: boolean): void {

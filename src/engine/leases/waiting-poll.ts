@@ -37,7 +37,19 @@ export class WaitingPoll implements PollTerms, Poll<Granted, PollTerms, Result> 
   /** Settles with the first lease; with null when the time was up or the signal aborted. */
   wait(settle: Settle<Granted>): void {
     if (this.request.wait_seconds === 0) settle(this.more());
-    else this.#handoff.polls.add(this.agent, this, settle);
+    else if (this.#handoff.takeKept(this)) this.#fetchFirst(settle);
+    else this.#park(settle);
+  }
+
+  #park(settle: Settle<Granted>): void {
+    this.#handoff.polls.add(this.agent, this, settle);
+  }
+
+  #fetchFirst(settle: Settle<Granted>): void {
+    this.more().then(
+      (found) => (found === null ? this.#park(settle) : settle(found)),
+      (error: unknown) => settle(Promise.reject(error)),
+    );
   }
 
   /** Takes a lease if work is queued now; null otherwise. */

@@ -39,6 +39,8 @@ export interface Question {
   readonly expires_ms?: number | undefined;
   /** The lease does not end. */
   readonly hold?: boolean | undefined;
+  /** For so long, the answer is only for the worker that asks. */
+  readonly sticky_ms?: number | undefined;
   /** Artifacts that belong to the question. */
   readonly artifacts?: readonly Artifact[] | undefined;
   /** As stored; see {@link checkpointText}. */
@@ -155,6 +157,7 @@ export async function askMove(
       answered_as: isApproved ? [ofPerson, plainId] : undefined,
       interrupt: JSON.stringify({ id: interrupt_id, kind, requests }),
       interrupt_ttl_ms: question.expires_ms,
+      sticky_ms: question.sticky_ms || undefined,
       reply_hash,
     },
     fields: { checkpoint: question.checkpoint },
@@ -201,13 +204,14 @@ export async function ask(
   broker: Broker,
   principal: Principal,
   leaseId: string,
-  { kind, requests, expires_in_seconds, checkpoint, hold, ...single }: InterruptRequest,
+  { kind, requests, expires_in_seconds, sticky_seconds, checkpoint, hold, ...single }: InterruptRequest,
 ): Promise<InterruptResult> {
   const { id, params } = holderOf(principal, leaseId);
   const question = {
     kind,
     requests: requests ?? [single],
     expires_ms: expires_in_seconds === undefined ? undefined : Math.round(expires_in_seconds * 1000),
+    sticky_ms: Math.round((sticky_seconds ?? 0) * 1000),
     checkpoint: checkpointText(checkpoint),
     hold,
   };

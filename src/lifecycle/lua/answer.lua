@@ -51,12 +51,13 @@ function success_json(tail)
   local rest = {}
   if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
   rest.pending_events = pending_events()
+  if rule.sticky and record.others_at then rest.kept_for = record.worker_id end
   if move == 'use' then rest.answers = answers_to(cmd.interrupt_id) end
   if rule.lease == 'grant' and record.secret_bytes then rest.secrets = redis.call('HGETALL', key .. ':secrets') end
   return '{"kind":"ok","move":"' .. move .. '","now":' .. digits(now) .. ',"state":"' .. record.state ..
     '","version":' .. digits(record.version) .. ',"target":"' .. record.target .. '","ticket":' .. digits(record.ticket) ..
     ',"fence":' .. digits(record.fence) .. ',"attempt":' .. digits(record.attempt) ..
-    ',"created_at":' .. digits(record.created_at) .. ',"ready_at":' .. digits(record.ready_at) ..
+    ',"created_at":' .. digits(record.created_at) .. ',"ready_at":' .. digits(ticket_at()) ..
     ',"priority":' .. digits(record.priority) .. (record.returned == 1 and ',"returned":true' or '') ..
     (cmd.take and ',"id":"' .. cmd.id .. '"' or '') .. (event_id and ',"event_id":"' .. event_id .. '"' or '') ..
     (old_ticket and ',"old_ticket":' .. digits(old_ticket) or '') ..

@@ -56,7 +56,11 @@ end
 function guard_state()
   if record.state and not rule.from[record.state] then return { kind = 'state' } end
   if rule.needs_ticket and cmd.ticket ~= record.ticket then return { kind = 'ticket' } end
-  if rule.needs_ready and now < record.ready_at then return { kind = 'not_ready', ready_at = record.ready_at } end
+  if rule.needs_ready then
+    -- A ticket that is kept for a worker is ready for it.
+    local ready_at = cmd.worker_id == record.worker_id and record.ready_at or ticket_at()
+    if now < ready_at then return { kind = 'not_ready', ready_at = ready_at } end
+  end
   -- A take checks this before it takes the ticket.
   local why = rule.needs_open and not cmd.take and blocked()
   if why then return { kind = 'blocked', why = why } end

@@ -18,6 +18,8 @@ function grant_lease()
   local lease_ms = cmd.lease_ms or settings('lease_ms').lease_ms
   record.fence = record.fence + 1
   record.lapsed = nil
+  record.sticky_ms = nil
+  record.others_at = nil
   record.nonce = cmd.nonce
   record.worker_id = cmd.worker_id
   record.lease_ms = lease_ms

@@ -30,7 +30,7 @@ function transition(first_key, args, taker, moved)
   change()
   write()
   if rule.queue ~= 'ticket' then return success_answer() end
-  if not taker or record.ready_at > now then return success_answer(offer_ticket()) end
+  if not taker or ticket_at() > now then return success_answer(offer_ticket()) end
   local ok, is_first = pcall(ticket_is_first, queue(), time_ms)
   is_first = ok and is_first
   if not is_first and not offer_ticket() then return success_answer(false) end
@@ -91,6 +91,10 @@ function change_own()
     store_message()
   elseif move == 'interrupt' or move == 'hold' then
     store_question()
+    record.sticky_ms = cmd.sticky_ms
+  elseif move == 'park' then
+    -- A holder whose lease expired is gone.
+    if cmd.move ~= 'release' then record.sticky_ms = cmd.sticky_ms end
   elseif move == 'use' then
     use_answer()
   elseif move == 'answer' or move == 'hand_over' then

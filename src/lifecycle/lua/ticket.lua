@@ -9,7 +9,9 @@ function take_ticket(moved)
   if moved and moved.is_first then
     id, ticket = moved.id, moved.record.ticket
   else
-    id, ticket = ticket_take(queue(), time_ms)
+    local kept = redis.call('HGET', sticky_key(), cmd.worker_id)
+    if kept then id, ticket = take_kept(kept) end
+    if not id then id, ticket = ticket_take(queue(), time_ms) end
   end
   if not id then return { kind = 'empty', next_due_at = ticket } end
   cmd.id, cmd.ticket, key = id, ticket, base .. ':d:' .. id
@@ -19,7 +21,7 @@ end
 function number_ticket()
   record.ticket = record.ticket + 1
   if rule.delay == 'unchanged' then
-    record.check_at = math.max(now, record.ready_at) + LIMITS.check_ms
+    record.check_at = math.max(now, ticket_at()) + LIMITS.check_ms
   else
     local delay = 0
     if rule.delay == 'asked' then
@@ -29,7 +31,9 @@ function number_ticket()
     end
     record.ready_at = now + delay
     record.returned = rule.returned and 1 or nil
-    record.check_at = record.ready_at + LIMITS.check_ms
+    record.others_at = nil
+    if rule.sticky and record.sticky_ms then keep_ticket() end
+    record.check_at = ticket_at() + LIMITS.check_ms
     if delay > 0 and move ~= 'submit' then show('retry_at', quoted(iso(record.ready_at))) end
     if spends or rule.needs_holder then show('attempt', digits(record.attempt)) end
     if move == 'submit' then set_deadlines(delay) end
@@ -39,5 +43,8 @@ end
 -- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway or the sweep adds it.
 function offer_ticket()
   return ticket_offer(queue(), cmd.id, record.ticket, record.priority, record.returned == 1,
-    math.max(0, record.ready_at - now), time_ms)
+    math.max(0, ticket_at() - now), time_ms)
 end
+
+-- When the ticket may be taken: by any worker, if it is kept for one.
+function ticket_at() return record.others_at or record.ready_at end

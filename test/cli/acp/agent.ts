@@ -96,6 +96,7 @@ export function work(
     settleMs: 0,
     cancelGraceMs: 300,
     holdMs: 0,
+    stickyMs: 0,
     ...options,
   });
   const agent = new Agent({ url, token: OPERATOR, agent: "coder", concurrency, failFast: false }, (task) =>

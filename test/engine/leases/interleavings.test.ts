@@ -72,7 +72,7 @@ class Gateway {
         hasDelivered: (_, id) => Number.parseInt(id, 10) <= this.#brought,
         mayHaveDelivered: () => true,
       },
-      broadcast: (agent, drain) => walk.broadcast(this, agent, drain),
+      broadcast: (agent, { drain = false }) => walk.broadcast(this, agent, drain),
       pushAgents: { wake: () => {}, recheckAll: () => {} },
       isBlocked: () => walk.command(() => walk.blocked),
       findGrants: (_, grants) => walk.command(() => walk.findGrants(grants.map(({ nonce }) => nonce))),

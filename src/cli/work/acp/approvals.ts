@@ -12,12 +12,18 @@ export interface Approvals {
   use(answer: Pick<Answered, "interruptId" | "requestId">): Promise<"first" | "again">;
 }
 
-/** Each question is held for `holdMs`, with the agent's process and the lease. */
-export function brokerApprovals(task: Work, holdMs: number): Approvals {
+export interface AskTimes {
+  /** How long a question is held, with the agent's process and the lease. */
+  readonly holdMs: number;
+  /** How long after the answer the delegation is kept for this worker, which has the conversation. */
+  readonly stickyMs: number;
+}
+
+export function brokerApprovals(task: Work, { holdMs, stickyMs }: AskTimes): Approvals {
   return {
     ask: async (requests) => {
       try {
-        return await task.askAll(requests, { holdSeconds: holdMs / 1000 });
+        return await task.askAll(requests, { holdSeconds: holdMs / 1000, stickySeconds: stickyMs / 1000 });
       } catch (error) {
         if (error instanceof ParkedError) return "parked";
         throw error;

@@ -1,6 +1,7 @@
 /** The options of `errand work --acp`. */
 import { type Command, InvalidArgumentError } from "commander";
 import { duration } from "../../input/duration.ts";
+import type { AskTimes } from "./approvals.ts";
 import { type ModeChoice, unapproved } from "./mode.ts";
 
 export interface AcpFlags {
@@ -10,10 +11,12 @@ export interface AcpFlags {
   readonly acpConfig?: readonly (readonly [id: string, value: string])[];
   readonly allowUnapprovedTools?: boolean;
   readonly hold?: number;
+  readonly sticky?: number;
 }
 
 const START_SECONDS = 120;
 const HOLD_SECONDS = 300;
+const STICKY_SECONDS = 30;
 
 export const withAcpOptions = (command: Command): Command =>
   command
@@ -27,9 +30,20 @@ export const withAcpOptions = (command: Command): Command =>
       (text) => (text === "0" ? 0 : duration(text)),
     )
     .option(
+      "--sticky <duration>",
+      "how long after a later answer only this worker gets the delegation, or 0 (default 30s, at most 1h)",
+      stickyDuration,
+    )
+    .option(
       "--allow-unapproved-tools",
       "accept an --acp-mode or --acp-config with which the agent runs tools that nobody approved",
     );
+
+function stickyDuration(text: string): number {
+  const seconds = text === "0" ? 0 : duration(text);
+  if (seconds > 3600) throw new InvalidArgumentError("It is at most 1h.");
+  return seconds;
+}
 
 function configs(
   given: string,
@@ -44,17 +58,18 @@ function configs(
 export function acpChoice(
   flags: AcpFlags,
   preset: string | undefined,
-): { readonly choice: ModeChoice; readonly startTimeoutMs: number; readonly holdMs: number } | undefined {
-  const { acp, acpMode: mode, acpConfig: config = [], hold = HOLD_SECONDS } = flags;
-  const { acpStartTimeout = START_SECONDS } = flags;
+): (AskTimes & { readonly choice: ModeChoice; readonly startTimeoutMs: number }) | undefined {
+  const { acp, acpMode: mode, acpConfig: config = [] } = flags;
+  const { acpStartTimeout = START_SECONDS, hold = HOLD_SECONDS, sticky = STICKY_SECONDS } = flags;
   if (!acp) {
     const used =
       Object.keys(flags).some((name) => name.startsWith("acp")) ||
       flags.allowUnapprovedTools ||
-      flags.hold !== undefined;
+      flags.hold !== undefined ||
+      flags.sticky !== undefined;
     if (used)
       throw new InvalidArgumentError(
-        "--acp-start-timeout, --acp-mode, --acp-config, --hold and --allow-unapproved-tools require --acp.",
+        "--acp-start-timeout, --acp-mode, --acp-config, --hold, --sticky and --allow-unapproved-tools require --acp.",
       );
     return undefined;
   }
@@ -64,5 +79,10 @@ export function acpChoice(
     throw new InvalidArgumentError(
       `With ${bypass}, the agent may run tools that nobody approved. If that is what you want, add --allow-unapproved-tools.`,
     );
-  return { choice: { mode, config }, startTimeoutMs: acpStartTimeout * 1000, holdMs: hold * 1000 };
+  return {
+    choice: { mode, config },
+    startTimeoutMs: acpStartTimeout * 1000,
+    holdMs: hold * 1000,
+    stickyMs: sticky * 1000,
+  };
 }

@@ -73,7 +73,7 @@ class Run {
     this.#notes = notes;
     this.#activity = new Activity((progress) => task.progress(progress));
     this.#desk = new Desk({
-      approvals: (setup.approvals ?? brokerApprovals)(task, setup.holdMs),
+      approvals: (setup.approvals ?? brokerApprovals)(task, setup),
       notes,
       answers: task.answers,
       collect: () => sleep(setup.collectMs),

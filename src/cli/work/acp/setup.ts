@@ -2,11 +2,11 @@
 import type { Work } from "../../../client/work.ts";
 import type { RunLimits } from "../child.ts";
 import type { ProcessSetup } from "./agent-process.ts";
-import type { brokerApprovals } from "./approvals.ts";
+import type { AskTimes, brokerApprovals } from "./approvals.ts";
 import type { ModeChoice } from "./mode.ts";
 import type { Usage } from "./usage.ts";
 
-export interface AcpOptions extends ProcessSetup {
+export interface AcpOptions extends ProcessSetup, AskTimes {
   readonly choice: ModeChoice;
   readonly limits: RunLimits;
   /** XDG_STATE_HOME */
@@ -19,8 +19,6 @@ export interface AcpOptions extends ProcessSetup {
   readonly settleMs?: number;
   /** How long a canceled agent has to end its turn. */
   readonly cancelGraceMs?: number;
-  /** How long the agent waits for an answer, before its process ends. */
-  readonly holdMs: number;
   /** Default: the broker's. */
   readonly approvals?: typeof brokerApprovals;
   /** Gets what a run has used. */
