@@ -22,6 +22,7 @@ import { toErrandError } from "../http/problem.ts";
 import { API_INFO } from "../openapi/document.ts";
 import { declaresTasks, type Era, McpContext, TASKS_EXTENSION, tasksRequiredError } from "./context.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
+import { EVENTS_EXTENSION, listEvents, listEventsParams, pollEvents, pollEventsParams } from "./events.ts";
 import type { ClientPings } from "./session/client-pings.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 import { type TaskHandle, type Tool, toCallToolResult } from "./tools/tool.ts";
@@ -93,7 +94,10 @@ export function createServer(options: ServerOptions): Server {
   const server = new Server(
     { name: "errand", title: API_INFO.title, version: API_INFO.version },
     {
-      capabilities: { tools: {}, ...(era === "modern" && { extensions: { [TASKS_EXTENSION]: {} } }) },
+      capabilities: {
+        tools: {},
+        ...(era === "modern" && { extensions: { [TASKS_EXTENSION]: {}, [EVENTS_EXTENSION]: {} } }),
+      },
       instructions: INSTRUCTIONS,
       jsonSchemaValidator: noValidation,
       inputRequired: { legacyShim: false },
@@ -130,7 +134,7 @@ export function createServer(options: ServerOptions): Server {
     const client = { name: server.getClientVersion()?.name, pings };
     return trackCall(() => callTool(tool, args, new McpContext(request, era, context, client), runInTurn));
   });
-  if (era === "modern") addTaskMethods(server, requestOf);
+  if (era === "modern") addExtensions(server, requestOf);
   extension?.extend(server, era);
   return server;
 }
@@ -153,26 +157,31 @@ async function callTool(tool: Tool, args: unknown, context: McpContext, runInTur
 }
 
 const taskParams = z.looseObject({ taskId: z.string() });
-const taskResult = z.looseObject({ resultType: z.string() });
+const extensionResult = z.looseObject({ resultType: z.string() });
 
-function addTaskMethods(server: Server, requestOf: (context: ServerContext) => AuthenticatedRequest): void {
-  const handler =
-    (method: (context: McpContext, taskId: string) => Promise<{ resultType: string }>, readOnly = false) =>
-    async ({ taskId }: z.output<typeof taskParams>, server: ServerContext) => {
-      if (!declaresTasks(server.mcpReq.envelope)) throw tasksRequiredError();
-      const request = requestOf(server);
-      const context = new McpContext(request, "modern", server);
+function addExtensions(server: Server, requestOf: (context: ServerContext) => AuthenticatedRequest): void {
+  const add = <Params>(
+    name: string,
+    params: z.ZodType<Params>,
+    method: (context: McpContext, given: Params) => Promise<{ resultType: string }>,
+    { readOnly = true, isOfTasks = false } = {},
+  ): void =>
+    server.setRequestHandler(name, { params, result: extensionResult }, async (given, of: ServerContext) => {
+      if (isOfTasks && !declaresTasks(of.mcpReq.envelope)) throw tasksRequiredError();
+      const request = requestOf(of);
       try {
-        return await method(context, taskId);
+        return await method(new McpContext(request, "modern", of), given);
       } catch (error) {
         if (error instanceof ProtocolError) throw error;
         const { broker, requestId } = request;
         const refused = toErrandError(error, broker.log, requestId, readOnly ? "GET" : "POST");
         throw toProtocolError(refused, requestId);
       }
-    };
-  const schemas = { params: taskParams, result: taskResult };
-  server.setRequestHandler("tasks/get", schemas, handler(getTask, true));
-  server.setRequestHandler("tasks/update", schemas, handler(updateTask));
-  server.setRequestHandler("tasks/cancel", schemas, handler(cancelTask));
+    });
+  add("tasks/get", taskParams, (context, { taskId }) => getTask(context, taskId), { isOfTasks: true });
+  const changes = { readOnly: false, isOfTasks: true };
+  add("tasks/update", taskParams, (context, { taskId }) => updateTask(context, taskId), changes);
+  add("tasks/cancel", taskParams, (context, { taskId }) => cancelTask(context, taskId), changes);
+  add("events/list", listEventsParams, async () => listEvents());
+  add("events/poll", pollEventsParams, pollEvents);
 }
