@@ -28,6 +28,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   python-sdks  check a broker with clients of the official Python A2A SDKs, where Python is installed (--help says more)
   mutants put one defect at a time into the sources: a test must fail each time (--help says more)
   chaos   break Redis, its network and every process under load, then check every observation (--help says more)
+  acp-kills  kill workers of an ACP agent while people approve its calls: none is handed over twice (--help says more)
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
   limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/limits.md
@@ -148,6 +149,10 @@ const TASKS = {
   async chaos(args) {
     await buildFor(args);
     await run(process.execPath, ["--import", "tsx", "test/chaos/main.ts", ...args]);
+  },
+  async "acp-kills"(args) {
+    await buildFor(args);
+    await run(process.execPath, ["--import", "tsx", "test/acp-kills/main.ts", ...args]);
   },
   async fuzz(args) {
     const options = {
