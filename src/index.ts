@@ -41,6 +41,7 @@ export type { OutageEvent } from "./client/outage.ts";
 export type { Answered, AskOptions, ProposedAction, Question, QuestionOutcome } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export { WorkerUnavailableError, type WorkerUnavailableOptions } from "./client/unavailable.ts";
+export { sumUsage, type UsageOfAll } from "./client/usage-sum.ts";
 export {
   type AgentEvent,
   AgentStoppingError,
@@ -82,4 +83,5 @@ export type { ListedSession, NewSession, Session, SessionCode } from "./schema/s
 export type { Durations, Stats, StatsBucket, StatsFilter, StatsPeriod } from "./schema/stats.ts";
 export type { Status } from "./schema/status.ts";
 export type { TokenInfo } from "./schema/token.ts";
+export type { Usage, UsageReport, UsageSum } from "./schema/usage.ts";
 export type { Checkpoint } from "./schema/values.ts";

@@ -138,6 +138,8 @@ export class Asker {
    */
   async raise(interrupt: InterruptInput, signal: AbortSignal): Promise<InterruptResult | undefined> {
     const path = route`/v1/leases/${this.#holder.lease.lease_id}/interrupt`;
+    // The question may end the lease.
+    await this.#holder.reportUsage();
     if (this.#holder.lost !== null) return undefined;
     for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted();

@@ -28,6 +28,7 @@ import { leaseTransport } from "./lease-transport.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AnsweredAll, answersIn, QuestionOutcome, toInterrupt } from "./questions.ts";
 import { WorkerUnavailableError } from "./unavailable.ts";
+import { isForUsage } from "./usage-refusal.ts";
 import {
   type AgentEvent,
   AgentStoppingError,
@@ -106,6 +107,7 @@ export class Attempt {
       keepRunning,
       onFailing: (...failure) => outage.heartbeatFailed(...failure),
       onAnswered: () => outage.heartbeatAnswered(),
+      onUsageRefused: (error) => this.#reportUsageRefused(error),
     });
     this.#artifacts = new Artifacts(http, outage, this.#holder);
     this.#asker = new Asker(context, this.#holder, this.#artifacts);
@@ -194,6 +196,7 @@ export class Attempt {
       checkpoint: this.#lease.checkpoint,
       saveCheckpoint: (checkpoint) => handled(this.#holder.saveCheckpoint(checkpoint)),
       progress: (given) => this.#holder.progress(typeof given === "string" ? { message: given } : given),
+      usage: (report) => this.#holder.use(report),
       artifact: (artifact, options) => this.#artifacts.send(artifact, options),
       ask: (asked, more = {}) => {
         const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
@@ -271,6 +274,9 @@ export class Attempt {
     const bare = outcome instanceof BareMessage ? outcome : undefined;
     const wanted: Reply = outcome instanceof BareMessage ? outcome.reply : outcome;
     let reply = wanted;
+    if (wanted.usage) this.#holder.use(wanted.usage);
+    // Only the broker's own form of a reply has a usage.
+    if (bare) await this.#holder.reportUsage();
     for (let failures = 0; !giveUp.aborted; failures += 1) {
       try {
         const call =
@@ -278,7 +284,7 @@ export class Attempt {
             ? { path: repliesOf(delegation), body: messageAnswer(lease_id, bare.message) }
             : {
                 path: route`/v1/leases/${lease_id}/reply`,
-                body: { ...reply, worker, next: this.#turn.next() },
+                body: { ...reply, usage: this.#holder.usage, worker, next: this.#turn.next() },
               };
         const answer = await http.request(replySchema, { method: "POST", ...call });
         outage.over();
@@ -287,8 +293,9 @@ export class Attempt {
         return { reply, state: answer.delegation.state, next: received };
       } catch (error) {
         if (isLeaseOver(error)) return undefined;
+        if (isForUsage(error)) this.#holder.refuseUsage(error);
         // An older broker does not know the member.
-        if (worker && isInvalid(error)) worker = undefined;
+        else if (worker && isInvalid(error)) worker = undefined;
         else if (reply === wanted && isInvalid(error)) reply = refusedReply(error);
         else await outage.backOff(error, failures, giveUp);
       }
@@ -306,6 +313,7 @@ export class Attempt {
   ) {
     const { http, outage, report } = this.#context;
     const { lease_id, delegation } = this.#lease;
+    await this.#holder.reportUsage();
     const call =
       kind === "release"
         ? { path: route`/v1/leases/${lease_id}/release`, body: { delay_seconds, reason, worker } }
@@ -349,7 +357,13 @@ export class Attempt {
     return { replied: false };
   }
 
+  #reportUsageRefused(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    this.#context.report({ type: "usage_refused", delegationId: this.#lease.delegation.id, reason });
+  }
+
   async #release() {
+    await this.#holder.reportUsage(RELEASE_MS);
     await tryRelease(this.#context, this.#lease);
     return { replied: false };
   }

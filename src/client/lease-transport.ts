@@ -5,6 +5,7 @@ import { heartbeatSchema } from "../schema/lease.ts";
 import { ErrandApiError, isInvalid } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { longestRetryMs } from "./outage.ts";
+import { isForUsage } from "./usage-refusal.ts";
 
 /** An older broker, during an upgrade, holds no questions and says no state. */
 const answerSchema = heartbeatSchema.extend({ state: heartbeatSchema.shape.state.default("working") });
@@ -20,7 +21,9 @@ export function leaseTransport(http: Http, leaseId: string): LeaseTransport {
       if (code === "lease_lost") return { kind: "lost", reason: toLostReason(details?.reason) };
       if (code === "lease_unknown") return { kind: "lost", reason: "unknown" };
       if (status === 401 || status === 403) return { kind: "lost", reason: "refused" };
-      return isInvalid(error) ? { kind: "refused" } : { kind: "retry", retryAfterMs };
+      return isInvalid(error)
+        ? { kind: "refused", isForUsage: isForUsage(error) }
+        : { kind: "retry", retryAfterMs };
     },
   };
 }

@@ -3,6 +3,7 @@ import type { LostReason } from "../lease-holder/lost.ts";
 import type { Artifact, Message } from "../schema/a2a.ts";
 import type { DelegateInput, Delegation, Progress } from "../schema/delegation.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
+import type { UsageReport } from "../schema/usage.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
@@ -61,6 +62,18 @@ export interface Work {
    * the latest.
    */
   progress(progress: Progress | string): void;
+  /**
+   * Reports what this run has used so far: tokens, cost, the model. A report replaces the one before, but members that it
+   * leaves out keep their values, and no amount may shrink. Never waits and never fails: it is sent with the progress, at
+   * most twice a second, and with the reply. If the broker refuses it, everything else is sent without it, and the agent's
+   * `onEvent` gets `usage_refused`.
+   *
+   * @example
+   * ```ts
+   * work.usage({ input_tokens: 1200, output_tokens: 80, cost: 0.02, currency: "USD", model: "gpt-5" });
+   * ```
+   */
+  usage(report: UsageReport): void;
   /**
    * Sends a piece of output before the reply; it is streamed to watchers and stored with the delegation. Chunks arrive
    * in order and once each, even across broken connections, and before the reply. Resolves when the broker has stored
@@ -249,6 +262,8 @@ export type AgentEvent =
   | { readonly type: "paused"; readonly delayMs: number; readonly reason: string }
   /** The try after a pause succeeded. */
   | { readonly type: "resumed" }
+  /** The broker refused the reported usage; the delegation goes on without it. */
+  | { readonly type: "usage_refused"; readonly delegationId: string; readonly reason: string }
   /** The handler canceled the delegation. */
   | { readonly type: "canceled"; readonly work: Work }
   /** The release failed: the lease expires by itself. */

@@ -101,6 +101,22 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
         details: { limit_per_second },
       });
     }
+    case "usage_shrinks": {
+      const { amount, before, reported } = outcome;
+      const reason = `must not shrink: ${before} was reported before, and now ${reported}`;
+      return new ErrandError("usage_shrinks", `usage.${amount} ${reason}.`, {
+        ...about,
+        details: { issues: [{ path: `usage.${amount}`, reason }] },
+      });
+    }
+    case "usage_currency": {
+      const { currency } = outcome;
+      const reason = `must be ${currency}, as in earlier reports of this delegation`;
+      return new ErrandError("usage_currency", `usage.currency ${reason}.`, {
+        ...about,
+        details: { currency, issues: [{ path: "usage.currency", reason }] },
+      });
+    }
     case "share": {
       const { kept, max_kept } = outcome;
       const text = (bytes: number) => bytes.toLocaleString("en");

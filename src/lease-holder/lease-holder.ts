@@ -6,11 +6,12 @@
 import type { Message } from "../schema/a2a.ts";
 import type { Progress } from "../schema/delegation.ts";
 import type { HeartbeatInput, HoldingState, Lease } from "../schema/lease.ts";
+import type { UsageReport } from "../schema/usage.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import { backoffMs, LONGEST_MS, onAbort, sleep } from "../util/timing.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { CutOffError, LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
-import { ProgressThrottle } from "./progress.ts";
+import { type Update, UpdateThrottle } from "./progress.ts";
 import { type Moment, now, Silence } from "./silence.ts";
 
 /** How a holder reaches the broker: over HTTP from a worker, by function calls in a gateway. */
@@ -27,8 +28,8 @@ export interface LeaseTransport {
 
 export type Verdict =
   | { readonly kind: "lost"; readonly reason: LostReason }
-  /** The request is refused and would be refused again; the lease may still be live. */
-  | { readonly kind: "refused" }
+  /** The request is refused and would be refused again, unless only for its usage; the lease may still be live. */
+  | { readonly kind: "refused"; readonly isForUsage?: boolean }
   | { readonly kind: "retry"; readonly retryAfterMs?: number | undefined };
 
 export interface RetryOptions {
@@ -47,6 +48,8 @@ export interface HolderOptions {
   readonly onFailing?: ((error: unknown, delayMs: number, longestDelayMs: number) => void) | undefined;
   /** The broker answered a heartbeat. */
   readonly onAnswered?: (() => void) | undefined;
+  /** The broker refused the usage; the calls are repeated without it. */
+  readonly onUsageRefused?: ((error: unknown) => void) | undefined;
 }
 
 /** Work that ends sooner than this needs no held heartbeat. */
@@ -71,7 +74,7 @@ export class LeaseHolder {
   readonly #handler = new AbortController();
   readonly #calls = new AbortController();
   readonly #heartbeats = new AbortController();
-  readonly #progress: ProgressThrottle;
+  readonly #updates: UpdateThrottle;
   readonly #silence: Silence;
   readonly #options: HolderOptions;
   readonly #tickMs: number;
@@ -85,6 +88,10 @@ export class LeaseHolder {
   #closed = false;
   #inFlight = 0;
   #interruptId: string | undefined;
+  #usage: UsageReport | undefined;
+  /** The usage that the broker has. */
+  #reportedUsage: UsageReport | undefined;
+  #isUsageRefused = false;
   #listenerFailure: { readonly error: unknown } | undefined;
   /** The newest follow-up whose delivery the broker knows. */
   #acknowledged: string | undefined;
@@ -101,9 +108,7 @@ export class LeaseHolder {
       () => this.#endRest?.(),
       (error) => this.#failListener(error),
     );
-    this.#progress = new ProgressThrottle((progress) =>
-      this.#heartbeat({ progress }, ANSWER_MS).catch((error: unknown) => void this.judge(error)),
-    );
+    this.#updates = new UpdateThrottle((update) => this.#report(update, ANSWER_MS));
     const { lease: granted } = lease.delegation;
     // The difference of two times of the broker, because its clock and ours may differ.
     this.#leaseMs = granted
@@ -179,7 +184,32 @@ export class LeaseHolder {
 
   /** Does not wait and does not fail. Sends at most two updates a second; of those in between, only the latest. */
   progress(progress: Progress): void {
-    this.#progress.push(progress);
+    this.#updates.push({ progress });
+  }
+
+  /** Does not wait and does not fail. What the lease has used so far; members that are left out keep their values. */
+  use(report: UsageReport): void {
+    if (this.#isUsageRefused) return;
+    this.#usage = { ...this.#usage, ...report };
+    this.#updates.push({ usage: this.#usage });
+  }
+
+  /** What the lease has used, for its reply; undefined: nothing is known, or the broker has refused it. */
+  get usage(): UsageReport | undefined {
+    return this.#isUsageRefused ? undefined : this.#usage;
+  }
+
+  /** Sends the usage that the broker has not got yet: before a call that ends the lease and has none. Never rejects. */
+  async reportUsage(timeoutMs = ANSWER_MS): Promise<void> {
+    if (this.usage === this.#reportedUsage || this.#lost !== null) return;
+    await this.#report({ usage: this.usage }, timeoutMs);
+  }
+
+  /** The broker has refused the usage of a call: it gets none from now on. */
+  refuseUsage(error: unknown): void {
+    if (this.#isUsageRefused) return;
+    this.#isUsageRefused = true;
+    this.#options.onUsageRefused?.(error);
   }
 
   /** Resolves once the broker has it. Throws {@link LeaseLostError}, or the broker's refusal. */
@@ -233,7 +263,7 @@ export class LeaseHolder {
   async handlerDone(): Promise<void> {
     this.#settled = true;
     this.followUps.end();
-    await this.#progress.stop();
+    await this.#updates.stop();
   }
 
   /**
@@ -276,6 +306,21 @@ export class LeaseHolder {
     }
   }
 
+  /** Never rejects. If the broker refuses the usage, the progress is sent without it. */
+  async #report({ progress, usage }: Update, timeoutMs: number): Promise<void> {
+    const given = this.#isUsageRefused ? undefined : usage;
+    if (!progress && !given) return;
+    try {
+      await this.#heartbeat({ ...(progress && { progress }), ...(given && { usage: given }) }, timeoutMs);
+      if (given) this.#reportedUsage = given;
+    } catch (error) {
+      const verdict = this.judge(error);
+      if (!given || verdict.kind !== "refused" || !verdict.isForUsage) return;
+      this.refuseUsage(error);
+      await this.#report({ progress }, timeoutMs);
+    }
+  }
+
   async #heartbeat(request: HeartbeatInput, timeoutMs: number): Promise<void> {
     const sent = now();
     const { seen } = this.followUps;
@@ -287,7 +332,7 @@ export class LeaseHolder {
     const underWay = new AbortController();
     const unsubscribe = onAbort(this.#heartbeats.signal, () => underWay.abort(CLOSED));
     if (this.#heartbeats.signal.aborted) underWay.abort(CLOSED);
-    if (request.progress === undefined) this.#underWay = underWay;
+    if (request.progress === undefined && request.usage === undefined) this.#underWay = underWay;
     this.#inFlight += 1;
     try {
       const { state, messages } = await this.#transport.heartbeat(body, {
@@ -350,7 +395,7 @@ export class LeaseHolder {
     if (this.#lost !== null || this.#closed) return;
     this.#lost = reason;
     clearInterval(this.#ticker);
-    void this.#progress.stop();
+    void this.#updates.stop();
     if (this.#settled) return;
     this.#abort(reason === "interrupted" ? new ParkedError() : new LeaseLostError(reason));
   }

@@ -1,25 +1,31 @@
-/** Sends at most two progress updates a second, one at a time; of those in between, only the latest. */
+/** Sends at most two updates a second, one at a time; of those in between, only the latest progress and usage. */
 import type { Progress } from "../schema/delegation.ts";
+import type { UsageReport } from "../schema/usage.ts";
+
+export interface Update {
+  readonly progress?: Progress | undefined;
+  readonly usage?: UsageReport | undefined;
+}
 
 const EVERY_MS = 500;
 
-export class ProgressThrottle {
-  readonly #send: (progress: Progress) => Promise<unknown>;
-  #next: Progress | undefined;
+export class UpdateThrottle {
+  readonly #send: (update: Update) => Promise<unknown>;
+  #next: Update | undefined;
   #sending: Promise<void> | undefined;
   #sentAt = Number.NEGATIVE_INFINITY;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stopped = false;
 
   /** `send` must not reject. */
-  constructor(send: (progress: Progress) => Promise<unknown>) {
+  constructor(send: (update: Update) => Promise<unknown>) {
     this.#send = send;
   }
 
   /** Returns at once. */
-  push(progress: Progress): void {
+  push(update: Update): void {
     if (this.#stopped) return;
-    this.#next = progress;
+    this.#next = { ...this.#next, ...update };
     if (this.#sending || this.#timer !== undefined) return;
     const dueInMs = this.#sentAt + EVERY_MS - performance.now();
     if (dueInMs <= 0) this.#flush();
@@ -35,12 +41,12 @@ export class ProgressThrottle {
   }
 
   #flush(): void {
-    const progress = this.#next;
+    const update = this.#next;
     this.#timer = undefined;
     this.#next = undefined;
-    if (!progress) return;
+    if (!update) return;
     this.#sentAt = performance.now();
-    this.#sending = this.#send(progress).then(() => {
+    this.#sending = this.#send(update).then(() => {
       this.#sending = undefined;
       if (this.#next) this.push(this.#next);
     });

@@ -2,6 +2,7 @@
 import type { ShardKeys } from "../redis/keys.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import { wellFormedJson } from "../schema/text.ts";
+import type { UsageReport } from "../schema/usage.ts";
 import type { OwnField } from "./fields.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "./states.ts";
 
@@ -34,6 +35,8 @@ export interface Command {
   readonly shows?: "artifact" | "artifacts" | undefined;
   /** Bytes of the bodies among `fields`; those of messages and artifacts are counted separately. */
   readonly bytes?: number;
+  /** What the holder's lease has used so far. */
+  readonly usage?: UsageReport | undefined;
   /** The record's own fields to set, by name. */
   readonly fields?: Readonly<Partial<Record<OwnField, string | undefined>>>;
   /** Return the record as it is after the move (or the refusal). */
@@ -86,13 +89,14 @@ function members({ event, fields: own = {} }: Pick<Command, "event" | "fields">)
 }
 
 export function encode(command: Command, { base }: Pick<ShardKeys, "base">, common: CommonParams): string[] {
-  const { params, move, id, bytes, artifacts: chunks, history, shows } = command;
+  const { params, move, id, bytes, artifacts: chunks, history, shows, usage } = command;
   // V8 11 takes ten times as long for a literal that begins with a spread and goes on with names: about 1 µs a name.
   const head: Head = { move, id, base, bytes, ...params };
   if (chunks && chunks.length > 0) {
     head.chunks = chunks.map(({ artifact, append = false }) => ({ id: artifact.artifactId, append }));
     head.shows = shows;
   }
+  if (usage) head.usage = usage;
   const args = ["", members(command), history?.join(",") ?? ""];
   const others: string[] = [];
   const fields: Texts = command.fields ?? {};

@@ -27,6 +27,7 @@ export const NUMBERS = {
   delegation_events: LIMITS.delegation_events.value,
   event_bytes: LIMITS.event_bytes.value,
   children: LIMITS.children.value,
+  usage_attempts: LIMITS.usage_attempts.value,
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,
   /** Bytes of a delegation without bodies, with its first `kept_events` events; see docs/operations.md, Sizing. */

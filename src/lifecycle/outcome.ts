@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
+import { AMOUNTS } from "../schema/usage.ts";
 import { MOVE_NAMES } from "./states.ts";
 import type { StoredDelegation } from "./stored-delegation.ts";
 
@@ -25,6 +26,19 @@ const live = base.required().extend({ id: z.string().optional() });
 /** Events up to `seq` are undelivered; `to`: 1 the callback, 2 the push configs, 3 both. */
 const pending_events = z.object({ seq: z.number(), to: z.int().min(1).max(3) });
 export type PendingEvents = z.infer<typeof pending_events>;
+
+const amount = z.number().optional();
+/** Limit: amounts have 14 digits. */
+const usedSchema = z.object({
+  delegator: z.string(),
+  currency: z.string().optional(),
+  input_tokens: amount,
+  output_tokens: amount,
+  cached_tokens: amount,
+  reasoning_tokens: amount,
+  cost: amount,
+});
+export type Used = z.infer<typeof usedSchema>;
 
 /** The limits of one delegation that do not reset with time. */
 const CAPS = ["delegation_events", "event_bytes", "pushes", "children"] as const;
@@ -52,6 +66,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     /** When the gateway's claim on the pending deliveries ends, unless it is extended; then the sweep makes them. */
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
+    /** What the move's report adds to the usage of its delegation, and whose delegation it is. */
+    used: usedSchema.optional(),
     /** Of the move `use`: JSON text of the answers to the question. */
     answers: z.string().optional(),
     /** With a lease: the answers to `auth` questions, as the script stores them; only for the holder. */
@@ -109,6 +125,15 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   /** The delegation has reached this limit. */
   live.extend({ kind: z.literal("limit"), limit: z.enum(CAPS) }),
   live.extend({ kind: z.literal("pace") }),
+  /** The lease reported more before. */
+  live.extend({
+    kind: z.literal("usage_shrinks"),
+    amount: z.enum(AMOUNTS),
+    before: z.number(),
+    reported: z.number(),
+  }),
+  /** The delegation's costs so far are in this currency. */
+  live.extend({ kind: z.literal("usage_currency"), currency: z.string() }),
   live.extend({ kind: z.literal("removed") }),
   /** Another gateway has taken over the pending deliveries, or made them. */
   live.extend({ kind: z.literal("taken_over") }),

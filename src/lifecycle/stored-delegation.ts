@@ -11,6 +11,7 @@ import { isTerminal } from "../schema/delegation.ts";
 import { toInstant } from "../schema/values.ts";
 import { FIELDS, PACKED, READ_NAMES, type ReadFields, type ReadName, type Value } from "./fields.ts";
 import { HOLDING } from "./states.ts";
+import { usageJson } from "./stored-usage.ts";
 
 /** The stored fields that the gateways read, and values derived from them. */
 export interface StoredDelegation extends ReadFields {
@@ -136,7 +137,7 @@ class Stored extends Fields implements StoredDelegation {
       `"interrupt":${this.#interruptJson()},"artifacts":${artifactsJson(this.lists.artifacts)},` +
       `"reply":${this.reply},"error":${this.error},` +
       `"attempt":${this.attempt},"max_attempts":${this.max_attempts},` +
-      `"lease":${this.#leaseJson()},"history":[${this.lists.history.join(",")}],` +
+      `"lease":${this.#leaseJson()},${this.#usageJson()}"history":[${this.lists.history.join(",")}],` +
       `"created_at":${instant("created_at")},"updated_at":${instant("updated_at")},` +
       `"not_before_at":${instant("not_before_at")},"deadline_at":${instant("deadline_at")},` +
       `"finished_at":${instant("finished_at")}}`
@@ -148,6 +149,11 @@ class Stored extends Fields implements StoredDelegation {
     const raised = INSTANT(this.value("interrupt_raised_at"));
     const expires = INSTANT(this.value("interrupt_expires_at"));
     return `{"raised_at":${raised},"expires_at":${expires},${this.interrupt.slice(1)}`;
+  }
+
+  #usageJson(): string {
+    if (this.usage === null || this.used === null) return "";
+    return `"usage":${usageJson(this.usage, this.used, this.fence)},`;
   }
 
   #leaseJson(): string {

@@ -53,6 +53,8 @@ export const A2A_ERRORS = {
   idempotency_conflict: "RequestMalformedError",
   delegation_loop: "RequestMalformedError",
   approval_required: "RequestMalformedError",
+  usage_shrinks: "RequestMalformedError",
+  usage_currency: "RequestMalformedError",
   unknown_task_state: "RequestMalformedError",
   queue_full: "RESOURCE_EXHAUSTED",
   rate_limited: "RESOURCE_EXHAUSTED",

@@ -7,6 +7,7 @@ import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
 import { jsonObjectSchema } from "./json-object.ts";
 import { LIMITS } from "./limits.ts";
+import { usageSchema } from "./usage.ts";
 import {
   agentNameSchema,
   checkpointSchema,
@@ -126,6 +127,8 @@ export const delegationSchema = z.strictObject({
   lease: z
     .strictObject({ worker_id: z.string(), granted_at: instantSchema, expires_at: instantSchema })
     .nullable(),
+  /** What its attempts have used; absent: nothing was reported. */
+  usage: usageSchema.optional(),
   /** Follow-ups, questions and answers, oldest first. */
   history: z.array(messageSchema),
   /** Fields ending in `_at` are ISO 8601 in UTC, with milliseconds. */

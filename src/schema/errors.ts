@@ -232,6 +232,18 @@ export const ERRORS = {
     false,
     "Delegate without --auto-approve; 'errand approve' answers the agent's questions.",
   ),
+  usage_shrinks: row(
+    "PROTOCOL",
+    422,
+    "The usage is less than the lease reported before",
+    "Send what the whole lease has used so far, or repeat the request without usage.",
+  ),
+  usage_currency: row(
+    "PROTOCOL",
+    422,
+    "The cost is in another currency than before",
+    "Send the cost in the currency that details.currency names, or repeat the request without usage.",
+  ),
   unknown_task_state: row(
     "PROTOCOL",
     422,

@@ -15,4 +15,5 @@ export * from "./session.ts";
 export * from "./stats.ts";
 export * from "./status.ts";
 export * from "./token.ts";
+export * from "./usage.ts";
 export * from "./values.ts";

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { artifactInputSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
+import { usageReportSchema } from "./usage.ts";
 import { checkpointSchema, instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
 
 const workerIdSchema = z
@@ -57,6 +58,8 @@ export const heartbeatRequestSchema = z.strictObject({
   seen: z.string().min(1).max(255).optional(),
   /** Replaces the previous checkpoint; null deletes it. */
   checkpoint: checkpointSchema.nullable().optional(),
+  /** What this lease has used so far; replaces its previous report. No amount may shrink. */
+  usage: usageReportSchema.optional(),
   wait_seconds: waitSecondsSchema.default(0),
   /** The state that the holder knows: if the delegation has another one, there is no wait. */
   in_state: holdingStateSchema.optional(),
@@ -128,6 +131,8 @@ export const replyRequestSchema = z
           .optional(),
       })
       .optional(),
+    /** What this lease has used, in the end. */
+    usage: usageReportSchema.optional(),
     next: leaseRequestSchema.optional(),
     /** The worker pauses after this reply, because it failed several times in a row. */
     worker: workerPauseSchema.optional(),

@@ -46,6 +46,12 @@ export const LIMITS = {
   metadata_bytes: limit(16 * KIB, "bytes", "`metadata` of a delegation, as JSON", "invalid_request"),
   auto_approve_bytes: limit(4 * KIB, "bytes", "`auto_approve` of a delegation, as JSON", "invalid_request"),
   checkpoint_bytes: limit(4 * KIB, "bytes", "the checkpoint of a delegation, as JSON", "invalid_request"),
+  usage_attempts: limit(
+    20,
+    "attempts",
+    "of one delegation, shown with their usage; the newest are kept, and the total counts all",
+    null,
+  ),
   delegation_events: limit(
     10_000,
     "events",
@@ -403,6 +409,7 @@ export const AT_REST: readonly LimitName[] = [
   "audit_share",
   "audit_entry_bytes",
   "audit_days",
+  "usage_attempts",
   "stats_subjects",
   "stats_codes",
 ];

@@ -26,6 +26,17 @@ export const durationsSchema = z
   .nullable();
 export type Durations = z.infer<typeof durationsSchema>;
 
+const tokensSchema = z.number().min(0);
+
+export const usedSchema = z.strictObject({
+  input_tokens: tokensSchema,
+  output_tokens: tokensSchema,
+  cached_tokens: tokensSchema,
+  reasoning_tokens: tokensSchema,
+  /** By currency, up to 4 in each bucket. */
+  costs: z.array(z.strictObject({ currency: z.string(), cost: z.number().min(0) })),
+});
+
 const figures = {
   /** Delegations that were accepted. */
   sent: countSchema,
@@ -38,6 +49,8 @@ const figures = {
   time_to_lease: durationsSchema,
   /** From accepting a delegation to its completion. */
   time_to_answer: durationsSchema,
+  /** What was used, when it was reported; absent: nothing was reported. */
+  usage: usedSchema.optional(),
 };
 
 export const statsBucketSchema = z.strictObject({

@@ -8,6 +8,7 @@ import { DRIVERS } from "./drivers.ts";
 /** The test that drives a bound, and a text in that file which proves it. */
 const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> = {
   metadata_bytes: ["test/limits/shard-events.test.ts", "LIMITS.metadata_bytes"],
+  usage_attempts: ["test/lifecycle/usage.test.ts", "LIMITS.usage_attempts"],
   checkpoint_bytes: ["test/doors/rest/checkpoints.test.ts", "what is too large is refused"],
   delegation_events: ["test/limits/at-rest.test.ts", "LIMITS.delegation_events"],
   pushes: ["test/flows/push-notifications.test.ts", "LIMITS.pushes"],

@@ -69,20 +69,29 @@ const lease = step<{
   },
 });
 
-const beat = step<{ via: number; pick: Pick; by: string; progress: boolean; seen: string | undefined }>({
+const beat = step<{
+  via: number;
+  pick: Pick;
+  by: string;
+  progress: boolean;
+  seen: string | undefined;
+  used: number | undefined;
+}>({
   name: "heartbeat",
   check: mayPick,
-  async run(model, real, { via, pick, by, progress, seen }) {
+  async run(model, real, { via, pick, by, progress, seen, used }) {
     const held = pickLease(model, pick);
     const { item } = held;
     const caller = principal(model, by, held);
-    const refusal = model.mayWork(caller, held);
+    const refusal = model.mayWork(caller, held) ?? model.mayReport(item, used);
     const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/heartbeat`, {
+      ...(used !== undefined && { usage: { input_tokens: used } }),
       ...(progress && { progress: { message: "on it" } }),
       seen,
     });
     judge(answer, refusal);
     if (!refusal) {
+      model.report(item, used, false);
       model.move(progress ? "progress" : "heartbeat", item);
       const upTo = seen === undefined ? -1 : item.unseen.indexOf(seen);
       item.unseen = item.unseen.slice(upTo + 1);
@@ -296,6 +305,7 @@ const reply = step<{
   again: boolean;
   kind: ReplyKind;
   next: boolean;
+  used: number | undefined;
 }>({
   name: "reply",
   check: mayPick,
@@ -307,22 +317,24 @@ const reply = step<{
     const { item, fence } = held;
     const kind = closed?.item.closed?.kind ?? given.kind;
     const caller = principal(model, by, held);
-    const body = REPLIES[kind];
+    const used = closed?.item.closed ? closed.item.closed.used : given.used;
+    const body = { ...REPLIES[kind], ...(used !== undefined && { usage: { input_tokens: used } }) };
     const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/reply`, {
       ...body,
       ...(next && { next: { wait_seconds: 0 } }),
     });
     const lost = model.mayWork(caller, held);
-    const isRepeat = item.closed?.fence === fence && item.closed.kind === kind;
-    const refusal = lost?.code === "lease_lost" && isRepeat ? null : lost;
+    const isRepeat = item.closed?.fence === fence && item.closed.kind === kind && item.closed.used === used;
+    const refusal = lost?.code === "lease_lost" && isRepeat ? null : (lost ?? model.mayReport(item, used));
     judge(answer, refusal);
     if (!refusal) {
       expect(answer.body.outcome).toBe(lost ? "duplicate" : "matched");
       if (lost) count(model.made, "replied again");
       else {
+        model.report(item, used, true);
         if (kind === "retryable" && item.attempt < item.maxAttempts) model.retry(item);
         else finish(model, held, kind);
-        item.closed = { fence, kind };
+        item.closed = { fence, kind, used };
       }
       compare(item, answer.body.delegation);
       if (next) handed(model, item.target, answer.body);
@@ -340,6 +352,7 @@ function finish(model: Model, { item }: Held, kind: ReplyKind): void {
 }
 
 const again = fc.constantFrom(true, false, false, false);
+const tokens = fc.constantFrom(1, 3, 10);
 const base = { via, pick, by: who };
 const some = <T extends object>(shape: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(shape);
 
@@ -357,7 +370,12 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [12, leases],
   [
     6,
-    some({ ...base, progress: fc.boolean(), seen: fc.constantFrom(undefined, "m1", "m2", "m3") }).map(beat),
+    some({
+      ...base,
+      progress: fc.boolean(),
+      seen: fc.constantFrom(undefined, "m1", "m2", "m3"),
+      used: rarely(tokens),
+    }).map(beat),
   ],
   [2, some(base).map(artifact)],
   [
@@ -389,6 +407,7 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
       again,
       kind: fc.constantFrom("completed", "otherwise", "failed", "retryable", "retryable", "rejected"),
       next: fc.boolean(),
+      used: rarely(tokens),
     }).map(reply),
   ],
 ];

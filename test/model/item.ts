@@ -100,8 +100,10 @@ export interface Item {
   readonly used: Map<string, string>;
   readonly said: Map<string, string>;
   unseen: string[];
-  closed: { readonly fence: number; readonly kind: ReplyKind } | null;
+  closed: { readonly fence: number; readonly kind: ReplyKind; readonly used: number | undefined } | null;
   history: number;
+  /** What its attempts have used, oldest first: the earlier leases' sum, and the last report of the newest one. */
+  readonly usage: { attempt: number; fence: number; before: number; now: number; complete: boolean }[];
   artifacts: number;
   /** The fence of the newest artifact. */
   artifactFence: number;

@@ -127,6 +127,7 @@ export class Model {
       unseen: [],
       closed: null,
       history: 0,
+      usage: [],
       artifacts: 0,
       artifactFence: 0,
       error: null,
@@ -264,6 +265,22 @@ export class Model {
     if (by === "release") item.releases += 1;
     const round = by === "release" ? item.releases - FREE_RELEASES - 1 : -1;
     this.move(by, item, { delay: Math.max(asked, round >= 0 ? this.backoff(round) : 0) });
+  }
+
+  /** Null if the newest lease may report this usage. */
+  mayReport({ usage, fence }: Item, used: number | undefined): Refusal | null {
+    const last = usage.at(-1);
+    return used !== undefined && last?.fence === fence && used < last.now ? { code: "usage_shrinks" } : null;
+  }
+
+  report({ usage, fence, attempt }: Item, used: number | undefined, isReply: boolean): void {
+    if (used === undefined) return;
+    count(this.made, "reported usage");
+    const last = usage.at(-1);
+    if (last?.fence === fence) Object.assign(last, { now: used, complete: isReply });
+    else if (last?.attempt === attempt)
+      Object.assign(last, { fence, before: last.before + last.now, now: used, complete: isReply });
+    else usage.push({ attempt, fence, before: 0, now: used, complete: isReply });
   }
 
   retry(item: Item): void {

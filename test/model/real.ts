@@ -226,6 +226,10 @@ function line({ type, status, at, retry_at }: DelegationEvent): string {
   return status === undefined ? type : `${type}:${status}${later}`;
 }
 
+/** Each attempt up to the newest lease ended with a reply that reported its usage. */
+const isWhole = ({ usage, fence }: Item): boolean =>
+  usage.at(-1)?.fence === fence && usage.every(({ attempt, complete }, at) => complete && attempt === at + 1);
+
 /** Checks that an answered delegation is as in the model. */
 export function compare(item: Item, body: ShortAnswer["body"]): void {
   expect({
@@ -239,6 +243,9 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     history: body.history?.length,
     artifacts: body.artifacts?.length,
     error: body.error?.code ?? null,
+    usage: body.usage?.attempts ?? [],
+    used: body.usage?.total.input_tokens ?? 0,
+    isWhole: body.usage?.total.complete ?? false,
     delegator: body.delegator,
     parent_id: body.parent_id,
     lives: seconds(body.created_at, body.deadline_at),
@@ -255,6 +262,11 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     history: item.history,
     artifacts: item.artifacts,
     error: item.error,
+    usage: item.usage.map(({ attempt, before, now, complete }) => ({
+      ...{ attempt, input_tokens: before + now, complete },
+    })),
+    used: item.usage.reduce((sum, { before, now }) => sum + before + now, 0),
+    isWhole: isWhole(item),
     delegator: item.delegator,
     parent_id: item.parent?.id ?? null,
     lives: item.deadlineAt - item.createdAt,

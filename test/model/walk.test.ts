@@ -38,6 +38,8 @@ const EVERYWHERE = [
   "held again",
   "used before",
   "answer_unknown",
+  "usage_shrinks",
+  "reported usage",
   "an answer that does not fit",
   "replied again",
   "made again",

@@ -9,15 +9,17 @@ import type { Outcome } from "../../src/lifecycle/outcome.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
 import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
 import { Writer } from "../../src/lifecycle/writer.ts";
+import type { Redis } from "../../src/redis/connect.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { agentRequestSchema } from "../../src/schema/agent.ts";
 import type { State } from "../../src/schema/delegation.ts";
 import { freshDb, openRedis } from "./broker.ts";
 import { testShards } from "./on-cluster.ts";
 
-export async function openLifecycle(spec: unknown = {}) {
-  const redis = openRedis(await freshDb());
-  onTestFinished(() => redis.disconnect());
+/** `own`: another Redis than that of the run. */
+export async function openLifecycle(spec: unknown = {}, own?: Redis) {
+  const redis = own ?? openRedis(await freshDb());
+  if (!own) onTestFinished(() => redis.disconnect());
   const clock = { offset_ms: 0 };
   const shards = new Shards(testShards());
   const writer = new Writer(redis, shards, clock, 3_600_000);

@@ -59,7 +59,7 @@ function origins(): (event: AgentEvent) => Origin {
     }
     const origin = running.get(id);
     // The work is not over: its release or reply follows.
-    if (event.type === "cut_off") return {};
+    if (event.type === "cut_off" || event.type === "usage_refused") return {};
     running.delete(id);
     if (origin === undefined) return {};
     const durationMs = event.type === "replied" ? event.durationMs : performance.now() - origin.since;
@@ -103,6 +103,8 @@ function asText(
       return `${event.delegationId}${from} ${paint.yellow("dropped")}${after}: the lease is lost (${event.reason})`;
     case "cut_off":
       return `${event.delegationId} ${paint.yellow("stopped")}: the last heartbeat that the broker answered was sent ${wholeSeconds(event.silentMs)} ago; the work is returned when the broker answers`;
+    case "usage_refused":
+      return `${event.delegationId} ${paint.yellow("no usage reported")}: ${oneLine(event.reason, 200)}`;
     case "canceled":
       return `${event.work.delegation.id}${from} ${paint.yellow("canceled")} by the agent${after}`;
     case "released":
@@ -165,6 +167,8 @@ function asJson(event: AgentEvent): object {
         delegation_id: event.delegationId,
         silent_ms: Math.round(event.silentMs),
       };
+    case "usage_refused":
+      return { event: event.type, delegation_id: event.delegationId, reason: event.reason };
     case "canceled":
       return { event: event.type, delegation_id: event.work.delegation.id };
     case "released":

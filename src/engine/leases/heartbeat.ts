@@ -47,7 +47,11 @@ export async function heartbeat(
 ): Promise<HeartbeatResult> {
   const { id, params } = holderOf(principal, leaseId);
   const { seen } = request;
-  const beat = async (progress?: Heartbeat["progress"], checkpoint?: string): Promise<Beat> => {
+  const beat = async (
+    progress?: Heartbeat["progress"],
+    checkpoint?: string,
+    usage?: Heartbeat["usage"],
+  ): Promise<Beat> => {
     const json = progress === undefined ? undefined : JSON.stringify(progress);
     const { outcome, unseen } = await asHolder(broker, id, params, () =>
       broker.writer.move({
@@ -56,6 +60,7 @@ export async function heartbeat(
         params: { ...params, seen },
         event: { progress: json },
         fields: { progress: json, checkpoint },
+        usage,
       }),
     );
     if (outcome.kind !== "ok") throw refusal(outcome, id, leaseId);
@@ -70,7 +75,7 @@ export async function heartbeat(
     ...(outcome.progress_dropped && { progress_dropped: outcome.progress_dropped }),
   });
   const checkpoint = checkpointText(request.checkpoint);
-  if (request.wait_seconds === 0) return answer(await beat(request.progress, checkpoint));
+  if (request.wait_seconds === 0) return answer(await beat(request.progress, checkpoint, request.usage));
 
   const limits = { wait_seconds: request.wait_seconds, signal };
   /** The state of the first beat, and the newest event that arrived before it was answered. */
@@ -84,7 +89,7 @@ export async function heartbeat(
     return state !== null && isNews(entry);
   });
   try {
-    const first = await beat(request.progress, checkpoint);
+    const first = await beat(request.progress, checkpoint, request.usage);
     state = first.state;
     const isKnown = request.in_state === undefined || request.in_state === first.state;
     if (first.unseen.length > 0 || !isKnown) return answer(first);

@@ -72,6 +72,7 @@ export async function replyMove(
     fields: { reply: message, error: errorJson },
     artifacts: (request.artifacts ?? []).map((artifact) => ({ artifact: withoutLease(artifact) })),
     bytes: Buffer.byteLength(message ?? ""),
+    usage: request.usage,
     read: true,
   });
   const { outcome } = result;

@@ -52,6 +52,7 @@ function success_json(tail)
   if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
   rest.pending_events = pending_events()
   if rule.sticky and record.others_at then rest.kept_for = record.worker_id end
+  if cmd.usage then rest.used = added_usage() end
   if move == 'use' then rest.answers = answers_to(cmd.interrupt_id) end
   if rule.lease == 'grant' and record.secret_bytes then rest.secrets = redis.call('HGETALL', key .. ':secrets') end
   return '{"kind":"ok","move":"' .. move .. '","now":' .. digits(now) .. ',"state":"' .. record.state ..

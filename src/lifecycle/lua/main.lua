@@ -39,8 +39,8 @@ end
 
 function refuse()
   local refusal = guard_submit() or guard_holder() or (rule.needs_interrupt and guard_question()) or guard_state() or
-    (rule.needs_rare and (guard_repeat() or guard_slots())) or (chunks and guard_artifacts()) or guard_events() or
-    guard_size() or guard_share()
+    (rule.needs_rare and (guard_repeat() or guard_slots())) or (cmd.usage and guard_usage()) or
+    (chunks and guard_artifacts()) or guard_events() or guard_size() or guard_share()
   if not refusal then return nil end
   if refusal.extends_lease then
     keep_lease()
@@ -69,6 +69,7 @@ function change()
   if cmd.push then store_push() end
   if cmd.a2a_form and not record.a2a_form then store_a2a_form() end
   if cmd.seen and record.unseen then drop_seen() end
+  if cmd.usage then store_usage() end
   if spends then record.attempt = record.attempt + 1 end
   if rule.refunds and not event_limit then record.attempt = record.attempt - 1 end
   change_lease()

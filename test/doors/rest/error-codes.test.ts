@@ -176,6 +176,18 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await api.delegate("scout", { task: "one" }, { "idempotency-key": "k" });
     return api.delegate("scout", { task: "two" }, { "idempotency-key": "k" });
   },
+  async usage_shrinks() {
+    const { api, leased } = await setup();
+    const { lease } = await leased();
+    await api.heartbeat(lease, { usage: { input_tokens: 2 } });
+    return api.heartbeat(lease, { usage: { input_tokens: 1 } });
+  },
+  async usage_currency() {
+    const { api, leased } = await setup();
+    const { lease } = await leased();
+    await api.heartbeat(lease, { usage: { cost: 1, currency: "USD" } });
+    return api.heartbeat(lease, { usage: { cost: 2, currency: "EUR" } });
+  },
   async unknown_task_state() {
     const { leased, replied } = await setup();
     const { lease } = await leased();
