@@ -1,4 +1,5 @@
 /** The columns of lists of delegations: `errand list`, as a list and as trees. */
+import { costText } from "../../client/usage-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { shortIds } from "../input/short-id.ts";
 import { ageColumn, type Column } from "./list-table.ts";
@@ -20,6 +21,7 @@ export type Listed = Pick<
   | "target"
   | "task_preview"
   | "updated_at"
+  | "usage"
 >;
 
 export interface DelegationRow {
@@ -52,12 +54,20 @@ export const COLUMNS: readonly Column<DelegationRow>[] = [
   { name: "context", cell: ({ one }) => one.context_id, shown: "wide" },
   { name: "parent", cell: ({ one }) => one.parent_id ?? "-", shown: "named" },
   { name: "error", cell: ({ one }) => one.error?.code ?? "-", shown: "named" },
+  { name: "tokens", cell: ({ one }) => tokensCell(one), shown: "named" },
+  { name: "cost", cell: ({ one }) => (one.usage && costText(one.usage.total)) || "-", shown: "named" },
   { name: "task", cell: ({ one }) => taskCell(one), isText: true },
 ];
 
 export function delegationRows(delegations: readonly Listed[]): DelegationRow[] {
   const short = shortIds(delegations.map(({ id }) => id));
   return delegations.map((one) => ({ one, shortId: short.get(one.id) ?? one.id }));
+}
+
+function tokensCell({ usage }: Listed): string {
+  if (usage === undefined) return "-";
+  const { input_tokens = 0, output_tokens = 0 } = usage.total;
+  return String(input_tokens + output_tokens);
 }
 
 /** The error, if there is one, and the task. */

@@ -1,4 +1,5 @@
 /** A delegation as text for a person: its fields as a table, then its reply. */
+import { usageLine } from "../../client/usage-text.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { artifactText, filesText, howToSave } from "./artifact-line.ts";
@@ -37,6 +38,7 @@ export function describe(
   if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${localTime(lease.expires_at)}`]);
   const progressLine = progress && progressText(progress);
   if (progressLine) rows.push(["progress", progressLine]);
+  if (delegation.usage) rows.push(["usage", oneLine(usageLine(delegation.usage))]);
   const { interrupt } = delegation;
   const messages = historyRows(delegation.history, MESSAGE_CHARS);
   // The open question is shown below, with the command that answers it.

@@ -4,10 +4,12 @@
  */
 import type { Delegator } from "../../client/delegator.ts";
 import { type Nested, nest } from "../../client/nest.ts";
+import { sumUsage } from "../../client/usage-sum.ts";
+import { usageText } from "../../client/usage-text.ts";
 import type { CliHost } from "../host.ts";
 import { type DelegationRow, delegationRows, type Listed } from "./delegation-columns.ts";
 import type { ListTable } from "./list-table.ts";
-import { printJson } from "./output.ts";
+import { note, printJson } from "./output.ts";
 
 interface TreeOptions {
   /** Undefined with --json. */
@@ -30,6 +32,8 @@ export async function printTree(
   }
   const root = nest(found, found[0]?.id ?? id);
   if (root && table) await table.print(rowsOf(root));
+  const used = table && found.length > 1 ? sumUsage(found) : undefined;
+  if (used) await note(host, `The tree of ${id} has used ${usageText(used)}.`);
   return new Set(found.map((one) => one.id));
 }
 

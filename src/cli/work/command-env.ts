@@ -35,6 +35,7 @@ export function envFor(
     ERRAND_ANSWERS_FILE: files.answers,
     ERRAND_MESSAGES_FILE: files.messages,
     ERRAND_ARTIFACTS_DIR: files.artifacts,
+    ERRAND_USAGE_FILE: files.usage,
     ...(files.folder !== undefined && { ERRAND_FILES_DIR: files.folder }),
   };
   return { ...sharedEnv(environment), ...set };

@@ -22,6 +22,8 @@ export interface CommandFiles {
   readonly attached: readonly string[];
   /** An empty folder for the files that the command returns. */
   readonly artifacts: string;
+  /** The file to which the command may write what it has used. */
+  readonly usage: string;
   /** The file with the script that the command runs, if it was given. */
   readonly script: string | undefined;
   /** The command runs in this process group. */
@@ -62,6 +64,7 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
     folder: attached.length === 0 ? undefined : join(folder, "files"),
     attached,
     artifacts,
+    usage: join(folder, "usage.json"),
     script: scriptFile,
     runsAs: (group) => noteGroup(folder, group),
     remove: async () => {

@@ -16,6 +16,7 @@ export const COMMAND_VARIABLES = [
   "ERRAND_MESSAGES_FILE",
   "ERRAND_PROGRESS_FD",
   "ERRAND_TASK",
+  "ERRAND_USAGE_FILE",
 ] as const;
 
 export type CommandVariables = Partial<Record<(typeof COMMAND_VARIABLES)[number], string>>;

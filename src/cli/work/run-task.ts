@@ -8,6 +8,8 @@ import { type CommandFiles, createCommandFiles } from "./command-files.ts";
 import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, cannotWrite, throwIfUnavailable, toReply } from "./command-reply.ts";
+import { readUsage } from "./command-usage.ts";
+import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
 import type { Session, Sessions } from "./presets/sessions.ts";
@@ -76,6 +78,7 @@ async function runPreset(task: Work, job: Job, preset: Preset, session: Session)
     ({ run, result } = await begin(undefined));
     if (!("exitCode" in result)) return result;
   }
+  await reportUsage(task, run, session).catch((error) => job.warn(usageNotKept(error)));
   if (result.stoppedBy === undefined && !run.began) throwIfUnavailable(result, job.hasWorked);
   const reply =
     result.stoppedBy === undefined
@@ -85,6 +88,15 @@ async function runPreset(task: Work, job: Job, preset: Preset, session: Session)
   if (run.began && run.session !== session.id)
     await session.keep(run.session).catch((error) => job.warn(notKept(error)));
   return reply;
+}
+
+async function reportUsage(task: Work, { used, session }: PresetRun, { id, usage }: Session): Promise<void> {
+  if (used.usage) task.usage(used.usage);
+  const conversation = session ?? id;
+  if (used.conversationUsage === undefined || conversation === undefined) return;
+  const totals = await ConversationUsage.read(usage);
+  task.usage(totals.since(conversation, used.conversationUsage));
+  await totals.keep(conversation);
 }
 
 export const notKept = (error: unknown): string =>
@@ -128,6 +140,8 @@ async function runCommand(
         throw cannotStart(program, error);
       })
       .finally(() => output.end());
+    const used = await readUsage(files.usage);
+    if (used) task.usage(used);
     const unsent = await sendFiles(files.artifacts, task.artifact);
     return unsent === undefined ? result : withUnsent(result, unsent);
   } finally {

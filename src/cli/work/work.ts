@@ -67,6 +67,11 @@ its path in the folder; links are left out. The folder is then removed. Files th
 everything else, and files grow by a third on the way) fail it with the error output_too_large. Another attempt starts
 without the files of the one before.
 
+Usage:
+  ERRAND_USAGE_FILE   to this file the command may write what it has used, as JSON
+                      with input_tokens, output_tokens, cached_tokens,
+                      reasoning_tokens, cost, currency, model; all optional
+
 Progress:
 Each line of stdout and stderr is reported as progress, with --progress-fd only the lines of that file descriptor. A
 line {"progress": {...}} on stderr or the file descriptor reports message, current_step, tools_used, done, total and

@@ -136,7 +136,7 @@ test("files go both ways, and what the agent changed is among the artifacts", as
     { raw: raw("# Notes"), filename: "notes.md", mediaType: "text/markdown" },
     { raw: raw(new Uint8Array([0, 255])), filename: "a.bin", mediaType: "application/octet-stream" },
   ];
-  const { artifacts, error } = await ended(await delegate({ message: { parts } }));
+  const { artifacts, error, usage } = await ended(await delegate({ message: { parts } }));
   expect(error).toBeNull();
   const [text, notes, binary] = promptsOf(log())[0];
   expect(text.text).toMatch(/^edit\n\nFiles that came with this task:\n- \S+\/notes\.md\n- \S+\/a\.bin\n/);
@@ -145,6 +145,9 @@ test("files go both ways, and what the agent changed is among the artifacts", as
   expect(binary.uri).toMatch(/^file:\/\/\/.*\/a\.bin$/);
   expect(artifacts.map(({ name }: { name: string }) => name)).toEqual(["report.txt", "src/a.ts.diff"]);
   expect(artifacts[1].parts[0].text).toBe("--- src/a.ts\n+++ src/a.ts\n@@ -1,2 +1,2 @@\n one\n-two\n+3");
+  expect(usage.total).toEqual({
+    ...{ input_tokens: 7, output_tokens: 2, cost: 0.5, currency: "USD", complete: true },
+  });
   expect(used).toEqual([
     {
       ...{ input_tokens: 7, output_tokens: 2, context: { used: 50, size: 100 } },

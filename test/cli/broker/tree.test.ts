@@ -62,6 +62,14 @@ describe("a tree", () => {
       [d, 3],
     ]);
     expect((await run(["get", c])).stdout).toMatch(new RegExp(`^parent +${a}$`, "m"));
+    const [{ lease_id }] = (await api.lease("c")).body.leases;
+    const usage = { input_tokens: 1500, cost: 0.5, currency: "USD", model: "m-1" };
+    await api.heartbeat(lease_id, { usage });
+    const text = "at least 1,500 tokens in, 0.5 USD";
+    expect((await run(["get", c])).stdout).toMatch(new RegExp(`^usage +${text}, m-1$`, "m"));
+    const used = await run(["list", "--tree", root, "-o", "id,tokens,cost"]);
+    expect(used.stderr).toBe(`errand: The tree of ${root} has used ${text}.\n`);
+    expect(used.stdout).toMatch(/ 1500 +0\.5 USD$/m);
     const unknown = await run(["list", "--tree", "dlg_0_00000000000000000000000000"]);
     expect(unknown.code).toBe(66);
   });

@@ -176,7 +176,8 @@ END`;
 test("codex: the answer is the last message of the agent, and the thread is resumed", async () => {
   const { work, runs } = setup({ codex: CODEX });
   const args = ["--preset", "codex", "--", "--sandbox", "workspace-write"];
-  expect((await work(args)).reply).toEqual({ state: "completed", text: "Yes." });
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  expect((await work(args)).reply).toEqual({ state: "completed", text: "Yes.", usage });
   await work(args);
   expect(runs()).toEqual([
     "exec --json --add-dir ARTIFACTS --sandbox workspace-write - < do it",
@@ -239,7 +240,7 @@ test("an answer is not lost when its conversation cannot be stored", async () =>
   const { work, dir } = setup({ codex: CODEX });
   writeFileSync(join(dir, "state"), "not a folder");
   const { reply, stderr } = await work(["--preset", "codex"]);
-  expect(reply).toEqual({ state: "completed", text: "Yes." });
+  expect(reply).toMatchObject({ state: "completed", text: "Yes." });
   expect(stderr).toContain("cannot store the conversation");
 });
 
@@ -278,4 +279,25 @@ test("a program that is missing, and no command at all, are refused", async () =
   expect(missing.stderr).toContain("npm install -g @openai/codex");
   const none = await work([]);
   expect([none.code, none.stderr]).toEqual([64, expect.stringContaining("Pass a command after '--'")]);
+});
+
+test("what the program used is in the reply; Codex counts over the thread, so earlier runs are subtracted", async () => {
+  const { work } = setup({
+    claude: `cat ${CAPTURED}/claude-denied.jsonl`,
+    codex: `case "$*" in *resume*) cat ${CAPTURED}/codex-resumed.jsonl ;; *) cat ${CAPTURED}/codex-first.jsonl ;; esac`,
+  });
+  const usage = async (preset: string) => Object(await work(["--preset", preset])).reply.usage;
+  expect(await usage("claude")).toEqual({ cost: 0.00036799999999999995, currency: "USD" });
+  const turn = { input_tokens: 11, output_tokens: 7, cached_tokens: 0, reasoning_tokens: 0 };
+  expect([await usage("codex"), await usage("codex")]).toEqual([turn, turn]);
+});
+
+test("a command reports what it used in a file", async () => {
+  const { work } = setup({});
+  const report = (text: string) => `printf '%s\\n' '${text}' >> "$ERRAND_USAGE_FILE"`;
+  const script = [report('{"cost":1,"currency":"USD"}'), report('{"input_tokens":5}'), report('{"in')].join(
+    ";",
+  );
+  const { reply } = await work(["--", "sh", "-c", script]);
+  expect(reply).toMatchObject({ state: "completed", usage: { input_tokens: 5 } });
 });

@@ -120,6 +120,7 @@ describe("the command", () => {
       "LEASE_ID",
       "MESSAGES_FILE",
       "TASK",
+      "USAGE_FILE",
     ];
     expect([...env.keys()].filter((name) => name?.startsWith("ERRAND_")).sort()).toEqual(
       given.map((name) => `ERRAND_${name}`),

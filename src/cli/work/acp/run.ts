@@ -6,6 +6,7 @@ import type { Outcome, Work } from "../../../client/work.ts";
 import { LeaseLostError, ParkedError } from "../../../lease-holder/lost.ts";
 import { sleep } from "../../../util/timing.ts";
 import type { CommandFiles } from "../command-files.ts";
+import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import type { Session } from "../presets/sessions.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
@@ -55,6 +56,7 @@ class Run {
   readonly #end: RunEnd;
   readonly #followUps: FollowUps;
   #sessionId: string | undefined;
+  #conversationUsage: ConversationUsage | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -89,7 +91,7 @@ class Run {
     const { limits } = this.#setup;
     this.#agent.onOutput = () => this.#end.active();
     try {
-      const ending = await this.#finished();
+      const ending = await this.#finished().finally(() => this.#keepUsage());
       this.#setup.onUsage?.(this.#task, this.#activity.usage.usage);
       const send = (...chunk: Parameters<Work["artifact"]>) => this.#task.artifact(...chunk);
       return await outcomeOf(ending, this.#agent, this.#setup, { limits, send });
@@ -115,6 +117,7 @@ class Run {
   async #work(): Promise<Ending> {
     const { sessionId } = await this.#within(this.#open());
     this.#sessionId = sessionId;
+    this.#conversationUsage = await ConversationUsage.read(this.#session.usage);
     await this.#notes.begin(sessionId);
     let prompt = await this.#firstPrompt();
     // Until here, what the agent sends is the replay of a loaded conversation.
@@ -193,7 +196,22 @@ class Run {
     // The lease has ended with the question.
     if (prompted === "parked") throw new ParkedError();
     this.#activity.usage.prompted(prompted);
+    this.#reportUsage();
     return prompted;
+  }
+
+  #reportUsage(): void {
+    const [id, conversation] = [this.#sessionId, this.#conversationUsage];
+    if (id === undefined || conversation === undefined) return;
+    const report = this.#activity.usage.report((total) => conversation.since(id, total));
+    if (Object.keys(report).length > 0) this.#task.usage(report);
+  }
+
+  /** For the next run in the conversation. */
+  async #keepUsage(): Promise<void> {
+    const id = this.#sessionId;
+    if (id !== undefined)
+      await this.#conversationUsage?.keep(id).catch((error) => this.#setup.warn(usageNotKept(error)));
   }
 
   #within<T>(promise: Promise<T>): Promise<T> {
@@ -202,7 +220,10 @@ class Run {
 
   #listener(): SessionListener {
     return {
-      onUpdate: (update) => this.#activity.add(update),
+      onUpdate: (update) => {
+        this.#activity.add(update);
+        if (update.sessionUpdate === "usage_update") this.#reportUsage();
+      },
       onPermission: async ({ toolCall, options }) => {
         const asked = toPermission(this.#activity.tool(toolCall), options);
         if ("title" in asked) return this.#desk.handle(asked);

@@ -1,13 +1,16 @@
 /** What a run has used, as far as the agent reports it. Limit: the cost is that of the conversation so far, not of the run. */
 import { z } from "zod";
+import type { UsageReport } from "../../../schema/usage.ts";
 import type { Prompted, Update } from "./schemas.ts";
 
-const count = z.number().nonnegative().nullish().catch(undefined);
+const count = z.int().nonnegative().nullish().catch(undefined);
 const tokensSchema = z.object({
   inputTokens: count,
   outputTokens: count,
   cachedReadTokens: count,
+  cachedWriteTokens: count,
   thoughtTokens: count,
+  totalTokens: count,
 });
 /** Gemini CLI reports under `_meta.quota`. */
 const quotaSchema = z.object({
@@ -24,11 +27,34 @@ export interface Usage {
   readonly context?: { readonly used: number; readonly size: number };
 }
 
+/** Some agents count cached input, or the reasoning, besides the input and the output: then the total says so. */
+function allTokens(tokens: z.infer<typeof tokensSchema> | undefined) {
+  const { inputTokens, outputTokens, totalTokens } = tokens ?? {};
+  if (inputTokens == null || outputTokens == null) return tokens;
+  const cached = (tokens?.cachedReadTokens ?? 0) + (tokens?.cachedWriteTokens ?? 0);
+  const thought = tokens?.thoughtTokens ?? 0;
+  const besides = (totalTokens ?? 0) - inputTokens - outputTokens;
+  return {
+    ...tokens,
+    inputTokens: inputTokens + ([cached, cached + thought].includes(besides) ? cached : 0),
+    outputTokens: outputTokens + ([thought, cached + thought].includes(besides) ? thought : 0),
+  };
+}
+
+const CURRENCY = /^[A-Z]{3}$/;
+
 export class UsageCount {
   #usage: Usage = {};
 
   get usage(): Usage {
     return this.#usage;
+  }
+
+  /** For the broker; `sinceStart` turns the conversation's cost into that of the run. */
+  report(sinceStart: (total: UsageReport) => UsageReport): UsageReport {
+    const { context: _context, conversation_cost: total, ...tokens } = this.#usage;
+    if (total === undefined || !(total.amount >= 0) || !CURRENCY.test(total.currency)) return tokens;
+    return { ...tokens, ...sinceStart({ cost: total.amount, currency: total.currency }) };
   }
 
   update({ used, size, cost }: Extract<Update, { sessionUpdate: "usage_update" }>): void {
@@ -40,7 +66,7 @@ export class UsageCount {
   }
 
   prompted({ usage, _meta }: Prompted): void {
-    const tokens = tokensSchema.safeParse(usage).data;
+    const tokens = allTokens(tokensSchema.safeParse(usage).data);
     const quota = quotaSchema.safeParse(_meta).data?.quota.token_count;
     this.#add("input_tokens", tokens?.inputTokens ?? quota?.input_tokens);
     this.#add("output_tokens", tokens?.outputTokens ?? quota?.output_tokens);

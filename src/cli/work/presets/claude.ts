@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { oneLine } from "../../show/output.ts";
 import type { Cause } from "./classify.ts";
+import { claudeUsage } from "./claude-usage.ts";
 import type { Preset, Seen } from "./preset.ts";
 
 const contentSchema = z.object({
@@ -54,7 +55,7 @@ export const claude: Preset = {
   ],
   read: (event) => {
     const { data } = eventSchema.safeParse(event);
-    return data ? seen(data) : {};
+    return data ? { ...seen(data), usage: claudeUsage(event) } : {};
   },
 };
 

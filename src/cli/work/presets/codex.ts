@@ -10,6 +10,15 @@ const eventSchema = z.object({
   thread_id: z.string().optional(),
   message: z.string().optional(),
   error: z.object({ message: z.string() }).optional().catch(undefined),
+  usage: z
+    .object({
+      input_tokens: z.int().min(0),
+      output_tokens: z.int().min(0),
+      cached_input_tokens: z.int().min(0).optional().catch(undefined),
+      reasoning_output_tokens: z.int().min(0).optional().catch(undefined),
+    })
+    .optional()
+    .catch(undefined),
   item: z
     .object({
       type: z.string(),
@@ -43,8 +52,13 @@ export const codex: Preset = {
 /** Of the program's log: with `exec`, nobody can approve what the sandbox does not allow, and no event says so. */
 const ESCALATION = /\bapproval policy is Never\b/;
 
-function seen({ type, thread_id, message, error, item }: z.infer<typeof eventSchema>): Seen {
+function seen({ type, thread_id, message, error, item, usage }: z.infer<typeof eventSchema>): Seen {
   if (type === "thread.started") return { session: thread_id };
+  if (type === "turn.completed" && usage) {
+    const { input_tokens, output_tokens, cached_input_tokens, reasoning_output_tokens } = usage;
+    const more = { cached_tokens: cached_input_tokens, reasoning_tokens: reasoning_output_tokens };
+    return { conversationUsage: { input_tokens, output_tokens, ...more } };
+  }
   if (type === "turn.failed") {
     const failure = error?.message ?? "the turn failed";
     return { failure, ...spoken(failure) };

@@ -1,4 +1,5 @@
 /** A program for `errand work --preset`: how to start it, and how to read its output. */
+import type { UsageReport } from "../../../schema/usage.ts";
 import type { Facts } from "./classify.ts";
 
 export interface Preset {
@@ -24,4 +25,8 @@ export interface Seen extends Partial<Omit<Facts, "name">> {
   /** The id with which a later run continues the conversation. */
   readonly session?: string | undefined;
   readonly progress?: string | undefined;
+  /** What the run has used so far. */
+  readonly usage?: UsageReport | undefined;
+  /** What the conversation has used so far. */
+  readonly conversationUsage?: UsageReport | undefined;
 }

@@ -18,6 +18,7 @@ export class PresetRun {
   /** What it prints to stdout besides events. */
   readonly #printed = new Tail(PRINTED_MAX);
   #session: string | undefined;
+  #used: Pick<Seen, "usage" | "conversationUsage"> = {};
   #facts: Facts;
 
   constructor(preset: Preset, onProgress: (text: string) => void) {
@@ -62,9 +63,16 @@ export class PresetRun {
     else if (line.trim() !== "") this.#printed.add(Buffer.from(`${line}\n`));
   }
 
-  #take({ session, progress, refused, ...facts }: Seen): void {
+  /** What the run has used, and what its conversation has, as far as the program says so. */
+  get used(): Pick<Seen, "usage" | "conversationUsage"> {
+    return this.#used;
+  }
+
+  #take({ session, progress, refused, usage, conversationUsage, ...facts }: Seen): void {
     this.#session = session ?? this.#session;
     if (progress) this.#onProgress(progress);
+    if (usage) this.#used = { ...this.#used, usage };
+    if (conversationUsage) this.#used = { ...this.#used, conversationUsage };
     const known = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
     const all = [...(this.#facts.refused ?? []), ...(refused ?? [])];
     this.#facts = { ...this.#facts, ...known, refused: [...new Set(all)].slice(0, REFUSED_MAX) };

@@ -13,6 +13,8 @@ export interface Session {
   readonly keep: (id: string | undefined) => Promise<void>;
   /** A text of its own beside the id, for what the worker must remember of the conversation. */
   readonly notes: KeptText;
+  /** A text of its own for what the conversation has used; see conversation-usage.ts. */
+  readonly usage: KeptText;
 }
 
 /** The ids that are passed to a program as an argument. */
@@ -43,6 +45,7 @@ export class Sessions {
     const key = keyOf(program, task);
     const kept = keptText(this.#stateHome, "sessions", key, this.#ids);
     const notes = keptText(this.#stateHome, "sessions", [...key, "notes"], ANY);
+    const usage = keptText(this.#stateHome, "sessions", [...key, "usage"], ANY);
     const { file } = kept;
     const before = this.#lastUse.get(file);
     let leave = () => {};
@@ -55,7 +58,7 @@ export class Sessions {
     this.#lastUse.set(file, mine);
     try {
       if (before) await beforeAbort(before, task.signal);
-      return await use({ id: await kept.read(), keep: kept.keep, notes });
+      return await use({ id: await kept.read(), keep: kept.keep, notes, usage });
     } finally {
       leave();
     }
