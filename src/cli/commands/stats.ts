@@ -2,6 +2,7 @@
 
 import { type Command, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
+import { usageText } from "../../client/usage-text.ts";
 import { durationText } from "../../client/words.ts";
 import { type Durations, type Stats, type StatsPeriod, statsPeriodSchema } from "../../schema/stats.ts";
 import { principalSchema } from "../../schema/values.ts";
@@ -65,6 +66,7 @@ function rowsOf({ period, target, delegator, buckets, totals }: Stats): string[]
     ...totals.failures.map(({ code, count }) => [`  ${oneLine(code, 60)}`, String(count)]),
     ["time to worker", durationsText(totals.time_to_lease)],
     ["time to completion", durationsText(totals.time_to_answer)],
+    ...(totals.usage ? [["reported usage", usageText({ ...totals.usage, complete: true })]] : []),
     ...queue,
   ];
 }

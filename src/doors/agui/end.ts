@@ -11,8 +11,16 @@ export interface RunIds {
 
 export function endOf(
   ids: RunIds,
-  { id, state, interrupt, error, reply }: Pick<Delegation, "id" | "state" | "interrupt" | "error" | "reply">,
+  {
+    id,
+    state,
+    interrupt,
+    error,
+    reply,
+    usage,
+  }: Pick<Delegation, "id" | "state" | "interrupt" | "error" | "reply" | "usage">,
 ): AgUiEvent {
+  const used = usage && { usage: usage.total };
   if (interrupt) {
     const outcome = { type: "interrupt" as const, interrupts: [toInterrupt(id, interrupt)] };
     return { type: "RUN_FINISHED", ...ids, outcome };
@@ -20,8 +28,8 @@ export function endOf(
   if (state === "canceled") return { type: "RUN_FINISHED", ...ids, outcome: { type: "cancelled" } };
   if (error) {
     const { message, code, ...more } = error;
-    return { type: "RUN_ERROR", message, code, metadata: metadataOf(id, { state, ...more }) };
+    return { type: "RUN_ERROR", message, code, metadata: metadataOf(id, { state, ...more, ...used }) };
   }
-  const result = { delegation_id: id, ...(reply && { reply }) };
+  const result = { delegation_id: id, ...(reply && { reply }), ...used };
   return { type: "RUN_FINISHED", ...ids, outcome: { type: "success" }, result };
 }

@@ -46,7 +46,7 @@ export function stateOf(
   delegation: Delegation,
   presence: Presence,
 ): Record<string, unknown> {
-  const { id, target, attempt, max_attempts, interrupt, artifacts, error, created_at, deadline_at } =
+  const { id, target, attempt, max_attempts, interrupt, artifacts, error, created_at, deadline_at, usage } =
     delegation;
   const shared = typeof state === "object" && state !== null && !Array.isArray(state) ? state : {};
   const errand = {
@@ -54,6 +54,7 @@ export function stateOf(
     ...{ created_at, deadline_at, presence },
     ...(interrupt && { interrupt }),
     ...(error && { error }),
+    ...(usage && { usage: usage.total }),
     artifacts: artifacts.map((artifact) => artifactState(id, artifact)),
   };
   return { ...shared, errand };

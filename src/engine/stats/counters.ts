@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../lifecycle/command.ts";
+import type { Used } from "../../lifecycle/outcome.ts";
 import { MOVES, type Move } from "../../lifecycle/states.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
 import type { Observe } from "../../lifecycle/writer.ts";
@@ -20,10 +21,12 @@ import {
   GAUGE,
   keptMs,
   MAX_CODES,
+  MAX_CURRENCIES,
   RESOLUTIONS,
   type Subject,
   slotOf,
   storedCode,
+  USED,
 } from "./layout.ts";
 
 const FLUSH_MS = 1_000;
@@ -51,6 +54,8 @@ interface Entry {
   readonly max: Record<string, number>;
   /** A map, because agents choose the codes: `constructor` is a member of every object. */
   readonly codes: Map<string, number>;
+  readonly used: Record<string, number>;
+  readonly costs: Record<string, number>;
 }
 
 /** A finished delegation whose outcome names neither the delegator nor the error. */
@@ -109,6 +114,7 @@ export class Counters {
       this.#add(`target:${target}`, at, field);
       if (record) this.#add(`delegator:${record.delegator}`, at, field);
     };
+    if (outcome.used) this.#addUsed(outcome.used, target, at);
     if (move === "submit") add(FIELD.sent);
     if (move === "lease") add(FIELD.lease(classOf(at - (outcome.ready_at ?? at))));
     // A finished delegation may still get moves that keep its state, such as a new push config.
@@ -206,8 +212,9 @@ export class Counters {
         keptMs(DAY),
         MAX_CODES,
         BOTH.map(keptMs).join(","),
-        ...entries.map(({ subject, add, max, codes }) =>
-          JSON.stringify({ subject, add, max, codes: Object.fromEntries(codes) }),
+        MAX_CURRENCIES,
+        ...entries.map(({ codes, at: _at, ...entry }) =>
+          JSON.stringify({ ...entry, codes: Object.fromEntries(codes) }),
         ),
       ],
     );
@@ -239,6 +246,15 @@ export class Counters {
     }
   }
 
+  #addUsed({ delegator, cost, currency, ...used }: Used, target: string, at: number): void {
+    for (const subject of ["all", `target:${target}`, `delegator:${delegator}`] as const) {
+      const entry = this.#entry(subject, at);
+      if (!entry) continue;
+      for (const [name, field] of USED_FIELDS) plus(entry.used, field, used[name]);
+      if (currency !== undefined) plus(entry.costs, currency, cost);
+    }
+  }
+
   #add(subject: Subject, at: number, field: string): void {
     const { add } = this.#entry(subject, at) ?? {};
     if (add) add[field] = (add[field] ?? 0) + 1;
@@ -259,11 +275,22 @@ export class Counters {
     const name = `${slotOf(at, HOUR)} ${subject}`;
     let entry = this.#entries.get(name);
     if (!entry && (subject === "all" || this.#entries.size < MAX_ENTRIES)) {
-      entry = { subject, at, add: {}, max: {}, codes: new Map() };
+      entry = { subject, at, add: {}, max: {}, codes: new Map(), used: {}, costs: {} };
       this.#entries.set(name, entry);
     }
     return entry;
   }
+}
+
+const USED_FIELDS = [
+  ["input_tokens", USED.input_tokens],
+  ["output_tokens", USED.output_tokens],
+  ["cached_tokens", USED.cached_tokens],
+  ["reasoning_tokens", USED.reasoning_tokens],
+] as const;
+
+function plus(sums: Record<string, number>, name: string, amount = 0): void {
+  if (amount > 0) sums[name] = (sums[name] ?? 0) + amount;
 }
 
 const endField = (state: string): string =>

@@ -58,6 +58,17 @@ export const FIELD = {
   answer: (index: number) => `a${index}`,
 } as const;
 
+/** Fields that add up what was used. */
+export const USED = {
+  input_tokens: "ti",
+  output_tokens: "to",
+  cached_tokens: "tc",
+  reasoning_tokens: "tr",
+} as const;
+/** The cost in each currency: one field for each of the first currencies. Agents choose them, so others are dropped. */
+export const COST_PREFIX = "c:";
+export const MAX_CURRENCIES = 4;
+
 /** Fields that keep the greatest sample. */
 export const GAUGE = { waiting: "w", working: "k", oldest: "o" } as const;
 

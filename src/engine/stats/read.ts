@@ -2,7 +2,7 @@
 import { keys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import type { Durations, Stats, StatsFilter, StatsPeriod } from "../../schema/stats.ts";
+import type { Durations, Stats, StatsBucket, StatsFilter, StatsPeriod } from "../../schema/stats.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, seesAll } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
@@ -10,12 +10,14 @@ import { queueDepths } from "../upkeep/queue-depths.ts";
 import {
   CLASSES,
   CODE_PREFIX,
+  COST_PREFIX,
   FIELD,
   GAUGE,
   percentile,
   RESOLUTIONS,
   type Subject,
   slotOf,
+  USED,
 } from "./layout.ts";
 
 /** The row of the codes beyond the limit. An agent may fail with a code of this name; it counts there. */
@@ -108,6 +110,7 @@ function figuresOf(fields: Counted) {
   const leases = counts(FIELD.lease);
   const answers = counts(FIELD.answer);
   const number = (field: string) => fields.get(field) ?? 0;
+  const usage = usedIn(fields);
   return {
     sent: number(FIELD.sent),
     leased: sum(leases),
@@ -117,6 +120,26 @@ function figuresOf(fields: Counted) {
     canceled: number(FIELD.canceled),
     time_to_lease: durationsOf(leases),
     time_to_answer: durationsOf(answers),
+    ...(usage && { usage }),
+  };
+}
+
+function usedIn(fields: Counted): StatsBucket["usage"] {
+  const tokens = (field: string) => Math.min(Number.MAX_SAFE_INTEGER, fields.get(field) ?? 0);
+  const costs = [...fields]
+    .filter(([field]) => field.startsWith(COST_PREFIX))
+    .map(([field, cost]) => ({
+      currency: field.slice(COST_PREFIX.length),
+      cost: Number(cost.toPrecision(12)),
+    }))
+    .sort((a, b) => (a.currency < b.currency ? -1 : 1));
+  if (costs.length === 0 && Object.values(USED).every((field) => !fields.has(field))) return undefined;
+  return {
+    input_tokens: tokens(USED.input_tokens),
+    output_tokens: tokens(USED.output_tokens),
+    cached_tokens: tokens(USED.cached_tokens),
+    reasoning_tokens: tokens(USED.reasoning_tokens),
+    costs,
   };
 }
 

@@ -78,9 +78,11 @@ describe.each(BINDINGS)("%s", (binding) => {
     const { lease, id } = await leaseOf(agent);
     expect(begun.id).toBe(id);
     expect(stateOf(await client.getTask({ tenant: "", id }))).toBe("WORKING");
-    await agent.reply(lease, { text: "done" });
+    await agent.reply(lease, { text: "done", usage: { input_tokens: 5, cost: 0.5, currency: "USD" } });
     const task = await client.getTask({ tenant: "", id, historyLength: 0 });
     expect([stateOf(task), task.history]).toEqual(["COMPLETED", []]);
+    const usage = { inputTokens: 5, cost: 0.5, currency: "USD", complete: true };
+    expect(task.metadata?.errand).toMatchObject({ usage });
   });
 
   test("SendStreamingMessage streams every update, and SubscribeToTask the later ones", async () => {

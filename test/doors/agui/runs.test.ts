@@ -25,7 +25,7 @@ test("a run with progress, artifacts and a reply", async () => {
   await artifact({ name: "out", parts: [{ text: "one " }] }, { append: true });
   await artifact({ parts: [{ text: "two" }, { data: { n: 2 } }] }, { append: true, last_chunk: true });
   await scout.heartbeat(lease_id, { progress: { message: "nearly", current_step: "write" } });
-  await scout.reply(lease_id, { text: "2 words" });
+  await scout.reply(lease_id, { text: "2 words", usage: { input_tokens: 5 } });
   const { types, last, result, error } = await run;
   expect(error).toBeUndefined();
   expect(types).toEqual([
@@ -39,7 +39,10 @@ test("a run with progress, artifacts and a reply", async () => {
     ...["STATE_DELTA", "ACTIVITY_DELTA", "STEP_FINISHED", "RUN_FINISHED"],
   ]);
   expect(last.outcome).toEqual({ type: "success" });
-  expect(result).toMatchObject({ delegation_id: delegation.id, reply: { parts: [{ text: "2 words" }] } });
+  const usage = { input_tokens: 5, complete: true };
+  expect(result).toMatchObject({
+    ...{ delegation_id: delegation.id, reply: { parts: [{ text: "2 words" }] }, usage },
+  });
   expect(ui.messages()).toMatchObject([
     { role: "user", id: "m1" },
     { role: "assistant", content: "one two" },

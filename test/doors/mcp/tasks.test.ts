@@ -77,10 +77,11 @@ test("the extension's client follows a delegation from working through a questio
   const { body } = await scout.lease("scout", { wait_seconds: 20 });
   const [second] = body.leases;
   expect(second.request.params.message.parts).toEqual([{ text: "blue" }]);
-  await scout.reply(second.lease_id, { text: "painted" });
+  await scout.reply(second.lease_id, { text: "painted", usage: { input_tokens: 5 } });
   const { outcome } = await settled;
   expect(outcome.status).toBe("completed");
   expect(outcome.result.structuredContent).toMatchObject({ state: "completed", reply: { text: "painted" } });
+  expect(outcome.result.structuredContent).toMatchObject({ usage: { input_tokens: 5, complete: true } });
   expect(asked).toEqual(["Which colour?"]);
   expect(seen.some((one) => one.startsWith("input_required"))).toBe(true);
 }, 120_000);

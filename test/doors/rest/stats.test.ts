@@ -157,3 +157,26 @@ test("a code that is a member of every object is counted like any other", async 
   const { totals } = (await api.call("GET", "/v1/stats?period=day&target=scout")).body;
   expect(totals).toMatchObject({ sent: 2, failed: 2, failures: [{ code: "constructor", count: 2 }] });
 });
+
+test("what was used is counted by agent and delegator, when it is reported, in up to four currencies", async () => {
+  const { url, clock } = await startBroker();
+  clock.offset_ms = inOneBucket();
+  const admin = new Admin({ url, token: OPERATOR });
+  const api = client(url);
+  const alice = await as(url, "caller:alice");
+  await api.agent("scout");
+  for (const currency of ["USD", "EUR", "CHF", "JPY", "SEK"]) {
+    await alice.delegate("scout");
+    const lease = String((await api.lease("scout")).body.leases[0].lease_id);
+    await api.heartbeat(lease, { usage: { input_tokens: 1, cost: 0.1, currency } });
+    await api.reply(lease, { usage: { input_tokens: 3, output_tokens: 2, cost: 0.3, currency } });
+  }
+  const hers = (await new Admin({ url, token: alice.token }).stats()).totals.usage;
+  const tokens = { input_tokens: 15, output_tokens: 10, cached_tokens: 0, reasoning_tokens: 0 };
+  expect(hers).toMatchObject(tokens);
+  expect(hers?.costs.map(({ cost }) => cost)).toEqual([0.3, 0.3, 0.3, 0.3]);
+  const { totals, buckets } = await admin.stats({ target: "scout" });
+  expect(totals.usage).toMatchObject(tokens);
+  expect(buckets.at(-1)?.usage).toMatchObject(tokens);
+  expect(buckets.at(0)?.usage).toBeUndefined();
+});

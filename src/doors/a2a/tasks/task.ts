@@ -156,6 +156,7 @@ function errandMetadata({
   progress,
   interrupt,
   error,
+  usage,
 }: Delegation): Metadata {
   return {
     ...camelMembers({
@@ -164,6 +165,7 @@ function errandMetadata({
       max_attempts,
       ...(progress && { progress }),
       ...(error && { error }),
+      ...(usage && { usage: usage.total }),
     }),
     ...(interrupt && { interrupt: toInterruptJson(interrupt) }),
   };

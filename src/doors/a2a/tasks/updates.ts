@@ -15,6 +15,7 @@ import {
   stateSchema,
 } from "../../../schema/delegation.ts";
 import { TERMINAL_EVENT_TYPES } from "../../../schema/event.ts";
+import { usageSumSchema } from "../../../schema/usage.ts";
 import { toInstant } from "../../../schema/values.ts";
 import type { SentArtifacts } from "../../sent-artifacts.ts";
 import { camelMembers } from "../camel-case.ts";
@@ -44,6 +45,7 @@ const eventFieldsSchema = z.object({
   interrupt: interruptSchema.optional(),
   error: delegationErrorSchema.optional(),
   attempt: z.int().optional(),
+  usage: usageSumSchema.omit({ complete: true }).optional(),
   retry_at: z.string().optional(),
   reason: z.string().optional(),
   /** The event dropped the record's artifacts. */

@@ -9,6 +9,7 @@ import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../../schema/a2a.ts";
 import { actionSchema, type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { isErrorCode } from "../../../schema/errors.ts";
+import { usageSumSchema } from "../../../schema/usage.ts";
 import { delegationIdSchema } from "../../../schema/values.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
 import { RECOVERIES } from "../recoveries.ts";
@@ -57,6 +58,8 @@ export const delegationViewShape = {
   created_at: z.string(),
   updated_at: z.string(),
   progress: progressSchema,
+  /** What the work has used, as far as its workers reported it. */
+  usage: usageSumSchema,
   question: questionSchema,
   reply: contentViewSchema,
   artifacts: z.array(contentViewSchema.extend({ artifact_id: z.string(), name: z.string().optional() })),
@@ -172,6 +175,7 @@ export function toDelegationView(
     created_at: delegation.created_at,
     updated_at: delegation.updated_at,
     ...(progress !== null && { progress }),
+    ...(delegation.usage && { usage: delegation.usage.total }),
     ...(question && { question }),
     ...(reply && { reply }),
     ...(artifacts.length > 0 && { artifacts }),
