@@ -207,10 +207,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await showView(page, `#/live?tab=tree&open=${id}`);
     const child = page.locator(".tree a", { hasText: "coder" });
     await child.locator("small", { hasText: "queued" }).waitFor();
-    await api.lease("coder");
+    const [{ lease_id }] = (await api.lease("coder")).body.leases;
+    await api.heartbeat(lease_id, { usage: { input_tokens: 7 } });
     await child.locator("small", { hasText: "working" }).waitFor();
     await api.delegate("scout", { task: "One more part", parent_id: id });
     await page.locator(".tree a", { hasText: "One more part" }).waitFor();
+    await page.getByText("Together: at least 7 tokens in").waitFor();
     await child.click();
     await page.locator(".summary", { hasText: "A part of" }).waitFor();
     // Without children, the tree says how to get one.
@@ -338,12 +340,17 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await flight.locator("text=queued").waitFor();
     const [{ lease_id: lease }] = (await api.lease("scout", { lease_seconds: 120 })).body.leases;
     await flight.locator("text=lease 2 min left").waitFor();
-    await api.heartbeat(lease, { progress: { done: 1, tools_used: ["grep", "sed"], eta_seconds: 400 } });
+    const usage = { input_tokens: 1500, cost: 0.5, currency: "USD", model: "m-1" };
+    await api.heartbeat(lease, {
+      progress: { done: 1, tools_used: ["grep", "sed"], eta_seconds: 400 },
+      usage,
+    });
     const more = flight.locator(".flight-more");
     await more.locator("text=grep, sed").waitFor();
     await more.locator("text=about 7 min to go").waitFor();
     await flight.click();
     await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
+    await page.locator(".summary", { hasText: "Used at least 1,500 tokens in, 0.5 USD, m-1" }).waitFor();
     const { version } = (await api.get(id)).body;
     clock.offset_ms += 110_000;
     await api.heartbeat(lease);

@@ -1,4 +1,5 @@
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
+import { usageLine } from "../../client/usage-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
@@ -54,6 +55,11 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
         </span>
         {delegation.priority !== 5 && <span class="dim">priority {delegation.priority}</span>}
       </p>
+      {delegation.usage && (
+        <p class="dim">
+          Used <Said>{usageLine(delegation.usage)}</Said>
+        </p>
+      )}
       <Why delegation={delegation} />
       {state === "working" && <Working delegation={delegation} />}
       {redrive_of !== null && (

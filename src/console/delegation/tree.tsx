@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type Nested, nest } from "../../client/nest.ts";
+import { sumUsage } from "../../client/usage-sum.ts";
+import { usageText } from "../../client/usage-text.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { href, hrefOf } from "../app/route.ts";
@@ -35,6 +37,7 @@ export function Tree({ delegation }: { readonly delegation: Delegation }) {
   if (value === null) return <p class="loading">Reading the tree …</p>;
   const { parent, found, isCut } = value;
   const root = nest(found, id);
+  const used = found.length > 1 && !isCut ? sumUsage(found) : undefined;
   return (
     <>
       {parent && (
@@ -48,6 +51,7 @@ export function Tree({ delegation }: { readonly delegation: Delegation }) {
         <p class="dim">Its parent …{parent_id.slice(-8)} was erased, or you may not see it.</p>
       )}
       {root && <Level class="tree" nodes={[root]} current={id} />}
+      {used && <p class="dim">Together: {usageText(used)}</p>}
       {isCut && (
         <p class="dim">
           Only {MAX} are shown. To see all: npx errand list --tree {id}
