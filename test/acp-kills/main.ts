@@ -99,7 +99,7 @@ class Run {
     }
     for (let n = 0; n < workers; n += 1) this.#start(n);
     let nextKill = performance.now() + every;
-    for (let left = delegations; left > 0; ) {
+    for (let left = delegations; left > 0 || !(await this.#haveEnded([...tags.keys()])); ) {
       left = await this.#answerOpen();
       process.stderr.write(`\r\u001b[K${left} of ${delegations} open, ${this.kills} kills`);
       if (performance.now() > nextKill) {
@@ -175,6 +175,16 @@ class Run {
     }
     const others = await Promise.all(["submitted", "working"].map(pageOf));
     return asking.length + others.reduce((sum, page) => sum + page.length, 0);
+  }
+
+  /** The pages of open ones are read one after the other, so one that changes its state may be on none. */
+  async #haveEnded(ids: readonly string[]): Promise<boolean> {
+    const states = await Promise.all(
+      ids.map(
+        async (id) => delegationSchema.parse(await this.#gateway.call("GET", `/v1/delegations/${id}`)).state,
+      ),
+    );
+    return states.every((state) => ["completed", "failed", "rejected", "canceled"].includes(state));
   }
 
   async #look(id: string, tag: string, ran: number): Promise<Seen> {
