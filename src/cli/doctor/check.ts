@@ -1,4 +1,4 @@
-/** The result of one check of `errand doctor`. The checks are in local.ts and broker.ts. */
+/** The result of one check of `errand doctor`. The checks are in local.ts, broker.ts and preset.ts. */
 import { z } from "zod";
 import { categorySchema } from "../../schema/errors.ts";
 
@@ -21,6 +21,9 @@ export const checkSchema = z.strictObject({
     "redis_durability",
     "redis_memory",
     "disk",
+    "program",
+    "adapter",
+    "sign_in",
   ]),
   /** `skip`: not checked, for the reason in `detail`. */
   status: z.enum(["ok", "warn", "fail", "skip"]),

@@ -1,6 +1,6 @@
 /** `errand doctor`: checks everything that a delegation depends on, and says how to fix each problem. */
 import { statfs } from "node:fs/promises";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { locate } from "../discover.ts";
 import { exitCodeOf, toFailure, worstExitCode } from "../failure.ts";
@@ -8,6 +8,7 @@ import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { wrapText } from "../show/wrap.ts";
+import { PROGRAMS, type PresetName } from "../work/presets/programs.ts";
 import { brokerChecks } from "./broker.ts";
 import type { Check } from "./check.ts";
 import {
@@ -18,30 +19,39 @@ import {
   redisHereChecks,
   settingsCheck,
 } from "./local.ts";
+import { presetChecks } from "./preset.ts";
 import { proxyChecks } from "./proxy.ts";
 
 const ABOUT = `
 It checks this program (Node, settings, the data directory, how the embedded Redis last loaded its data) and the broker
 (whether it responds, its version, your token, its clock, its Redis and the Redis settings). If no broker responds, it
-shows which Redis a broker would use here. The exit code is that of the most serious failure. Warnings do not change the
-exit code.`;
+shows which Redis a broker would use here. With --preset it checks only the program of 'errand work --preset': its version,
+beside the one that was tested, and its sign-in, as far as that shows without a call to its provider. The exit code is that
+of the most serious failure. Warnings do not change the exit code.`;
 
 export function addDoctor(program: Command, { host, end }: Cli): void {
   program
     .command("doctor")
     .description("check this program, the broker and its Redis; each problem comes with its fix")
+    .addOption(
+      new Option("--preset <program>", "check only this program of 'errand work --preset'").choices(
+        Object.keys(PROGRAMS),
+      ),
+    )
     .addHelpText("after", ABOUT)
     .addHelpText(
       "after",
       examples(
         "errand doctor",
+        "errand doctor --preset codex",
         "errand doctor --url http://broker:4180 --json | jq 'select(.status != \"ok\")'",
       ),
     )
     .action(async (_options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions>();
+      const options = command.optsWithGlobals<GlobalOptions & { readonly preset?: PresetName }>();
+      const { preset } = options;
       const failed: number[] = [];
-      for await (const check of allChecks(host, options)) {
+      for await (const check of preset ? presetChecks(host, preset) : allChecks(host, options)) {
         await (options.json ? printJson(host, check) : show(host, check));
         if (check.status === "fail") failed.push(exitCodeOf(check.category ?? "INTERNAL"));
       }

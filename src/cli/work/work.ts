@@ -10,14 +10,14 @@ import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
-import { type AcpFlags, acpChoice, withAcpOptions } from "./acp/options.ts";
+import { type AcpChoice, type AcpFlags, acpChoice, withAcpOptions } from "./acp/options.ts";
 import { ChildProcesses } from "./child.ts";
 import type { CommandFiles } from "./command-files.ts";
 import { checkCommand } from "./find-command.ts";
-import { claude } from "./presets/claude.ts";
-import { codex } from "./presets/codex.ts";
+import { PROGRAMS } from "./presets/programs.ts";
 import { promptOf } from "./presets/prompt.ts";
 import { Sessions } from "./presets/sessions.ts";
+import { type AcpWay, type HeadlessWay, wayOf } from "./presets/way.ts";
 import { type Job, runTask } from "./run-task.ts";
 import { removeLeftBehind } from "./temp-folder.ts";
 import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOptions } from "./worker.ts";
@@ -28,10 +28,8 @@ type WorkOptions = GlobalOptions &
     readonly timeout?: number;
     readonly idleTimeout?: number;
     readonly progressFd?: number;
-    readonly preset?: keyof typeof PRESETS | "shell";
+    readonly preset?: keyof typeof PROGRAMS | "shell";
   };
-
-const PRESETS = { claude, codex } as const;
 
 const ABOUT = `
 The task:
@@ -108,10 +106,13 @@ delegates parts of its work with 'errand delegate --parent "$ERRAND_DELEGATION_I
 agent in ERRAND_COMMAND_TOKEN: the command gets it as ERRAND_TOKEN, with the broker's ERRAND_URL.
 
 Presets:
-With --preset claude or codex, the program gets the task on stdin. Its final message is the answer, and its steps are
-progress. The next delegation of the same delegator in the same context continues the conversation; the ids are kept in
-~/.local/state/errand. Arguments after '--' go to the program: without them, it may do what its own settings allow. See
-docs/workers.md. --preset shell runs what delegators send as a script: limit them with 'agent put --accepts-from'.
+With --preset, a coding agent works: claude, codex, gemini, copilot or opencode. Its final message is the answer, and its
+steps are progress. The next delegation of the same delegator in the same context continues the conversation; the ids are
+kept in ~/.local/state/errand. Arguments after '--' go to the program. gemini, copilot and opencode are run as agents that
+speak ACP, so a person approves their tools; so is codex if its adapter 'codex-acp' is on the PATH and no arguments are
+given. With --ask none, they run headless: nobody is asked, and they may do what their own settings and arguments allow.
+'errand doctor --preset' says what is installed. See docs/workers.md. --preset shell runs what delegators send as a script:
+limit them with 'agent put --accepts-from'.
 
 Agents that speak ACP:
 With --acp, the command is an agent of the Agent Client Protocol, which is started once for each slot. A tool that needs
@@ -130,7 +131,7 @@ export function addWork(program: Command, { host }: Cli): void {
     )
     .addOption(
       new Option("--preset <program>", "run this program; 'shell' runs the task as a shell script").choices([
-        ...Object.keys(PRESETS),
+        ...Object.keys(PROGRAMS),
         "shell",
       ]),
     )
@@ -160,7 +161,8 @@ export function addWork(program: Command, { host }: Cli): void {
         "errand work --agent reviewer --preset claude --timeout 30m -- --permission-mode acceptEdits",
         "errand work --agent deployer -- sh -c 'case \"$ERRAND_DECISION:$ERRAND_ANSWER\" in :) echo Go?; exit 79;; approve:*) ./deploy.sh;; *) echo not deployed;; esac'",
         "errand work --agent plotter -- sh -c './plot > \"$ERRAND_ARTIFACTS_DIR/plot.png\" && echo plotted'",
-        "errand work --agent coder --acp -- gemini --acp --skip-trust",
+        "errand work --agent coder --preset gemini",
+        "errand work --agent coder --acp -- npx some-agent --acp",
         "errand work --agent builder --concurrency 4 --timeout 30m -- sh -c 'make \"$ERRAND_TASK\" >&2 && cat report'",
       ),
     )
@@ -174,19 +176,21 @@ const NEEDS_INIT =
   "this is process 1 of a container and does not reap the processes that commands leave behind; start it with an init: docker run --init, 'init: true' in compose, or tini.";
 
 async function work(host: CliHost, words: readonly string[], options: WorkOptions): Promise<void> {
-  const acp = acpChoice(options, options.preset);
-  const preset = options.preset && options.preset !== "shell" ? PRESETS[options.preset] : undefined;
-  const program = options.preset === "shell" ? "sh" : (preset?.program ?? words[0]);
-  if (program === undefined)
-    throw new InvalidArgumentError("Pass a command after '--', or --preset claude, codex or shell.");
-  await checkCommand(program, host.childEnv.PATH, preset?.install);
+  const isShell = options.preset === "shell";
+  const way =
+    options.preset === undefined || options.preset === "shell"
+      ? undefined
+      : await wayOf(options.preset, options, words, host.childEnv.PATH);
+  const acp = acpChoice(options, options.preset, way?.kind === "acp");
+  const [program, ...args] = commandOf(isShell, way, words);
+  await checkCommand(program, host.childEnv.PATH, way?.install);
   const connection = await connect(host, options);
   const children = new ChildProcesses();
   const job: Job = {
-    start: startOf(program, options.preset, words),
-    runsScripts: options.preset === "shell",
+    start: startOf(program, isShell, way, words),
+    runsScripts: isShell,
     hasWorked: false,
-    preset,
+    preset: way?.kind === "headless" ? way.preset : undefined,
     children,
     sessions: new Sessions(host.childEnv.XDG_STATE_HOME),
     warn: (text) => void note(host, text).catch(() => undefined),
@@ -197,7 +201,7 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       progressFd: options.progressFd,
     },
   };
-  const speaker = acp && (await acpWorker(host, [program, ...words.slice(1)], job, acp));
+  const speaker = acp && (await acpWorker(host, [program, ...args], job, acp, way));
   const handle: Handler = speaker ? (task) => speaker.run(task) : (task) => runTask(task, job);
   const agent = new Agent(
     { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
@@ -211,6 +215,7 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       if (mayLease(found) && !options.quiet && !options.json)
         await note(host, `working for ${options.agent} as ${agent.workerId}; press Ctrl-C to stop.`);
       if (process.pid === 1 && !options.json) await note(host, NEEDS_INIT);
+      if (way?.kind === "headless" && way.note !== undefined && !options.json) await note(host, way.note);
       if (job.runsScripts && found.accepts_from?.includes("*")) await note(host, openShell(options.agent));
       await agent.run(signal).finally(() => speaker?.close());
       signal.throwIfAborted();
@@ -224,13 +229,16 @@ async function acpWorker(
   host: CliHost,
   command: readonly [string, ...string[]],
   { children, environment, limits, warn }: Job,
-  chosen: NonNullable<ReturnType<typeof acpChoice>>,
+  chosen: AcpChoice,
+  way: AcpWay | HeadlessWay | undefined,
 ) {
   const { AcpWorker } = await import("./acp/worker.ts");
   const { version } = host;
   const stateHome = host.childEnv.XDG_STATE_HOME;
+  const { env, asksItself } = way?.kind === "acp" ? way : { env: {}, asksItself: false };
   return new AcpWorker({
-    ...{ command, children, environment, limits, warn, version, stateHome },
+    ...{ command, children, limits, warn, version, stateHome, asksItself },
+    environment: { ...environment, inherited: { ...environment.inherited, ...env } },
     ...chosen,
   });
 }
@@ -243,15 +251,35 @@ async function acpWorker(
  */
 const READ_SCRIPT = ["-c", '_errand_task=$(cat "$1") || exit; shift; eval " $_errand_task"', "sh"] as const;
 
-function startOf(program: string, preset: WorkOptions["preset"], words: readonly string[]): Job["start"] {
-  if (preset === undefined) return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
-  if (preset === "shell")
+function commandOf(
+  isShell: boolean,
+  way: AcpWay | HeadlessWay | undefined,
+  words: readonly string[],
+): readonly [string, ...string[]] {
+  if (isShell) return ["sh"];
+  if (way !== undefined) return way.kind === "acp" ? way.command : [way.preset.program];
+  const [program, ...args] = words;
+  if (program !== undefined) return [program, ...args];
+  throw new InvalidArgumentError(
+    `Pass a command after '--', or --preset ${Object.keys(PROGRAMS).join(", ")} or shell.`,
+  );
+}
+
+function startOf(
+  program: string,
+  isShell: boolean,
+  way: AcpWay | HeadlessWay | undefined,
+  words: readonly string[],
+): Job["start"] {
+  if (isShell)
     // A file: as an argument, all users of the machine could read the script, and it would have to be short.
     return (_task, _session, { script = "" }) => ({
       command: [program, ...READ_SCRIPT, script, ...words],
       input: "",
     });
-  const { args } = PRESETS[preset];
+  // An agent that speaks ACP is not started for each task.
+  if (way?.kind !== "headless") return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
+  const { args } = way.preset;
   return ({ text }, session, files) => ({
     command: [program, ...args(session, words, foldersOf(files))],
     input: promptOf(text, files),

@@ -103,7 +103,16 @@ describe("with a broker", () => {
     expect(code).toBe(0);
     expect(new Set(Object.values(statuses(checks)))).toEqual(new Set(["ok"]));
     // `gateways` is for several on one port; the proxies are shown where one is set.
-    const absent = ["gateways", "readiness", "proxy", "egress_proxy", "disk"];
+    const absent = [
+      "program",
+      "adapter",
+      "sign_in",
+      "gateways",
+      "readiness",
+      "proxy",
+      "egress_proxy",
+      "disk",
+    ];
     expect([...Object.keys(checks), ...absent].sort()).toEqual([...checkSchema.shape.check.options].sort());
     expect(checks.broker?.detail).toContain(url);
     expect(checks.token?.detail).toMatch(/operator-token, for operator$/);

@@ -2,34 +2,11 @@
  * What becomes of a delegation after a preset's program: output captured from Claude Code 2.1.331 and Codex 0.169.0, with
  * ids and paths replaced, and events of the kinds that need a real account.
  */
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { Head } from "../../../src/cli/work/capture.ts";
 import { claude } from "../../../src/cli/work/presets/claude.ts";
 import { codex } from "../../../src/cli/work/presets/codex.ts";
-import type { Preset } from "../../../src/cli/work/presets/preset.ts";
-import { PresetRun } from "../../../src/cli/work/presets/run.ts";
+import { captured, type End, lines, verdictOf } from "./verdict-of.ts";
 
-interface End {
-  readonly exitCode?: number;
-  readonly stderr?: string;
-  readonly resumes?: boolean;
-}
-
-function verdictOf(preset: Preset, stdout: string, { exitCode = 0, stderr = "", resumes = false }: End = {}) {
-  const progress: string[] = [];
-  const run = new PresetRun(preset, (text) => progress.push(text));
-  // In pieces that cut characters and lines.
-  const bytes = Buffer.from(stdout);
-  const size = bytes.length > 100_000 ? 4096 : 7;
-  for (let at = 0; at < bytes.length; at += size) run.add(bytes.subarray(at, at + size));
-  run.addStderr(Buffer.from(stderr));
-  const result = { exitCode, signal: null, stdout: new Head(1), stdoutEnd: "", stderr: stderr.trim() };
-  return { verdict: run.verdict(result, resumes), run, progress };
-}
-
-const captured = (name: string) => readFileSync(new URL(`./captured/${name}.jsonl`, import.meta.url), "utf8");
-const lines = (...events: object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
 const INIT = { type: "system", subtype: "init", session_id: "s1" };
 const SAID = { type: "assistant", message: { content: [{ type: "text", text: "Working." }] } };
 const result = (more: object) => ({

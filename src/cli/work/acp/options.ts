@@ -1,6 +1,7 @@
-/** The options of `errand work --acp`. */
-import { type Command, InvalidArgumentError } from "commander";
+/** The options of agents that ask: `errand work --acp`, and the presets. */
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { duration } from "../../input/duration.ts";
+import { ASKS, type Ask } from "../presets/way.ts";
 import type { AskTimes } from "./approvals.ts";
 import { type ModeChoice, unapproved } from "./mode.ts";
 
@@ -12,6 +13,7 @@ export interface AcpFlags {
   readonly allowUnapprovedTools?: boolean;
   readonly hold?: number;
   readonly sticky?: number;
+  readonly ask?: Ask;
 }
 
 const START_SECONDS = 120;
@@ -28,6 +30,12 @@ export const withAcpOptions = (command: Command): Command =>
       "--hold <duration>",
       "how long the agent waits for an answer before its process ends, or 0 (default 5m)",
       (text) => (text === "0" ? 0 : duration(text)),
+    )
+    .addOption(
+      new Option(
+        "--ask <how>",
+        "of a preset: its process waits for a person's answer (hold), ends until then (park), or nobody is asked (none)",
+      ).choices(ASKS),
     )
     .option(
       "--sticky <duration>",
@@ -54,14 +62,24 @@ function configs(
   return [...before, [given.slice(0, at), given.slice(at + 1)]];
 }
 
-/** Undefined without --acp. Throws if options do not go together. */
+export interface AcpChoice extends AskTimes {
+  readonly choice: ModeChoice;
+  readonly startTimeoutMs: number;
+}
+
+/** `speaks`: the preset's program is run as such an agent. Throws if options do not go together. */
 export function acpChoice(
   flags: AcpFlags,
   preset: string | undefined,
-): (AskTimes & { readonly choice: ModeChoice; readonly startTimeoutMs: number }) | undefined {
-  const { acp, acpMode: mode, acpConfig: config = [] } = flags;
-  const { acpStartTimeout = START_SECONDS, hold = HOLD_SECONDS, sticky = STICKY_SECONDS } = flags;
-  if (!acp) {
+  speaks: boolean,
+): AcpChoice | undefined {
+  const { acp, acpMode: mode, acpConfig: config = [], ask } = flags;
+  const { acpStartTimeout = START_SECONDS, sticky = STICKY_SECONDS } = flags;
+  const { hold = ask === "park" ? 0 : HOLD_SECONDS } = flags;
+  if (ask !== undefined && (preset === undefined || preset === "shell"))
+    throw new InvalidArgumentError("--ask requires a preset that asks.");
+  if (ask === "park" && hold > 0) throw new InvalidArgumentError("--ask park and --hold exclude each other.");
+  if (!acp && !speaks) {
     const used =
       Object.keys(flags).some((name) => name.startsWith("acp")) ||
       flags.allowUnapprovedTools ||
@@ -69,11 +87,11 @@ export function acpChoice(
       flags.sticky !== undefined;
     if (used)
       throw new InvalidArgumentError(
-        "--acp-start-timeout, --acp-mode, --acp-config, --hold, --sticky and --allow-unapproved-tools require --acp.",
+        "--acp-start-timeout, --acp-mode, --acp-config, --hold, --sticky and --allow-unapproved-tools require --acp, or a preset that asks.",
       );
     return undefined;
   }
-  if (preset !== undefined) throw new InvalidArgumentError("--acp and --preset exclude each other.");
+  if (acp && preset !== undefined) throw new InvalidArgumentError("--acp and --preset exclude each other.");
   const bypass = unapproved({ mode, config });
   if (bypass !== undefined && !flags.allowUnapprovedTools)
     throw new InvalidArgumentError(

@@ -8,6 +8,8 @@ import type { Usage } from "./usage.ts";
 
 export interface AcpOptions extends ProcessSetup, AskTimes {
   readonly choice: ModeChoice;
+  /** The agent asks in each of its modes, because of how it is started. */
+  readonly asksItself?: boolean;
   readonly limits: RunLimits;
   /** XDG_STATE_HOME */
   readonly stateHome: string | undefined;

@@ -5,6 +5,7 @@ import { Head } from "../capture.ts";
 import type { CommandResult } from "../child.ts";
 import { failed, type ReplyContext, throwIfUnavailable, toReply } from "../command-reply.ts";
 import { classify, type Facts } from "../presets/classify.ts";
+import { providerCause } from "../presets/provider-words.ts";
 import type { Unsent } from "../returned-files.ts";
 import { toVerdictReply } from "../verdict-reply.ts";
 import type { AgentProcess } from "./agent-process.ts";
@@ -54,9 +55,8 @@ export async function outcomeOf(
       return replyTo({ name, began: true, answer, stopReason }, printed, context);
     }
     case "refused": {
-      const { message, isSignedOut } = ending.error;
-      const cause = isSignedOut ? ("signed_out" as const) : undefined;
-      return replyTo({ name, began: true, failure: message, cause }, printed, context);
+      const { message } = ending.error;
+      return replyTo({ name, began: true, failure: message, ...refusalOf(ending.error) }, printed, context);
     }
     case "broken":
       return failed("agent_protocol_error", `${name} does not keep to the protocol: ${ending.why}`);
@@ -72,6 +72,12 @@ export async function outcomeOf(
       return failed("command_failed", `${name} ended in the middle of its work\n${stderr}`.trim());
     }
   }
+}
+
+/** Why the provider refuses all work. Some agents give its HTTP status as the code of the error. */
+function refusalOf({ code, message, isSignedOut }: AgentRefusedError): Pick<Facts, "status" | "cause"> {
+  if (isSignedOut) return { cause: "signed_out" };
+  return { ...providerCause(message), ...(code >= 400 && code < 600 && { status: code }) };
 }
 
 const NOTHING: CommandResult = {

@@ -34,7 +34,7 @@ export class AcpWorker {
       cancelGraceMs: CANCEL_GRACE_MS,
       ...options,
       noteUnknownMode: () => {
-        if (!isNoted) options.warn(UNKNOWN_MODE);
+        if (!isNoted && options.asksItself !== true) options.warn(UNKNOWN_MODE);
         isNoted = true;
       },
       hasWorked: () => this.#hasWorked,

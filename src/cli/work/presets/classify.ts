@@ -82,7 +82,7 @@ const WORDS: Record<Cause, (name: string) => string> = {
 
 /** What programs say when nobody has signed in, before they begin. */
 const SIGNED_OUT =
-  /\b(?:please run \/login|invalid api key|not (?:logged|signed) in|(?:log|sign) in (?:first|again)|codex login)\b/i;
+  /\b(?:please run \/login|invalid api key|not (?:logged|signed) in|(?:log|sign) in (?:first|again)|codex login|set an auth method|no authentication information)\b/i;
 const OUTSIDE_REPOSITORY = /^Not inside a trusted directory\b/m;
 
 const hasFailed = ({ failure, answer }: Facts, { exitCode }: End): boolean =>

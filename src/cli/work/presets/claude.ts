@@ -43,8 +43,6 @@ type Event = z.infer<typeof eventSchema>;
 export const claude: Preset = {
   program: "claude",
   name: "Claude Code",
-  install:
-    "Install Claude Code with 'npm install -g @anthropic-ai/claude-code', and sign in by running 'claude'.",
   // stream-json needs --verbose. --add-dir takes all arguments up to the next flag.
   args: (session, extra, folders) => [
     ...["-p", "--output-format", "stream-json"],

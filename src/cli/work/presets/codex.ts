@@ -33,7 +33,6 @@ const eventSchema = z.object({
 export const codex: Preset = {
   program: "codex",
   name: "Codex",
-  install: "Install Codex with 'npm install -g @openai/codex', and sign in with 'codex login'.",
   // Flags come before 'resume'; '-' reads the prompt from stdin.
   args: (session, extra, folders) => [
     ...["exec", "--json"],

@@ -6,8 +6,6 @@ export interface Preset {
   readonly program: string;
   /** Its name, for people. */
   readonly name: string;
-  /** How to get the program, for the error when it is missing. */
-  readonly install: string;
   /** The program's arguments. The task is on stdin. `folders` are those that it may use besides its own. */
   readonly args: (
     session: string | undefined,
@@ -29,4 +27,6 @@ export interface Seen extends Partial<Omit<Facts, "name">> {
   readonly usage?: UsageReport | undefined;
   /** What the conversation has used so far. */
   readonly conversationUsage?: UsageReport | undefined;
+  /** A piece of the answer, after those before it. */
+  readonly answerMore?: string | undefined;
 }

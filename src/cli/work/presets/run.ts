@@ -9,6 +9,8 @@ import type { Preset, Seen } from "./preset.ts";
 const LINE_MAX = 4 * 1024 * 1024;
 const REFUSED_MAX = 1_000;
 const PRINTED_MAX = 4096;
+/** The answer of a delegation may be an artifact of 3 MiB. */
+const ANSWER_MAX = 4 * 1024 * 1024;
 
 export class PresetRun {
   readonly #preset: Preset;
@@ -68,14 +70,20 @@ export class PresetRun {
     return this.#used;
   }
 
-  #take({ session, progress, refused, usage, conversationUsage, ...facts }: Seen): void {
+  #take({ session, progress, refused, usage, conversationUsage, answerMore, ...facts }: Seen): void {
     this.#session = session ?? this.#session;
     if (progress) this.#onProgress(progress);
     if (usage) this.#used = { ...this.#used, usage };
     if (conversationUsage) this.#used = { ...this.#used, conversationUsage };
     const known = Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
     const all = [...(this.#facts.refused ?? []), ...(refused ?? [])];
-    this.#facts = { ...this.#facts, ...known, refused: [...new Set(all)].slice(0, REFUSED_MAX) };
+    const answer = (this.#facts.answer ?? "") + (answerMore ?? "");
+    this.#facts = {
+      ...this.#facts,
+      ...(answerMore !== undefined && answer.length <= ANSWER_MAX && { answer }),
+      ...known,
+      refused: [...new Set(all)].slice(0, REFUSED_MAX),
+    };
   }
 }
 
