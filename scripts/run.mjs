@@ -34,6 +34,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/limits.md
           limits attacks [--seconds N] [--rounds N] [--together] [--write] [NAME ...]: a victim beside attacks
           limits bodies [--write] [VALUES] [NAME ...]: the CPU time of one request of each shape
+  agents  run the coding agents of 'errand work --preset' against a scripted model: [--only gemini,...] (--help says more)
   golden  update the outputs that test/cli/golden compares: read the difference before you commit it
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
@@ -181,6 +182,10 @@ const TASKS = {
     if (!args.includes("--write") || isHelp(args)) return;
     await run(bin("biome"), ["format", "--write", "test/limits/measured.json"]);
     await run(process.execPath, ["scripts/generate.mjs"]);
+  },
+  async agents(args) {
+    await buildFor(args);
+    await run(process.execPath, ["--import", "tsx", "test/agents-real/main.ts", ...args]);
   },
   async golden(args) {
     await buildFor(args);

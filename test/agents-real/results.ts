@@ -1,0 +1,67 @@
+/** What was seen of each program, in results.json, and the table of docs/workers.md that is made of it. */
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { CELLS } from "./cells.ts";
+import { CELL_NAMES } from "./names.ts";
+
+const FILE = new URL("./results.json", import.meta.url);
+const PAGE = new URL("../../docs/workers.md", import.meta.url);
+const BEGIN = "<!-- works-with: written by npm run agents -- --write -->";
+const END = "<!-- works-with: end -->";
+
+const programSchema = z.object({
+  name: z.string(),
+  packages: z.array(z.string()),
+  date: z.string(),
+  /** By the name of the cell: true, or what is shown in its place. */
+  cells: z.record(z.string(), z.union([z.literal(true), z.string()])),
+});
+export type ProgramResult = z.infer<typeof programSchema>;
+const resultsSchema = z.record(z.string(), programSchema);
+
+/** Replaces what was known of these programs. */
+export async function writeResults(seen: Readonly<Record<string, ProgramResult>>): Promise<void> {
+  const known = resultsSchema.parse(JSON.parse(await readFile(FILE, "utf8").catch(() => "{}")));
+  const all = { ...known, ...seen };
+  await writeFile(FILE, `${JSON.stringify(all, null, 2)}\n`);
+  const page = await readFile(PAGE, "utf8");
+  const [before, rest] = page.split(BEGIN);
+  const [, after] = rest?.split(END) ?? [];
+  if (before === undefined || after === undefined)
+    throw new Error(`${fileURLToPath(PAGE)} has no markers: ${BEGIN} … ${END}`);
+  await writeFile(PAGE, `${before}${BEGIN}\n\n${tableOf(all)}\n\n${END}${after}`);
+}
+
+/** One column for each program; what is no plain yes is a note below. */
+export function tableOf(results: Readonly<Record<string, ProgramResult>>): string {
+  const programs = Object.values(results);
+  const notes: string[] = [];
+  const shown = (result: true | string | undefined): string => {
+    if (result === true) return "yes";
+    if (result === undefined) return "not run";
+    if (!result.startsWith("no: ")) return result;
+    const note = result.slice("no: ".length);
+    if (!notes.includes(note)) notes.push(note);
+    return `no (${notes.indexOf(note) + 1})`;
+  };
+  const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  const rows = CELL_NAMES.map((name) =>
+    row([CELLS[name].title, ...programs.map(({ cells }) => shown(cells[name]))]),
+  );
+  return [
+    row(["", ...programs.map(({ name }) => name)]),
+    row(["---", ...programs.map(() => "---")]),
+    row(["version", ...programs.map(({ packages }) => packages.map(versionOf).join(", "))]),
+    row(["run on", ...programs.map(({ date }) => date)]),
+    ...rows,
+    ...(notes.length === 0 ? [] : ["", ...notes.map((note, index) => `${index + 1}. ${note}`)]),
+  ].join("\n");
+}
+
+const versionOf = (pack: string, index: number): string => {
+  const at = pack.lastIndexOf("@");
+  return index === 0
+    ? pack.slice(at + 1)
+    : `${pack.slice(pack.lastIndexOf("/") + 1, at)} ${pack.slice(at + 1)}`;
+};
