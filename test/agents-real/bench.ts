@@ -157,15 +157,21 @@ export class Subject {
     return Object(await response.json());
   }
 
-  /** The delegation once it asks, and has asked something else than `before`. */
-  async question(id: string, before?: string) {
-    const seen = await this.#until(id, (one) => {
-      const { interrupt } = one;
-      return isOver(one) || (interrupt !== null && interrupt.id !== before);
-    });
+  /** The delegation once it has ended, or its question once it is another than `before`. */
+  async next(id: string, before?: string) {
+    const seen = await this.#until(
+      id,
+      (one) => isOver(one) || (one.interrupt !== null && one.interrupt.id !== before),
+    );
     const [request] = seen.interrupt?.requests ?? [];
-    if (!seen.interrupt || !request) throw new Error(`it asked nothing: ${briefly(seen)}`);
+    if (!seen.interrupt || !request) return seen;
     return { id: seen.interrupt.id, request, isHeld: seen.lease !== null };
+  }
+
+  async question(id: string) {
+    const next = await this.next(id);
+    if ("state" in next) throw new Error(`it asked nothing: ${briefly(next)}`);
+    return next;
   }
 
   ended(id: string): Promise<Delegation> {

@@ -30,8 +30,7 @@ const countOf = (subject: Subject, name: string): number => subject.read(name).s
 /** Approves each question as it is, until the end. */
 async function approving(subject: Subject, id: string, before?: string): Promise<Delegation> {
   for (let last = before; ; ) {
-    const next = await Promise.race([subject.ended(id), subject.question(id, last).catch(() => undefined)]);
-    if (next === undefined) return subject.ended(id);
+    const next = await subject.next(id, last);
     if ("state" in next) return next;
     last = next.id;
     await subject.delegator.approve(id);
@@ -108,7 +107,7 @@ export const CELLS: Readonly<Record<CellName, Cell>> = {
       const { id: first, request } = await subject.question(id);
       const data = edited(request.action?.arguments ?? {}, "echo ran >> edited.txt");
       await subject.delegator.approve(id, { data });
-      const done = await Promise.race([subject.ended(id), subject.question(id, first)]);
+      const done = await subject.next(id, first);
       const isAsked = !("state" in done);
       completed(isAsked ? await approving(subject, id, first) : done);
       expect(!subject.has("original.txt"), "the original command ran");
@@ -146,7 +145,7 @@ export const CELLS: Readonly<Record<CellName, Cell>> = {
         what: "the end of the lease",
       });
       await subject.delegator.approve(id);
-      const done = await Promise.race([subject.ended(id), subject.question(id, first)]);
+      const done = await subject.next(id, first);
       const isAsked = !("state" in done);
       completed(isAsked ? await approving(subject, id, first) : done);
       expect(countOf(subject, "parked.txt") === 1, "the command did not run once");
@@ -169,7 +168,7 @@ export const CELLS: Readonly<Record<CellName, Cell>> = {
         what: "the end of the lease",
       });
       await subject.delegator.approve(id);
-      const done = await Promise.race([subject.ended(id), subject.question(id, question)]);
+      const done = await subject.next(id, question);
       const isAsked = !("state" in done);
       completed(isAsked ? await approving(subject, id, question) : done);
       expect(countOf(subject, "killed.txt") === 1, "the command did not run once");
@@ -242,7 +241,12 @@ export const CELLS: Readonly<Record<CellName, Cell>> = {
       await subject.question(id);
       await subject.delegator.approve(id);
       await until(() => subject.has("waits.txt"), { what: "the command" });
+      const before = (await subject.delegator.get(id)).lease?.expires_at;
       await subject.delegator.message(id, "[[say: The follow-up came.]]");
+      // The next heartbeat begins when the worker has got the message.
+      await until(async () => (await subject.delegator.get(id)).lease?.expires_at !== before, {
+        what: "a heartbeat",
+      });
       subject.write("go.txt");
       const done = await subject.ended(id);
       completed(done);

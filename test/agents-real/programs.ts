@@ -2,7 +2,7 @@
  * The real programs: what is installed, and how each is pointed at the scripted model. Each has a home of its own, and no
  * way to a real provider.
  */
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PROGRAMS, type PresetName } from "../../src/cli/work/presets/programs.ts";
 import type { CellName } from "./names.ts";
@@ -58,7 +58,9 @@ export const REAL: Readonly<Record<PresetName, RealProgram>> = {
   opencode: {
     name: "OpenCode",
     packages: [pinned(opencode.package)],
-    prepare: async ({ home, model }) => {
+    prepare: async ({ packages, home, model }) => {
+      // As its postinstall script does, which is not run.
+      await link(packages, "opencode", `opencode-${process.platform}-${process.arch}/bin/opencode`);
       await settings(home, ".config/opencode/opencode.json", {
         autoupdate: false,
         share: "disabled",
@@ -92,10 +94,7 @@ export const REAL: Readonly<Record<PresetName, RealProgram>> = {
     // The program itself, without the launcher, which needs a newer Node.
     packages: [`${claude.package.name}-${process.platform}-${process.arch}@${claude.package.tested}`],
     prepare: async ({ packages, model }) => {
-      const binary = `../${claude.package.name}-${process.platform}-${process.arch}/claude`;
-      const link = join(packages, "node_modules/.bin/claude");
-      await mkdir(join(packages, "node_modules/.bin"), { recursive: true });
-      await symlink(binary, link).catch(() => undefined);
+      await link(packages, "claude", `${claude.package.name}-${process.platform}-${process.arch}/claude`);
       return {
         ANTHROPIC_BASE_URL: model,
         ANTHROPIC_API_KEY: "scripted",
@@ -106,6 +105,13 @@ export const REAL: Readonly<Record<PresetName, RealProgram>> = {
     },
   },
 };
+
+async function link(packages: string, name: string, binary: string): Promise<void> {
+  const folder = join(packages, "node_modules/.bin");
+  await mkdir(folder, { recursive: true });
+  await rm(join(folder, name), { force: true });
+  await symlink(join("..", binary), join(folder, name));
+}
 
 const settings = (home: string, name: string, value: object) => write(home, name, JSON.stringify(value));
 

@@ -107,7 +107,7 @@ acp
     log({ method: "initialize", params });
     return {
       protocolVersion: script.protocolVersion ?? acp.PROTOCOL_VERSION,
-      agentInfo: { name: "scripted", version: "1" },
+      agentInfo: { name: script.name ?? "scripted", version: "1" },
       agentCapabilities: script.capabilities ?? {},
     };
   })

@@ -127,17 +127,22 @@ describe("the work returns, and the worker pauses, if the agent", () => {
 });
 
 describe("a cancel", () => {
-  test("reaches the agent, which ends its turn and goes on with other work", async () => {
-    const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "make", status: "in_progress" };
-    const agent = await setup({ turns: [[{ update: tool }, { hang: true }], [say("next")]] });
+  const call = (status: string): Step => ({
+    update: { sessionUpdate: "tool_call", toolCallId: "t", title: "make", status },
+  });
+  test.each([
+    ["goes on with other work", "completed", 1],
+    ["is ended if a tool may still run", "in_progress", 2],
+  ])("reaches the agent, which ends its turn and %s", async (_, status, processes) => {
+    const agent = await setup({ turns: [[call(status), { hang: true }], [say("next")]] });
     const id = await agent.delegate();
-    await got(agent, "session/prompt");
+    await until(async () => (await agent.api.get(id)).body.progress?.message === "make");
     await agent.api.cancel(id);
     await got(agent, "session/cancel");
     const next = await agent.ended(await agent.delegate());
     expect(next.reply.parts).toEqual([{ text: "next" }]);
     expect((await agent.api.get(id)).body.state).toBe("canceled");
-    expect(agent.methods().filter((one) => one === "start")).toHaveLength(1);
+    expect(agent.methods().filter((one) => one === "start")).toHaveLength(processes);
   });
 
   test("answers an open permission with cancelled; an agent that is deaf to it is ended", async () => {

@@ -1,6 +1,6 @@
 /** Anthropic's messages API. */
 import { z } from "zod";
-import { type Api, newId, parametersSchema, TOKENS, textOf, toolOf, WORDS } from "./api.ts";
+import { type Api, newId, parametersSchema, TOKENS, textOf, toolOf } from "./api.ts";
 import type { Item } from "./script.ts";
 
 const blockSchema = z.looseObject({ type: z.string() });
@@ -23,6 +23,12 @@ const TYPES: Readonly<Record<number, string>> = {
   401: "authentication_error",
   429: "rate_limit_error",
   529: "overloaded_error",
+};
+
+/** As the provider says it. */
+const WORDS: Readonly<Record<number, string>> = {
+  401: "invalid x-api-key",
+  429: "This request would exceed your account’s rate limit. Please try again later.",
 };
 
 export const anthropic: Api = {
@@ -61,7 +67,10 @@ export const anthropic: Api = {
   failed: (status) => ({
     status,
     headers: { "x-should-retry": "false" },
-    json: { type: "error", error: { type: TYPES[status] ?? "api_error", message: WORDS[status] ?? "No." } },
+    json: {
+      type: "error",
+      error: { type: TYPES[status] ?? "api_error", message: WORDS[status] ?? "Try again later." },
+    },
   }),
 };
 

@@ -34,12 +34,6 @@ export const newId = (prefix: string): string => {
   return `${prefix}_${count}`;
 };
 
-/** Like a provider that has the reason `words` for the status. */
-export const WORDS: Readonly<Record<number, string>> = {
-  401: "The key is not valid.",
-  429: "You have reached the usage limit of your plan.",
-};
-
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);
 
 const parameterSchema = z.object({ type: z.unknown().optional() });

@@ -1,6 +1,6 @@
 /** OpenAI's chat completions API. */
 import { z } from "zod";
-import { type Api, newId, parametersSchema, TOKENS, textOf, toolOf, WORDS } from "./api.ts";
+import { type Api, newId, parametersSchema, TOKENS, textOf, toolOf } from "./api.ts";
 import type { Item } from "./script.ts";
 
 const bodySchema = z.object({
@@ -17,6 +17,12 @@ const USAGE = {
   prompt_tokens: TOKENS.input,
   completion_tokens: TOKENS.output,
   total_tokens: TOKENS.input + TOKENS.output,
+};
+
+/** As the provider says it. */
+const WORDS: Readonly<Record<number, string>> = {
+  401: "Incorrect API key provided: scripted.",
+  429: "You exceeded your current quota, please check your plan and billing details.",
 };
 
 export const chat: Api = {
@@ -67,7 +73,7 @@ export const chat: Api = {
     headers: { "x-should-retry": "false" },
     json: {
       error: {
-        message: WORDS[status] ?? "No.",
+        message: WORDS[status] ?? "Try again later.",
         type: status === 429 ? "insufficient_quota" : "invalid_request_error",
         code: status === 429 ? "insufficient_quota" : "invalid_api_key",
       },

@@ -1,6 +1,6 @@
 /** Gemini's generateContent API, whole and streamed. */
 import { z } from "zod";
-import { type Api, optional, parametersSchema, TOKENS, toolOf, WORDS } from "./api.ts";
+import { type Api, optional, parametersSchema, TOKENS, toolOf } from "./api.ts";
 import type { Item } from "./script.ts";
 
 const partSchema = z.object({
@@ -40,6 +40,12 @@ const QUOTA = {
   violations: [{ quotaId: "GenerateRequestsPerDayPerProjectPerModel-FreeTier" }],
 };
 
+/** As the provider says it. */
+const WORDS: Readonly<Record<number, string>> = {
+  401: "API key not valid. Please pass a valid API key.",
+  429: "You exceeded your current quota, please check your plan and billing details.",
+};
+
 export const gemini: Api = {
   path: /:(?:stream)?generateContent$/i,
   read: (body) => {
@@ -74,7 +80,7 @@ export const gemini: Api = {
     json: {
       error: {
         code: status,
-        message: WORDS[status] ?? "No.",
+        message: WORDS[status] ?? "Try again later.",
         status: STATUSES[status] ?? "INTERNAL",
         ...(status === 429 && { details: [QUOTA] }),
       },

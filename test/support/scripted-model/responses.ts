@@ -1,6 +1,6 @@
 /** OpenAI's responses API. */
 import { z } from "zod";
-import { type Api, newId, optional, parametersSchema, TOKENS, textOf, toolOf, WORDS } from "./api.ts";
+import { type Api, newId, optional, parametersSchema, TOKENS, textOf, toolOf } from "./api.ts";
 import type { Item } from "./script.ts";
 
 const inputSchema = z.looseObject({ type: optional(z.string()), role: optional(z.string()) });
@@ -19,6 +19,12 @@ const USAGE = {
   output_tokens: TOKENS.output,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: TOKENS.input + TOKENS.output,
+};
+
+/** As the provider says it. */
+const WORDS: Readonly<Record<number, string>> = {
+  401: "Incorrect API key provided: scripted.",
+  429: "The usage limit has been reached",
 };
 
 export const responses: Api = {
@@ -71,7 +77,7 @@ export const responses: Api = {
     json: {
       error: {
         type: status === 429 ? "usage_limit_reached" : "invalid_request_error",
-        message: WORDS[status] ?? "No.",
+        message: WORDS[status] ?? "Try again later.",
         ...(status === 429 && { plan_type: "plus", resets_in_seconds: 3600 }),
       },
     },

@@ -3,6 +3,7 @@ import type { Progress } from "../../../schema/delegation.ts";
 import { oneLine } from "../../show/output.ts";
 import { cutBytes } from "../capture.ts";
 import { AnswerText } from "./answer-text.ts";
+import { type OwnWords, ownWords } from "./own-words.ts";
 import { merged, titleOf, toolNameOf } from "./permission.ts";
 import type { Diff, ToolCall, Update } from "./schemas.ts";
 import { UsageCount } from "./usage.ts";
@@ -21,11 +22,20 @@ export class Activity {
   /** By path: the text before the first change, and after the last one. */
   readonly #changes = new Map<string, Diff>();
   readonly #report: (progress: Progress) => void;
+  readonly #agent: string | null | undefined;
+  #ownWords: OwnWords | undefined;
   readonly #notes: string[] = [];
   #plan: Pick<Progress, "current_step" | "done" | "total"> = {};
 
-  constructor(report: (progress: Progress) => void) {
+  /** `agent`: its name. */
+  constructor(report: (progress: Progress) => void, agent: string | null | undefined) {
     this.#report = report;
+    this.#agent = agent;
+  }
+
+  /** What the agent itself said at the end of the turn, which is no answer. */
+  get ownWords(): OwnWords | undefined {
+    return this.#ownWords;
   }
 
   get answer(): string {
@@ -36,10 +46,16 @@ export class Activity {
     return [...this.#changes.values()];
   }
 
+  /** A tool call of which the agent has not said that it ended. */
+  get hasOpenCall(): boolean {
+    return [...this.#calls.values()].some(({ status }) => status !== "completed" && status !== "failed");
+  }
+
   add(update: Update): void {
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
-        this.#answer.add(update);
+        this.#ownWords = ownWords(this.#agent, update);
+        if (this.#ownWords === undefined) this.#answer.add(update);
         return;
       case "tool_call":
       case "tool_call_update":
@@ -79,6 +95,7 @@ export class Activity {
 
   /** A prompt is sent. */
   restart(): void {
+    this.#ownWords = undefined;
     this.#answer.restart();
   }
 

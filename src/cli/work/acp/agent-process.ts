@@ -17,6 +17,7 @@ import { Connection, METHODS, type SessionListener } from "./connection.ts";
 import { AgentEndedError, AgentRefusedError, ProtocolError } from "./errors.ts";
 import { Frames } from "./frames.ts";
 import { type Initialized, initializedSchema, type Settings } from "./schemas.ts";
+import { REPORTS_FAILURES } from "./session-failure.ts";
 
 export interface ProcessSetup {
   readonly command: readonly [string, ...string[]];
@@ -167,7 +168,7 @@ export class AgentProcess {
       signal.throwIfAborted();
       this.#info = await this.request(initializedSchema, METHODS.initialize, {
         protocolVersion: PROTOCOL_VERSION,
-        clientCapabilities: { elicitation: { form: {}, url: {} } },
+        clientCapabilities: { elicitation: { form: {}, url: {} }, _meta: REPORTS_FAILURES },
         clientInfo: { name: "errand", version },
       });
     } catch (error) {

@@ -19,6 +19,11 @@ export class AgentRefusedError extends Error {
   }
 }
 
+/** The agent said that the turn failed. */
+export class AgentFailedError extends Error {
+  override readonly name = "AgentFailedError";
+}
+
 /** The agent's process ended before it answered. */
 export class AgentEndedError extends Error {
   override readonly name = "AgentEndedError";
@@ -35,9 +40,12 @@ export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
 }
 
-/** Agents put what happened into `data`, as a text or under `details`. */
+/** Agents put what happened into `data`: as a text, or under one of these names. */
+const DETAILS = ["details", "message"] as const;
+
 function withDetails(message: string, data: unknown): string {
-  const details = typeof data === "object" && data !== null && "details" in data ? data.details : data;
+  const members: Readonly<Record<string, unknown>> = typeof data === "object" ? { ...data } : {};
+  const details = typeof data === "string" ? data : DETAILS.map((name) => members[name]).find(Boolean);
   return typeof details === "string" && details !== "" && details !== message
     ? `${message}: ${details}`
     : message;

@@ -24,6 +24,7 @@ import { Notes } from "./notes.ts";
 import { toPermission } from "./permission.ts";
 import { decisionsText, editedAmong, textBlock, withFiles } from "./prompt.ts";
 import { promptedSchema } from "./schemas.ts";
+import { failureOf } from "./session-failure.ts";
 import type { AcpSetup } from "./setup.ts";
 import { type Ending, endingOf, outcomeOf, UnsentError } from "./verdict.ts";
 
@@ -73,7 +74,7 @@ class Run {
     this.#files = files;
     this.#setup = setup;
     this.#notes = notes;
-    this.#activity = new Activity((progress) => task.progress(progress));
+    this.#activity = new Activity((progress) => task.progress(progress), agent.info.agentInfo?.name);
     this.#desk = new Desk({
       approvals: (setup.approvals ?? brokerApprovals)(task, setup),
       notes,
@@ -129,7 +130,8 @@ class Run {
         const { stopReason } = await this.#prompt(sessionId, prompt);
         const { said, hasDenied } = this.#desk.takeSaid();
         // Some agents cancel the turn when a tool is denied.
-        const goesOn = hasDenied && stopReason === "cancelled" && said.length === 0 ? [GO_ON] : [];
+        const isCanceled = stopReason === "cancelled" || this.#activity.ownWords?.kind === "canceled";
+        const goesOn = hasDenied && isCanceled && said.length === 0 ? [GO_ON] : [];
         const next = [...said, ...goesOn, ...this.#followUps.take()];
         if (next.length === 0) {
           await this.#notes.forget();
@@ -197,6 +199,8 @@ class Run {
     if (prompted === "parked") throw new ParkedError();
     this.#activity.usage.prompted(prompted);
     this.#reportUsage();
+    const failure = failureOf(prompted, this.#activity.ownWords);
+    if (failure !== undefined) throw failure;
     return prompted;
   }
 
@@ -257,6 +261,8 @@ class Run {
       );
       const how = await Promise.race([this.#turn.then(() => "done"), late]);
       grace.abort();
+      // Some agents end the turn, and let the command of a tool run on.
+      if (how === "done" && this.#activity.hasOpenCall) await this.#agent.end();
       if (how === "done") throw error;
     }
     const ending = await endingOf(error, this.#agent);

@@ -9,13 +9,14 @@ import { providerCause } from "../presets/provider-words.ts";
 import type { Unsent } from "../returned-files.ts";
 import { toVerdictReply } from "../verdict-reply.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import { AgentEndedError, AgentRefusedError, ProtocolError } from "./errors.ts";
+import { AgentEndedError, AgentFailedError, AgentRefusedError, ProtocolError } from "./errors.ts";
 import { LimitError } from "./limits.ts";
 import type { AcpSetup } from "./setup.ts";
 
 export type Ending =
   | { readonly kind: "answered"; readonly answer: string; readonly stopReason: string }
   | { readonly kind: "refused"; readonly error: AgentRefusedError }
+  | { readonly kind: "failed"; readonly words: string }
   | { readonly kind: "broken"; readonly why: string }
   | { readonly kind: "limit"; readonly limit: LimitError["limit"] }
   | { readonly kind: "unsent"; readonly unsent: Unsent }
@@ -35,6 +36,7 @@ export class UnsentError extends Error {
 /** How a run ended by this error; undefined for an error that is not about the agent. Ends an agent that may still work. */
 export async function endingOf(error: unknown, agent: AgentProcess): Promise<Ending | undefined> {
   if (error instanceof AgentRefusedError) return { kind: "refused", error };
+  if (error instanceof AgentFailedError) return { kind: "failed", words: error.message };
   if (error instanceof AgentEndedError) return { kind: "ended", result: error.result };
   await agent.end();
   if (error instanceof UnsentError) return { kind: "unsent", unsent: error.unsent };
@@ -58,6 +60,8 @@ export async function outcomeOf(
       const { message } = ending.error;
       return replyTo({ name, began: true, failure: message, ...refusalOf(ending.error) }, printed, context);
     }
+    case "failed":
+      return replyTo({ name, began: true, failure: ending.words }, printed, context);
     case "broken":
       return failed("agent_protocol_error", `${name} does not keep to the protocol: ${ending.why}`);
     case "unsent":
