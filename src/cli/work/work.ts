@@ -12,10 +12,11 @@ import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { type AcpChoice, type AcpFlags, acpChoice, withAcpOptions } from "./acp/options.ts";
 import { ChildProcesses } from "./child.ts";
-import type { CommandFiles } from "./command-files.ts";
+import { type ClaudeChoice, type ClaudeFlags, claudeChoice, withClaudeOptions } from "./claude/options.ts";
+import { ClaudeWorker } from "./claude/worker.ts";
 import { checkCommand } from "./find-command.ts";
 import { PROGRAMS } from "./presets/programs.ts";
-import { promptOf } from "./presets/prompt.ts";
+import { foldersOf, promptOf } from "./presets/prompt.ts";
 import { Sessions } from "./presets/sessions.ts";
 import { type AcpWay, type HeadlessWay, wayOf } from "./presets/way.ts";
 import { type Job, runTask } from "./run-task.ts";
@@ -24,7 +25,8 @@ import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOpti
 
 type WorkOptions = GlobalOptions &
   WorkerOptions &
-  AcpFlags & {
+  AcpFlags &
+  ClaudeFlags & {
     readonly timeout?: number;
     readonly idleTimeout?: number;
     readonly progressFd?: number;
@@ -108,9 +110,9 @@ agent in ERRAND_COMMAND_TOKEN: the command gets it as ERRAND_TOKEN, with the bro
 Presets:
 With --preset, a coding agent works: claude, codex, gemini, copilot or opencode. Its final message is the answer, and its
 steps are progress. The next delegation of the same delegator in the same context continues the conversation; the ids are
-kept in ~/.local/state/errand. Arguments after '--' go to the program. gemini, copilot and opencode are run as agents that
-speak ACP, so a person approves their tools; so is codex if its adapter 'codex-acp' is on the PATH and no arguments are
-given. With --ask none, they run headless: nobody is asked, and they may do what their own settings and arguments allow.
+kept in ~/.local/state/errand. Arguments after '--' go to the program. A person approves the tools of claude, and of gemini,
+copilot and opencode, which are run as agents that speak ACP; so is codex if its adapter 'codex-acp' is on the PATH and no
+arguments are given. The process waits for the answer (--hold); with --ask park, no process waits. With --ask none, they run headless: nobody is asked, and they may do what their own settings and arguments allow.
 'errand doctor --preset' says what is installed. See docs/workers.md. --preset shell runs what delegators send as a script:
 limit them with 'agent put --accepts-from'.
 
@@ -152,6 +154,7 @@ export function addWork(program: Command, { host }: Cli): void {
       wholeBetween(2, 9),
     );
   withAcpOptions(command);
+  withClaudeOptions(command);
   withWorkerOptions(command)
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -182,12 +185,13 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       ? undefined
       : await wayOf(options.preset, options, words, host.childEnv.PATH);
   const acp = acpChoice(options, options.preset, way?.kind === "acp");
+  const asking = claudeChoice(options, options.preset);
   const [program, ...args] = commandOf(isShell, way, words);
   await checkCommand(program, host.childEnv.PATH, way?.install);
   const connection = await connect(host, options);
   const children = new ChildProcesses();
   const job: Job = {
-    start: startOf(program, isShell, way, words),
+    start: startOf(program, isShell, way, [...budgetOf(asking), ...words]),
     runsScripts: isShell,
     hasWorked: false,
     preset: way?.kind === "headless" ? way.preset : undefined,
@@ -201,7 +205,9 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       progressFd: options.progressFd,
     },
   };
-  const speaker = acp && (await acpWorker(host, [program, ...args], job, acp, way));
+  const speaker = acp
+    ? await acpWorker(host, [program, ...args], job, acp, way)
+    : claudeWorker(host, program, words, job, asking);
   const handle: Handler = speaker ? (task) => speaker.run(task) : (task) => runTask(task, job);
   const agent = new Agent(
     { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
@@ -217,11 +223,17 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
       if (process.pid === 1 && !options.json) await note(host, NEEDS_INIT);
       if (way?.kind === "headless" && way.note !== undefined && !options.json) await note(host, way.note);
       if (job.runsScripts && found.accepts_from?.includes("*")) await note(host, openShell(options.agent));
-      await agent.run(signal).finally(() => speaker?.close());
+      await agent.run(signal).finally(() => speaker?.close?.());
       signal.throwIfAborted();
     },
     () => children.killAll(),
   );
+}
+
+/** A worker for a program that asks people while it works. */
+interface Speaker {
+  readonly run: Handler;
+  readonly close?: () => Promise<void>;
 }
 
 /** Loads the protocol's SDK, which no other command needs. */
@@ -240,6 +252,30 @@ async function acpWorker(
     ...{ command, children, limits, warn, version, stateHome, asksItself },
     environment: { ...environment, inherited: { ...environment.inherited, ...env } },
     ...chosen,
+  });
+}
+
+const budgetOf = (chosen: ClaudeChoice | undefined): readonly string[] =>
+  chosen?.maxBudgetUsd === undefined ? [] : ["--max-budget-usd", String(chosen.maxBudgetUsd)];
+
+/** Undefined if nobody is asked: then the program is run as other presets are. */
+function claudeWorker(
+  host: CliHost,
+  program: string,
+  extra: readonly string[],
+  { children, environment, limits, warn }: Job,
+  chosen: ClaudeChoice | undefined,
+): Speaker | undefined {
+  if (chosen === undefined || chosen.ask === "none") return undefined;
+  const { ask, holdMs, stickyMs } = chosen;
+  const stateHome = host.childEnv.XDG_STATE_HOME;
+  const shared = { program, children, environment, limits, warn, stateHome };
+  return new ClaudeWorker({
+    ...shared,
+    extra: [...budgetOf(chosen), ...extra],
+    holdMs,
+    stickyMs,
+    parks: ask === "park",
   });
 }
 
@@ -285,9 +321,6 @@ function startOf(
     input: promptOf(text, files),
   });
 }
-
-const foldersOf = ({ folder, artifacts }: CommandFiles): string[] =>
-  folder === undefined ? [artifacts] : [folder, artifacts];
 
 const openShell = (agent: string): string =>
   `everyone who may delegate at this broker can now run commands as this user of this machine; limit them with 'errand agent put ${agent} --accepts-from <principals...>'.`;

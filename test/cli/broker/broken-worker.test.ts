@@ -16,7 +16,7 @@ test.each([
   ["fails with status 1", ["--", "sh", "-c", "exit 1"], 3, 0],
   ["fails with status 75", ["--", "sh", "-c", "exit 75"], 3, 0],
   ["has no program", ["--", "sh", "-c", "/nonexistent/agent"], 1, 1],
-  ["is at the limit of its provider", ["--preset", "claude"], 1, 1],
+  ["is at the limit of its provider", ["--preset", "claude", "--ask", "none"], 1, 1],
 ])("a worker whose command %s leaves the queue to a healthy one", async (_what, words, leases, returned) => {
   const { api, dir, start, url } = await setup();
   writeFileSync(join(dir, "claude"), LIMITED);

@@ -148,7 +148,13 @@ describe("Claude Code", () => {
       "too many turns",
       lines(INIT, SAID, result({ subtype: "error_max_turns", num_turns: 9 })),
       { exitCode: 1 },
-      failed("command_failed", "error_max_turns"),
+      { ...failed("turn_limit", has("limit of requests")), retryable: false },
+    ],
+    [
+      "too much money",
+      lines(INIT, SAID, result({ subtype: "error_max_budget_usd", num_turns: 9 })),
+      { exitCode: 1 },
+      { ...failed("budget_limit", has("has spent")), retryable: false },
     ],
     [
       "a refusal of the model",

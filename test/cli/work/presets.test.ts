@@ -75,7 +75,7 @@ END`;
 
 test("claude: the answer is the result, and the context's conversation is continued", async () => {
   const { work, runs } = setup({ claude: CLAUDE });
-  const args = ["--preset", "claude", "--", "--permission-mode", "acceptEdits"];
+  const args = ["--preset", "claude", "--ask", "none", "--", "--permission-mode", "acceptEdits"];
   const first = await work(args);
   expect(first.reply).toEqual({ state: "completed", text: "Done:\n- all" });
   expect(first.progress).toEqual(["Read"]);
@@ -97,9 +97,9 @@ test("claude: an error result fails the delegation, even with status 0", async (
   const { work } = setup({
     claude: `echo '{"type":"result","subtype":"error_max_turns","is_error":true,"session_id":"s"}'`,
   });
-  expect((await work(["--preset", "claude"])).reply).toMatchObject({
+  expect((await work(["--preset", "claude", "--ask", "none"])).reply).toMatchObject({
     state: "failed",
-    error: { code: "command_failed", message: "error_max_turns" },
+    error: { code: "turn_limit" },
   });
 });
 
@@ -107,8 +107,8 @@ test("claude: a conversation that does not exist any more is begun again", async
   const { work, runs } = setup({
     claude: `case "$*" in *--resume*) echo 'No conversation found' >&2; exit 1 ;; esac\n${CLAUDE}`,
   });
-  await work(["--preset", "claude"]);
-  const second = await work(["--preset", "claude"]);
+  await work(["--preset", "claude", "--ask", "none"]);
+  const second = await work(["--preset", "claude", "--ask", "none"]);
   expect(second.reply).toMatchObject({ state: "completed" });
   expect(second.progress.join()).toContain("Claude Code could not continue the conversation of this context");
   expect(runs().map((line) => line.includes("--resume"))).toEqual([false, true, false]);
@@ -116,16 +116,16 @@ test("claude: a conversation that does not exist any more is begun again", async
 
 test("claude: a conversation is kept while the program cannot begin at all", async () => {
   const { work, runs, dir } = setup({ claude: CLAUDE });
-  await work(["--preset", "claude"]);
+  await work(["--preset", "claude", "--ask", "none"]);
   writeFileSync(join(dir, "claude"), `#!/bin/sh\necho "$@ < $(cat)" >> ${dir}/runs\nexit 1\n`);
-  expect((await work(["--preset", "claude"])).reply).toMatchObject({ state: "failed" });
-  await work(["--preset", "claude"]);
+  expect((await work(["--preset", "claude", "--ask", "none"])).reply).toMatchObject({ state: "failed" });
+  await work(["--preset", "claude", "--ask", "none"]);
   expect(runs().map((line) => line.includes("--resume"))).toEqual([false, true, false, true, false]);
 });
 
 test("claude: a refused tool fails the delegation, and its reply is kept", async () => {
   const { work } = setup({ claude: `cat ${CAPTURED}/claude-denied.jsonl` });
-  const { reply } = await work(["--preset", "claude"]);
+  const { reply } = await work(["--preset", "claude", "--ask", "none"]);
   expect(reply).toMatchObject({
     state: "failed",
     text: "Done with the tool.",
@@ -133,12 +133,14 @@ test("claude: a refused tool fails the delegation, and its reply is kept", async
   });
 });
 
+const ASKS_NOBODY = ["--ask", "none"];
+
 test.each([
   ["claude", `echo '{"type":"result","is_error":true,"api_error_status":429,"result":"limit"}'`],
   ["codex", `echo '{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized"}}'; exit 1`],
 ])("%s: work that it cannot do now returns without an attempt", async (preset, script) => {
   const { work } = setup({ [preset]: script });
-  const { reply, released, stderr } = await work(["--preset", preset]);
+  const { reply, released, stderr } = await work(["--preset", preset, ...ASKS_NOBODY]);
   expect(reply).toBeUndefined();
   expect(released).toMatchObject({
     reason: expect.stringMatching(/limit \(429\)|signed in, .* \(401\)/),
@@ -155,7 +157,7 @@ test.each([
   async (preset, script) => {
     const { work, runs } = setup({ [preset]: script });
     const file = { raw: Buffer.from("hi").toString("base64"), filename: "a b.md" };
-    await work(["--preset", preset], {}, "read it", [file]);
+    await work(["--preset", preset, ...ASKS_NOBODY], {}, "read it", [file]);
     const [first = "", ...rest] = runs();
     expect(first).toMatch(/ --add-dir (\S+)\/files --add-dir ARTIFACTS .*< read it$/);
     expect(rest.join("\n")).toMatch(

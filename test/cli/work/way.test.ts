@@ -53,6 +53,6 @@ test("opencode is made to ask, unless its own settings shall decide", async () =
   expect(own).toMatchObject({ env: {}, asksItself: false });
 });
 
-test("a preset that asks nobody refuses --ask hold", async () => {
-  await expect(wayOf("claude", { ask: "hold" }, [], "")).rejects.toThrow("asks nobody");
+test.each([{}, { ask: "hold" }, { ask: "park" }] as const)("claude asks by itself (%j)", async (choice) => {
+  expect(await wayOf("claude", choice, [], "")).toMatchObject({ kind: "headless" });
 });

@@ -5,6 +5,8 @@ export interface Asked<R> {
   /** What it is about, for people and for the agent. */
   readonly title: string;
   readonly digest: string;
+  /** The id of the call that the conversation keeps until it is decided. */
+  readonly call?: string | undefined;
   readonly question: Question;
   readonly settle: (answered: Answered) => Settled<R>;
   /** The response when the turn is canceled. */

@@ -17,6 +17,7 @@ interface Open {
   readonly requestId: string;
   readonly title: string;
   readonly digest: string;
+  readonly call: string | undefined;
   readonly question: Question;
   readonly answer: (answered: Answered) => void;
   readonly cancel: () => void;
@@ -40,6 +41,8 @@ export interface DeskSetup {
 export class Desk {
   readonly #setup: DeskSetup;
   readonly #usedNow = new Set<string>();
+  /** The digests of what an earlier run was allowed to do, and may have done. */
+  readonly #mayHaveRun = new Set<string>();
   /** Not asked yet. */
   #open: Open[] = [];
   readonly #unanswered = new Set<Open>();
@@ -60,19 +63,24 @@ export class Desk {
 
   /** Never resolves if the question ends the lease: the agent's process is ended then. */
   async handle<R>(asked: Asked<R>): Promise<R> {
+    const given = await this.given(asked);
+    return given === undefined ? this.#ask(asked) : given.response;
+  }
+
+  /** By an answer that a person gave before. Undefined: it must be asked. */
+  async given<R>(asked: Asked<R>): Promise<Settled<R> | undefined> {
     const { note } = this.#setup;
-    let mayHaveRun = false;
     for (const [requestId, answered] of this.#answersTo(asked.digest)) {
       this.#usedNow.add(requestId);
       if ((await this.#use(answered)) === "first") {
-        const { response, shown, isDenied } = asked.settle(answered);
-        this.#hasDenied ||= isDenied;
-        if (shown !== undefined) note(shown);
-        return response;
+        const settled = asked.settle(answered);
+        this.#hasDenied ||= settled.isDenied;
+        if (settled.shown !== undefined) note(settled.shown);
+        return settled;
       }
-      mayHaveRun ||= answered.decision !== "deny";
+      if (answered.decision !== "deny") this.#mayHaveRun.add(asked.digest);
     }
-    return this.#ask(asked, mayHaveRun);
+    return undefined;
   }
 
   /** Responds to all that is open: the turn is canceled. */
@@ -105,10 +113,11 @@ export class Desk {
     }
   }
 
-  #ask<R>(asked: Asked<R>, mayHaveRun: boolean): Promise<R> {
-    const { question, title, digest } = asked;
+  #ask<R>(asked: Asked<R>): Promise<R> {
+    const { question, title, digest, call } = asked;
+    const mayHaveRun = this.#mayHaveRun.delete(digest);
     return new Promise((resolve) => {
-      const open = { title, digest, requestId: newId(), question };
+      const open = { title, digest, call, requestId: newId(), question };
       this.#add({
         ...(mayHaveRun ? again(open) : open),
         answer: (answered) => resolve(this.#taken(asked.settle(answered))),
@@ -142,7 +151,9 @@ export class Desk {
     await beforeAsking();
     const asked = fitting(this.#open);
     this.#open = this.#open.filter((one) => !asked.includes(one));
-    await notes.add(asked.map(({ requestId, digest, title }) => ({ request_id: requestId, digest, title })));
+    await notes.add(
+      asked.map(({ requestId, digest, title, call }) => ({ request_id: requestId, digest, title, call })),
+    );
     const requests = asked.map(({ question, requestId }) => ({ ...question, requestId }));
     const answers = requests.length === 0 ? [] : await whileAsked(approvals.ask(requests));
     if (answers === "parked") return this.#end.resolve("parked");

@@ -7,8 +7,12 @@ export class FollowUps {
   readonly close: () => void;
   #taken = 0;
 
-  constructor(task: Pick<Work, "onMessage">) {
-    this.close = task.onMessage((message) => this.#texts.push(textOf(message)));
+  /** `onNew` is called for each, also for those that have come before. */
+  constructor(task: Pick<Work, "onMessage">, onNew: () => void = () => undefined) {
+    this.close = task.onMessage((message) => {
+      this.#texts.push(textOf(message));
+      onNew();
+    });
   }
 
   /** How many the agent has got. */

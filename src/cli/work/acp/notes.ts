@@ -13,6 +13,8 @@ const noteSchema = z.object({
   request_id: z.string(),
   digest: z.string(),
   title: z.string(),
+  /** The call that waits in the conversation: it is asked for again without a prompt. */
+  call: z.string().optional(),
   /** Its answer was used, so it is no news for the agent. */
   used: z.boolean(),
 });
@@ -62,6 +64,11 @@ export class Notes {
   /** Forgets what belongs to another conversation, in which nobody knows of it any more. */
   async begin(sessionId: string): Promise<void> {
     if (this.#session !== sessionId) await this.forget();
+    this.#session = sessionId;
+  }
+
+  /** The program goes on with the same conversation under another id. */
+  renamed(sessionId: string): void {
     this.#session = sessionId;
   }
 

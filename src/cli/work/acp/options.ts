@@ -17,8 +17,8 @@ export interface AcpFlags {
 }
 
 const START_SECONDS = 120;
-const HOLD_SECONDS = 300;
-const STICKY_SECONDS = 30;
+export const HOLD_SECONDS = 300;
+export const STICKY_SECONDS = 30;
 
 export const withAcpOptions = (command: Command): Command =>
   command
@@ -83,8 +83,7 @@ export function acpChoice(
     const used =
       Object.keys(flags).some((name) => name.startsWith("acp")) ||
       flags.allowUnapprovedTools ||
-      flags.hold !== undefined ||
-      flags.sticky !== undefined;
+      ((flags.hold !== undefined || flags.sticky !== undefined) && preset !== "claude");
     if (used)
       throw new InvalidArgumentError(
         "--acp-start-timeout, --acp-mode, --acp-config, --hold, --sticky and --allow-unapproved-tools require --acp, or a preset that asks.",

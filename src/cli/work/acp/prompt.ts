@@ -47,10 +47,11 @@ async function blockOf(path: string, embeds: boolean): Promise<Block> {
 export function decisionsText(
   asked: readonly Note[],
   answers: ReadonlyMap<string, Answered>,
+  { takesEdits = false } = {},
 ): string | undefined {
   const lines = asked.flatMap(({ request_id, title, used }) => {
     const answered = answers.get(request_id);
-    return used || answered === undefined ? [] : [`- ${title}: ${decisionOf(answered)}`];
+    return used || answered === undefined ? [] : [`- ${title}: ${decisionOf(answered, takesEdits)}`];
   });
   if (lines.length === 0) return asked.length === 0 ? undefined : "Continue.";
   return `Continue. A person has decided what you asked:\n${lines.join("\n")}`;
@@ -63,9 +64,11 @@ export const editedAmong = (asked: readonly Note[], answers: ReadonlyMap<string,
     return !used && decision === "approve" && data !== undefined ? [title] : [];
   });
 
-function decisionOf({ decision, data, text }: Answered): string {
+function decisionOf({ decision, data, text }: Answered, takesEdits: boolean): string {
   const comment = text === "" ? "" : `. The person says: ${text}`;
   const given = data === undefined ? "" : JSON.stringify(data);
+  if (decision === "approve" && given !== "" && takesEdits)
+    return `allowed once with other arguments; ask again for exactly the same, and it runs with these: ${given}${comment}`;
   if (decision === "approve" && given !== "")
     return `not as you asked for it; do it with these arguments instead, and ask again: ${given}${comment}`;
   if (decision === "approve") return `allowed once; ask again for exactly the same${comment}`;

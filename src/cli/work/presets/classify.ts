@@ -179,6 +179,11 @@ export const ROWS: readonly Row[] = [
       failed("turn_limit", `${name} reached its limit of requests to the model in one turn`, false),
   },
   {
+    name: "the work was cut at the limit of its cost",
+    if: ({ stopReason }) => stopReason === "max_budget",
+    verdict: ({ name }) => failed("budget_limit", `${name} has spent what a run may cost`, false),
+  },
+  {
     name: "the program canceled the turn, and nobody asked it to",
     if: ({ stopReason }) => stopReason === "cancelled",
     verdict: ({ name }) => failed("agent_canceled", `${name} canceled the work by itself`),

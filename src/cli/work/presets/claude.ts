@@ -92,9 +92,14 @@ function resultOf(event: Event): Seen {
     ...(gone && { isGone: true }),
     refused: (event.permission_denials ?? []).map(toolText),
     ...(deferred && { deferred: toolText(deferred) }),
-    stopReason: event.stop_reason ?? event.terminal_reason ?? undefined,
+    stopReason: LIMITS[subtype ?? ""] ?? event.stop_reason ?? event.terminal_reason ?? undefined,
   };
 }
+
+const LIMITS: Readonly<Record<string, string>> = {
+  error_max_turns: "max_turn_requests",
+  error_max_budget_usd: "max_budget",
+};
 
 /** The result of an error is the program's own text; versions before 2.1.300 have no `api_error_status`. */
 function spoken(text: string): Seen {
@@ -120,7 +125,7 @@ const toMs = (time: number | null | undefined): number | undefined =>
 const TOOL_MAX = 200;
 
 /** `Bash touch a.txt`: the tool, and what it was to be used on. */
-function toolText({ tool_name, name, tool_input, input }: z.infer<typeof toolSchema>): string {
+export function toolText({ tool_name, name, tool_input, input }: z.infer<typeof toolSchema>): string {
   const tool = tool_name ?? name ?? "a tool";
   const given: unknown = tool_input ?? input;
   const { data } = z.record(z.string(), z.unknown()).safeParse(given);

@@ -9,3 +9,7 @@ export function promptOf(
   const names = attached.map((path) => `- ${path}`).join("\n");
   return `${text}\n\nFiles that came with this task:\n${names}\n\nPut files that you return into this folder: ${artifacts}\n`;
 }
+
+/** The folders that the program may use besides its own. */
+export const foldersOf = ({ folder, artifacts }: Pick<CommandFiles, "folder" | "artifacts">): string[] =>
+  folder === undefined ? [artifacts] : [folder, artifacts];

@@ -47,6 +47,16 @@ export class PresetRun {
     this.#stdout.add(chunk);
   }
 
+  /** One event, for a caller that reads stdout itself. */
+  see(event: unknown): void {
+    this.#take(this.#preset.read(event));
+  }
+
+  /** Output of stdout that is no event. */
+  seePrinted(line: Buffer): void {
+    this.#printed.add(line);
+  }
+
   addStderr(chunk: Buffer): void {
     this.#stderr.add(chunk);
   }

@@ -2,7 +2,6 @@
  * How the program of a preset is run: as an agent whose tool calls a person approves, or headless, where nobody can be
  * asked.
  */
-import { InvalidArgumentError } from "commander";
 import { findCommand } from "../find-command.ts";
 import type { Preset } from "./preset.ts";
 import { installText, PROGRAMS, type PresetName, type Program } from "./programs.ts";
@@ -48,11 +47,8 @@ export async function wayOf(
     preset: program.headless,
     install: installText(program.headless.name, program.package, signIn),
   };
-  if (acp === undefined) {
-    if (ask === undefined || ask === "none") return headless;
-    throw new InvalidArgumentError(`The preset '${preset}' asks nobody.`);
-  }
-  if (ask === "none") return headless;
+  // Claude Code asks by a protocol of its own.
+  if (acp === undefined || ask === "none") return headless;
   const { adapter, command, asksBy = {} } = acp;
   const [start, ...args] = command;
   if (adapter !== undefined && ask === undefined) {

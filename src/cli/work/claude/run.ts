@@ -1,0 +1,210 @@
+/** Works on one delegation with Claude Code: from its conversation to the outcome. */
+import { dirname } from "node:path";
+import type { Outcome, Work } from "../../../client/work.ts";
+import { ParkedError } from "../../../lease-holder/lost.ts";
+import type { UsageReport } from "../../../schema/usage.ts";
+import { sleep } from "../../../util/timing.ts";
+import { Activity } from "../acp/activity.ts";
+import { brokerApprovals } from "../acp/approvals.ts";
+import { Desk } from "../acp/desk.ts";
+import { ProtocolError } from "../acp/errors.ts";
+import { FollowUps } from "../acp/follow-ups.ts";
+import { RunEnd } from "../acp/limits.ts";
+import { Notes } from "../acp/notes.ts";
+import { decisionsText } from "../acp/prompt.ts";
+import { UnsentError } from "../acp/verdict.ts";
+import { envFor } from "../command-env.ts";
+import type { CommandFiles } from "../command-files.ts";
+import { cannotStart } from "../command-reply.ts";
+import { foldersOf, promptOf } from "../presets/prompt.ts";
+import type { Session } from "../presets/sessions.ts";
+import { sendFiles } from "../returned-files.ts";
+import { notKept } from "../run-task.ts";
+import { argumentsOf } from "./arguments.ts";
+import { Deciding } from "./deciding.ts";
+import { Hook } from "./hook.ts";
+import type { ClaudeSetup } from "./setup.ts";
+import { Talk, type Talked } from "./talk.ts";
+import { sumOf } from "./used.ts";
+import { outcomeOf, outcomeOfError } from "./verdict.ts";
+
+const LOST =
+  "An earlier run of this task asked a person and was answered; its conversation is gone, so look at what is done already.";
+const AGAIN = "An earlier attempt at this task may have done a part of it.";
+
+export async function runClaude(
+  task: Work,
+  session: Session,
+  files: CommandFiles,
+  setup: ClaudeSetup,
+): Promise<Outcome> {
+  const notes = await Notes.read(session.notes, task.delegation.id);
+  return new Run(task, session, files, setup, notes).outcome();
+}
+
+class Run {
+  readonly #task: Work;
+  readonly #session: Session;
+  readonly #files: CommandFiles;
+  readonly #setup: ClaudeSetup;
+  readonly #notes: Notes;
+  readonly #activity: Activity;
+  readonly #desk: Desk;
+  readonly #deciding: Deciding;
+  readonly #end: RunEnd;
+  readonly #followUps: FollowUps;
+  readonly #used: UsageReport[] = [];
+  #talk: Talk | undefined;
+  #kept: string | undefined;
+  #keeping: Promise<void> = Promise.resolve();
+
+  constructor(task: Work, session: Session, files: CommandFiles, setup: ClaudeSetup, notes: Notes) {
+    this.#task = task;
+    this.#session = session;
+    this.#files = files;
+    this.#setup = setup;
+    this.#notes = notes;
+    this.#kept = session.id;
+    this.#activity = new Activity((progress) => task.progress(progress), undefined);
+    this.#desk = new Desk({
+      approvals: (setup.approvals ?? brokerApprovals)(task, setup),
+      notes,
+      answers: task.answers,
+      collect: () => sleep(setup.collectMs),
+      beforeAsking: () => this.#sendFiles(),
+      whileAsked: (answered) => this.#end.without(answered),
+      note: (text) => this.#activity.note(text),
+    });
+    this.#deciding = new Deciding(this.#desk, this.#activity);
+    this.#end = new RunEnd(task.signal, setup.limits);
+    this.#followUps = new FollowUps(task, () => this.#talk?.sendMore());
+  }
+
+  async outcome(): Promise<Outcome> {
+    const hook = this.#setup.parks
+      ? await Hook.open(dirname(this.#files.answers), (call) => this.#deciding.beforeCall(call))
+      : undefined;
+    try {
+      const talked = await this.#work(hook?.settings);
+      // What failed keeps its own error.
+      await this.#sendFiles().catch((error: unknown) => {
+        if (!(error instanceof UnsentError) || talked.verdict(false).kind === "completed") throw error;
+      });
+      return await outcomeOf(talked, this.#setup, this.#task);
+    } catch (error) {
+      return await this.#stopped(error);
+    } finally {
+      await this.#keeping;
+      this.#followUps.close();
+      this.#end.close();
+      hook?.close();
+    }
+  }
+
+  async #work(settings: string | undefined): Promise<Talked> {
+    const { id } = this.#session;
+    let talked = await this.#talkOn(id, await this.#firstPrompt(id), settings);
+    if (id !== undefined && talked.verdict(true).kind === "gone") {
+      this.#activity.note("The conversation of this context is gone; a new one begins.");
+      talked = await this.#talkOn(undefined, await this.#firstPrompt(undefined), settings);
+    }
+    while (talked.deferred !== undefined) {
+      await this.#within(this.#deciding.decideDeferred(talked.deferred));
+      talked = await this.#talkOn(talked.session, undefined, settings);
+    }
+    await this.#notes.forget();
+    return talked;
+  }
+
+  /** One process, until it ends. Without a prompt, it goes on with the call that was put off. */
+  async #talkOn(
+    session: string | undefined,
+    prompt: string | undefined,
+    settings: string | undefined,
+  ): Promise<Talked> {
+    const { program, extra, environment, children } = this.#setup;
+    this.#deciding.restart();
+    const talk = new Talk({
+      command: [program, ...argumentsOf(session, foldersOf(this.#files), { settings, extra })],
+      env: envFor(this.#task, environment, this.#files),
+      children,
+      onStart: this.#files.runsAs,
+      onOutput: () => this.#end.active(),
+      activity: this.#activity,
+      deciding: this.#deciding,
+      takeMore: () => this.#takeMore(),
+      onSession: (id) => this.#keep(id),
+    });
+    this.#talk = talk;
+    if (prompt !== undefined) talk.say(prompt);
+    else talk.sendMore();
+    const talked = await this.#within(
+      talk.ended.catch((error: unknown) => {
+        throw error instanceof ProtocolError ? error : cannotStart(program, error);
+      }),
+    );
+    this.#reportUsage(talked.run.used.usage);
+    return talked;
+  }
+
+  /** Each process counts from its start. */
+  #reportUsage(used: UsageReport | undefined): void {
+    if (used !== undefined) this.#used.push(used);
+    const sum = sumOf(this.#used);
+    if (sum !== undefined) this.#task.usage(sum);
+  }
+
+  /** Undefined if the conversation keeps a call that a person has decided: it goes on by itself. */
+  async #firstPrompt(session: string | undefined): Promise<string | undefined> {
+    await this.#notes.begin(session ?? "");
+    const { text, answers, attempt } = this.#task;
+    const { asked, followUps } = this.#notes;
+    const decisions = decisionsText(asked, answers, { takesEdits: true });
+    if (decisions !== undefined) this.#followUps.skip(followUps);
+    if (asked.some(({ call, used, request_id }) => call !== undefined && !used && answers.has(request_id)))
+      return undefined;
+    const lost = decisions === undefined && answers.size > 0 ? [LOST] : [];
+    const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
+    const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
+    await this.#notes.gotFollowUps(this.#followUps.taken);
+    return promptOf(said.join("\n\n"), this.#files);
+  }
+
+  /** What the program is to be told besides. */
+  #takeMore(): string[] {
+    const more = [...this.#desk.takeSaid().said, ...this.#followUps.take()];
+    void this.#notes.gotFollowUps(this.#followUps.taken).catch(() => undefined);
+    return more;
+  }
+
+  async #keep(id: string): Promise<void> {
+    if (id === this.#kept) return;
+    this.#kept = id;
+    this.#notes.renamed(id);
+    this.#keeping = this.#session.keep(id).catch((error) => this.#setup.warn(notKept(error)));
+    await this.#keeping;
+  }
+
+  /** Rejects if a question or a limit ends the run. */
+  #within<T>(promise: Promise<T>): Promise<T> {
+    const parked = this.#desk.parked.then(() => {
+      throw new ParkedError();
+    });
+    return Promise.race([promise, parked, this.#end.reached]);
+  }
+
+  async #stopped(error: unknown): Promise<Outcome> {
+    const isParked = error instanceof ParkedError || this.#task.signal.reason instanceof ParkedError;
+    // Nothing is answered: the conversation goes on with another process.
+    if (isParked) await sleep(this.#setup.settleMs);
+    await this.#talk?.end();
+    if (isParked) throw error;
+    this.#desk.cancelAll();
+    return outcomeOfError(error, this.#setup, this.#task);
+  }
+
+  async #sendFiles(): Promise<void> {
+    const unsent = await sendFiles(this.#files.artifacts, this.#task.artifact);
+    if (unsent !== undefined) throw new UnsentError(unsent);
+  }
+}

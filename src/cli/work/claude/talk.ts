@@ -1,0 +1,157 @@
+/** One process of Claude Code from its first message to its end: its events, its questions, and what it is told. */
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import type { Activity } from "../acp/activity.ts";
+import { ProtocolError } from "../acp/errors.ts";
+import type { CommandResult } from "../child.ts";
+import type { Verdict } from "../presets/classify.ts";
+import { claude, toolText } from "../presets/claude.ts";
+import { PresetRun } from "../presets/run.ts";
+import { ClaudeProcess, type ClaudeStart } from "./claude-process.ts";
+import { answerTo, controlRequestSchema, refusalOf, toolRequestSchema, userMessage } from "./control.ts";
+import type { Deciding, Deferred } from "./deciding.ts";
+
+export interface TalkSetup
+  extends Pick<ClaudeStart, "command" | "env" | "children" | "onStart" | "onOutput"> {
+  readonly activity: Activity;
+  readonly deciding: Deciding;
+  /** What the program is to be told now. */
+  readonly takeMore: () => readonly string[];
+  /** The conversation has this id. */
+  readonly onSession: (id: string) => Promise<void>;
+}
+
+/** How it ended. */
+export interface Talked {
+  readonly run: PresetRun;
+  readonly result: CommandResult;
+  readonly session: string | undefined;
+  /** The call that was put off. */
+  readonly deferred: Deferred | undefined;
+  readonly verdict: (resumes: boolean) => Verdict;
+}
+
+const usedSchema = z.object({
+  type: z.literal("tool_use"),
+  id: z.string(),
+  name: z.string(),
+  input: z.record(z.string(), z.unknown()).catch({}),
+});
+const saidSchema = z.object({ type: z.literal("text"), text: z.string() });
+const contentSchema = z
+  .array(z.unknown())
+  .transform((all) => all.flatMap((one) => z.union([usedSchema, saidSchema]).safeParse(one).data ?? []));
+const assistantSchema = z.object({
+  type: z.literal("assistant"),
+  message: z.object({ content: contentSchema }),
+});
+const replaySchema = z.object({ type: z.literal("user"), isReplay: z.literal(true), uuid: z.string() });
+const resultSchema = z.looseObject({
+  type: z.literal("result"),
+  permission_denials: z.array(z.looseObject({ tool_use_id: z.string().optional() })).catch([]),
+  deferred_tool_use: z
+    .object({ id: z.string(), name: z.string(), input: z.record(z.string(), z.unknown()) })
+    .optional()
+    .catch(undefined),
+});
+
+export class Talk {
+  readonly ended: Promise<Talked>;
+  readonly #setup: TalkSetup;
+  readonly #run = new PresetRun(claude, () => undefined);
+  readonly #process: ClaudeProcess;
+  /** The messages that it has not taken yet. */
+  readonly #untaken = new Set<string>();
+  #deferred: Deferred | undefined;
+
+  constructor(setup: TalkSetup) {
+    this.#setup = setup;
+    this.#process = new ClaudeProcess({
+      ...setup,
+      onEvent: (event) => this.#see(event),
+      onOther: (line) => this.#run.seePrinted(line),
+      onStderr: (chunk) => this.#run.addStderr(chunk),
+    });
+    this.ended = this.#process.ended.then(
+      (result) => ({
+        run: this.#run,
+        result,
+        session: this.#run.session,
+        deferred: this.#deferred,
+        verdict: (resumes) => this.#run.verdict(result, resumes),
+      }),
+      (error: unknown) => {
+        const { endless } = this.#process;
+        throw endless === undefined
+          ? error
+          : new ProtocolError(`it printed ${endless} bytes without a line end`);
+      },
+    );
+    this.ended.catch(() => undefined);
+  }
+
+  say(text: string): void {
+    const uuid = randomUUID();
+    this.#untaken.add(uuid);
+    this.#process.send(userMessage(text, uuid));
+  }
+
+  /** Tells it what is new. */
+  sendMore(): void {
+    if (this.#process.isOpen) for (const text of this.#setup.takeMore()) this.say(text);
+  }
+
+  end(): Promise<void> {
+    return this.#process.end();
+  }
+
+  #see(event: object): void {
+    const replayed = replaySchema.safeParse(event).data;
+    if (replayed) this.#untaken.delete(replayed.uuid);
+    const asked = controlRequestSchema.safeParse(event).data;
+    if (asked) void this.#answer(asked);
+    const result = resultSchema.safeParse(event).data;
+    if (result) this.#ends(result);
+    else this.#run.see(event);
+    this.#show(event);
+    const { session, began } = this.#run;
+    if (began && session !== undefined) void this.#setup.onSession(session);
+  }
+
+  async #answer({ request_id: id, request }: z.infer<typeof controlRequestSchema>): Promise<void> {
+    const asked = request.subtype === "can_use_tool" ? toolRequestSchema.safeParse(request).data : undefined;
+    if (asked === undefined) {
+      this.#process.send(refusalOf(id, `this host does not serve ${request.subtype}`));
+      return;
+    }
+    this.#process.send(answerTo(id, await this.#setup.deciding.decide(asked)));
+    this.sendMore();
+  }
+
+  /** A turn has ended. What the conversation has used so far is in this event, too. */
+  #ends(result: z.infer<typeof resultSchema>): void {
+    const { deciding } = this.#setup;
+    const denials = result.permission_denials.filter(
+      ({ tool_use_id: id }) => id === undefined || !deciding.hasAnswered(id),
+    );
+    this.#run.see({ ...result, permission_denials: denials });
+    const { deferred_tool_use: call } = result;
+    this.#deferred =
+      call && deciding.mayDefer(call.id)
+        ? { tool_name: call.name, input: call.input, tool_use_id: call.id }
+        : undefined;
+    if (this.#deferred === undefined) this.sendMore();
+    if (this.#deferred !== undefined || this.#untaken.size === 0) this.#process.close();
+  }
+
+  #show(event: object): void {
+    const { activity } = this.#setup;
+    for (const part of assistantSchema.safeParse(event).data?.message.content ?? []) {
+      if (part.type === "text") activity.show(part.text);
+      else {
+        const title = toolText({ name: part.name, input: part.input });
+        activity.tool({ toolCallId: part.id, title, name: part.name, rawInput: part.input });
+      }
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * `can_use_tool` as a question. Claude Code takes edited arguments and the reason of a denial, so the answer says all that
+ * the person has decided. Limit: what allows more than one call is left to the settings of Claude Code.
+ */
+import { z } from "zod";
+import type { Answered, Question } from "../../../client/questions.ts";
+import { sortedJson } from "../../../util/sorted-json.ts";
+import { oneLine } from "../../show/output.ts";
+import type { Asked, Settled } from "../acp/asked.ts";
+import { digestOf } from "../acp/digest.ts";
+import { toolText } from "../presets/claude.ts";
+import type { ToolDecision, ToolRequest } from "./control.ts";
+import { diffOf } from "./edit-diff.ts";
+
+/** More than this, nobody reads; and what is cut could not be approved. */
+const SHOWN_MAX = 64 * 1024;
+const NAME_MAX = 256;
+
+const argumentsSchema = z.record(z.string(), z.unknown());
+
+const deny = (message: string): ToolDecision => ({ behavior: "deny", message });
+export const CANCELED = deny("The work was canceled.");
+
+export interface TooLong {
+  readonly why: string;
+  readonly response: ToolDecision;
+}
+
+export function toPermission(request: ToolRequest): Asked<ToolDecision> | TooLong {
+  const { tool_name: tool, input, decision_reason: reason } = request;
+  const title = titleOf(request);
+  const text = [title, reason, diffOf(request)].filter(Boolean).join("\n\n");
+  const size = Buffer.byteLength(JSON.stringify(input)) + Buffer.byteLength(text);
+  if (size > SHOWN_MAX) {
+    const why = `'${title}' was refused: its ${size} bytes are too long to be shown whole`;
+    return { why, response: deny(`${why}. Make several smaller calls.`) };
+  }
+  const question: Question = {
+    text,
+    action: { name: oneLine(tool, NAME_MAX), arguments: input },
+    edit: true,
+  };
+  const settle = (answered: Answered) => settled(answered, input, title);
+  return { title, digest: digestOfCall(request), question, settle, canceled: CANCELED };
+}
+
+/** The tool and its arguments; not the id, which is another one each time. */
+export const digestOfCall = ({ tool_name: tool, input }: ToolRequest): string =>
+  digestOf({ type: "can_use_tool", tool, input });
+
+export const titleOf = ({ tool_name, input }: ToolRequest): string => toolText({ tool_name, input });
+
+function settled(
+  { decision, data, text: comment }: Answered,
+  input: ToolRequest["input"],
+  title: string,
+): Settled<ToolDecision> {
+  if (decision !== "approve")
+    return {
+      response: deny(`A person denied this${comment === "" ? "." : `, and says: ${comment}`}`),
+      isDenied: true,
+    };
+  const edited = data === undefined ? input : argumentsSchema.safeParse(data).data;
+  if (edited === undefined)
+    return { response: deny("A person wants other arguments, but sent none that fit."), isDenied: true };
+  const isEdited = sortedJson(edited) !== sortedJson(input);
+  return {
+    response: { behavior: "allow", updatedInput: edited },
+    isDenied: false,
+    ...(isEdited && { shown: `'${title}' runs with the arguments that a person edited.` }),
+    ...((isEdited || comment !== "") && { say: saidOf(title, isEdited ? edited : undefined, comment) }),
+  };
+}
+
+/** The response has no place for it, and the model sees only the arguments that it gave. */
+function saidOf(title: string, edited: object | undefined, comment: string): string {
+  const how = edited ? `, but with other arguments, with which it runs: ${JSON.stringify(edited)}` : "";
+  return `A person allowed '${title}'${how}.${comment === "" ? "" : ` The person says: ${comment}`}`;
+}

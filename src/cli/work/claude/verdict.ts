@@ -1,0 +1,36 @@
+/** What becomes of a delegation after Claude Code has worked on it. */
+import type { Outcome, Work } from "../../../client/work.ts";
+import { ProtocolError } from "../acp/errors.ts";
+import { LimitError } from "../acp/limits.ts";
+import { UnsentError } from "../acp/verdict.ts";
+import { Head } from "../capture.ts";
+import { failed, throwIfUnavailable, toReply } from "../command-reply.ts";
+import { claude } from "../presets/claude.ts";
+import { toVerdictReply } from "../verdict-reply.ts";
+import type { ClaudeSetup } from "./setup.ts";
+import type { Talked } from "./talk.ts";
+
+export async function outcomeOf(
+  { run, result, verdict }: Talked,
+  { limits, hasWorked }: ClaudeSetup,
+  task: Pick<Work, "artifact">,
+): Promise<Outcome> {
+  if (!run.began) throwIfUnavailable(result, hasWorked());
+  const send = (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk);
+  return toVerdictReply(verdict(false), run, { limits, send });
+}
+
+/** Throws an error that is not about the program. */
+export async function outcomeOfError(
+  error: unknown,
+  { limits }: ClaudeSetup,
+  task: Pick<Work, "artifact">,
+): Promise<Outcome> {
+  if (error instanceof UnsentError) return failed(error.unsent.code, error.unsent.message);
+  if (error instanceof ProtocolError)
+    return failed("agent_protocol_error", `${claude.name} does not keep to its protocol: ${error.message}`);
+  if (!(error instanceof LimitError)) throw error;
+  const nothing = { exitCode: null, signal: null, stdout: new Head(0), stderr: "", stdoutEnd: "" };
+  const send = (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk);
+  return toReply({ ...nothing, stoppedBy: error.limit }, { limits, send });
+}

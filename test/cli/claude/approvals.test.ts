@@ -1,0 +1,231 @@
+/** `errand work --preset claude`: what Claude Code asks, as questions of the broker, and what becomes of the answers. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { broker, held } from "../acp/agent.ts";
+import { bash, got, run, say, scripted, setup, work } from "./program.ts";
+
+const HOLD = { holdMs: 60_000 };
+const PARK = { parks: true };
+const oneAsked = { turns: [[say("I will."), run("touch a.txt"), say("Made.")]] };
+
+describe("a call whose process is held", () => {
+  test("is approved, and runs in the same process", async () => {
+    const { begin, answer, ran, log, prompts } = await setup(
+      { ...oneAsked, asked: { decision_reason: "It creates a file." } },
+      HOLD,
+    );
+    const { id, interrupt, lease } = await begin({ task: "make a" });
+    expect(lease).not.toBeNull();
+    expect(interrupt.requests).toMatchObject([
+      {
+        message: { parts: [{ text: "Bash touch a.txt\n\nIt creates a file." }] },
+        action: { name: "Bash", arguments: { command: "touch a.txt" } },
+        edit: true,
+      },
+    ]);
+    const done = await answer(id, interrupt.id, { decision: "approve" });
+    expect(done.reply.parts).toEqual([{ text: "Made." }]);
+    expect(done.progress).toMatchObject({ tools_used: ["Bash"] });
+    expect([ran(), prompts(), log("start")]).toEqual([
+      ["touch a.txt"],
+      ["make a"],
+      [expect.objectContaining({ env: expect.not.arrayContaining(["ERRAND_TOKEN"]) })],
+    ]);
+  });
+
+  test("runs with edited arguments, and the model is told", async () => {
+    const { begin, answer, ran, prompts } = await setup(oneAsked, HOLD);
+    const { id, interrupt } = await begin({ task: "make a" });
+    await answer(id, interrupt.id, {
+      decision: "approve",
+      data: { command: "touch b.txt" },
+      text: "b, please",
+    });
+    expect(ran()).toEqual(["touch b.txt"]);
+    expect(prompts()[1]).toBe(
+      `A person allowed 'Bash touch a.txt', but with other arguments, with which it runs: {"command":"touch b.txt"}. The person says: b, please`,
+    );
+  });
+
+  test("is denied with the reason, which fails nothing by itself", async () => {
+    const { begin, answer, ran, log } = await setup(oneAsked, HOLD);
+    const { id, interrupt } = await begin();
+    const done = await answer(id, interrupt.id, { decision: "deny", text: "not here" });
+    expect([done.state, ran()]).toEqual(["completed", []]);
+    expect(log("answered")).toMatchObject([
+      { response: { behavior: "deny", message: "A person denied this, and says: not here" } },
+    ]);
+  });
+
+  test("a follow-up message reaches the same turn", async () => {
+    const program = scripted(oneAsked);
+    const { url, api, delegate, ended } = await broker();
+    const { approvals } = held([{ decision: "approve" }]);
+    // The broker takes no message while it holds a question.
+    const afterMessage: typeof approvals = (task, holdMs) => ({
+      ...approvals(task, holdMs),
+      ask: async (requests) => {
+        await got(program, "user", 2);
+        return approvals(task, holdMs).ask(requests);
+      },
+    });
+    work(url, program, { approvals: afterMessage });
+    const id = await delegate({ task: "make a" });
+    await got(program, "user");
+    await api.message(id, "and hurry");
+    expect((await ended(id)).reply.parts).toEqual([{ text: "Made." }]);
+    expect([program.prompts(), program.log("start").length]).toEqual([["make a", "and hurry"], 1]);
+  });
+
+  test("that is used already is asked for again, with that word", async () => {
+    const { approvals, asked } = held([{ decision: "approve" }, { decision: "deny" }], ["again", "first"]);
+    const { begin, ran } = await setup(oneAsked, { approvals });
+    await begin();
+    expect(asked.map(({ text }) => text)).toEqual([
+      "Bash touch a.txt",
+      expect.stringMatching(/may already have run\.\n\nBash touch a\.txt$/),
+    ]);
+    expect(ran()).toEqual([]);
+  });
+
+  test("is parked after its time, and its repetition runs once, edited", async () => {
+    const { begin, answer, ran, log, prompts } = await setup({
+      turns: [[run("touch a.txt")], [run("touch a.txt"), run("touch a.txt"), say("Twice?")]],
+    });
+    const { id, interrupt, lease } = await begin();
+    expect(lease).toBeNull();
+    const again = await answer(id, interrupt.id, { decision: "approve", data: { command: "touch b.txt" } });
+    expect(prompts()[1]).toBe(
+      'Continue. A person has decided what you asked:\n- Bash touch a.txt: allowed once with other arguments; ask again for exactly the same, and it runs with these: {"command":"touch b.txt"}',
+    );
+    expect(ran()).toEqual(["touch b.txt"]);
+    expect(again.interrupt.requests[0].message.parts[0].text).toBe("Bash touch a.txt");
+    await answer(id, again.interrupt.id, { decision: "deny" });
+    expect(log("start").map(({ args }) => String(args).includes("--resume"))).toEqual([false, true, true]);
+  });
+});
+
+describe("a call that is parked in its conversation", () => {
+  test("runs after the answer, without a prompt, with what the person edited", async () => {
+    const { begin, answer, ran, prompts, log, folder } = await setup(oneAsked, PARK);
+    const { id, interrupt, lease } = await begin({ task: "make a" });
+    expect(lease).toBeNull();
+    const [first] = log("start");
+    expect(() => process.kill(first?.pid ?? 0, 0)).toThrow();
+    const states = join(folder, "state", "errand", "sessions");
+    expect(readdirSync(states).map((name) => statSync(join(states, name)).mode & 0o777)).toEqual([
+      0o600, 0o600,
+    ]);
+    const edited = { command: "touch b.txt" };
+    const done = await answer(id, interrupt.id, { decision: "approve", data: edited, text: "b, please" });
+    expect(done.reply.parts).toEqual([{ text: "Made." }]);
+    expect([ran(), prompts()]).toEqual([["touch b.txt"], ["make a"]]);
+    expect(log("hook").at(-1)?.said).toMatchObject({
+      permissionDecision: "allow",
+      updatedInput: edited,
+      additionalContext: expect.stringContaining("The person says: b, please"),
+    });
+    expect(readdirSync(states)).toHaveLength(1);
+  });
+
+  test("is denied after the answer, with the reason", async () => {
+    const { begin, answer, ran, log } = await setup(oneAsked, PARK);
+    const { id, interrupt } = await begin();
+    const done = await answer(id, interrupt.id, { decision: "deny", text: "not here" });
+    expect([done.state, ran()]).toEqual(["completed", []]);
+    expect(log("hook").at(-1)?.said).toMatchObject({
+      permissionDecision: "deny",
+      permissionDecisionReason: "A person denied this, and says: not here",
+    });
+  });
+
+  test("another worker that shares the folder goes on", async () => {
+    const { begin, answer, ran, url, stop, log, ...program } = await setup(oneAsked, PARK);
+    const { id, interrupt } = await begin();
+    await stop();
+    work(url, program, PARK);
+    await answer(id, interrupt.id, { decision: "approve" });
+    expect([ran(), log("start").length]).toEqual([["touch a.txt"], 2]);
+  });
+
+  test("several in a turn are one question, and each runs once", async () => {
+    const both = { use: [bash("touch a.txt"), bash("touch b.txt")] };
+    const { begin, answer, ran, log } = await setup(
+      { turns: [[both, run("touch b.txt"), say("Both.")]] },
+      PARK,
+    );
+    const { id, interrupt } = await begin();
+    expect(interrupt.requests).toHaveLength(2);
+    const said = log("hook").map(({ said }) => Object(said).permissionDecision);
+    expect(said.sort()).toEqual(["defer", "deny"]);
+    const approve = { decision: "approve" };
+    const answers = Object.fromEntries(
+      interrupt.requests.map((one: { request_id: string }) => [one.request_id, approve]),
+    );
+    await answer(id, interrupt.id, { answers });
+    expect(ran().sort()).toEqual(["touch a.txt", "touch b.txt"]);
+  });
+
+  test("a tool that needs nobody runs; one that the delegator approved in advance, too", async () => {
+    const read = { name: "Read", input: { file_path: "a" } };
+    const { begin, log, ran } = await setup(
+      { turns: [[{ use: [read] }, run("touch a.txt"), say("ok")]] },
+      PARK,
+    );
+    const asks = await begin({ auto_approve: { actions: ["Bash", "Read"] } });
+    expect(asks.state).toBe("completed");
+    expect(log("hook").map(({ said }) => Object(said).permissionDecision)).toEqual([
+      undefined,
+      "defer",
+      "allow",
+    ]);
+    expect(ran()).toEqual([undefined, "touch a.txt"]);
+  });
+
+  test("an answer that an earlier run has used is asked for again", async () => {
+    const { begin, api, ended, ran, url, stop, ...program } = await setup(oneAsked, PARK);
+    const { id, interrupt } = await begin();
+    await stop();
+    const { approvals, asked } = held([{ decision: "deny" }], ["again", "first"]);
+    work(url, program, { ...PARK, approvals });
+    await api.answer(id, interrupt.id, { decision: "approve" });
+    await ended(id);
+    expect(asked.map(({ text }) => text)).toEqual([expect.stringMatching(/may already have run/)]);
+    expect(ran()).toEqual([]);
+  });
+});
+
+describe("AskUserQuestion", () => {
+  const asked = {
+    question: "Which color?",
+    header: "Color",
+    multiSelect: false,
+    options: [{ label: "red", description: "like fire" }, { label: "blue" }],
+  };
+  const turns = [[{ use: [{ name: "AskUserQuestion", input: { questions: [asked] } }] }, say("Blue it is.")]];
+
+  test.each([
+    ["held", HOLD],
+    ["parked", PARK],
+  ])("is a question with its options (%s)", async (_, options) => {
+    const { begin, answer, log } = await setup({ turns }, options);
+    const { id, interrupt } = await begin();
+    expect(interrupt.requests).toMatchObject([
+      {
+        message: { parts: [{ text: "Color: Which color?\n\n- red: like fire\n- blue" }] },
+        options: ["red", "blue"],
+      },
+    ]);
+    const done = await answer(id, interrupt.id, { text: "blue" });
+    expect(done.state).toBe("completed");
+    expect(log("ran").map(({ input }) => input)).toEqual([
+      { questions: [asked], answers: { "Which color?": "blue" } },
+    ]);
+  });
+});
+
+test("what is too long to be shown whole is refused, and never completed", async () => {
+  const { begin } = await setup({ turns: [[run(`echo ${"x".repeat(70_000)}`), say("Done.")]] }, HOLD);
+  expect(await begin()).toMatchObject({ state: "failed", error: { code: "permission_denied" } });
+});
