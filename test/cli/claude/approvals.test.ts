@@ -126,7 +126,7 @@ describe("a call that is parked in its conversation", () => {
       updatedInput: edited,
       additionalContext: expect.stringContaining("The person says: b, please"),
     });
-    expect(readdirSync(states)).toHaveLength(1);
+    expect(readdirSync(states)).toHaveLength(2);
   });
 
   test("is denied after the answer, with the reason", async () => {

@@ -115,7 +115,10 @@ export class Desk {
 
   #ask<R>(asked: Asked<R>): Promise<R> {
     const { question, title, digest, call } = asked;
-    const mayHaveRun = this.#mayHaveRun.delete(digest);
+    const { notes, answers } = this.#setup;
+    const approved = [...answers.values()].filter(({ decision }) => decision === "approve");
+    const before = approved.map(({ requestId }) => requestId);
+    const mayHaveRun = this.#mayHaveRun.delete(digest) || notes.mayHaveRun(digest, before);
     return new Promise((resolve) => {
       const open = { title, digest, call, requestId: newId(), question };
       this.#add({
@@ -172,7 +175,7 @@ export class Desk {
 }
 
 const MAY_HAVE_RUN =
-  "An earlier run of the worker used a person's answer to this, and stopped before the result was known: the call may already have run.";
+  "An earlier run of this task may have been allowed the same, and its result is not known: the call may already have run.";
 
 const newId = (): string => `acp_${randomUUID()}`;
 

@@ -17,6 +17,8 @@ const noteSchema = z.object({
   call: z.string().optional(),
   /** Its answer was used, so it is no news for the agent. */
   used: z.boolean(),
+  /** It was asked before the turn ended or in another conversation, so its answer serves no call any more. */
+  over: z.boolean().default(false),
 });
 export type Note = z.infer<typeof noteSchema>;
 const ownSchema = z.object({
@@ -53,7 +55,16 @@ export class Notes {
   }
 
   get asked(): readonly Note[] {
-    return this.#asked;
+    return this.#asked.filter(({ over }) => !over);
+  }
+
+  /** Whether a call that was allowed before may have run, by the requests that were approved. */
+  mayHaveRun(digest: string, approved: readonly string[]): boolean {
+    const noteOf = (requestId: string) => this.#asked.find(({ request_id }) => request_id === requestId);
+    // Of what another machine asked, nothing is known here.
+    return approved
+      .map(noteOf)
+      .some((note) => note === undefined || (note.over && note.used && note.digest === digest));
   }
 
   /** The follow-ups that the agent has got. */
@@ -61,10 +72,13 @@ export class Notes {
     return this.#followUps;
   }
 
-  /** Forgets what belongs to another conversation, in which nobody knows of it any more. */
-  async begin(sessionId: string): Promise<void> {
-    if (this.#session !== sessionId) await this.forget();
+  /** Resolves to whether the delegation had this conversation before. */
+  async begin(sessionId: string): Promise<boolean> {
+    const isSame = this.#session === sessionId;
     this.#session = sessionId;
+    // In another conversation, nobody knows of it any more.
+    if (!isSame) await this.finish();
+    return isSame;
   }
 
   /** The program goes on with the same conversation under another id. */
@@ -72,8 +86,9 @@ export class Notes {
     this.#session = sessionId;
   }
 
-  async add(asked: readonly Omit<Note, "used">[]): Promise<void> {
-    this.#asked = [...this.#asked, ...asked.map((one) => ({ ...one, used: false }))].slice(-ASKED_MAX);
+  async add(asked: readonly Omit<Note, "used" | "over">[]): Promise<void> {
+    const added = asked.map((one) => ({ ...one, used: false, over: false }));
+    this.#asked = [...this.#asked, ...added].slice(-ASKED_MAX);
     await this.#save();
   }
 
@@ -88,11 +103,12 @@ export class Notes {
     await this.#save();
   }
 
-  async forget(): Promise<void> {
+  /** The turn has ended, and perhaps its reply gets lost: what was allowed is still known. */
+  async finish(): Promise<void> {
     if (this.#asked.length === 0 && this.#followUps === 0) return;
-    this.#asked = [];
+    this.#asked = this.#asked.map((one) => ({ ...one, over: true }));
     this.#followUps = 0;
-    await this.#keep(this.#others.length === 0 ? undefined : text(this.#others));
+    await this.#save();
   }
 
   /** One after the other. */
@@ -106,7 +122,7 @@ export class Notes {
     return this.#keep(text([...this.#others, own]));
   }
 
-  #keep(content: string | undefined): Promise<void> {
+  #keep(content: string): Promise<void> {
     const saved = this.#saved.then(() => this.#kept.keep(content));
     this.#saved = saved.catch(() => undefined);
     return saved;

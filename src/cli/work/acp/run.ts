@@ -119,8 +119,8 @@ class Run {
     const { sessionId } = await this.#within(this.#open());
     this.#sessionId = sessionId;
     this.#conversationUsage = await ConversationUsage.read(this.#session.usage);
-    await this.#notes.begin(sessionId);
-    let prompt = await this.#firstPrompt();
+    const isSame = await this.#notes.begin(sessionId);
+    let prompt = await this.#firstPrompt(isSame);
     // Until here, what the agent sends is the replay of a loaded conversation.
     const stopListening = this.#agent.listen(sessionId, this.#listener());
     try {
@@ -134,7 +134,7 @@ class Run {
         const goesOn = hasDenied && isCanceled && said.length === 0 ? [GO_ON] : [];
         const next = [...said, ...goesOn, ...this.#followUps.take()];
         if (next.length === 0) {
-          await this.#notes.forget();
+          await this.#notes.finish();
           return { kind: "answered", answer: this.#activity.answer, stopReason };
         }
         this.#activity.show(this.#activity.answer);
@@ -172,14 +172,15 @@ class Run {
     return Promise.race([opening, late]).finally(() => timer.abort());
   }
 
-  async #firstPrompt() {
+  /** `isSame`: an earlier run of the delegation had this conversation. */
+  async #firstPrompt(isSame: boolean) {
     const { text, answers, attempt } = this.#task;
     const { asked, followUps } = this.#notes;
     const decisions = decisionsText(asked, answers);
     if (decisions !== undefined) this.#followUps.skip(followUps);
     for (const title of decisions === undefined ? [] : editedAmong(asked, answers))
       this.#activity.note(`'${title}' is denied, and the agent is told the edited arguments: it takes none.`);
-    const lost = decisions === undefined && answers.size > 0 ? [LOST] : [];
+    const lost = !isSame && answers.size > 0 ? [LOST] : [];
     const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
     const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
     const embeds = this.#agent.info.agentCapabilities?.promptCapabilities?.embeddedContext === true;

@@ -112,7 +112,7 @@ class Run {
       await this.#within(this.#deciding.decideDeferred(talked.deferred));
       talked = await this.#talkOn(talked.session, undefined, settings);
     }
-    await this.#notes.forget();
+    await this.#notes.finish();
     return talked;
   }
 
@@ -156,14 +156,14 @@ class Run {
 
   /** Undefined if the conversation keeps a call that a person has decided: it goes on by itself. */
   async #firstPrompt(session: string | undefined): Promise<string | undefined> {
-    await this.#notes.begin(session ?? "");
+    const isSame = await this.#notes.begin(session ?? "");
     const { text, answers, attempt } = this.#task;
     const { asked, followUps } = this.#notes;
     const decisions = decisionsText(asked, answers, { takesEdits: true });
     if (decisions !== undefined) this.#followUps.skip(followUps);
     if (asked.some(({ call, used, request_id }) => call !== undefined && !used && answers.has(request_id)))
       return undefined;
-    const lost = decisions === undefined && answers.size > 0 ? [LOST] : [];
+    const lost = !isSame && answers.size > 0 ? [LOST] : [];
     const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
     const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
     await this.#notes.gotFollowUps(this.#followUps.taken);
