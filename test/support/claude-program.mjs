@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -23,9 +23,11 @@ const file = join(folder, "sessions", session);
 const hooks =
   flagged("--settings") && JSON.parse(readFileSync(flagged("--settings"), "utf8")).hooks.PreToolUse;
 const asksHost = flagged("--permission-prompt-tool") === "stdio";
+const settings = flagged("--settings");
 log({
   method: "start",
   args,
+  mode: settings && (statSync(settings).mode & 0o777).toString(8),
   env: Object.keys(process.env)
     .filter((name) => name.startsWith("ERRAND_"))
     .sort(),

@@ -1,5 +1,5 @@
 /** `errand work --preset claude`: what Claude Code asks, as questions of the broker, and what becomes of the answers. */
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { broker, held } from "../acp/agent.ts";
@@ -112,6 +112,7 @@ describe("a call that is parked in its conversation", () => {
     const { id, interrupt, lease } = await begin({ task: "make a" });
     expect(lease).toBeNull();
     const [first] = log("start");
+    expect(first?.mode).toBe("600");
     expect(() => process.kill(first?.pid ?? 0, 0)).toThrow();
     const states = join(folder, "state", "errand", "sessions");
     expect(readdirSync(states).map((name) => statSync(join(states, name)).mode & 0o777)).toEqual([
@@ -147,6 +148,17 @@ describe("a call that is parked in its conversation", () => {
     work(url, program, PARK);
     await answer(id, interrupt.id, { decision: "approve" });
     expect([ran(), log("start").length]).toEqual([["touch a.txt"], 2]);
+  });
+
+  test("that the conversation has lost is asked for again", async () => {
+    const turns = [[run("touch a.txt")], [run("touch a.txt"), say("Made.")]];
+    const { begin, answer, ran, prompts, folder } = await setup({ turns }, { ...PARK, goesOnMs: 50 });
+    const { id, interrupt } = await begin({ task: "make a" });
+    const [conversation = ""] = readdirSync(join(folder, "sessions"));
+    writeFileSync(join(folder, "sessions", conversation), "{}");
+    const done = await answer(id, interrupt.id, { decision: "approve" });
+    expect(done.reply.parts).toEqual([{ text: "Made." }]);
+    expect([ran(), prompts()]).toEqual([["touch a.txt"], ["make a", "Continue."]]);
   });
 
   test("several in a turn are one question, and each runs once", async () => {
@@ -194,6 +206,15 @@ describe("a call that is parked in its conversation", () => {
     expect(asked.map(({ text }) => text)).toEqual([expect.stringMatching(/may already have run/)]);
     expect(ran()).toEqual([]);
   });
+});
+
+test("the change of a file is shown as a diff, by what the tool says alone", async () => {
+  const input = { file_path: "/srv/a.txt", old_string: "one\ntwo", new_string: "one\nthree" };
+  const { begin } = await setup({ turns: [[{ use: [{ name: "Edit", input }] }]] }, HOLD);
+  const { interrupt } = await begin();
+  expect(interrupt.requests[0].message.parts[0].text).toBe(
+    "Edit /srv/a.txt\n\n--- /srv/a.txt\n+++ /srv/a.txt\n@@\n one\n-two\n+three",
+  );
 });
 
 describe("AskUserQuestion", () => {

@@ -75,9 +75,8 @@ export const anthropic: Api = {
 };
 
 function itemsOf({ role, content }: z.infer<typeof bodySchema>["messages"][number]): Item[] {
-  if (typeof content === "string") return [{ by: role === "user" ? "user" : "model", text: content }];
-  return content.map((block) => {
-    if (block.type === "tool_result") return { by: "tool", text: textOf(block) };
-    return { by: role === "user" ? "user" : "model", text: textOf(block) };
-  });
+  // Claude Code shows what the user says during a turn as a message of the system.
+  const by = role === "assistant" ? "model" : "user";
+  if (typeof content === "string") return [{ by, text: content }];
+  return content.map((block) => ({ by: block.type === "tool_result" ? "tool" : by, text: textOf(block) }));
 }

@@ -122,7 +122,7 @@ class Run {
     prompt: string | undefined,
     settings: string | undefined,
   ): Promise<Talked> {
-    const { program, extra, environment, children } = this.#setup;
+    const { program, extra, environment, children, goesOnMs } = this.#setup;
     this.#deciding.restart();
     const talk = new Talk({
       command: [program, ...argumentsOf(session, foldersOf(this.#files), { settings, extra })],
@@ -137,7 +137,7 @@ class Run {
     });
     this.#talk = talk;
     if (prompt !== undefined) talk.say(prompt);
-    else talk.sendMore();
+    else talk.goOn(goesOnMs);
     const talked = await this.#within(
       talk.ended.catch((error: unknown) => {
         throw error instanceof ProtocolError ? error : cannotStart(program, error);
@@ -160,7 +160,7 @@ class Run {
     const { text, answers, attempt } = this.#task;
     const { asked, followUps } = this.#notes;
     const decisions = decisionsText(asked, answers, { takesEdits: true });
-    if (decisions !== undefined) this.#followUps.skip(followUps);
+    this.#followUps.skip(decisions === undefined ? 0 : followUps);
     if (asked.some(({ call, used, request_id }) => call !== undefined && !used && answers.has(request_id)))
       return undefined;
     const lost = !isSame && answers.size > 0 ? [LOST] : [];

@@ -20,6 +20,8 @@ export interface ClaudeOptions extends AskTimes {
   readonly collectMs?: number;
   /** How long the program has to store the conversation after its question is parked. */
   readonly settleMs?: number;
+  /** How long a conversation has to go on with a call that was put off. Then it is told to. */
+  readonly goesOnMs?: number;
   /** Default: the broker's. */
   readonly approvals?: typeof brokerApprovals;
 }
@@ -28,6 +30,7 @@ export interface ClaudeOptions extends AskTimes {
 export interface ClaudeSetup extends ClaudeOptions {
   readonly collectMs: number;
   readonly settleMs: number;
+  readonly goesOnMs: number;
   /** One delegation at least was completed. */
   readonly hasWorked: () => boolean;
 }

@@ -63,6 +63,7 @@ export class Talk {
   /** The messages that it has not taken yet. */
   readonly #untaken = new Set<string>();
   #deferred: Deferred | undefined;
+  #late: ReturnType<typeof setTimeout> | undefined;
 
   constructor(setup: TalkSetup) {
     this.#setup = setup;
@@ -96,6 +97,13 @@ export class Talk {
     this.#process.send(userMessage(text, uuid));
   }
 
+  /** It goes on by itself with the call that the conversation keeps. If it does not keep one any more, it is told to. */
+  goOn(withinMs: number): void {
+    this.#late = setTimeout(() => this.say("Continue."), withinMs);
+    void this.ended.catch(() => undefined).then(() => clearTimeout(this.#late));
+    this.sendMore();
+  }
+
   /** Tells it what is new. */
   sendMore(): void {
     if (this.#process.isOpen) for (const text of this.#setup.takeMore()) this.say(text);
@@ -106,6 +114,7 @@ export class Talk {
   }
 
   #see(event: object): void {
+    clearTimeout(this.#late);
     const replayed = replaySchema.safeParse(event).data;
     if (replayed) this.#untaken.delete(replayed.uuid);
     const asked = controlRequestSchema.safeParse(event).data;

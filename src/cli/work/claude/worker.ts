@@ -11,6 +11,8 @@ import type { ClaudeOptions, ClaudeSetup } from "./setup.ts";
 const COLLECT_MS = 200;
 /** It writes the conversation with a delay. */
 const SETTLE_MS = 500;
+/** A loaded machine needs 10 s. */
+const GOES_ON_MS = 60_000;
 
 export class ClaudeWorker {
   readonly #setup: ClaudeSetup;
@@ -21,6 +23,7 @@ export class ClaudeWorker {
     this.#setup = {
       collectMs: COLLECT_MS,
       settleMs: SETTLE_MS,
+      goesOnMs: GOES_ON_MS,
       ...options,
       hasWorked: () => this.#hasWorked,
     };
