@@ -68,8 +68,8 @@ everything else, and files grow by a third on the way) fail it with the error ou
 without the files of the one before.
 
 Usage:
-  ERRAND_USAGE_FILE   to this file the command may write what it has used, as JSON
-                      with input_tokens, output_tokens, cached_tokens,
+  ERRAND_USAGE_FILE   the command may write to it what it has used, as JSON with
+                      input_tokens, output_tokens, cached_tokens,
                       reasoning_tokens, cost, currency, model; all optional
 
 Progress:
