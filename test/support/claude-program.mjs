@@ -145,7 +145,10 @@ async function play(steps) {
     const putOff = await Promise.all(calls.map(use));
     const kept = calls.find((_, at) => putOff[at]);
     if (kept) {
-      writeFileSync(file, JSON.stringify({ pending: kept, rest: steps.slice(index + 1) }));
+      // Which one is put off depends on whose hook is first.
+      const others = calls.filter((call) => call !== kept).map(({ name, input }) => ({ name, input }));
+      const rest = steps.slice(index + 1).map((next) => (next.useOthers ? { use: others } : next));
+      writeFileSync(file, JSON.stringify({ pending: kept, rest }));
       result("", { stop_reason: "tool_deferred", terminal_reason: "tool_deferred", deferred_tool_use: kept });
       return;
     }

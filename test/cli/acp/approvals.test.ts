@@ -65,7 +65,7 @@ describe("a tool call", () => {
       ...["session/new", "session/set_mode", "session/prompt"],
       ...["session/resume", "session/set_mode", "session/prompt"],
     ]);
-    expect(readdirSync(states)).toHaveLength(1);
+    expect(readdirSync(states)).toHaveLength(2);
   });
 
   test("that is denied is rejected, with the reason, and fails nothing by itself", async () => {

@@ -164,7 +164,7 @@ describe("a call that is parked in its conversation", () => {
   test("several in a turn are one question, and each runs once", async () => {
     const both = { use: [bash("touch a.txt"), bash("touch b.txt")] };
     const { begin, answer, ran, log } = await setup(
-      { turns: [[both, run("touch b.txt"), say("Both.")]] },
+      { turns: [[both, { useOthers: true }, say("Both.")]] },
       PARK,
     );
     const { id, interrupt } = await begin();
