@@ -18,10 +18,10 @@ import {
 } from "./agent.ts";
 
 /** Of an agent that does not start, or opens no session; others get the time that they need. */
-function limitOf({ start, deafNew }: Script): number {
-  if ("silent" in Object(start)) return 100;
-  return deafNew === true ? 2_000 : 30_000;
-}
+const limitsOf = ({ start, deafNew }: Script) => ({
+  startTimeoutMs: "silent" in Object(start) ? 100 : 30_000,
+  openTimeoutMs: deafNew === true ? 100 : 30_000,
+});
 
 const isGone = (pid: number | undefined) =>
   until(() => !existsSync(`/proc/${pid}`), { what: "the end of the process" });
@@ -98,7 +98,7 @@ describe("the work returns, and the worker pauses, if the agent", () => {
     [
       "opens no session",
       { deafNew: true },
-      /^the agent opened no conversation within 2 s \(--acp-start-timeout\)$/,
+      /^the agent opened no conversation within 100 ms \(--acp-start-timeout\)$/,
     ],
     [
       "is not signed in",
@@ -106,9 +106,7 @@ describe("the work returns, and the worker pauses, if the agent", () => {
       /^scripted is not signed in/,
     ],
   ])("%s", async (_, script, reason) => {
-    const { delegate, api, log } = await setup(script, {
-      startTimeoutMs: limitOf(script),
-    });
+    const { delegate, api, log } = await setup(script, limitsOf(script));
     const id = await delegate();
     const paused = await until(async () => (await api.call("GET", "/v1/agents/coder")).body.presence?.paused);
     expect(paused.reason).toMatch(reason);

@@ -162,10 +162,10 @@ class Run {
 
   /** Within the time that the agent has to start. */
   async #soon<T>(opening: Promise<T>): Promise<T> {
-    const { startTimeoutMs } = this.#setup;
+    const { startTimeoutMs, openTimeoutMs = startTimeoutMs } = this.#setup;
     const timer = new AbortController();
-    const late = sleep(startTimeoutMs, timer.signal).then(() => {
-      const within = `within ${durationText(startTimeoutMs)} (--acp-start-timeout)`;
+    const late = sleep(openTimeoutMs, timer.signal).then(() => {
+      const within = `within ${durationText(openTimeoutMs)} (--acp-start-timeout)`;
       throw new WorkerUnavailableError(`the agent opened no conversation ${within}`);
     });
     late.catch(() => undefined);

@@ -19,6 +19,8 @@ export interface AcpOptions extends ProcessSetup, AskTimes {
   readonly collectMs?: number;
   /** How long an agent whose question is asked has to store the conversation, before its process ends. */
   readonly settleMs?: number;
+  /** How long the agent has to open a conversation; as long as it has to start, if absent. */
+  readonly openTimeoutMs?: number;
   /** How long a canceled agent has to end its turn. */
   readonly cancelGraceMs?: number;
   /** Default: the broker's. */
