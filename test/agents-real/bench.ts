@@ -110,17 +110,20 @@ export class Subject {
     this.#env = await prepare({ packages: this.#packages, home: this.#home, model: this.bench.model.url });
   }
 
-  /** Starts a worker for the agent. All workers share the home, and so the conversations. */
-  work(agent: string, args: readonly string[] = []): ChildProcess {
+  /** In which the program runs, with its home and its settings. */
+  get environment(): Readonly<Record<string, string>> & { readonly PATH: string } {
     const path = [
       ...[join(this.#packages, "node_modules/.bin"), dirname(process.execPath)],
       ...["/usr/local/bin", "/usr/bin", "/bin"],
     ].join(delimiter);
+    return { ...this.#env, PATH: path, HOME: this.#home };
+  }
+
+  /** Starts a worker for the agent. All workers share the home, and so the conversations. */
+  work(agent: string, args: readonly string[] = []): ChildProcess {
     const own = ["work", "--agent", agent, "--preset", this.#preset, "--lease", "10s"];
     const env = {
-      ...this.#env,
-      PATH: path,
-      HOME: this.#home,
+      ...this.environment,
       XDG_STATE_HOME: join(this.#home, "state"),
       ERRAND_URL: this.bench.broker.url,
       ERRAND_TOKEN: this.bench.broker.token,

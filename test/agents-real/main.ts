@@ -11,6 +11,7 @@ import { cacheFolder } from "./install.ts";
 import { CELL_NAMES, type CellName } from "./names.ts";
 import { REAL } from "./programs.ts";
 import { type ProgramResult, tableOf, writeResults } from "./results.ts";
+import { scene } from "./scene.ts";
 
 const HELP = `npm run agents -- [options]
 
@@ -21,6 +22,7 @@ works, and exits with 1 if something does not that should.
   --cells NAMES   of the rows: ${CELL_NAMES.join(", ")}
   --limit N       seconds for each row                       (180)
   --cache FOLDER  where the programs are installed           (${cacheFolder()})
+  --scene         only the scene of two Claude Codes: one delegates by MCP to the other
   --write         update the table in docs/workers.md
   --help          print this help
 `;
@@ -29,13 +31,14 @@ const isPreset = (name: string): name is PresetName => Object.hasOwn(REAL, name)
 const isCell = (name: string): name is CellName => CELL_NAMES.some((one) => one === name);
 const listed = (text: string | undefined): string[] | undefined => text?.split(",").filter(Boolean);
 
-const { only, cells, limitMs, cache, writes } = orExit(HELP, () => {
+const { only, cells, limitMs, cache, writes, isScene } = orExit(HELP, () => {
   const parsed = parseArguments(process.argv.slice(2), {
     only: { type: "string" },
     cells: { type: "string" },
     limit: { type: "string", default: "180" },
     cache: { type: "string", default: cacheFolder() },
     write: { type: "boolean", default: false },
+    scene: { type: "boolean", default: false },
   });
   const { values } = parsed;
   const names = listed(values.only) ?? Object.keys(REAL);
@@ -49,6 +52,7 @@ const { only, cells, limitMs, cache, writes } = orExit(HELP, () => {
     limitMs: Number(values.limit) * 1000,
     cache: String(values.cache),
     writes: values.write === true,
+    isScene: values.scene === true,
   };
 });
 
@@ -62,13 +66,31 @@ const stop = async (status: number) => {
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop(130));
 try {
   await bench.start();
-  for (const preset of only) results[preset] = await column(preset);
+  if (isScene) await played();
+  else for (const preset of only) results[preset] = await column(preset);
 } finally {
   await bench.close();
 }
-process.stdout.write(`\n${tableOf(results)}\n`);
+if (!isScene) process.stdout.write(`\n${tableOf(results)}\n`);
 if (writes) await writeResults(results);
 process.exit(hasFailed ? 1 : 0);
+
+async function played(): Promise<void> {
+  const subject = new Subject(bench, "claude", REAL.claude);
+  await subject.prepare(cache);
+  try {
+    for (const ask of ["park", "hold"] as const) {
+      say(`with --ask ${ask}:`);
+      await scene(subject, ask, (line) => say(`  ${line}`));
+    }
+  } catch (error) {
+    hasFailed = true;
+    const why = error instanceof Error ? error.message : String(error);
+    say(`  FAILED: ${why}\n${indented(await subject.seen(undefined))}`);
+  } finally {
+    await subject.stopAll();
+  }
+}
 
 async function column(preset: PresetName): Promise<ProgramResult> {
   const program = REAL[preset];

@@ -6,6 +6,8 @@
  *   [[recall]]         answers with the first thing that was said to it in this conversation
  *   [[run: COMMAND]]   runs the command with the shell tool that it is offered, then answers with what the tool returned;
  *                      FILE and BACK in it are the file that came with the task, and the folder for files that go back
+ *   [[call: NAME {…}]]  calls the tool whose name ends with NAME with these arguments, then answers with what it returned;
+ *                      a bracket in them is \\u005b or \\u005d
  *   [[fail: STATUS]]   the API answers with this HTTP status
  *
  * It also understands what the worker says of a person's decisions.
@@ -29,7 +31,7 @@ export type Turn =
   | { readonly kind: "fail"; readonly status: number };
 
 const SHELL = /^(?:bash|shell|shell_command|local_shell|run_shell_command|exec_command)$/i;
-const INSTRUCTION = /\[\[(say|recall|run|fail)(?:: ([^\]]*))?\]\]/g;
+const INSTRUCTION = /\[\[(say|recall|run|call|fail)(?:: ([^\]]*))?\]\]/g;
 const EDITED = /with these arguments(?: instead, and ask again)?: (\{.*?\})\s*(?:$|\n|\. )/;
 const SHOWN = 400;
 
@@ -49,6 +51,14 @@ export function nextTurn(items: readonly Item[], tools: readonly OfferedTool[]):
       return { kind: "say", text: `It began with: ${firstSaid(items)}` };
     case "fail":
       return { kind: "fail", status: Number(order.text) };
+    case "call": {
+      const last = results.at(-1);
+      if (last !== undefined) return { kind: "say", text: `The tool says: ${last.text.slice(0, SHOWN)}` };
+      const [, name = "", json = "{}"] = /^(\S+)\s*(\{.*\})?$/.exec(order.text) ?? [];
+      const tool = tools.find((one) => one.name.endsWith(name));
+      if (tool === undefined) return { kind: "say", text: `No tool ${name} is offered.` };
+      return { kind: "run", tool: tool.name, arguments: { ...Object(JSON.parse(json)) } };
+    }
     case "run": {
       const tool = tools.find(({ name }) => SHELL.test(name));
       const last = results.at(-1);
