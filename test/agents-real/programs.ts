@@ -78,6 +78,10 @@ export const REAL: Readonly<Record<PresetName, RealProgram>> = {
       });
       return { OPENCODE_DISABLE_MODELS_FETCH: "true", OPENCODE_DISABLE_AUTOUPDATE: "true" };
     },
+    cannot: {
+      limit:
+        "OpenCode tries again by itself without an end, and tells nobody; `--idle-timeout` or the deadline of the delegation ends it",
+    },
   },
   copilot: {
     name: "GitHub Copilot CLI",

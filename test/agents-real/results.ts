@@ -20,10 +20,15 @@ const programSchema = z.object({
 export type ProgramResult = z.infer<typeof programSchema>;
 const resultsSchema = z.record(z.string(), programSchema);
 
-/** Replaces what was known of these programs. */
+/** Replaces what was known of these programs, row by row if the versions are the same. */
 export async function writeResults(seen: Readonly<Record<string, ProgramResult>>): Promise<void> {
   const known = resultsSchema.parse(JSON.parse(await readFile(FILE, "utf8").catch(() => "{}")));
-  const all = { ...known, ...seen };
+  const all = { ...known };
+  for (const [name, result] of Object.entries(seen)) {
+    const before = known[name];
+    const isSame = before?.packages.join() === result.packages.join();
+    all[name] = isSame ? { ...result, cells: { ...before?.cells, ...result.cells } } : result;
+  }
   await writeFile(FILE, `${JSON.stringify(all, null, 2)}\n`);
   const page = await readFile(PAGE, "utf8");
   const [before, rest] = page.split(BEGIN);
