@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { PROGRAMS } from "../../src/cli/work/presets/programs.ts";
 import { CELLS } from "./cells.ts";
 import { CELL_NAMES } from "./names.ts";
 
@@ -40,7 +41,10 @@ export async function writeResults(seen: Readonly<Record<string, ProgramResult>>
 
 /** One column for each program; what is no plain yes is a note below. */
 export function tableOf(results: Readonly<Record<string, ProgramResult>>): string {
-  const programs = Object.values(results);
+  const order = Object.keys(PROGRAMS);
+  const programs = Object.entries(results)
+    .sort(([one], [other]) => order.indexOf(one) - order.indexOf(other))
+    .map(([, result]) => result);
   const notes: string[] = [];
   const shown = (result: true | string | undefined): string => {
     if (result === true) return "yes";

@@ -28,7 +28,7 @@ export class Activity {
   #plan: Pick<Progress, "current_step" | "done" | "total"> = {};
 
   /** `agent`: its name. */
-  constructor(report: (progress: Progress) => void, agent: string | null | undefined) {
+  constructor(report: (progress: Progress) => void, agent?: string | null) {
     this.#report = report;
     this.#agent = agent;
   }
