@@ -20,7 +20,7 @@ works, and exits with 1 if something does not that should.
 
   --only NAMES    of the programs: ${Object.keys(REAL).join(", ")}
   --cells NAMES   of the rows: ${CELL_NAMES.join(", ")}
-  --limit N       seconds for each row                       (180)
+  --limit N       seconds for each row                       (300)
   --cache FOLDER  where the programs are installed           (${cacheFolder()})
   --scene         only the scene of two Claude Codes: one delegates by MCP to the other
   --write         update the table in docs/workers.md
@@ -35,7 +35,7 @@ const { only, cells, limitMs, cache, writes, isScene } = orExit(HELP, () => {
   const parsed = parseArguments(process.argv.slice(2), {
     only: { type: "string" },
     cells: { type: "string" },
-    limit: { type: "string", default: "180" },
+    limit: { type: "string", default: "300" },
     cache: { type: "string", default: cacheFolder() },
     write: { type: "boolean", default: false },
     scene: { type: "boolean", default: false },
