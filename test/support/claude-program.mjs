@@ -161,8 +161,16 @@ async function play(steps) {
   result(text, {});
 }
 
+/** Counts over the whole conversation, as the program does. */
+function costs() {
+  const counted = join(folder, "cost");
+  const cost = (existsSync(counted) ? Number(readFileSync(counted, "utf8")) : 0) + 0.25;
+  writeFileSync(counted, String(cost));
+  return cost;
+}
+
 function result(text, more) {
-  const common = { num_turns: 1, stop_reason: "end_turn", total_cost_usd: 0.0004, result_index: 0 };
+  const common = { num_turns: 1, stop_reason: "end_turn", total_cost_usd: costs(), result_index: 0 };
   const ends = { type: "result", subtype: "success", is_error: false, result: text, ...common };
   emit({ ...ends, permission_denials: denials, queued_turn_count: queue.length, ...more });
   denials = [];

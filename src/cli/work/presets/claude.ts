@@ -53,7 +53,7 @@ export const claude: Preset = {
   ],
   read: (event) => {
     const { data } = eventSchema.safeParse(event);
-    return data ? { ...seen(data), usage: claudeUsage(event) } : {};
+    return data ? { ...seen(data), conversationUsage: claudeUsage(event) } : {};
   },
 };
 
