@@ -1,8 +1,8 @@
 /**
- * Starts requests with large bodies (above 16 KiB) principal by principal. A body with many values holds the event loop for
- * tens of milliseconds: after such a one it pauses for ten times as long, so that nearly all of the time stays for the
- * requests of others, and few of them meet two such bodies. Of those that take little, several start in a turn of the event loop. Limit: only the first part of a request is measured,
- * until it waits for something, for Redis for instance.
+ * Starts requests with large bodies (above 16 KiB) principal by principal. A body with many values holds the event loop
+ * for tens of milliseconds. After such a body the queue pauses for ten times as long, so that others meet few of them, and
+ * rarely two. Fast ones share a turn of the event loop. Limit: only the first part of a request is measured, until it
+ * waits for something, for Redis for instance.
  */
 import { RoundRobin } from "../../util/round-robin.ts";
 import { TurnBudget } from "../../util/turn-budget.ts";

@@ -34,7 +34,7 @@ export const withAcpOptions = (command: Command): Command =>
     .addOption(
       new Option(
         "--ask <how>",
-        "of a preset: its process waits for a person's answer (hold), ends until then (park), or nobody is asked (none)",
+        "with --preset, how to ask a person: keep the process (hold), end it until the answer (park), or do not ask (none)",
       ).choices(ASKS),
     )
     .option(
