@@ -98,7 +98,9 @@ export class Asker {
     const until = performance.now() + ms;
     const done = this.#handlerDone.signal;
     for (let left = ms; left > 0 && !done.aborted; left = until - performance.now()) {
-      const raised = await this.raise({ ...interrupt, hold: true }, signal);
+      // The call that parks the question says for whom it is kept.
+      const { sticky_seconds: _sticky, ...held } = interrupt;
+      const raised = await this.raise({ ...held, hold: true }, signal);
       if (raised?.held_until === undefined) return raised;
       const state = interrupt.kind === "auth" ? "auth_required" : "input_required";
       await this.#holder.answered(state, left, signal, done);
@@ -141,13 +143,14 @@ export class Asker {
     // The question may end the lease.
     await this.#holder.reportUsage();
     if (this.#holder.lost !== null) return undefined;
+    let body = interrupt;
     for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted();
       try {
         const raised = await this.#http.request(interruptResultSchema, {
           method: "POST",
           path,
-          body: interrupt,
+          body,
           signal,
         });
         this.#outage.over();
@@ -162,7 +165,10 @@ export class Asker {
         const isRefusal = error instanceof ErrandApiError && error.status !== 0;
         if (lost !== null && (lost !== "interrupted" || isRefusal)) return undefined;
         if (isFull(error)) throw error;
-        await this.#outage.backOff(error, failures, signal);
+        // An older broker does not know the member.
+        const { sticky_seconds: sticky, ...others } = body;
+        if (sticky !== undefined && isInvalid(error)) body = others;
+        else await this.#outage.backOff(error, failures, signal);
       }
     }
   }

@@ -126,7 +126,7 @@ export function toInterrupt(
     kind,
     requests,
     ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }),
-    ...(stickySeconds !== undefined && { sticky_seconds: stickySeconds }),
+    ...(stickySeconds && { sticky_seconds: stickySeconds }),
   };
 }
 

@@ -316,7 +316,8 @@ export class LeaseHolder {
     } catch (error) {
       const verdict = this.judge(error);
       if (!given || verdict.kind !== "refused" || !verdict.isForUsage) return;
-      this.refuseUsage(error);
+      // A newer report may have come first; this one is less then.
+      if (given === this.#usage) this.refuseUsage(error);
       await this.#report({ progress }, timeoutMs);
     }
   }

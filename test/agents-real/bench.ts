@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Delegator } from "../../src/client/delegator.ts";
+import type { PresetName } from "../../src/cli/work/presets/programs.ts";
 import type { Delegation } from "../../src/schema/delegation.ts";
 import { type ScriptedModel, startScriptedModel } from "../support/scripted-model/server.ts";
 import { until } from "../support/until.ts";
@@ -86,16 +87,16 @@ export class Subject {
   readonly delegator: Delegator;
   /** Where it works. */
   readonly project: string;
-  readonly #preset: string;
+  readonly preset: PresetName;
   readonly #program: RealProgram;
   readonly #home: string;
   #packages = "";
   #env: Readonly<Record<string, string>> = {};
   #workers: { readonly name: string; readonly child: ChildProcess; readonly text: () => string }[] = [];
 
-  constructor(bench: Bench, preset: string, program: RealProgram) {
+  constructor(bench: Bench, preset: PresetName, program: RealProgram) {
     this.bench = bench;
-    this.#preset = preset;
+    this.preset = preset;
     this.#program = program;
     this.#home = join(bench.folder, preset, "home");
     this.project = join(bench.folder, preset, "project");
@@ -121,7 +122,7 @@ export class Subject {
 
   /** Starts a worker for the agent. All workers share the home, and so the conversations. */
   work(agent: string, args: readonly string[] = []): ChildProcess {
-    const own = ["work", "--agent", agent, "--preset", this.#preset, "--lease", "10s"];
+    const own = ["work", "--agent", agent, "--preset", this.preset, "--lease", "10s"];
     const env = {
       ...this.environment,
       XDG_STATE_HOME: join(this.#home, "state"),
@@ -129,6 +130,15 @@ export class Subject {
       ERRAND_TOKEN: this.bench.broker.token,
     };
     const worker = this.bench.run(agent, [...own, ...(this.#program.args ?? []), ...args], env, this.project);
+    this.#workers.push(worker);
+    return worker.child;
+  }
+
+  /** A worker that runs this command instead of the program. */
+  workWith(agent: string, command: readonly string[]): ChildProcess {
+    const { url, token } = this.bench.broker;
+    const env = { ...this.environment, ERRAND_URL: url, ERRAND_TOKEN: token };
+    const worker = this.bench.run(agent, ["work", "--agent", agent, "--", ...command], env, this.project);
     this.#workers.push(worker);
     return worker.child;
   }

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Delegation } from "../../src/schema/delegation.ts";
 import { until } from "../support/until.ts";
 import { briefly, type Subject } from "./bench.ts";
+import { delegated } from "./delegating.ts";
 import type { CellName } from "./names.ts";
 
 /** What is in the table: true is a plain yes. */
@@ -290,6 +291,23 @@ export const CELLS: Readonly<Record<CellName, Cell>> = {
         /"(?:input_tokens|input)":(?:11|22|33)\b/.test(JSON.stringify(usage)),
         `other numbers: ${JSON.stringify(usage)}`,
       );
+      return true;
+    },
+  },
+  delegates: {
+    title: "delegates by MCP",
+    run: async (subject, agent, note) => {
+      const own = `${agent}-hears`;
+      const worker = subject.workWith(own, ["sed", "s/^/heard: /"]);
+      await until(async () => (await subject.raw(`/v1/agents/${own}`)).name === own, { what: own });
+      const text = await delegated(subject, subject.preset, own);
+      const { delegations } = await subject.raw(`/v1/delegations?target=${own}`);
+      const [one] = Array.isArray(delegations) ? delegations : [];
+      const { id, state } = Object(one);
+      if (typeof id === "string") note(id);
+      expect(state === "completed", `it delegated nothing that was done: ${text.slice(-600)}`);
+      expect(text.includes("heard: hello"), `it did not get the result: ${text.slice(-600)}`);
+      await subject.stop(worker);
       return true;
     },
   },

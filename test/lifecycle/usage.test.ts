@@ -33,17 +33,26 @@ test("a report replaces the lease's earlier one, and what it leaves out stays", 
   expect((await read(id))?.version).toBe(2);
 });
 
-test("a question or a release does not end the attempt: its leases are added up", async () => {
+test("a question does not end the attempt: its leases are added up", async () => {
   const { id, move, report, usage } = await setup();
   await report({ input_tokens: 5, cost: 0.1, currency: "USD" });
   await move("interrupt", id);
   await move("answer", id);
   await move("lease", id);
   await report({ input_tokens: 1, cost: 0.2, currency: "USD" });
+  await report({ input_tokens: 2 }, "complete");
+  const sum = { input_tokens: 7, cost: 0.3, currency: "USD", complete: true };
+  expect(await usage()).toEqual({ attempts: [{ attempt: 1, ...sum }], total: sum });
+});
+
+test("a lease that was released may have used more than it reported, so its attempt is not complete", async () => {
+  const { id, move, report, usage } = await setup();
+  await report({ input_tokens: 5 });
   await move("release", id);
   await move("lease", id);
+  await report({ input_tokens: 1 });
   await report({ input_tokens: 2 }, "complete");
-  const sum = { input_tokens: 8, cost: 0.3, currency: "USD", complete: true };
+  const sum = { input_tokens: 7, complete: false };
   expect(await usage()).toEqual({ attempts: [{ attempt: 1, ...sum }], total: sum });
 });
 

@@ -47,4 +47,4 @@ function offer_ticket()
 end
 
 -- When the ticket may be taken: by any worker, if it is kept for one.
-function ticket_at() return record.others_at or record.ready_at end
+function ticket_at() return math.max(record.others_at or 0, record.ready_at) end

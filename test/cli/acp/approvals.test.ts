@@ -246,6 +246,26 @@ test("an approval is handed over once: after a crash the call is asked for again
   await agent.api.answer(id, again.interrupt.id, { decision: "approve" });
 });
 
+test.each([
+  { picked: { decision: "approve" }, how: "approved" },
+  { picked: { text: "Always allow touch" }, how: "allowed by an option of the agent" },
+])("a call that was $how in a conversation that is gone may have run", async ({ picked }) => {
+  const turns = [[touch("1"), { exit: 75 }], [touch("2"), say("ok")]];
+  const agent = await setup({ modes: MODES, turns }, { holdMs: 60_000 });
+  await agent.api.agent("coder", { limits: { max_attempts: 2 } });
+  const id = await agent.delegate();
+  const { interrupt } = await agent.ended(id);
+  await agent.api.answer(id, interrupt.id, picked);
+  const again = await until(async () => {
+    const found = (await agent.api.get(id)).body;
+    return found.interrupt && found.interrupt.id !== interrupt.id ? found : undefined;
+  });
+  expect(again.interrupt.requests[0].message.parts[0].text).toMatch(
+    /the call may already have run\.\n\ntouch a\.txt$/,
+  );
+  await agent.api.answer(id, again.interrupt.id, { decision: "approve" });
+});
+
 test("an answer for a conversation that is gone approves nothing: the task is given again, and asks anew", async () => {
   const { interrupt, id, ...agent } = await asking({ turns: [[touch("1")], [say("two")], [touch("3")]] });
   const context_id = (await agent.api.get(id)).body.context_id;

@@ -116,8 +116,9 @@ export class Desk {
   #ask<R>(asked: Asked<R>): Promise<R> {
     const { question, title, digest, call } = asked;
     const { notes, answers } = this.#setup;
-    const approved = [...answers.values()].filter(({ decision }) => decision === "approve");
-    const before = approved.map(({ requestId }) => requestId);
+    // An option of the agent that a person picked, such as "always allow", is no decision.
+    const allowed = [...answers.values()].filter(({ decision }) => decision !== "deny");
+    const before = allowed.map(({ requestId }) => requestId);
     const mayHaveRun = this.#mayHaveRun.delete(digest) || notes.mayHaveRun(digest, before);
     return new Promise((resolve) => {
       const open = { title, digest, call, requestId: newId(), question };

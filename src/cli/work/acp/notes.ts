@@ -58,11 +58,11 @@ export class Notes {
     return this.#asked.filter(({ over }) => !over);
   }
 
-  /** Whether a call that was allowed before may have run, by the requests that were approved. */
-  mayHaveRun(digest: string, approved: readonly string[]): boolean {
+  /** Whether a call that was allowed before may have run, by the requests that were not denied. */
+  mayHaveRun(digest: string, allowed: readonly string[]): boolean {
     const noteOf = (requestId: string) => this.#asked.find(({ request_id }) => request_id === requestId);
     // Of what another machine asked, nothing is known here.
-    return approved
+    return allowed
       .map(noteOf)
       .some((note) => note === undefined || (note.over && note.used && note.digest === digest));
   }

@@ -80,7 +80,11 @@ class Run {
       notes,
       answers: task.answers,
       collect: () => sleep(setup.collectMs),
-      beforeAsking: () => this.#sendFiles(),
+      beforeAsking: async () => {
+        await this.#sendFiles();
+        // It is reported with the question, and must not be counted again if the worker ends.
+        await this.#keepUsage();
+      },
       whileAsked: (answered) => this.#end.without(answered),
       note: (text) => this.#activity.note(text),
     });

@@ -3,8 +3,8 @@
 --
 -- The own field `usage` is JSON: `attempts`, the newest ones with a report, oldest first; and `partial`, which is true if
 -- an earlier attempt ended without a final report. Of each attempt: its number, the `fence` of the last lease that
--- reported, its report (`now`), what the earlier leases reported together (`before`), the model, and `complete`, which is
--- true after a reply with usage. The packed field `used` is the total of all attempts, as JSON; a guard needs no command
+-- reported, its report (`now`), what the earlier leases reported together (`before`), the model, `partial`, which
+-- is true if a lease of it ended without a final report, and `complete`, which is true after a reply with usage. The packed field `used` is the total of all attempts, as JSON; a guard needs no command
 -- to read it.
 
 function amounts() return { 'input_tokens', 'output_tokens', 'cached_tokens', 'reasoning_tokens', 'cost' } end
@@ -44,7 +44,7 @@ function store_usage()
   total.currency = total.currency or report.currency
   attempt.model = report.model or attempt.model
   -- Only replies drop the lease.
-  attempt.complete = rule.lease == 'drop' or nil
+  attempt.complete = rule.lease == 'drop' and not attempt.partial or nil
   record.used = amounts_json(total)
   store('usage', usage_text(report.stored))
   if rule.event and not finishes then show('usage', record.used) end
@@ -56,6 +56,10 @@ function reported_attempt(stored)
   local last = attempts[#attempts]
   if last and last.fence == cmd.fence then return last end
   if last and last.attempt == record.attempt then
+    -- A holder reports before it asks. A lease that ended in another way may have used more.
+    for fence = last.fence, cmd.fence - 1 do
+      if lost_reason(string.sub(record.ends, fence, fence)) ~= 'interrupted' then last.partial = true end
+    end
     for _, name in ipairs(amounts()) do
       local sum = (last.before[name] or 0) + (last.now[name] or 0)
       last.before[name] = sum > 0 and capped(sum) or nil
@@ -100,7 +104,8 @@ function usage_text(stored)
   for i, one in ipairs(stored.attempts) do
     list[i] = '{"attempt":' .. digits(one.attempt) .. ',"fence":' .. digits(one.fence) .. ',"before":' ..
       amounts_json(one.before) .. ',"now":' .. amounts_json(one.now) ..
-      (one.model and ',"model":' .. cjson.encode(one.model) or '') .. (one.complete and ',"complete":true' or '') .. '}'
+      (one.model and ',"model":' .. cjson.encode(one.model) or '') .. (one.complete and ',"complete":true' or '') ..
+      (one.partial and ',"partial":true' or '') .. '}'
   end
   return '{' .. (stored.partial and '"partial":true,' or '') .. '"attempts":[' .. table.concat(list, ',') .. ']}'
 end
