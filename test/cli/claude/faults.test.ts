@@ -2,6 +2,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { brokerApprovals } from "../../../src/cli/work/acp/approvals.ts";
 import { until } from "../../support/until.ts";
 import { broker } from "../acp/agent.ts";
 import { run as cli } from "../fake-host.ts";
@@ -89,6 +90,31 @@ describe("the process ends", () => {
     expect((await api.get(id)).body).toMatchObject({ state: "submitted", attempt: 1 });
     await isGone(log("start")[0]?.pid);
   });
+});
+
+test.each([
+  ["held", { holdMs: 0 }],
+  ["parked", { parks: true }],
+])("an answer that cannot be used ends the run, and no other (%s)", async (_, options) => {
+  const program = scripted({ turns: [[run("touch a.txt"), say("Made.")], [run("touch a.txt")], [say("2")]] });
+  const { url, api, delegate, ended } = await broker();
+  const { stop } = work(url, program, options);
+  const id = await delegate();
+  const { interrupt } = await ended(id);
+  await stop();
+  const use = () => Promise.reject(new Error("the disk is full"));
+  work(url, program, {
+    ...options,
+    settleMs: 300,
+    approvals: (task, times) => ({ ...brokerApprovals(task, times), use }),
+  });
+  await api.answer(id, interrupt.id, { decision: "approve" });
+  expect(await ended(id)).toMatchObject({
+    state: "failed",
+    error: { message: expect.stringContaining("the disk is full") },
+  });
+  expect(program.ran()).toEqual([]);
+  await isGone(program.log("start").at(-1)?.pid);
 });
 
 test("work returns, and the worker pauses, if the program cannot be started", async () => {

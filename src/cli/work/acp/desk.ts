@@ -83,6 +83,11 @@ export class Desk {
     return undefined;
   }
 
+  /** The run ends with this error. */
+  fail(error: unknown): void {
+    this.#end.reject(error);
+  }
+
   /** Responds to all that is open: the turn is canceled. */
   cancelAll(): void {
     this.#open = [];

@@ -23,7 +23,7 @@ import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
 import { argumentsOf } from "./arguments.ts";
 import { Deciding } from "./deciding.ts";
-import { Hook } from "./hook.ts";
+import { Hook, type HookAnswer, type HookCall } from "./hook.ts";
 import type { ClaudeSetup } from "./setup.ts";
 import { Talk, type Talked } from "./talk.ts";
 import { outcomeOf, outcomeOfError } from "./verdict.ts";
@@ -90,7 +90,7 @@ class Run {
 
   async outcome(): Promise<Outcome> {
     const hook = this.#setup.parks
-      ? await Hook.open(dirname(this.#files.answers), (call) => this.#deciding.beforeCall(call))
+      ? await Hook.open(dirname(this.#files.answers), (call) => this.#beforeCall(call))
       : undefined;
     try {
       const talked = await this.#work(hook?.settings);
@@ -108,6 +108,15 @@ class Run {
       this.#followUps.close();
       this.#end.close();
       hook?.close();
+    }
+  }
+
+  async #beforeCall(call: HookCall): Promise<HookAnswer> {
+    try {
+      return await this.#deciding.beforeCall(call);
+    } catch (error) {
+      this.#desk.fail(error);
+      throw error;
     }
   }
 
@@ -145,6 +154,7 @@ class Run {
       takeMore: () => this.#takeMore(),
       onSession: (id) => this.#keep(id),
       onResult: (run) => this.#reportUsage(run),
+      onFailure: (error) => this.#desk.fail(error),
     });
     this.#talk = talk;
     if (prompt !== undefined) talk.say(prompt);

@@ -21,6 +21,8 @@ export interface TalkSetup
   readonly onSession: (id: string) => Promise<void>;
   /** A turn has ended. */
   readonly onResult: (run: PresetRun) => void;
+  /** A call cannot be decided: the run must end. */
+  readonly onFailure: (error: unknown) => void;
 }
 
 /** How it ended. */
@@ -120,7 +122,7 @@ export class Talk {
     const replayed = replaySchema.safeParse(event).data;
     if (replayed) this.#untaken.delete(replayed.uuid);
     const asked = controlRequestSchema.safeParse(event).data;
-    if (asked) void this.#answer(asked);
+    if (asked) this.#answer(asked).catch((error: unknown) => this.#setup.onFailure(error));
     const result = resultSchema.safeParse(event).data;
     if (result) this.#ends(result);
     else this.#run.see(event);
