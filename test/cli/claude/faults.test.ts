@@ -117,6 +117,27 @@ test.each([
   await isGone(program.log("start").at(-1)?.pid);
 });
 
+test("a provider that refuses all work costs no approval: the next attempt goes on with it", async () => {
+  const program = scripted({
+    turns: [
+      [run("touch a.txt")],
+      [{ result: { is_error: true, api_error_status: 429 } }],
+      [run("touch a.txt"), say("Made.")],
+    ],
+  });
+  const { url, api, delegate, ended } = await broker();
+  const first = work(url, program);
+  const id = await delegate({ task: "make a" });
+  const { interrupt } = await ended(id);
+  await api.answer(id, interrupt.id, { decision: "approve" });
+  await until(async () => (await api.call("GET", "/v1/agents/coder")).body.presence?.paused);
+  await first.stop();
+  work(url, program);
+  expect((await ended(id)).reply.parts).toEqual([{ text: "Made." }]);
+  const decided = expect.stringContaining("Bash touch a.txt: allowed once");
+  expect([program.ran(), program.prompts()]).toEqual([["touch a.txt"], ["make a", decided, decided]]);
+});
+
 test("work returns, and the worker pauses, if the program cannot be started", async () => {
   const { url, delegate, api } = await broker();
   work(url, { ...scripted({ turns: [] }), program: "/no/such/claude" });

@@ -26,7 +26,7 @@ import { Deciding } from "./deciding.ts";
 import { Hook, type HookAnswer, type HookCall } from "./hook.ts";
 import type { ClaudeSetup } from "./setup.ts";
 import { Talk, type Talked } from "./talk.ts";
-import { outcomeOf, outcomeOfError } from "./verdict.ts";
+import { endsWork, outcomeOf, outcomeOfError } from "./verdict.ts";
 
 const LOST =
   "An earlier run of this task asked a person and was answered; its conversation is gone, so look at what is done already.";
@@ -131,7 +131,7 @@ class Run {
       await this.#within(this.#deciding.decideDeferred(talked.deferred));
       talked = await this.#talkOn(talked.session, undefined, settings);
     }
-    await this.#notes.finish();
+    if (endsWork(talked)) await this.#notes.finish();
     return talked;
   }
 

@@ -20,6 +20,12 @@ export async function outcomeOf(
   return toVerdictReply(verdict(false), run, { limits, send });
 }
 
+/** Otherwise another attempt goes on in the conversation, with what people have decided. */
+export function endsWork({ run, verdict }: Talked): boolean {
+  const how = verdict(false);
+  return how.kind === "completed" || (how.kind === "failed" && run.began && how.retryable !== true);
+}
+
 /** Throws an error that is not about the program. */
 export async function outcomeOfError(
   error: unknown,
