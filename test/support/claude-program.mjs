@@ -136,6 +136,7 @@ async function use(call) {
 async function play(steps) {
   let text = "";
   for (const [index, step] of steps.entries()) {
+    while (queue.length < (step.queued ?? 0)) await new Promise((resolve) => setTimeout(resolve, 10));
     if (step.say !== undefined) {
       text = step.say;
       assistant({ type: "text", text });
@@ -150,6 +151,7 @@ async function play(steps) {
       const rest = steps.slice(index + 1).map((next) => (next.useOthers ? { use: others } : next));
       writeFileSync(file, JSON.stringify({ pending: kept, rest }));
       result("", { stop_reason: "tool_deferred", terminal_reason: "tool_deferred", deferred_tool_use: kept });
+      if (script.endsWhenDeferred) process.exit(0);
       return;
     }
     if (step.raw) process.stdout.write(step.raw);

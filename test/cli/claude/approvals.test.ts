@@ -159,6 +159,28 @@ describe("a call that is parked in its conversation", () => {
     expect([ran(), prompts()]).toEqual([["touch a.txt"], ["make a", "Continue."]]);
   });
 
+  test.each([
+    ["another run", {}],
+    ["the same run", { auto_approve: { actions: ["Bash"] } }],
+  ])("a follow-up that the ended process has not read is said again, in %s", async (_, more) => {
+    const program = scripted({
+      turns: [[{ queued: 1 }, run("touch a.txt"), say("Made.")], [say("Hurried.")]],
+      endsWhenDeferred: true,
+    });
+    const { url, api, delegate, ended } = await broker();
+    work(url, program, PARK);
+    const id = await delegate({ task: "make a", ...more });
+    await got(program, "user");
+    await api.message(id, "and hurry");
+    const { state, interrupt } = await ended(id);
+    if (state === "input_required") await api.answer(id, interrupt.id, { decision: "approve" });
+    expect((await ended(id)).state).toBe("completed");
+    expect([program.ran(), program.prompts()]).toEqual([
+      ["touch a.txt"],
+      ["make a", "and hurry", "and hurry"],
+    ]);
+  });
+
   test("several in a turn are one question, and each runs once", async () => {
     const both = { use: [bash("touch a.txt"), bash("touch b.txt")] };
     const { begin, answer, ran, log } = await setup(

@@ -25,7 +25,7 @@ import { argumentsOf } from "./arguments.ts";
 import { Deciding } from "./deciding.ts";
 import { Hook, type HookAnswer, type HookCall } from "./hook.ts";
 import type { ClaudeSetup } from "./setup.ts";
-import { Talk, type Talked } from "./talk.ts";
+import { type Said, Talk, type Talked } from "./talk.ts";
 import { endsWork, outcomeOf, outcomeOfError } from "./verdict.ts";
 
 const LOST =
@@ -56,6 +56,8 @@ class Run {
   readonly #end: RunEnd;
   readonly #followUps: FollowUps;
   #talk: Talk | undefined;
+  /** What an earlier process was told, and did not take. */
+  #untaken: readonly Said[] = [];
   #kept: string | undefined;
   #keeping: Promise<void> = Promise.resolve();
 
@@ -125,6 +127,8 @@ class Run {
     let talked = await this.#talkOn(id, await this.#firstPrompt(id), settings);
     if (id !== undefined && talked.verdict(true).kind === "gone") {
       this.#activity.note("The conversation of this context is gone; a new one begins.");
+      // The first prompt has all of it.
+      this.#untaken = [];
       talked = await this.#talkOn(undefined, await this.#firstPrompt(undefined), settings);
     }
     while (talked.deferred !== undefined) {
@@ -138,7 +142,7 @@ class Run {
   /** One process, until it ends. Without a prompt, it goes on with the call that was put off. */
   async #talkOn(
     session: string | undefined,
-    prompt: string | undefined,
+    prompt: Said | undefined,
     settings: string | undefined,
   ): Promise<Talked> {
     const { program, extra, environment, children, goesOnMs } = this.#setup;
@@ -159,15 +163,17 @@ class Run {
     this.#talk = talk;
     if (prompt !== undefined) talk.say(prompt);
     else talk.goOn(goesOnMs);
-    return this.#within(
+    const talked = await this.#within(
       talk.ended.catch((error: unknown) => {
         throw error instanceof ProtocolError ? error : cannotStart(program, error);
       }),
     );
+    this.#untaken = [...this.#untaken, ...talk.untaken];
+    return talked;
   }
 
   /** Undefined if the conversation keeps a call that a person has decided: it goes on by itself. */
-  async #firstPrompt(session: string | undefined): Promise<string | undefined> {
+  async #firstPrompt(session: string | undefined): Promise<Said | undefined> {
     const isSame = await this.#notes.begin(session ?? "");
     const { text, answers, attempt } = this.#task;
     const { asked, followUps } = this.#notes;
@@ -178,15 +184,24 @@ class Run {
     const lost = !isSame && answers.size > 0 ? [LOST] : [];
     const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
     const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
-    await this.#notes.gotFollowUps(this.#followUps.taken);
-    return promptOf(said.join("\n\n"), this.#files);
+    return { text: promptOf(said.join("\n\n"), this.#files), onTaken: this.#noteFollowUps() };
   }
 
   /** What the program is to be told besides. */
-  #takeMore(): string[] {
-    const more = [...this.#desk.takeSaid().said, ...this.#followUps.take()];
-    void this.#notes.gotFollowUps(this.#followUps.taken).catch(() => undefined);
-    return more;
+  #takeMore(): Said[] {
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    const said = this.#desk.takeSaid().said.map((text) => ({ text }));
+    const more = this.#followUps.take();
+    const onTaken = this.#noteFollowUps();
+    const last = more.length - 1;
+    return [...untaken, ...said, ...more.map((text, at) => (at === last ? { text, onTaken } : { text }))];
+  }
+
+  /** Notes, when it is called, that the program has got the follow-ups that were taken until now. */
+  #noteFollowUps(): () => void {
+    const count = this.#followUps.taken;
+    return () => void this.#notes.gotFollowUps(count).catch(() => undefined);
   }
 
   async #keep(id: string): Promise<void> {

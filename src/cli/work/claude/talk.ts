@@ -11,12 +11,19 @@ import { ClaudeProcess, type ClaudeStart } from "./claude-process.ts";
 import { answerTo, controlRequestSchema, refusalOf, toolRequestSchema, userMessage } from "./control.ts";
 import type { Deciding, Deferred } from "./deciding.ts";
 
+/** A message for the program. */
+export interface Said {
+  readonly text: string;
+  /** The program has read it, so the conversation has it. */
+  readonly onTaken?: (() => void) | undefined;
+}
+
 export interface TalkSetup
   extends Pick<ClaudeStart, "command" | "env" | "children" | "onStart" | "onOutput"> {
   readonly activity: Activity;
   readonly deciding: Deciding;
   /** What the program is to be told now. */
-  readonly takeMore: () => readonly string[];
+  readonly takeMore: () => readonly Said[];
   /** The conversation has this id. */
   readonly onSession: (id: string) => Promise<void>;
   /** A turn has ended. */
@@ -65,7 +72,9 @@ export class Talk {
   readonly #run = new PresetRun(claude, () => undefined);
   readonly #process: ClaudeProcess;
   /** The messages that it has not taken yet. */
-  readonly #untaken = new Set<string>();
+  readonly #untaken = new Map<string, Said>();
+  /** Those of them that another process must be told. */
+  readonly #more = new Set<Said>();
   #deferred: Deferred | undefined;
   #late: ReturnType<typeof setTimeout> | undefined;
 
@@ -95,22 +104,31 @@ export class Talk {
     this.ended.catch(() => undefined);
   }
 
-  say(text: string): void {
+  /** What it was told besides the prompt, and has not taken. */
+  get untaken(): readonly Said[] {
+    return [...this.#untaken.values()].filter((said) => this.#more.has(said));
+  }
+
+  say(said: Said): void {
     const uuid = randomUUID();
-    this.#untaken.add(uuid);
-    this.#process.send(userMessage(text, uuid));
+    this.#untaken.set(uuid, said);
+    this.#process.send(userMessage(said.text, uuid));
   }
 
   /** It goes on by itself with the call that the conversation keeps. If it does not keep one any more, it is told to. */
   goOn(withinMs: number): void {
-    this.#late = setTimeout(() => this.say("Continue."), withinMs);
+    this.#late = setTimeout(() => this.say({ text: "Continue." }), withinMs);
     void this.ended.catch(() => undefined).then(() => clearTimeout(this.#late));
     this.sendMore();
   }
 
   /** Tells it what is new. */
   sendMore(): void {
-    if (this.#process.isOpen) for (const text of this.#setup.takeMore()) this.say(text);
+    if (!this.#process.isOpen) return;
+    for (const said of this.#setup.takeMore()) {
+      this.#more.add(said);
+      this.say(said);
+    }
   }
 
   end(): Promise<void> {
@@ -120,7 +138,7 @@ export class Talk {
   #see(event: object): void {
     clearTimeout(this.#late);
     const replayed = replaySchema.safeParse(event).data;
-    if (replayed) this.#untaken.delete(replayed.uuid);
+    if (replayed) this.#taken(replayed.uuid);
     const asked = controlRequestSchema.safeParse(event).data;
     if (asked) this.#answer(asked).catch((error: unknown) => this.#setup.onFailure(error));
     const result = resultSchema.safeParse(event).data;
@@ -141,6 +159,11 @@ export class Talk {
     this.sendMore();
   }
 
+  #taken(uuid: string): void {
+    this.#untaken.get(uuid)?.onTaken?.();
+    this.#untaken.delete(uuid);
+  }
+
   #ends(result: z.infer<typeof resultSchema>): void {
     const { deciding } = this.#setup;
     const denials = result.permission_denials.filter(
@@ -149,10 +172,9 @@ export class Talk {
     this.#run.see({ ...result, permission_denials: denials });
     this.#setup.onResult(this.#run);
     const { deferred_tool_use: call } = result;
-    this.#deferred =
-      call && deciding.mayDefer(call.id)
-        ? { tool_name: call.name, input: call.input, tool_use_id: call.id }
-        : undefined;
+    // A message that it had read already may begin another turn after the call was put off.
+    if (call && deciding.mayDefer(call.id))
+      this.#deferred ??= { tool_name: call.name, input: call.input, tool_use_id: call.id };
     if (this.#deferred === undefined) this.sendMore();
     if (this.#deferred !== undefined || this.#untaken.size === 0) this.#process.close();
   }
