@@ -115,6 +115,8 @@ async function use(call) {
   const decided =
     said.permissionDecision === undefined
       ? await hostSays(call)
+      : said.permissionDecision === "allow" && script.hasAskRule
+      ? await hostSays({ ...call, input: said.updatedInput ?? call.input })
       : {
           behavior: said.permissionDecision,
           updatedInput: said.updatedInput,

@@ -128,6 +128,15 @@ describe("a call that is parked in its conversation", () => {
     });
   });
 
+  test("runs after the answer also if an ask rule of the settings asks after the hook", async () => {
+    const { begin, answer, ran, log } = await setup({ ...oneAsked, hasAskRule: true }, PARK);
+    const { id, interrupt } = await begin();
+    const edited = { command: "touch b.txt" };
+    const done = await answer(id, interrupt.id, { decision: "approve", data: edited });
+    expect([done.state, ran()]).toEqual(["completed", ["touch b.txt"]]);
+    expect(log("answered")).toMatchObject([{ response: { behavior: "allow", updatedInput: edited } }]);
+  });
+
   test("is denied after the answer, with the reason", async () => {
     const { begin, answer, ran, log } = await setup(oneAsked, PARK);
     const { id, interrupt } = await begin();

@@ -32,6 +32,8 @@ export class Deciding {
   /** Decided while no process ran, by the call's digest; each serves one call. */
   readonly #ready = new Map<string, ToolDecision>();
   readonly #decidedDeferred = new Set<string>();
+  /** Allowed by the hook, by the call's id: Claude Code still asks for those that match an `ask` rule of its settings. */
+  readonly #allowed = new Map<string, ToolDecision>();
   /** Since the process has started: a call was put off, and these were denied because of it. */
   #hasDeferred = false;
   #besides: ToolRequest[] = [];
@@ -57,8 +59,16 @@ export class Deciding {
     return !this.#decidedDeferred.has(id);
   }
 
-  /** `call`: the conversation keeps the call with this id. Never resolves if the question ends the lease. */
-  async decide(request: ToolRequest, call?: string): Promise<ToolDecision> {
+  /** What the host says about a call. Never resolves if the question ends the lease. */
+  async decide(request: ToolRequest): Promise<ToolDecision> {
+    const id = request.tool_use_id ?? "";
+    const allowed = this.#allowed.get(id);
+    this.#allowed.delete(id);
+    return allowed ?? this.#decide(request);
+  }
+
+  /** `call`: the conversation keeps the call with this id. */
+  async #decide(request: ToolRequest, call?: string): Promise<ToolDecision> {
     const questions = toUserQuestions(request);
     if (questions !== undefined) {
       const answers = await Promise.all(questions.map((one) => this.#desk.handle({ ...one, call })));
@@ -71,7 +81,15 @@ export class Deciding {
   }
 
   /** What the hook says before a call. */
-  async beforeCall({ tool_name, tool_input, ...call }: HookCall): Promise<HookAnswer> {
+  async beforeCall(call: HookCall): Promise<HookAnswer> {
+    const answer = await this.#beforeCall(call);
+    const { tool_use_id: id } = call;
+    if (id !== undefined && typeof answer === "object" && answer.behavior === "allow")
+      this.#allowed.set(id, { behavior: "allow", updatedInput: answer.updatedInput });
+    return answer;
+  }
+
+  async #beforeCall({ tool_name, tool_input, ...call }: HookCall): Promise<HookAnswer> {
     const request: ToolRequest = { tool_name, input: tool_input, tool_use_id: call.tool_use_id };
     const digest = digestOfCall(request);
     const ready = this.#ready.get(digest);
@@ -95,7 +113,7 @@ export class Deciding {
   async decideDeferred(request: Deferred): Promise<void> {
     this.#decidedDeferred.add(request.tool_use_id);
     const decide = async (one: ToolRequest, call?: string) => {
-      this.#ready.set(digestOfCall(one), await this.decide(one, call));
+      this.#ready.set(digestOfCall(one), await this.#decide(one, call));
     };
     await Promise.all([decide(request, request.tool_use_id), ...this.#besides.map((one) => decide(one))]);
   }
