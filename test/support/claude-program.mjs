@@ -109,19 +109,21 @@ async function hostSays({ id, name, input }) {
 }
 
 /** Returns true if the call is put off. */
-async function use(call) {
-  const said = await hookSays(call);
-  if (said.permissionDecision === "defer") return true;
+async function use(call, said) {
+  if (said.permissionDecision === "defer" && !script.ignoresDefer) return true;
+  if (said.permissionDecision === "defer") delete said.permissionDecision;
   const decided =
-    said.permissionDecision === undefined
-      ? await hostSays(call)
-      : said.permissionDecision === "allow" && script.hasAskRule
-      ? await hostSays({ ...call, input: said.updatedInput ?? call.input })
-      : {
-          behavior: said.permissionDecision,
-          updatedInput: said.updatedInput,
-          message: said.permissionDecisionReason,
-        };
+    script.ignoresDefer === "deny" && said.permissionDecision === undefined
+      ? { behavior: "deny", message: "Another hook denies it." }
+      : said.permissionDecision === undefined
+        ? await hostSays(call)
+        : said.permissionDecision === "allow" && script.hasAskRule
+          ? await hostSays({ ...call, input: said.updatedInput ?? call.input })
+          : {
+              behavior: said.permissionDecision,
+              updatedInput: said.updatedInput,
+              message: said.permissionDecisionReason,
+            };
   if (decided.behavior === "allow") {
     log({ method: "ran", id: call.id, name: call.name, input: decided.updatedInput ?? call.input });
     toolResult(call.id, "(no output)", false);
@@ -143,9 +145,14 @@ async function play(steps) {
       text = step.say;
       assistant({ type: "text", text });
     }
-    const calls = (step.use ?? []).map((call) => ({ id: `toolu_${randomUUID()}`, ...call }));
+    const denied = denials.map(({ tool_name: name, tool_input: input }) => ({ name, input }));
+    const calls = (step.use ?? (step.useDenied ? denied : [])).map((call) => ({
+      id: `toolu_${randomUUID()}`,
+      ...call,
+    }));
     for (const call of calls) assistant({ type: "tool_use", ...call });
-    const putOff = await Promise.all(calls.map(use));
+    const said = await Promise.all(calls.map(hookSays));
+    const putOff = await Promise.all(calls.map((call, at) => use(call, said[at])));
     const kept = calls.find((_, at) => putOff[at]);
     if (kept) {
       // Which one is put off depends on whose hook is first.
@@ -193,7 +200,7 @@ function nextTurn() {
 
 const { pending, rest } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
 if (pending) {
-  if (await use(pending))
+  if (await use(pending, await hookSays(pending)))
     result("", {
       stop_reason: "tool_deferred",
       terminal_reason: "tool_deferred",

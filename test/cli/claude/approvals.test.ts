@@ -169,15 +169,15 @@ describe("a call that is parked in its conversation", () => {
   });
 
   test.each([
-    ["another run", {}],
-    ["the same run", { auto_approve: { actions: ["Bash"] } }],
-  ])("a follow-up that the ended process has not read is said again, in %s", async (_, more) => {
+    ["another run", 0, {}],
+    ["the same run", HOLD.holdMs, { auto_approve: { actions: ["Bash"] } }],
+  ])("a follow-up that the ended process has not read is said again, in %s", async (_, holdMs, more) => {
     const program = scripted({
       turns: [[{ queued: 1 }, run("touch a.txt"), say("Made.")], [say("Hurried.")]],
       endsWhenDeferred: true,
     });
     const { url, api, delegate, ended } = await broker();
-    work(url, program, PARK);
+    work(url, program, { ...PARK, holdMs });
     const id = await delegate({ task: "make a", ...more });
     await got(program, "user");
     await api.message(id, "and hurry");
@@ -206,6 +206,47 @@ describe("a call that is parked in its conversation", () => {
     );
     await answer(id, interrupt.id, { answers });
     expect(ran().sort()).toEqual(["touch a.txt", "touch b.txt"]);
+  });
+
+  test("two that are the same have a decision each, and the kept one has its own", async () => {
+    const both = { use: [bash("touch a.txt"), bash("touch a.txt")] };
+    const { begin, answer, ran, log } = await setup(
+      { turns: [[both, { useOthers: true }, say("Both.")]] },
+      { ...PARK, ...HOLD },
+    );
+    const { id, interrupt } = await begin();
+    const [first, second] = interrupt.requests.map(({ request_id }: { request_id: string }) => request_id);
+    const edited = (name: string) => ({ decision: "approve", data: { command: `touch ${name}.txt` } });
+    await answer(id, interrupt.id, { answers: { [first]: edited("kept"), [second]: edited("other") } });
+    expect([ran(), log("start").length]).toEqual([["touch kept.txt", "touch other.txt"], 2]);
+  });
+
+  describe("that is not put off all the same", () => {
+    const both = { use: [bash("touch a.txt"), bash("touch b.txt")] };
+    const auto = { auto_approve: { actions: ["Bash"] } };
+
+    test("is asked for, with what was denied besides", async () => {
+      const turns = [[both], [both, say("Both.")]];
+      const { begin, answer, ran } = await setup({ turns, ignoresDefer: "ask" }, PARK);
+      const { id, interrupt } = await begin();
+      const approve = { decision: "approve" };
+      const answers = Object.fromEntries(
+        interrupt.requests.map((one: { request_id: string }) => [one.request_id, approve]),
+      );
+      expect(Object.keys(answers)).toHaveLength(2);
+      expect((await answer(id, interrupt.id, { answers })).state).toBe("completed");
+      expect(ran().sort()).toEqual(["touch a.txt", "touch b.txt"]);
+    });
+
+    test.each([
+      ["the host is asked", "ask", { state: "completed" }, 2],
+      ["another hook denies it", "deny", { error: { code: "permission_denied" } }, 1],
+    ])("does not keep others from running: %s", async (_, ignoresDefer, ended, count) => {
+      const turns = [[both, { useDenied: true }, say("Both.")]];
+      const { begin, ran, log } = await setup({ turns, ignoresDefer }, { ...PARK, ...HOLD });
+      expect(await begin(auto)).toMatchObject(ended);
+      expect([new Set(ran()).size, ran().length, log("start").length]).toEqual([count, count, 1]);
+    });
   });
 
   test("a tool that needs nobody runs; one that the delegator approved in advance, too", async () => {

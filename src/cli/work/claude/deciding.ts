@@ -22,6 +22,13 @@ const ONE_AT_A_TIME: ToolDecision = {
     "A person is asked about this call, too, and must answer first. Make exactly the same call again, after the result of the other one.",
 };
 
+interface Ready {
+  readonly digest: string;
+  /** The conversation keeps the call with this id. Undefined: the model makes it again, with another id. */
+  readonly call: string | undefined;
+  readonly decision: Promise<ToolDecision>;
+}
+
 export type Deferred = ToolRequest & { readonly tool_use_id: string };
 
 export class Deciding {
@@ -29,13 +36,13 @@ export class Deciding {
   readonly #activity: Pick<Activity, "note">;
   /** The calls of which a person has decided; Claude Code reports those that were denied. */
   readonly #answered = new Set<string>();
-  /** Decided while no process ran, by the call's digest; each serves one call. */
-  readonly #ready = new Map<string, ToolDecision>();
+  /** About calls that come again; each serves one. */
+  #ready: readonly Ready[] = [];
   readonly #decidedDeferred = new Set<string>();
-  /** Allowed by the hook, by the call's id: Claude Code still asks for those that match an `ask` rule of its settings. */
+  /** Allowed by the hook, by the call: Claude Code still asks for those that match an `ask` rule of its settings. */
   readonly #allowed = new Map<string, ToolDecision>();
-  /** Since the process has started: a call was put off, and these were denied because of it. */
-  #hasDeferred = false;
+  /** Since the process has started: the call that was put off, and those that were denied because of it. */
+  #deferred: ToolRequest | undefined;
   #besides: ToolRequest[] = [];
 
   constructor(desk: Desk, activity: Pick<Activity, "note">) {
@@ -45,7 +52,7 @@ export class Deciding {
 
   /** A process starts. */
   restart(): void {
-    this.#hasDeferred = false;
+    this.#deferred = undefined;
     this.#besides = [];
   }
 
@@ -59,11 +66,28 @@ export class Deciding {
     return !this.#decidedDeferred.has(id);
   }
 
+  /**
+   * The call with this id was not put off in spite of the hook: another hook denied it, or Claude Code puts off none of
+   * several calls. So the process goes on, and what was denied besides is asked for now.
+   */
+  hasGoneOn(id: string | null | undefined): void {
+    if (id == null || id !== this.#deferred?.tool_use_id) return;
+    this.#deferred = undefined;
+    for (const one of this.#besides.splice(0)) void this.#prepare(one);
+  }
+
+  /** The turn has ended, and put nothing off. */
+  hasEndedTurn(): void {
+    this.#deferred = undefined;
+    this.#besides = [];
+  }
+
   /** What the host says about a call. Never resolves if the question ends the lease. */
   async decide(request: ToolRequest): Promise<ToolDecision> {
-    const id = request.tool_use_id ?? "";
-    const allowed = this.#allowed.get(id);
-    this.#allowed.delete(id);
+    this.hasGoneOn(request.tool_use_id);
+    const key = keyOf(request);
+    const allowed = this.#allowed.get(key);
+    this.#allowed.delete(key);
     return allowed ?? this.#decide(request);
   }
 
@@ -83,39 +107,52 @@ export class Deciding {
   /** What the hook says before a call. */
   async beforeCall(call: HookCall): Promise<HookAnswer> {
     const answer = await this.#beforeCall(call);
-    const { tool_use_id: id } = call;
-    if (id !== undefined && typeof answer === "object" && answer.behavior === "allow")
-      this.#allowed.set(id, { behavior: "allow", updatedInput: answer.updatedInput });
+    if (call.tool_use_id !== undefined && typeof answer === "object" && answer.behavior === "allow")
+      this.#allowed.set(keyOf(call), { behavior: "allow", updatedInput: answer.updatedInput });
     return answer;
   }
 
   async #beforeCall({ tool_name, tool_input, ...call }: HookCall): Promise<HookAnswer> {
     const request: ToolRequest = { tool_name, input: tool_input, tool_use_id: call.tool_use_id };
-    const digest = digestOfCall(request);
-    const ready = this.#ready.get(digest);
-    if (ready !== undefined) {
-      this.#ready.delete(digest);
-      return this.#answeredBy(request, ready);
-    }
+    const ready = this.#takeReady(request);
+    if (ready !== undefined) return this.#answeredBy(request, await ready.decision);
     // Only a call of the conversation itself can be put off.
     if (call.agent_id !== undefined || !isAskedFor(tool_name, call.permission_mode)) return undefined;
     const given = await this.#given(request);
     if (given !== undefined) return given;
-    if (this.#hasDeferred) {
+    if (this.#deferred !== undefined) {
       this.#besides.push(request);
       return ONE_AT_A_TIME;
     }
-    this.#hasDeferred = true;
+    this.#deferred = request;
     return "defer";
   }
 
   /** Decides about the call that was put off, and those that were denied because of it. */
   async decideDeferred(request: Deferred): Promise<void> {
     this.#decidedDeferred.add(request.tool_use_id);
-    const decide = async (one: ToolRequest, call?: string) => {
-      this.#ready.set(digestOfCall(one), await this.#decide(one, call));
-    };
-    await Promise.all([decide(request, request.tool_use_id), ...this.#besides.map((one) => decide(one))]);
+    const besides = this.#besides.splice(0);
+    await Promise.all([
+      this.#prepare(request, request.tool_use_id),
+      ...besides.map((one) => this.#prepare(one)),
+    ]);
+  }
+
+  #prepare(request: ToolRequest, call?: string): Promise<ToolDecision> {
+    const decision = this.#decide(request, call);
+    decision.catch((error: unknown) => this.#desk.fail(error));
+    this.#ready = [...this.#ready, { digest: digestOfCall(request), call, decision }];
+    return decision;
+  }
+
+  /** The kept call has its own decision, also if another one is the same. If it was lost, the model makes it again. */
+  #takeReady(request: ToolRequest): Ready | undefined {
+    const digest = digestOfCall(request);
+    const same = this.#ready.filter((one) => one.digest === digest);
+    const own = same.find(({ call }) => call !== undefined && call === request.tool_use_id);
+    const taken = own ?? same.find(({ call }) => call === undefined) ?? same[0];
+    this.#ready = this.#ready.filter((one) => one !== taken);
+    return taken;
   }
 
   async #given(request: ToolRequest): Promise<HookAnswer> {
@@ -136,6 +173,9 @@ export class Deciding {
     return decision;
   }
 }
+
+const keyOf = ({ tool_name, tool_use_id }: Pick<ToolRequest, "tool_name" | "tool_use_id">): string =>
+  JSON.stringify([tool_name, tool_use_id]);
 
 function isAskedFor(tool: string, mode: string | undefined): boolean {
   if (FOR_PEOPLE.test(tool)) return true;

@@ -56,6 +56,15 @@ const assistantSchema = z.object({
   type: z.literal("assistant"),
   message: z.object({ content: contentSchema }),
 });
+const toolResultSchema = z.object({ type: z.literal("tool_result"), tool_use_id: z.string() });
+const resultsSchema = z.object({
+  type: z.literal("user"),
+  message: z.object({
+    content: z
+      .array(z.unknown())
+      .transform((all) => all.flatMap((one) => toolResultSchema.safeParse(one).data ?? [])),
+  }),
+});
 const replaySchema = z.object({ type: z.literal("user"), isReplay: z.literal(true), uuid: z.string() });
 const resultSchema = z.looseObject({
   type: z.literal("result"),
@@ -139,6 +148,8 @@ export class Talk {
     clearTimeout(this.#late);
     const replayed = replaySchema.safeParse(event).data;
     if (replayed) this.#taken(replayed.uuid);
+    for (const { tool_use_id: id } of resultsSchema.safeParse(event).data?.message.content ?? [])
+      this.#setup.deciding.hasGoneOn(id);
     const asked = controlRequestSchema.safeParse(event).data;
     if (asked) this.#answer(asked).catch((error: unknown) => this.#setup.onFailure(error));
     const result = resultSchema.safeParse(event).data;
@@ -175,7 +186,10 @@ export class Talk {
     // A message that it had read already may begin another turn after the call was put off.
     if (call && deciding.mayDefer(call.id))
       this.#deferred ??= { tool_name: call.name, input: call.input, tool_use_id: call.id };
-    if (this.#deferred === undefined) this.sendMore();
+    if (this.#deferred === undefined) {
+      deciding.hasEndedTurn();
+      this.sendMore();
+    }
     if (this.#deferred !== undefined || this.#untaken.size === 0) this.#process.close();
   }
 
