@@ -198,6 +198,7 @@ function nextTurn() {
   return [{ say: "nothing is left to do" }];
 }
 
+if (script.greets) emit({ type: "system", subtype: "hook_started" });
 const { pending, rest } = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
 if (pending) {
   if (await use(pending, await hookSays(pending)))

@@ -159,7 +159,10 @@ describe("a call that is parked in its conversation", () => {
 
   test("that the conversation has lost is asked for again", async () => {
     const turns = [[run("touch a.txt")], [run("touch a.txt"), say("Made.")]];
-    const { begin, answer, ran, prompts, folder } = await setup({ turns }, { ...PARK, goesOnMs: 50 });
+    const { begin, answer, ran, prompts, folder } = await setup(
+      { turns, greets: true },
+      { ...PARK, goesOnMs: 3_000 },
+    );
     const { id, interrupt } = await begin({ task: "make a" });
     const [conversation = ""] = readdirSync(join(folder, "sessions"));
     writeFileSync(join(folder, "sessions", conversation), "{}");

@@ -1,7 +1,7 @@
 /** `errand work --preset claude`: runs that are not done, what ends them, and conversations that are gone. */
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { brokerApprovals } from "../../../src/cli/work/acp/approvals.ts";
 import { until } from "../../support/until.ts";
 import { broker } from "../acp/agent.ts";
@@ -144,6 +144,19 @@ test("work returns, and the worker pauses, if the program cannot be started", as
   await delegate();
   const paused = await until(async () => (await api.call("GET", "/v1/agents/coder")).body.presence?.paused);
   expect(paused.reason).toBe("cannot start /no/such/claude (ENOENT)");
+});
+
+test("work returns, and the worker pauses, if the hook's socket has no room in the temporary folder", async () => {
+  const { url, delegate, api } = await broker();
+  const program = scripted({ turns: [] });
+  const long = join(program.folder, "x".repeat(80));
+  mkdirSync(long);
+  vi.stubEnv("TMPDIR", long);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  work(url, program, { parks: true });
+  await delegate();
+  const paused = await until(async () => (await api.call("GET", "/v1/agents/coder")).body.presence?.paused);
+  expect(paused.reason).toMatch(/socket is too long \(\d+ bytes\): set TMPDIR/);
 });
 
 test("errand work --preset claude runs it, with its options", async () => {

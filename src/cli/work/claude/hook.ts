@@ -9,6 +9,8 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { execPath } from "node:process";
 import { z } from "zod";
+import { WorkerUnavailableError } from "../../../client/unavailable.ts";
+import { cannotWrite } from "../command-reply.ts";
 import type { ToolDecision } from "./control.ts";
 
 const callSchema = z.object({
@@ -27,6 +29,9 @@ export type HookAnswer = (ToolDecision & { readonly say?: string | undefined }) 
 /** Longer than any call of the worker to the broker takes; beyond it, Claude Code goes on as without the hook. */
 const TIMEOUT_SECONDS = 600;
 
+/** Systems take 104 or 108 bytes, with a zero at the end. */
+const SOCKET_MAX = 100;
+
 export class Hook {
   /** The path of the settings that name the hook. */
   readonly settings: string;
@@ -35,16 +40,30 @@ export class Hook {
 
   static async open(folder: string, decide: (call: HookCall) => Promise<HookAnswer>): Promise<Hook> {
     const socket = join(folder, "hook.sock");
+    const bytes = Buffer.byteLength(socket);
+    if (bytes > SOCKET_MAX)
+      throw new WorkerUnavailableError(
+        `the path of its socket is too long (${bytes} bytes): set TMPDIR to a folder with a shorter path`,
+      );
     const script = join(folder, "hook.mjs");
     const settings = join(folder, "claude.json");
     const hook = new Hook(settings, decide);
-    hook.#server.listen(socket);
-    await once(hook.#server, "listening");
+    try {
+      hook.#server.listen(socket);
+      await once(hook.#server, "listening");
+      await hook.#writeFiles(socket, script);
+    } catch (error) {
+      hook.close();
+      throw cannotWrite(error);
+    }
+    return hook;
+  }
+
+  async #writeFiles(socket: string, script: string): Promise<void> {
     const command = [execPath, script].map(quoted).join(" ");
     const entry = { matcher: "*", hooks: [{ type: "command", command, timeout: TIMEOUT_SECONDS }] };
     await writeFile(script, scriptFor(socket), { mode: 0o600 });
-    await writeFile(settings, JSON.stringify({ hooks: { PreToolUse: [entry] } }), { mode: 0o600 });
-    return hook;
+    await writeFile(this.settings, JSON.stringify({ hooks: { PreToolUse: [entry] } }), { mode: 0o600 });
   }
 
   private constructor(settings: string, decide: (call: HookCall) => Promise<HookAnswer>) {
@@ -55,6 +74,8 @@ export class Hook {
       socket.once("close", () => this.#sockets.delete(socket));
       void answered(socket, decide);
     });
+    // A connection that cannot be accepted: the hook puts the call off.
+    this.#server.on("error", () => undefined);
   }
 
   close(): void {

@@ -91,10 +91,10 @@ class Run {
   }
 
   async outcome(): Promise<Outcome> {
-    const hook = this.#setup.parks
-      ? await Hook.open(dirname(this.#files.answers), (call) => this.#beforeCall(call))
-      : undefined;
+    let hook: Hook | undefined;
     try {
+      if (this.#setup.parks)
+        hook = await Hook.open(dirname(this.#files.answers), (call) => this.#beforeCall(call));
       const talked = await this.#work(hook?.settings);
       // What failed keeps its own error.
       await this.#sendFiles().catch((error: unknown) => {
@@ -114,6 +114,7 @@ class Run {
   }
 
   async #beforeCall(call: HookCall): Promise<HookAnswer> {
+    this.#talk?.goesOn();
     try {
       return await this.#deciding.beforeCall(call);
     } catch (error) {

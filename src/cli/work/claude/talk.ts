@@ -65,6 +65,8 @@ const resultsSchema = z.object({
       .transform((all) => all.flatMap((one) => toolResultSchema.safeParse(one).data ?? [])),
   }),
 });
+/** Other events, such as `system`, also come from a process that waits for a message. */
+const goingOnSchema = z.object({ type: z.enum(["assistant", "user", "result", "control_request"]) });
 const replaySchema = z.object({ type: z.literal("user"), isReplay: z.literal(true), uuid: z.string() });
 const resultSchema = z.looseObject({
   type: z.literal("result"),
@@ -131,6 +133,11 @@ export class Talk {
     this.sendMore();
   }
 
+  /** It works, so it need not be told to. */
+  goesOn(): void {
+    clearTimeout(this.#late);
+  }
+
   /** Tells it what is new. */
   sendMore(): void {
     if (!this.#process.isOpen) return;
@@ -145,7 +152,7 @@ export class Talk {
   }
 
   #see(event: object): void {
-    clearTimeout(this.#late);
+    if (goingOnSchema.safeParse(event).success) this.goesOn();
     const replayed = replaySchema.safeParse(event).data;
     if (replayed) this.#taken(replayed.uuid);
     for (const { tool_use_id: id } of resultsSchema.safeParse(event).data?.message.content ?? [])
