@@ -8,6 +8,7 @@ import { as, client, startBroker } from "../support/broker.ts";
 import { keptIn } from "../support/kept.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import { setFields } from "../support/record.ts";
+import { until } from "../support/until.ts";
 
 const MIB = 1024 * 1024;
 const MAX = 14 * MIB;
@@ -233,7 +234,12 @@ test.each([
       await alice.cancel(id);
       expect((await alice.erase(id)).status).toBe(204);
     }
-    expect((await alice.delegate("scout", { task: "x".repeat(task) }, once)).status).toBe(202);
+    // Redis frees the buffers of its clients with a delay; until then, memory may be short for everybody.
+    await until(async () => {
+      const { status } = await alice.delegate("scout", { task: "x".repeat(task) }, once);
+      expect([202, 503]).toContain(status);
+      return status === 202;
+    });
     expect((await keptIn(redis)).counted).toEqual((await keptIn(redis)).summed);
     expect(gateway.broker.memory.isReached()).toBe(false);
   },
