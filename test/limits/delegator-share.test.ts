@@ -11,7 +11,7 @@ import { setFields } from "../support/record.ts";
 import { until } from "../support/until.ts";
 
 const MIB = 1024 * 1024;
-const MAX = 14 * MIB;
+const MAX = 16 * MIB;
 const SHARE = MAX / 2;
 
 test("the count agrees with the records, and a delegator without delegations has no entry", async () => {

@@ -103,7 +103,10 @@ async function versionOf(path: string, env: Env): Promise<string | undefined> {
       env: sharedEnv({ inherited: env, url: undefined }),
       timeout: VERSION_MS,
     });
-    return /\d+\.\d+\.\d+\S*/.exec(oneLine(stdout))?.[0].replace(/[.,;)]+$/, "");
+    return oneLine(stdout)
+      .split(/[\s(),;]/)
+      .map((word) => word.replace(/^v/, "").replace(/\.$/, ""))
+      .find((word) => /^\d+\.\d+\.\d/.test(word));
   } catch {
     return undefined;
   }

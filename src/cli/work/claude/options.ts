@@ -19,7 +19,7 @@ export const withClaudeOptions = (command: Command): Command =>
   );
 
 function amount(text: string): number {
-  const number = /^\d*\.?\d+$/.test(text) ? Number(text) : 0;
+  const number = /^(?:\d+(?:\.\d+)?|\.\d+)$/.test(text) ? Number(text) : 0;
   if (number > 0) return number;
   throw new InvalidArgumentError("It must be an amount above 0, such as 2.50.");
 }

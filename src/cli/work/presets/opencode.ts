@@ -41,7 +41,8 @@ export const opencode: Preset = {
   },
 };
 
-const REFUSED = /rejected permission|permission .*(?:rejected|denied)/i;
+const isRefusal = (text: string): boolean =>
+  /rejected permission/i.test(text) || (/permission /i.test(text) && /rejected|denied/i.test(text));
 
 function seen({ type, sessionID, part, error }: Event): Seen {
   const session = sessionID ?? undefined;
@@ -52,7 +53,7 @@ function seen({ type, sessionID, part, error }: Event): Seen {
       const tool = part?.tool ?? "a tool";
       const why = part?.state?.error ?? "";
       const common = { session, began: true, answer: "", progress: tool };
-      return REFUSED.test(why) ? { ...common, refused: [oneLine(`${tool}: ${why}`, TOOL_MAX)] } : common;
+      return isRefusal(why) ? { ...common, refused: [oneLine(`${tool}: ${why}`, TOOL_MAX)] } : common;
     }
     case "step_finish":
       return { session, stopReason: STOPS[part?.reason ?? ""] };

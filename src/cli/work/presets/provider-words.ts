@@ -15,7 +15,7 @@ const SPOKEN: readonly (readonly [RegExp, Cause])[] = [
   ],
   [/\b(?:not (?:logged|signed) in|please (?:log|sign) in|no authentication information)\b/i, "signed_out"],
   [
-    /\b(?:rate limit(?:ed)?|usage limit|quota exceeded|exceeded your (?:current )?quota|exhausted your .*quota)\b/i,
+    /\b(?:rate limit(?:ed)?|usage limit|quota exceeded|exceeded your (?:current )?quota|exhausted your .{0,40}quota)\b/i,
     "limit",
   ],
   [/\b(?:credit balance is too low|insufficient (?:credits|funds|balance)|payment required)\b/i, "unpaid"],
