@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Delegator } from "../../src/client/delegator.ts";
 import type { PresetName } from "../../src/cli/work/presets/programs.ts";
+import { Delegator } from "../../src/client/delegator.ts";
 import type { Delegation } from "../../src/schema/delegation.ts";
 import { type ScriptedModel, startScriptedModel } from "../support/scripted-model/server.ts";
 import { until } from "../support/until.ts";

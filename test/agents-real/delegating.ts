@@ -19,6 +19,8 @@ interface Delegating {
   readonly configure: (home: string, mcp: Mcp) => void;
   readonly args: (prompt: string, home: string) => readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** On its stdin. */
+  readonly readsPrompt?: true;
 }
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
@@ -40,7 +42,9 @@ export const DELEGATING: Readonly<Record<PresetName, Delegating>> = {
   claude: {
     program: "claude",
     configure: (home, { url, token }) =>
-      merge(join(home, CLAUDE_FILE), { mcpServers: { errand: { type: "http", url, headers: bearer(token) } } }),
+      merge(join(home, CLAUDE_FILE), {
+        mcpServers: { errand: { type: "http", url, headers: bearer(token) } },
+      }),
     args: (prompt, home) => [
       ...["-p", prompt, "--mcp-config", join(home, CLAUDE_FILE), "--strict-mcp-config"],
       ...["--allowedTools", "mcp__errand__delegate_task"],
@@ -79,13 +83,15 @@ export const DELEGATING: Readonly<Record<PresetName, Delegating>> = {
       merge(join(home, ".config/opencode/opencode.json"), {
         mcp: { errand: { type: "remote", url, enabled: true, oauth: false, headers: bearer(token) } },
       }),
-    args: (prompt) => ["run", prompt],
+    // Its argument would be quoted once more.
+    args: () => ["run"],
+    readsPrompt: true,
   },
 };
 
 /** What the program says when its model has called `delegate_task` for this agent. */
 export async function delegated(subject: Subject, preset: PresetName, agent: string): Promise<string> {
-  const { program, configure, args, env = {} } = DELEGATING[preset];
+  const { program, configure, args, env = {}, readsPrompt } = DELEGATING[preset];
   const { url, token } = subject.bench.broker;
   const home = subject.environment.HOME ?? "";
   configure(home, { url: `${url}/mcp`, token });
@@ -94,7 +100,7 @@ export async function delegated(subject: Subject, preset: PresetName, agent: str
     cwd: subject.project,
     env: { ...subject.environment, ...env, ERRAND_TOKEN: token },
   });
-  running.child.stdin?.end();
+  running.child.stdin?.end(readsPrompt ? prompt : undefined);
   const { stdout, stderr } = await running;
   return `${stdout}\n${stderr}`;
 }

@@ -250,7 +250,10 @@ test.each([
   { picked: { decision: "approve" }, how: "approved" },
   { picked: { text: "Always allow touch" }, how: "allowed by an option of the agent" },
 ])("a call that was $how in a conversation that is gone may have run", async ({ picked }) => {
-  const turns = [[touch("1"), { exit: 75 }], [touch("2"), say("ok")]];
+  const turns = [
+    [touch("1"), { exit: 75 }],
+    [touch("2"), say("ok")],
+  ];
   const agent = await setup({ modes: MODES, turns }, { holdMs: 60_000 });
   await agent.api.agent("coder", { limits: { max_attempts: 2 } });
   const id = await agent.delegate();

@@ -4,14 +4,30 @@ import { type Api, newId, optional, parametersSchema, TOKENS, textOf, toolOf } f
 import type { Item } from "./script.ts";
 
 const inputSchema = z.looseObject({ type: optional(z.string()), role: optional(z.string()) });
+const toolSchema = z.object({ name: optional(z.string()), type: z.string(), parameters: parametersSchema });
+/** Codex offers the tools of an MCP server as a namespace. */
+const namespaceSchema = toolSchema.extend({ tools: z.array(toolSchema).catch([]) });
+const SEPARATOR = "|";
+
 const bodySchema = z.object({
   model: z.string().catch("scripted"),
   stream: z.boolean().catch(false),
   input: z.union([z.string(), z.array(inputSchema)]).catch([]),
-  tools: z
-    .array(z.object({ name: optional(z.string()), type: z.string(), parameters: parametersSchema }))
-    .catch([]),
+  tools: z.array(namespaceSchema).catch([]),
 });
+
+const nameOf = ({ name, type }: z.infer<typeof toolSchema>): string => name ?? type;
+
+const toolsOf = (tool: z.infer<typeof namespaceSchema>) =>
+  tool.tools.length === 0
+    ? [toolOf(nameOf(tool), tool.parameters)]
+    : tool.tools.map((one) => toolOf(`${nameOf(tool)}${SEPARATOR}${nameOf(one)}`, one.parameters));
+
+/** With the namespace of the tool, if it has one. */
+function calledBy(tool: string): { readonly name: string; readonly namespace?: string } {
+  const [first = "", second] = tool.split(SEPARATOR);
+  return second === undefined ? { name: first } : { namespace: first, name: second };
+}
 
 const USAGE = {
   input_tokens: TOKENS.input,
@@ -35,14 +51,14 @@ export const responses: Api = {
       model,
       streams: stream,
       items: typeof input === "string" ? [{ by: "user", text: input }] : input.map(itemOf),
-      tools: tools.map((tool) => toolOf(tool.name ?? tool.type, tool.parameters)),
+      tools: tools.flatMap(toolsOf),
     };
   },
   write: (turn, model, streams) => {
     const isRun = turn.kind === "run";
     const item = isRun
       ? {
-          ...{ type: "function_call", id: newId("fc"), call_id: newId("call"), name: turn.tool },
+          ...{ type: "function_call", id: newId("fc"), call_id: newId("call"), ...calledBy(turn.tool) },
           ...{ arguments: JSON.stringify(turn.arguments), status: "completed" },
         }
       : {
