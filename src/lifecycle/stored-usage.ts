@@ -18,7 +18,7 @@ const storedSchema = z.object({
 });
 
 /** The sum, with the script's precision. Amounts that neither has are absent. */
-export function sumOf(...parts: readonly Amounts[]): Amounts {
+function sumOf(...parts: readonly Amounts[]): Amounts {
   const sum: { -readonly [A in keyof Amounts]: number } = {};
   for (const name of AMOUNTS) {
     const given = parts.map((part) => part[name]).filter((amount) => amount !== undefined);

@@ -1,20 +1,22 @@
 /** Runs the command of `errand work` for one delegation, and turns its end into the handler's outcome. */
-import { QuestionOutcome } from "../../client/questions.ts";
+import type { QuestionOutcome } from "../../client/questions.ts";
 import type { Outcome, Reply, Work } from "../../client/work.ts";
 import { oneLine } from "../show/output.ts";
 import type { ChildProcesses, CommandResult, CommandRun, RunLimits, Source } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
-import { type CommandFiles, createCommandFiles } from "./command-files.ts";
+import type { CommandFiles } from "./command-files.ts";
 import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
-import { cannotStart, cannotWrite, throwIfUnavailable, toReply } from "./command-reply.ts";
+import { cannotStart, throwIfUnavailable, toReply } from "./command-reply.ts";
 import { readUsage } from "./command-usage.ts";
+import { isCompleted } from "./is-completed.ts";
 import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
 import type { Session, Sessions } from "./presets/sessions.ts";
 import { sendFiles, withUnsent } from "./returned-files.ts";
 import { toVerdictReply } from "./verdict-reply.ts";
+import { withCommandFiles } from "./with-command-files.ts";
 
 /** The parts that all delegations share. */
 export interface Job {
@@ -43,7 +45,7 @@ export async function runTask(task: Work, job: Job): Promise<Outcome> {
     preset === undefined
       ? await runOnce(task, job)
       : await job.sessions.use(preset.program, task, (session) => runPreset(task, job, preset, session));
-  if (!(outcome instanceof QuestionOutcome) && outcome.state === "completed") job.hasWorked = true;
+  job.hasWorked ||= isCompleted(outcome);
   return outcome;
 }
 
@@ -110,10 +112,8 @@ async function runCommand(
   preset?: PresetRun,
 ): Promise<CommandResult | Reply> {
   const { children, environment, limits, warn } = job;
-  const files = await createCommandFiles(task, job.runsScripts ? task.text : undefined).catch((error) => {
-    throw cannotWrite(error);
-  });
-  try {
+  const script = job.runsScripts ? task.text : undefined;
+  return withCommandFiles(task, { script, warn }, async (files) => {
     const { command, input } = job.start(task, session, files);
     const [program] = command;
     const output = new OutputProgress((progress) => task.progress(progress));
@@ -144,14 +144,7 @@ async function runCommand(
     if (used) task.usage(used);
     const unsent = await sendFiles(files.artifacts, task.artifact);
     return unsent === undefined ? result : withUnsent(result, unsent);
-  } finally {
-    // The work is done, whatever becomes of its files.
-    await files
-      .remove()
-      .catch((error: unknown) =>
-        warn(`cannot remove the files of ${task.delegation.id}: ${oneLine(String(error))}`),
-      );
-  }
+  });
 }
 
 function progressOf(line: string, from: Source, fd: number | undefined) {

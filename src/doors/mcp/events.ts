@@ -13,6 +13,7 @@ import {
 } from "../../engine/events/subscribe.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
 import type { Entry } from "../../events/entry.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { invalidRequest } from "../../schema/issues.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema, toInstant } from "../../schema/values.ts";
 import { toFrame } from "../http/stream.ts";
@@ -31,13 +32,11 @@ interface EventKind {
   readonly isWanted: (entry: Pick<Entry, "type" | "status">) => boolean;
 }
 
-const ENDED: readonly string[] = ["DELEGATION_COMPLETE", "DELEGATION_FAILED"];
-
 const KINDS: readonly EventKind[] = [
   {
     name: "delegation.ended",
     description: "A delegation that you may see was completed, failed, rejected or canceled.",
-    isWanted: ({ type }) => ENDED.includes(type),
+    isWanted: ({ type }) => TERMINAL_EVENT_TYPES.includes(type),
   },
   {
     name: "delegation.question",
@@ -52,9 +51,9 @@ const KINDS: readonly EventKind[] = [
 ];
 
 const argumentsSchema = z.strictObject({
-  delegation_id: delegationIdSchema.optional().describe("only of this delegation"),
-  context_id: contextIdSchema.optional().describe("only of this conversation"),
-  target: agentNameSchema.optional().describe("only of delegations to this agent"),
+  delegation_id: delegationIdSchema.optional(),
+  context_id: contextIdSchema.optional(),
+  target: agentNameSchema.optional(),
 });
 const text = (description: string) => ({ type: "string", description });
 /** As the tools' schemas, without what some clients do not take. */

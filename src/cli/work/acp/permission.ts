@@ -14,7 +14,8 @@ import { unifiedDiff } from "./unified-diff.ts";
 
 /** More than this, nobody reads; and what is cut could not be approved. */
 const SHOWN_MAX = 64 * 1024;
-const NAME_MAX = 256;
+/** Of an action. */
+export const NAME_MAX = 256;
 const TITLE_MAX = 200;
 
 export type AskedPermission = Asked<PermissionAnswer>;
@@ -22,6 +23,14 @@ export type AskedPermission = Asked<PermissionAnswer>;
 export interface Refusal {
   readonly response: PermissionAnswer;
   readonly why: string;
+}
+
+/** Why a person cannot be asked about so much; undefined: it can be shown whole. */
+export function tooLong(title: string, proposed: object, text: string): string | undefined {
+  const size = Buffer.byteLength(JSON.stringify(proposed)) + Buffer.byteLength(text);
+  return size > SHOWN_MAX
+    ? `'${title}' was refused: its ${size} bytes are too long to be shown whole`
+    : undefined;
 }
 
 /** `call`: what the agent has said about the tool call so far. */
@@ -35,12 +44,8 @@ export function toPermission(
   const response = { reject: selected(reject), allow: selected(once) };
   const proposed = argumentsOf(call);
   const text = textOf(call, title);
-  const size = Buffer.byteLength(JSON.stringify(proposed)) + Buffer.byteLength(text);
-  if (size > SHOWN_MAX)
-    return {
-      response: response.reject,
-      why: `'${title}' was refused: its ${size} bytes are too long to be shown whole`,
-    };
+  const why = tooLong(title, proposed, text);
+  if (why !== undefined) return { response: response.reject, why };
   if (once === undefined)
     return {
       response: response.reject,

@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Answered } from "../../../client/questions.ts";
+import type { Work } from "../../../client/work.ts";
 import { mediaTypeOf } from "../../input/attachment.ts";
 import { isText } from "../../is-text.ts";
 import type { CommandFiles } from "../command-files.ts";
@@ -55,6 +56,21 @@ export function decisionsText(
   });
   if (lines.length === 0) return asked.length === 0 ? undefined : "Continue.";
   return `Continue. A person has decided what you asked:\n${lines.join("\n")}`;
+}
+
+const LOST =
+  "An earlier run of this task asked a person and was answered; its conversation is gone, so look at what is done already.";
+const AGAIN = "An earlier attempt at this task may have done a part of it.";
+
+/** What a run says first. `isSame`: an earlier run of the delegation had this conversation. */
+export function firstWords(
+  { text, answers, attempt }: Pick<Work, "text" | "answers" | "attempt">,
+  decisions: string | undefined,
+  isSame: boolean,
+): string[] {
+  const lost = !isSame && answers.size > 0 ? [LOST] : [];
+  const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
+  return [decisions ?? text, ...lost, ...again];
 }
 
 /** The titles of what a person allowed with other arguments. */

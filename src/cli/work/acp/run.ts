@@ -22,16 +22,13 @@ import { FollowUps } from "./follow-ups.ts";
 import { RunEnd } from "./limits.ts";
 import { Notes } from "./notes.ts";
 import { toPermission } from "./permission.ts";
-import { decisionsText, editedAmong, textBlock, withFiles } from "./prompt.ts";
+import { decisionsText, editedAmong, firstWords, textBlock, withFiles } from "./prompt.ts";
 import { promptedSchema } from "./schemas.ts";
 import { failureOf } from "./session-failure.ts";
 import type { AcpSetup } from "./setup.ts";
 import { type Ending, endingOf, outcomeOf, UnsentError } from "./verdict.ts";
 
 const GO_ON = "A person denied this. Go on without it, or say what is missing.";
-const LOST =
-  "An earlier run of this task asked a person and was answered; its conversation is gone, so look at what is done already.";
-const AGAIN = "An earlier attempt at this task may have done a part of it.";
 
 export async function runWith(
   agent: AgentProcess,
@@ -176,17 +173,14 @@ class Run {
     return Promise.race([opening, late]).finally(() => timer.abort());
   }
 
-  /** `isSame`: an earlier run of the delegation had this conversation. */
   async #firstPrompt(isSame: boolean) {
-    const { text, answers, attempt } = this.#task;
+    const { answers } = this.#task;
     const { asked, followUps } = this.#notes;
     const decisions = decisionsText(asked, answers);
     if (decisions !== undefined) this.#followUps.skip(followUps);
     for (const title of decisions === undefined ? [] : editedAmong(asked, answers))
       this.#activity.note(`'${title}' is denied, and the agent is told the edited arguments: it takes none.`);
-    const lost = !isSame && answers.size > 0 ? [LOST] : [];
-    const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
-    const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
+    const said = [...firstWords(this.#task, decisions, isSame), ...this.#followUps.take()];
     const embeds = this.#agent.info.agentCapabilities?.promptCapabilities?.embeddedContext === true;
     return withFiles(said.join("\n\n"), this.#files, embeds);
   }

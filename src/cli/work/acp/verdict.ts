@@ -67,7 +67,7 @@ export async function outcomeOf(
     case "unsent":
       return failed(ending.unsent.code, ending.unsent.message);
     case "limit":
-      return toReply({ ...NOTHING, stderr: printed, stoppedBy: ending.limit }, context);
+      return limitReply(ending.limit, printed, context);
     case "ended": {
       const { result } = ending;
       throwIfUnavailable(result, hasWorked());
@@ -84,13 +84,16 @@ function refusalOf({ code, message, isSignedOut }: AgentRefusedError): Pick<Fact
   return { ...providerCause(message), ...(code >= 400 && code < 600 && { status: code }) };
 }
 
-const NOTHING: CommandResult = {
-  exitCode: null,
-  signal: null,
-  stdout: new Head(0),
-  stderr: "",
-  stdoutEnd: "",
-};
+/** Of work that was stopped at a limit. `printed`: the end of what the program printed besides. */
+export const limitReply = (
+  stoppedBy: LimitError["limit"],
+  printed: string,
+  context: ReplyContext,
+): ReturnType<typeof toReply> =>
+  toReply(
+    { exitCode: null, signal: null, stdout: new Head(0), stderr: printed, stdoutEnd: "", stoppedBy },
+    context,
+  );
 
 async function replyTo(facts: Facts, printed: string, context: ReplyContext): Promise<Outcome> {
   const end = { exitCode: 0, signal: null, printed, resumes: false };

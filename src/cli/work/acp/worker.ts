@@ -1,11 +1,9 @@
 /** `errand work --acp`: works on delegations with an agent that speaks the Agent Client Protocol, version 1. */
 
-import { QuestionOutcome } from "../../../client/questions.ts";
 import type { Outcome, Work } from "../../../client/work.ts";
-import { oneLine } from "../../show/output.ts";
-import { createCommandFiles } from "../command-files.ts";
-import { cannotWrite } from "../command-reply.ts";
+import { isCompleted } from "../is-completed.ts";
 import { Sessions } from "../presets/sessions.ts";
+import { withCommandFiles } from "../with-command-files.ts";
 import { Pool } from "./pool.ts";
 import { runWith } from "./run.ts";
 import type { AcpOptions, AcpSetup } from "./setup.ts";
@@ -45,11 +43,8 @@ export class AcpWorker {
 
   run(task: Work): Promise<Outcome> {
     const { command, warn } = this.#setup;
-    return this.#sessions.use(`acp ${JSON.stringify(command)}`, task, async (session) => {
-      const files = await createCommandFiles(task).catch((error) => {
-        throw cannotWrite(error);
-      });
-      try {
+    return this.#sessions.use(`acp ${JSON.stringify(command)}`, task, (session) =>
+      withCommandFiles(task, { warn }, async (files) => {
         const agent = await this.#pool.take(session.id, task.signal);
         if (agent.group !== undefined) files.runsAs(agent.group);
         const outcome = await runWith(agent, task, session, files, this.#setup).finally(() =>
@@ -57,14 +52,8 @@ export class AcpWorker {
         );
         this.#hasWorked ||= isCompleted(outcome);
         return outcome;
-      } finally {
-        await files
-          .remove()
-          .catch((error: unknown) =>
-            warn(`cannot remove the files of ${task.delegation.id}: ${oneLine(String(error))}`),
-          );
-      }
-    });
+      }),
+    );
   }
 
   /** Ends all processes of the agent. */
@@ -72,9 +61,3 @@ export class AcpWorker {
     return this.#pool.close();
   }
 }
-
-const isCompleted = (outcome: Outcome): boolean =>
-  typeof outcome === "object" &&
-  !(outcome instanceof QuestionOutcome) &&
-  "state" in outcome &&
-  outcome.state === "completed";

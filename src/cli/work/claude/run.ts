@@ -10,7 +10,7 @@ import { ProtocolError } from "../acp/errors.ts";
 import { FollowUps } from "../acp/follow-ups.ts";
 import { RunEnd } from "../acp/limits.ts";
 import { Notes } from "../acp/notes.ts";
-import { decisionsText } from "../acp/prompt.ts";
+import { decisionsText, firstWords } from "../acp/prompt.ts";
 import { UnsentError } from "../acp/verdict.ts";
 import { envFor } from "../command-env.ts";
 import type { CommandFiles } from "../command-files.ts";
@@ -27,10 +27,6 @@ import { Hook, type HookAnswer, type HookCall } from "./hook.ts";
 import type { ClaudeSetup } from "./setup.ts";
 import { type Said, Talk, type Talked } from "./talk.ts";
 import { endsWork, outcomeOf, outcomeOfError } from "./verdict.ts";
-
-const LOST =
-  "An earlier run of this task asked a person and was answered; its conversation is gone, so look at what is done already.";
-const AGAIN = "An earlier attempt at this task may have done a part of it.";
 
 export async function runClaude(
   task: Work,
@@ -176,15 +172,13 @@ class Run {
   /** Undefined if the conversation keeps a call that a person has decided: it goes on by itself. */
   async #firstPrompt(session: string | undefined): Promise<Said | undefined> {
     const isSame = await this.#notes.begin(session ?? "");
-    const { text, answers, attempt } = this.#task;
+    const { answers } = this.#task;
     const { asked, followUps } = this.#notes;
     const decisions = decisionsText(asked, answers, { takesEdits: true });
     this.#followUps.skip(decisions === undefined ? 0 : followUps);
     if (asked.some(({ call, used, request_id }) => call !== undefined && !used && answers.has(request_id)))
       return undefined;
-    const lost = !isSame && answers.size > 0 ? [LOST] : [];
-    const again = attempt > 1 && decisions === undefined ? [AGAIN] : [];
-    const said = [decisions ?? text, ...lost, ...again, ...this.#followUps.take()];
+    const said = [...firstWords(this.#task, decisions, isSame), ...this.#followUps.take()];
     return { text: promptOf(said.join("\n\n"), this.#files), onTaken: this.#noteFollowUps() };
   }
 

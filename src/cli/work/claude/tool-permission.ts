@@ -8,13 +8,10 @@ import { sortedJson } from "../../../util/sorted-json.ts";
 import { oneLine } from "../../show/output.ts";
 import type { Asked, Settled } from "../acp/asked.ts";
 import { digestOf } from "../acp/digest.ts";
+import { NAME_MAX, tooLong } from "../acp/permission.ts";
 import { toolText } from "../presets/claude.ts";
 import type { ToolDecision, ToolRequest } from "./control.ts";
 import { diffOf } from "./edit-diff.ts";
-
-/** More than this, nobody reads; and what is cut could not be approved. */
-const SHOWN_MAX = 64 * 1024;
-const NAME_MAX = 256;
 
 const argumentsSchema = z.record(z.string(), z.unknown());
 
@@ -30,11 +27,8 @@ export function toPermission(request: ToolRequest): Asked<ToolDecision> | TooLon
   const { tool_name: tool, input, decision_reason: reason } = request;
   const title = titleOf(request);
   const text = [title, reason, diffOf(request)].filter(Boolean).join("\n\n");
-  const size = Buffer.byteLength(JSON.stringify(input)) + Buffer.byteLength(text);
-  if (size > SHOWN_MAX) {
-    const why = `'${title}' was refused: its ${size} bytes are too long to be shown whole`;
-    return { why, response: deny(`${why}. Make several smaller calls.`) };
-  }
+  const why = tooLong(title, input, text);
+  if (why !== undefined) return { why, response: deny(`${why}. Make several smaller calls.`) };
   const question: Question = {
     text,
     action: { name: oneLine(tool, NAME_MAX), arguments: input },

@@ -2,9 +2,8 @@
 import type { Outcome, Work } from "../../../client/work.ts";
 import { ProtocolError } from "../acp/errors.ts";
 import { LimitError } from "../acp/limits.ts";
-import { UnsentError } from "../acp/verdict.ts";
-import { Head } from "../capture.ts";
-import { failed, throwIfUnavailable, toReply } from "../command-reply.ts";
+import { limitReply, UnsentError } from "../acp/verdict.ts";
+import { failed, throwIfUnavailable } from "../command-reply.ts";
 import { claude } from "../presets/claude.ts";
 import { toVerdictReply } from "../verdict-reply.ts";
 import type { ClaudeSetup } from "./setup.ts";
@@ -36,7 +35,6 @@ export async function outcomeOfError(
   if (error instanceof ProtocolError)
     return failed("agent_protocol_error", `${claude.name} does not keep to its protocol: ${error.message}`);
   if (!(error instanceof LimitError)) throw error;
-  const nothing = { exitCode: null, signal: null, stdout: new Head(0), stderr: "", stdoutEnd: "" };
   const send = (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk);
-  return toReply({ ...nothing, stoppedBy: error.limit }, { limits, send });
+  return limitReply(error.limit, "", { limits, send });
 }

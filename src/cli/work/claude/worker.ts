@@ -1,10 +1,8 @@
 /** `errand work --preset claude`, unless nobody is asked: works on delegations with Claude Code, which asks people. */
-import { QuestionOutcome } from "../../../client/questions.ts";
 import type { Outcome, Work } from "../../../client/work.ts";
-import { oneLine } from "../../show/output.ts";
-import { createCommandFiles } from "../command-files.ts";
-import { cannotWrite } from "../command-reply.ts";
+import { isCompleted } from "../is-completed.ts";
 import { Sessions } from "../presets/sessions.ts";
+import { withCommandFiles } from "../with-command-files.ts";
 import { runClaude } from "./run.ts";
 import type { ClaudeOptions, ClaudeSetup } from "./setup.ts";
 
@@ -32,27 +30,12 @@ export class ClaudeWorker {
 
   run(task: Work): Promise<Outcome> {
     const { program, warn } = this.#setup;
-    return this.#sessions.use(program, task, async (session) => {
-      const files = await createCommandFiles(task).catch((error) => {
-        throw cannotWrite(error);
-      });
-      try {
+    return this.#sessions.use(program, task, (session) =>
+      withCommandFiles(task, { warn }, async (files) => {
         const outcome = await runClaude(task, session, files, this.#setup);
         this.#hasWorked ||= isCompleted(outcome);
         return outcome;
-      } finally {
-        await files
-          .remove()
-          .catch((error: unknown) =>
-            warn(`cannot remove the files of ${task.delegation.id}: ${oneLine(String(error))}`),
-          );
-      }
-    });
+      }),
+    );
   }
 }
-
-const isCompleted = (outcome: Outcome): boolean =>
-  typeof outcome === "object" &&
-  !(outcome instanceof QuestionOutcome) &&
-  "state" in outcome &&
-  outcome.state === "completed";

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { oneLine } from "../../show/output.ts";
 import type { Cause } from "./classify.ts";
 import { claudeUsage } from "./claude-usage.ts";
+import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";
 
 const contentSchema = z.object({
@@ -19,7 +20,6 @@ const toolSchema = z.object({
   tool_input: z.unknown().optional(),
   input: z.unknown().optional(),
 });
-const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);
 const eventSchema = z.object({
   type: z.string(),
   subtype: absent(z.string()),
@@ -121,8 +121,6 @@ const SPOKEN: readonly (readonly [RegExp, Cause])[] = [
 /** Seconds since 1970, but some versions send milliseconds. */
 const toMs = (time: number | null | undefined): number | undefined =>
   time == null ? undefined : time < 1e11 ? time * 1000 : time;
-
-const TOOL_MAX = 200;
 
 /** `Bash touch a.txt`: the tool, and what it was to be used on. */
 export function toolText({ tool_name, name, tool_input, input }: z.infer<typeof toolSchema>): string {

@@ -1,10 +1,10 @@
 /** GitHub Copilot CLI in headless mode, by the output of version 1.0.102. */
 import { z } from "zod";
 import { oneLine } from "../../show/output.ts";
+import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";
 import { providerCause } from "./provider-words.ts";
 
-const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);
 const eventSchema = z.object({
   type: z.string(),
   sessionId: absent(z.string()),
@@ -23,8 +23,6 @@ const eventSchema = z.object({
   ),
 });
 type Event = z.infer<typeof eventSchema>;
-
-const TOOL_MAX = 200;
 
 export const copilot: Preset = {
   program: "copilot",

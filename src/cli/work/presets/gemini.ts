@@ -5,10 +5,10 @@
  */
 import { z } from "zod";
 import { oneLine } from "../../show/output.ts";
+import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";
 import { providerCause } from "./provider-words.ts";
 
-const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);
 const eventSchema = z.object({
   type: z.string(),
   session_id: absent(z.string()),
@@ -21,8 +21,6 @@ const eventSchema = z.object({
   error: absent(z.object({ type: absent(z.string()), message: absent(z.string()) })),
 });
 type Event = z.infer<typeof eventSchema>;
-
-const TOOL_MAX = 200;
 
 export const gemini: Preset = {
   program: "gemini",

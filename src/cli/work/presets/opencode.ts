@@ -1,10 +1,10 @@
 /** OpenCode in headless mode, by the output of version 1.18.33. It refuses what its settings ask a person for. */
 import { z } from "zod";
 import { oneLine } from "../../show/output.ts";
+import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";
 import { providerCause } from "./provider-words.ts";
 
-const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);
 const eventSchema = z.object({
   type: z.string(),
   sessionID: absent(z.string()),
@@ -24,8 +24,6 @@ const eventSchema = z.object({
   ),
 });
 type Event = z.infer<typeof eventSchema>;
-
-const TOOL_MAX = 200;
 
 export const opencode: Preset = {
   program: "opencode",
