@@ -1,36 +1,11 @@
 /** The special results of a handler, and the checkpoint for its next run, with a real broker. */
-import { expect, onTestFinished, test } from "vitest";
-import { Agent } from "../../../src/client/agent.ts";
-import type { AgentEvent, Handler } from "../../../src/client/work.ts";
-import { client, OPERATOR, startBroker } from "../../support/broker.ts";
+
+import { expect, test } from "vitest";
+import { handled } from "../../support/handled.ts";
 import { until } from "../../support/until.ts";
 
-async function setup(handler: Handler) {
-  const { url } = await startBroker();
-  const api = client(url);
-  await api.agent("scout");
-  const id: string = (await api.delegate("scout")).body.id;
-  const events: AgentEvent[] = [];
-  const onEvent = (event: AgentEvent) => events.push(event);
-  const agent = new Agent({ url, token: OPERATOR, agent: "scout", onEvent }, handler);
-  const running = agent.run();
-  onTestFinished(async () => {
-    await agent.stop();
-    await running;
-  });
-  const ended = () =>
-    until(
-      async () => {
-        const { body } = await api.get(id);
-        return body.finished_at !== null && body;
-      },
-      { timeoutMs: 50_000 },
-    );
-  return { api, id, events, ended };
-}
-
 test("released work returns with its checkpoint, no attempt spent", async () => {
-  const { ended, events, api, id } = await setup(async (work) => {
+  const { ended, events, api, id } = await handled(async (work) => {
     if (work.checkpoint) return JSON.stringify([work.attempt, work.checkpoint]);
     await work.saveCheckpoint({ job: 7 });
     return work.release({ reason: "not now", delaySeconds: 0.2 });
@@ -46,7 +21,7 @@ test("released work returns with its checkpoint, no attempt spent", async () => 
 });
 
 test("a checkpoint that is too large makes the handler's call fail", async () => {
-  const { ended } = await setup(async (work) => {
+  const { ended } = await handled(async (work) => {
     const refused = await work.saveCheckpoint({ text: "x".repeat(5000) }).catch((error) => error);
     return refused.code;
   });
@@ -54,7 +29,7 @@ test("a checkpoint that is too large makes the handler's call fail", async () =>
 });
 
 test("an agent may cancel its own delegation", async () => {
-  const { ended, events } = await setup((work) => work.cancel("nobody is there"));
+  const { ended, events } = await handled((work) => work.cancel("nobody is there"));
   expect(await ended()).toMatchObject({
     state: "canceled",
     error: { code: "canceled", message: "Canceled by agent:scout: nobody is there" },

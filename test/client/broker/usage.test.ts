@@ -1,34 +1,15 @@
 /** The usage that a handler reports, with a real broker. */
-import { expect, onTestFinished, test } from "vitest";
-import { Agent } from "../../../src/client/agent.ts";
-import type { AgentEvent, Handler } from "../../../src/client/work.ts";
-import { client, OPERATOR, startBroker } from "../../support/broker.ts";
-import { until } from "../../support/until.ts";
 
-async function setup(handler: Handler) {
-  const { url } = await startBroker();
-  const api = client(url);
-  await api.agent("scout");
-  const id: string = (await api.delegate("scout")).body.id;
-  const events: AgentEvent[] = [];
-  const onEvent = (event: AgentEvent) => events.push(event);
-  const agent = new Agent({ url, token: OPERATOR, agent: "scout", onEvent }, handler);
-  const running = agent.run();
-  onTestFinished(async () => {
-    await agent.stop();
-    await running;
-  });
-  const got = async () => (await api.get(id)).body;
-  const ended = () => until(async () => ((await got()).finished_at === null ? null : got()));
-  return { api, id, events, got, ended };
-}
+import { expect, test } from "vitest";
+import { handled } from "../../support/handled.ts";
+import { until } from "../../support/until.ts";
 
 test("reports are merged, shown while the work runs, and final with the reply", async () => {
   let go = () => {};
   const gone = new Promise<void>((resolve) => {
     go = resolve;
   });
-  const { got, ended } = await setup(async (work) => {
+  const { got, ended } = await handled(async (work) => {
     work.usage({ input_tokens: 5, model: "m-1" });
     await gone;
     work.usage({ output_tokens: 2 });
@@ -43,7 +24,7 @@ test("reports are merged, shown while the work runs, and final with the reply", 
 });
 
 test("usage and progress that wait are sent together, before a question ends the lease", async () => {
-  const { api, id, got } = await setup(async (work) => {
+  const { api, id, got } = await handled(async (work) => {
     work.progress("one");
     work.usage({ input_tokens: 1 });
     work.progress("two");
@@ -61,7 +42,7 @@ test("usage and progress that wait are sent together, before a question ends the
 });
 
 test("a refused usage costs neither progress nor the reply, and is reported once", async () => {
-  const { events, ended } = await setup(async (work) => {
+  const { events, ended } = await handled(async (work) => {
     work.progress("one");
     work.usage({ input_tokens: 2 });
     await new Promise((resolve) => setTimeout(resolve, 0));
