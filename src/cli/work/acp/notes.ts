@@ -61,7 +61,7 @@ export class Notes {
   /** Whether a call that was allowed before may have run, by the requests that were not denied. */
   mayHaveRun(digest: string, allowed: readonly string[]): boolean {
     const noteOf = (requestId: string) => this.#asked.find(({ request_id }) => request_id === requestId);
-    // Of what another machine asked, nothing is known here.
+    // Nothing is known here of what another machine asked.
     return allowed
       .map(noteOf)
       .some((note) => note === undefined || (note.over && note.used && note.digest === digest));

@@ -1,6 +1,6 @@
 /**
- * What an agent itself says as if its model had said it: an error, or that the turn is over. Known by the agent's name and
- * a whole message. Limit: a model that sends exactly such a message as one piece is taken for the agent; its turn then
+ * Errors and notices that an agent sends as if its model had said them. They are known by the agent's name and a whole
+ * message. Limit: a model that sends exactly such a message as one piece is taken for the agent; its turn then
  * fails instead of counting as done.
  */
 import type { Update } from "./schemas.ts";

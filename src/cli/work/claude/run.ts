@@ -52,7 +52,7 @@ class Run {
   readonly #end: RunEnd;
   readonly #followUps: FollowUps;
   #talk: Talk | undefined;
-  /** What an earlier process was told, and did not take. */
+  /** Messages that an earlier process has not read. */
   #untaken: readonly Said[] = [];
   #kept: string | undefined;
   #keeping: Promise<void> = Promise.resolve();
@@ -182,7 +182,7 @@ class Run {
     return { text: promptOf(said.join("\n\n"), this.#files), onTaken: this.#noteFollowUps() };
   }
 
-  /** What the program is to be told besides. */
+  /** The messages that the program must still get. */
   #takeMore(): Said[] {
     const untaken = this.#untaken;
     this.#untaken = [];

@@ -1,4 +1,4 @@
-/** One process of Claude Code from its first message to its end: its events, its questions, and what it is told. */
+/** One process of Claude Code from its first message to its end: its events, its questions, and the messages to it. */
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { Activity } from "../acp/activity.ts";
@@ -22,7 +22,7 @@ export interface TalkSetup
   extends Pick<ClaudeStart, "command" | "env" | "children" | "onStart" | "onOutput"> {
   readonly activity: Activity;
   readonly deciding: Deciding;
-  /** What the program is to be told now. */
+  /** The messages that the program must get now. */
   readonly takeMore: () => readonly Said[];
   /** The conversation has this id. */
   readonly onSession: (id: string) => Promise<void>;
