@@ -76,7 +76,8 @@ export async function keep(
   const trial = Math.min(TRIAL, options.kept);
   let last = await fill(1, trial);
   const each = ((await stage.usedMemory()) - empty) / trial;
-  const fits = Math.floor((freemem() * SHARE) / each);
+  // A few clones may take less than what Redis frees meanwhile.
+  const fits = each > 0 ? Math.floor((freemem() * SHARE) / each) : options.kept;
   const count = Math.min(options.kept, fits);
   if (count < options.kept) say(`kept: memory for ${count} only, at ${each.toFixed(0)} bytes each`);
   if (count > trial) last = await fill(trial + 1, count);
