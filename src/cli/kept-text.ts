@@ -12,7 +12,11 @@ export interface KeptText {
   readonly keep: (text: string | undefined) => Promise<void>;
 }
 
-/** `key` is what the text belongs to; the file's name is its hash. `stateHome` is XDG_STATE_HOME. */
+/** Where the program keeps what it remembers. `stateHome` is XDG_STATE_HOME. */
+export const stateFolder = (stateHome: string | undefined): string =>
+  join(stateHome || join(homedir(), ".local", "state"), "errand");
+
+/** `key` is what the text belongs to; the file's name is its hash. */
 export function keptText(
   stateHome: string | undefined,
   folder: string,
@@ -20,7 +24,7 @@ export function keptText(
   pattern: RegExp,
 ): KeptText {
   const name = createHash("sha256").update(JSON.stringify(key)).digest("hex");
-  const file = join(stateHome || join(homedir(), ".local", "state"), "errand", folder, name);
+  const file = join(stateFolder(stateHome), folder, name);
   return {
     file,
     read: async () => {

@@ -27,6 +27,7 @@ const settings = flagged("--settings");
 log({
   method: "start",
   args,
+  cwd: process.cwd(),
   mode: settings && (statSync(settings).mode & 0o777).toString(8),
   env: Object.keys(process.env)
     .filter((name) => name.startsWith("ERRAND_"))

@@ -14,6 +14,8 @@ import { endGroup, signalGroup } from "./process-group.ts";
 export interface CommandRun {
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Default: the folder of this process. */
+  readonly cwd?: string | undefined;
   /** All of stdin; or a function that gets the open stdin, for a command that is given more while it runs. */
   readonly input: string | ((stdin: Writable) => void);
   /** Stops the group: SIGTERM, then SIGKILL after 5 s. */
@@ -153,10 +155,11 @@ function markerOf({ env }: CommandRun): string | undefined {
 }
 
 /** In its own group, so that a shell's children end with it, and Ctrl-C reaches only this process. */
-function start({ command: [file, ...args], env, limits: { progressFd = 2 } }: CommandRun): ChildProcess {
+function start({ command: [file, ...args], env, cwd, limits: { progressFd = 2 } }: CommandRun): ChildProcess {
   const unused = Array.from({ length: Math.max(0, progressFd - 3) }, () => "ignore" as const);
   return spawn(file, args, {
     env,
+    cwd,
     detached: platform !== "win32",
     stdio: ["pipe", "pipe", "pipe", ...unused, ...(progressFd > 2 ? ["pipe" as const] : [])],
     windowsHide: true,

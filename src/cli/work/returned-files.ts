@@ -85,15 +85,9 @@ async function sendFile(found: FoundFile, send: Send): Promise<Unsent | undefine
   } catch (error) {
     return unreadable(`The file ${oneLine(name)}`, error);
   }
-  const mediaType = mediaTypeOf(name, bytes);
-  // With a prefix, no file replaces the artifact of the standard output.
-  const artifactId = `file/${name}`;
   try {
-    for (let at = 0; at === 0 || at < bytes.length; at += RAW_MAX) {
-      const raw = bytes.subarray(at, at + RAW_MAX).toString("base64");
-      const artifact = { artifactId, name, parts: [{ raw, mediaType, filename: name }] };
-      await send(artifact, { append: at > 0, lastChunk: at + RAW_MAX >= bytes.length });
-    }
+    // With a prefix, no file replaces the artifact of the standard output.
+    await sendBytes({ artifactId: `file/${name}`, name }, mediaTypeOf(name, bytes), bytes, send);
   } catch (error) {
     if (isFull(error) || (error instanceof ErrandApiError && error.status === 413)) return tooLarge(found);
     if (!isInvalid(error)) throw error;
@@ -103,6 +97,20 @@ async function sendFile(found: FoundFile, send: Send): Promise<Unsent | undefine
     };
   }
   return undefined;
+}
+
+/** Sends a file as an artifact, in as many chunks as it needs. */
+export async function sendBytes(
+  artifact: Pick<Artifact, "artifactId" | "description"> & { readonly name: string },
+  mediaType: string,
+  bytes: Buffer,
+  send: Send,
+): Promise<void> {
+  for (let at = 0; at === 0 || at < bytes.length; at += RAW_MAX) {
+    const raw = bytes.subarray(at, at + RAW_MAX).toString("base64");
+    const parts = [{ raw, mediaType, filename: artifact.name }];
+    await send({ ...artifact, parts }, { append: at > 0, lastChunk: at + RAW_MAX >= bytes.length });
+  }
 }
 
 /** A process that outlives the command may replace a file by a link or a pipe, or let it grow. */

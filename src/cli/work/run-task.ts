@@ -10,6 +10,7 @@ import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts
 import { cannotStart, throwIfUnavailable, toReply } from "./command-reply.ts";
 import { readUsage } from "./command-usage.ts";
 import { isCompleted } from "./is-completed.ts";
+import type { Place } from "./place.ts";
 import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
@@ -39,18 +40,20 @@ export interface Start {
   readonly input: string;
 }
 
-export async function runTask(task: Work, job: Job): Promise<Outcome> {
+export async function runTask(task: Work, place: Place, job: Job): Promise<Outcome> {
   const { preset } = job;
   const outcome =
     preset === undefined
-      ? await runOnce(task, job)
-      : await job.sessions.use(preset.program, task, (session) => runPreset(task, job, preset, session));
+      ? await runOnce(task, place, job)
+      : await job.sessions.use(preset.program, place.folder, task, (session) =>
+          runPreset(task, place, job, preset, session),
+        );
   job.hasWorked ||= isCompleted(outcome);
   return outcome;
 }
 
-async function runOnce(task: Work, job: Job): Promise<Reply | QuestionOutcome> {
-  const result = await runCommand(task, job, undefined);
+async function runOnce(task: Work, place: Place, job: Job): Promise<Reply | QuestionOutcome> {
+  const result = await runCommand(task, place, job, undefined);
   if (!("exitCode" in result)) return result;
   if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
   // A script of a delegator may end as it likes.
@@ -63,13 +66,19 @@ const replyContext = (task: Work, { limits }: Job) => ({
   send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk),
 });
 
-async function runPreset(task: Work, job: Job, preset: Preset, session: Session): Promise<Reply> {
+async function runPreset(
+  task: Work,
+  place: Place,
+  job: Job,
+  preset: Preset,
+  session: Session,
+): Promise<Reply> {
   const begin = async (id: string | undefined) => {
     const run = new PresetRun(preset, (text) => {
       const progress = toProgress(text, false);
       if (progress !== undefined) task.progress(progress);
     });
-    return { run, result: await runCommand(task, job, id, run) };
+    return { run, result: await runCommand(task, place, job, id, run) };
   };
   let { run, result } = await begin(session.id);
   if (!("exitCode" in result)) return result;
@@ -107,6 +116,7 @@ export const notKept = (error: unknown): string =>
 /** Returns a reply if its files cannot be returned. Throws if the command cannot be started. */
 async function runCommand(
   task: Work,
+  { folder }: Place,
   job: Job,
   session: string | undefined,
   preset?: PresetRun,
@@ -120,6 +130,7 @@ async function runCommand(
     const run: CommandRun = {
       command,
       env: envFor(task, environment, files),
+      cwd: folder,
       input,
       signal: task.signal,
       limits,

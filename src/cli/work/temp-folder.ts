@@ -20,7 +20,7 @@ const own = new Set<string>();
 
 /** A folder that only this user can read. */
 export async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), `errand-work-${place()}-${pid}-`));
+  const folder = await mkdtemp(join(tmpdir(), `errand-work-${processPlace()}-${pid}-`));
   own.add(folder);
   return folder;
 }
@@ -49,7 +49,7 @@ export async function removeFolder(folder: string): Promise<void> {
 
 /** Removes the folders of this user's workers that are dead, and whose commands have ended. A failure is ignored. */
 export async function removeLeftBehind(): Promise<void> {
-  const here = place();
+  const here = processPlace();
   for (const name of await readdir(tmpdir()).catch(() => [])) {
     const [, where, worker] = NAME.exec(name) ?? [];
     const folder = join(tmpdir(), name);
@@ -64,8 +64,8 @@ export async function removeLeftBehind(): Promise<void> {
   }
 }
 
-/** Within one of these, a process id stands for one process. */
-function place(): string {
+/** Within one place, a process id stands for one process. */
+export function processPlace(): string {
   let namespace = "";
   try {
     namespace = readlinkSync("/proc/self/ns/pid");
@@ -75,7 +75,7 @@ function place(): string {
   return createHash("sha256").update(`${hostname()} ${namespace}`).digest("hex").slice(0, 8);
 }
 
-function isAlive(process: number): boolean {
+export function isAlive(process: number): boolean {
   try {
     return kill(process, 0);
   } catch (error) {

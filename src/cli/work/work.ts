@@ -1,13 +1,16 @@
 /** `errand work`: turns any command into an agent that polls. It runs the command once for each lease. */
+import { join } from "node:path";
+import { cwd } from "node:process";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Agent } from "../../client/agent.ts";
-import type { Handler, Reply } from "../../client/work.ts";
+import type { Handler, Outcome, Reply, Work } from "../../client/work.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
+import { stateFolder } from "../kept-text.ts";
 import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { type AcpChoice, type AcpFlags, acpChoice, withAcpOptions } from "./acp/options.ts";
@@ -15,6 +18,7 @@ import { ChildProcesses } from "./child.ts";
 import { type ClaudeChoice, type ClaudeFlags, claudeChoice, withClaudeOptions } from "./claude/options.ts";
 import { ClaudeWorker } from "./claude/worker.ts";
 import { checkCommand } from "./find-command.ts";
+import { here, type Place } from "./place.ts";
 import { PROGRAMS } from "./presets/programs.ts";
 import { foldersOf, promptOf } from "./presets/prompt.ts";
 import { Sessions } from "./presets/sessions.ts";
@@ -22,6 +26,8 @@ import { type AcpWay, type HeadlessWay, wayOf } from "./presets/way.ts";
 import { type Job, runTask } from "./run-task.ts";
 import { removeLeftBehind } from "./temp-folder.ts";
 import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOptions } from "./worker.ts";
+import { Git, GitError, withoutRepository } from "./worktree/git.ts";
+import { Worktrees } from "./worktree/worktrees.ts";
 
 type WorkOptions = GlobalOptions &
   WorkerOptions &
@@ -30,6 +36,7 @@ type WorkOptions = GlobalOptions &
     readonly timeout?: number;
     readonly idleTimeout?: number;
     readonly progressFd?: number;
+    readonly worktree?: boolean;
     readonly preset?: keyof typeof PROGRAMS | "shell";
   };
 
@@ -76,6 +83,12 @@ Progress:
 Each line of stdout and stderr is reported as progress, with --progress-fd only the lines of that file descriptor. A
 line {"progress": {...}} on stderr or the file descriptor reports message, current_step, tools_used, done, total and
 eta_seconds; any other line of text is a message.
+
+Worktrees:
+With --worktree, in a folder of a git repository, each conversation (the delegations of one delegator in one context) works
+in a git worktree of its own, on a branch of its own. What differs from the branch of the worker's folder becomes the
+artifact 'changes.diff', for 'git apply'. After a delegation, a worktree in which nothing is uncommitted is removed; files
+that git ignores do not count. The branch stays if it has commits of its own. 'git worktree list' shows them.
 
 A question:
 Print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for example
@@ -153,6 +166,10 @@ export function addWork(program: Command, { host }: Cli): void {
       "take progress only from this file descriptor: 2 (stderr), or 3 to 9, which is opened for the command",
       wholeBetween(2, 9),
     );
+  command.option(
+    "--worktree",
+    "work in a git worktree for each conversation, and return what changed in it as a diff",
+  );
   withAcpOptions(command);
   withClaudeOptions(command);
   withWorkerOptions(command)
@@ -188,6 +205,9 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   const asking = claudeChoice(options, options.preset);
   const [program, ...args] = commandOf(isShell, way, words);
   await checkCommand(program, host.childEnv.PATH, way?.install);
+  const warn = (text: string) => void note(host, text).catch(() => undefined);
+  const worktrees = options.worktree ? await openWorktrees(host, warn) : undefined;
+  const inherited = worktrees ? withoutRepository(host.childEnv) : host.childEnv;
   const connection = await connect(host, options);
   const children = new ChildProcesses();
   const job: Job = {
@@ -197,8 +217,8 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
     preset: way?.kind === "headless" ? way.preset : undefined,
     children,
     sessions: new Sessions(host.childEnv.XDG_STATE_HOME),
-    warn: (text) => void note(host, text).catch(() => undefined),
-    environment: { inherited: host.childEnv, url: connection.url, progressFd: options.progressFd },
+    warn,
+    environment: { inherited, url: connection.url, progressFd: options.progressFd },
     limits: {
       timeoutMs: toMs(options.timeout),
       idleTimeoutMs: toMs(options.idleTimeout),
@@ -208,7 +228,12 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   const speaker = acp
     ? await acpWorker(host, [program, ...args], job, acp, way)
     : claudeWorker(host, program, words, job, asking);
-  const handle: Handler = speaker ? (task) => speaker.run(task) : (task) => runTask(task, job);
+  const workOn = speaker
+    ? (task: Work, place: Place) => speaker.run(task, place)
+    : (task: Work, place: Place) => runTask(task, place, job);
+  const handle: Handler = worktrees
+    ? (task) => worktrees.use(task, (place) => workOn(task, place))
+    : (task) => workOn(task, here());
   const agent = new Agent(
     { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
     handle,
@@ -230,9 +255,21 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   );
 }
 
+async function openWorktrees(host: CliHost, warn: (text: string) => void): Promise<Worktrees> {
+  const home = join(stateFolder(host.childEnv.XDG_STATE_HOME), "worktrees");
+  try {
+    return await Worktrees.open({ git: new Git(host.childEnv), folder: cwd(), home, warn });
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error;
+    throw new InvalidArgumentError(
+      `--worktree requires a folder of a git repository with a commit, and git: ${error.message}.`,
+    );
+  }
+}
+
 /** A worker for a program that asks people while it works. */
 interface Speaker {
-  readonly run: Handler;
+  readonly run: (task: Work, place: Place) => Promise<Outcome>;
   readonly close?: () => Promise<void>;
 }
 

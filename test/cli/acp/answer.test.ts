@@ -156,6 +156,17 @@ test("files go both ways, and what the agent changed is among the artifacts", as
   ]);
 });
 
+test("in a worktree, the agent works in its folder, and git says what changed", async () => {
+  const change = { type: "diff", path: "/worktree/a.txt", oldText: null, newText: "a" };
+  const call = { toolCallId: "t1", title: "Edit", kind: "edit", status: "completed", content: [change] };
+  const turns = [[{ update: { sessionUpdate: "tool_call", ...call } }, say("done")]];
+  const place = { folder: "/worktree", isWorktree: true };
+  const { delegate, ended, log } = await setup({ turns }, { place });
+  expect((await ended(await delegate())).artifacts).toEqual([]);
+  const opened = log().filter(({ method }) => method === "session/new");
+  expect(opened.map(({ params }) => Object(params).cwd)).toEqual(["/worktree"]);
+});
+
 describe("a conversation", () => {
   const both = { loadSession: true, sessionCapabilities: { resume: {} } };
   test.each([

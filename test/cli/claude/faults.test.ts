@@ -1,5 +1,6 @@
 /** `errand work --preset claude`: runs that are not done, what ends them, and conversations that are gone. */
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { brokerApprovals } from "../../../src/cli/work/acp/approvals.ts";
@@ -47,6 +48,14 @@ test("a conversation is continued; one that is gone begins anew, and the progres
   expect(third.progress.message).toContain("The conversation of this context is gone; a new one begins.");
   const resumes = log("start").map(({ args }) => String(args).includes("--resume"));
   expect(resumes).toEqual([false, true, true, false]);
+});
+
+test("it works in the folder of its worktree", async () => {
+  const place = { folder: realpathSync(mkdtempSync(join(tmpdir(), "errand-place-"))), isWorktree: true };
+  onTestFinished(() => rmSync(place.folder, { recursive: true }));
+  const { begin, log } = await setup({ turns: [[say("one")]] }, { place });
+  await begin();
+  expect(log("start")).toMatchObject([{ cwd: place.folder }]);
 });
 
 test("a conversation that is gone while its question was open: the task begins anew, with that word", async () => {

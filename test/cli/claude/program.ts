@@ -8,6 +8,7 @@ import { z } from "zod";
 import { ChildProcesses } from "../../../src/cli/work/child.ts";
 import type { ClaudeOptions } from "../../../src/cli/work/claude/setup.ts";
 import { ClaudeWorker } from "../../../src/cli/work/claude/worker.ts";
+import { here, type Place } from "../../../src/cli/work/place.ts";
 import { Agent } from "../../../src/client/agent.ts";
 import { OPERATOR } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -54,8 +55,9 @@ export type Scripted = ReturnType<typeof scripted>;
 export function work(
   url: string,
   { program, folder }: Pick<Scripted, "program" | "folder">,
-  options: Partial<ClaudeOptions> = {},
+  options: Partial<ClaudeOptions> & { readonly place?: Place } = {},
 ) {
+  const { place = here(), ...rest } = options;
   const warnings: string[] = [];
   const children = new ChildProcesses();
   const worker = new ClaudeWorker({
@@ -71,10 +73,10 @@ export function work(
     parks: false,
     collectMs: 50,
     settleMs: 0,
-    ...options,
+    ...rest,
   });
   const agent = new Agent({ url, token: OPERATOR, agent: "coder", failFast: false }, (task) =>
-    worker.run(task),
+    worker.run(task, place),
   );
   const running = agent.run();
   running.catch(() => undefined);
@@ -86,7 +88,10 @@ export function work(
 }
 
 /** The broker and one worker. `answer` answers the open question of a delegation, and waits for what follows. */
-export async function setup(script: Script, options: Partial<ClaudeOptions> = {}) {
+export async function setup(
+  script: Script,
+  options: Partial<ClaudeOptions> & { readonly place?: Place } = {},
+) {
   const program = scripted(script);
   const { url, ...rest } = await broker();
   const worker = work(url, program, options);

@@ -254,7 +254,7 @@ test("tasks of one conversation run one after another, and a canceled one does n
   });
   const running: string[] = [];
   let finish = () => {};
-  const first = sessions.use("codex", turn("c"), async ({ keep }) => {
+  const first = sessions.use("codex", "/here", turn("c"), async ({ keep }) => {
     running.push("first");
     await new Promise<void>((resolve) => {
       finish = resolve;
@@ -262,9 +262,11 @@ test("tasks of one conversation run one after another, and a canceled one does n
     await keep("thread-1");
   });
   const canceled = new AbortController();
-  const second = sessions.use("codex", turn("c", canceled.signal), async () => running.push("second"));
-  const third = sessions.use("codex", turn("c"), async ({ id }) => running.push(`third of ${id}`));
-  await sessions.use("codex", turn("other"), async ({ id }) => running.push(`other of ${id}`));
+  const second = sessions.use("codex", "/here", turn("c", canceled.signal), async () =>
+    running.push("second"),
+  );
+  const third = sessions.use("codex", "/here", turn("c"), async ({ id }) => running.push(`third of ${id}`));
+  await sessions.use("codex", "/here", turn("other"), async ({ id }) => running.push(`other of ${id}`));
   canceled.abort(new Error("canceled"));
   await expect(second).rejects.toThrow("canceled");
   expect(running).toEqual(["first", "other of undefined"]);

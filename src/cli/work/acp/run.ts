@@ -1,11 +1,11 @@
 /** Works on one delegation with an ACP agent: from its conversation and its prompts to the outcome. */
-import { cwd } from "node:process";
 import { WorkerUnavailableError } from "../../../client/unavailable.ts";
 import { durationText } from "../../../client/words.ts";
 import type { Outcome, Work } from "../../../client/work.ts";
 import { LeaseLostError, ParkedError } from "../../../lease-holder/lost.ts";
 import { sleep } from "../../../util/timing.ts";
 import type { CommandFiles } from "../command-files.ts";
+import type { Assignment, Place } from "../place.ts";
 import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import type { Session } from "../presets/sessions.ts";
 import { sendFiles } from "../returned-files.ts";
@@ -30,20 +30,15 @@ import { type Ending, endingOf, outcomeOf, UnsentError } from "./verdict.ts";
 
 const GO_ON = "A person denied this. Go on without it, or say what is missing.";
 
-export async function runWith(
-  agent: AgentProcess,
-  task: Work,
-  session: Session,
-  files: CommandFiles,
-  setup: AcpSetup,
-): Promise<Outcome> {
-  const notes = await Notes.read(session.notes, task.delegation.id);
-  const run = new Run(agent, task, session, files, setup, notes);
+export async function runWith(agent: AgentProcess, given: Assignment, setup: AcpSetup): Promise<Outcome> {
+  const notes = await Notes.read(given.session.notes, given.task.delegation.id);
+  const run = new Run(agent, given, setup, notes);
   return run.outcome();
 }
 
 class Run {
   readonly #agent: AgentProcess;
+  readonly #place: Place;
   readonly #task: Work;
   readonly #session: Session;
   readonly #files: CommandFiles;
@@ -59,13 +54,12 @@ class Run {
 
   constructor(
     agent: AgentProcess,
-    task: Work,
-    session: Session,
-    files: CommandFiles,
+    { task, place, session, files }: Assignment,
     setup: AcpSetup,
     notes: Notes,
   ) {
     this.#agent = agent;
+    this.#place = place;
     this.#task = task;
     this.#session = session;
     this.#files = files;
@@ -112,7 +106,8 @@ class Run {
       if (!(error instanceof UnsentError)) throw error;
       return ending.kind === "answered" ? { kind: "unsent", unsent: error.unsent } : ending;
     }
-    if (ending.kind === "answered") await this.#sendChanges();
+    // A worktree shows more than what the agent reports.
+    if (ending.kind === "answered" && !this.#place.isWorktree) await this.#sendChanges();
     return ending;
   }
 
@@ -151,7 +146,7 @@ class Run {
     const { choice, noteUnknownMode, warn } = this.#setup;
     const { id: known, keep } = this.#session;
     const folders = folder === undefined ? [artifacts] : [folder, artifacts];
-    const opening = openConversation(this.#agent, known, { cwd: cwd(), folders, choice });
+    const opening = openConversation(this.#agent, known, { cwd: this.#place.folder, folders, choice });
     const conversation = await this.#soon(opening);
     if (conversation.hasUnknownMode) noteUnknownMode();
     if (known !== undefined && !conversation.isContinued)
@@ -280,7 +275,7 @@ class Run {
   }
 
   async #sendChanges(): Promise<void> {
-    const left = await sendChanges(this.#activity.changes, cwd(), this.#task.artifact);
+    const left = await sendChanges(this.#activity.changes, this.#place.folder, this.#task.artifact);
     if (left > 0) this.#activity.note(`${left} changed files are not among the artifacts.`);
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Outcome, Work } from "../../../client/work.ts";
 import { isCompleted } from "../is-completed.ts";
+import type { Place } from "../place.ts";
 import { Sessions } from "../presets/sessions.ts";
 import { withCommandFiles } from "../with-command-files.ts";
 import { Pool } from "./pool.ts";
@@ -41,13 +42,13 @@ export class AcpWorker {
     this.#sessions = new Sessions(options.stateHome, SESSION_ID);
   }
 
-  run(task: Work): Promise<Outcome> {
+  run(task: Work, place: Place): Promise<Outcome> {
     const { command, warn } = this.#setup;
-    return this.#sessions.use(`acp ${JSON.stringify(command)}`, task, (session) =>
+    return this.#sessions.use(`acp ${JSON.stringify(command)}`, place.folder, task, (session) =>
       withCommandFiles(task, { warn }, async (files) => {
         const agent = await this.#pool.take(session.id, task.signal);
         if (agent.group !== undefined) files.runsAs(agent.group);
-        const outcome = await runWith(agent, task, session, files, this.#setup).finally(() =>
+        const outcome = await runWith(agent, { task, place, session, files }, this.#setup).finally(() =>
           this.#pool.give(agent),
         );
         this.#hasWorked ||= isCompleted(outcome);

@@ -6,6 +6,7 @@ import type { ChildProcesses, CommandResult } from "../child.ts";
 export interface ClaudeStart {
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
   readonly children: ChildProcesses;
   readonly onStart: (group: number) => void;
   /** One JSON object of stdout. */
@@ -23,7 +24,7 @@ export class ClaudeProcess {
   #endless: number | undefined;
 
   constructor(start: ClaudeStart) {
-    const { command, env, children, onStart, onEvent, onOther, onStderr, onOutput } = start;
+    const { command, env, cwd, children, onStart, onEvent, onOther, onStderr, onOutput } = start;
     const frames = new Frames({
       onFrame: (_line, event) => onEvent(event),
       onOther,
@@ -35,6 +36,7 @@ export class ClaudeProcess {
     this.ended = children.run({
       command,
       env,
+      cwd,
       input: (stdin) => {
         this.#stdin = stdin;
       },

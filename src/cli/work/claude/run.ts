@@ -15,6 +15,7 @@ import { UnsentError } from "../acp/verdict.ts";
 import { envFor } from "../command-env.ts";
 import type { CommandFiles } from "../command-files.ts";
 import { cannotStart } from "../command-reply.ts";
+import type { Assignment, Place } from "../place.ts";
 import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import { foldersOf, promptOf } from "../presets/prompt.ts";
 import type { PresetRun } from "../presets/run.ts";
@@ -28,19 +29,16 @@ import type { ClaudeSetup } from "./setup.ts";
 import { type Said, Talk, type Talked } from "./talk.ts";
 import { endsWork, outcomeOf, outcomeOfError } from "./verdict.ts";
 
-export async function runClaude(
-  task: Work,
-  session: Session,
-  files: CommandFiles,
-  setup: ClaudeSetup,
-): Promise<Outcome> {
+export async function runClaude(given: Assignment, setup: ClaudeSetup): Promise<Outcome> {
+  const { task, session } = given;
   const notes = await Notes.read(session.notes, task.delegation.id);
   const usage = await ConversationUsage.read(session.usage);
-  return new Run(task, session, files, setup, { notes, usage }).outcome();
+  return new Run(given, setup, { notes, usage }).outcome();
 }
 
 class Run {
   readonly #task: Work;
+  readonly #place: Place;
   readonly #session: Session;
   readonly #files: CommandFiles;
   readonly #setup: ClaudeSetup;
@@ -58,13 +56,12 @@ class Run {
   #keeping: Promise<void> = Promise.resolve();
 
   constructor(
-    task: Work,
-    session: Session,
-    files: CommandFiles,
+    { task, place, session, files }: Assignment,
     setup: ClaudeSetup,
     { notes, usage }: { readonly notes: Notes; readonly usage: ConversationUsage },
   ) {
     this.#task = task;
+    this.#place = place;
     this.#session = session;
     this.#files = files;
     this.#setup = setup;
@@ -147,6 +144,7 @@ class Run {
     const talk = new Talk({
       command: [program, ...argumentsOf(session, foldersOf(this.#files), { settings, extra })],
       env: envFor(this.#task, environment, this.#files),
+      cwd: this.#place.folder,
       children,
       onStart: this.#files.runsAs,
       onOutput: () => this.#end.active(),

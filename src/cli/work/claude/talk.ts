@@ -19,7 +19,7 @@ export interface Said {
 }
 
 export interface TalkSetup
-  extends Pick<ClaudeStart, "command" | "env" | "children" | "onStart" | "onOutput"> {
+  extends Pick<ClaudeStart, "command" | "env" | "cwd" | "children" | "onStart" | "onOutput"> {
   readonly activity: Activity;
   readonly deciding: Deciding;
   /** The messages that the program must get now. */

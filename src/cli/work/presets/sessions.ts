@@ -2,10 +2,9 @@
  * Remembers the conversation of a preset's program for each context of each delegator, in a file of its own. Another
  * delegator never gets it, even with the same context id.
  */
-import { cwd } from "node:process";
 import type { Work } from "../../../client/work.ts";
-import { onAbort } from "../../../util/timing.ts";
 import { type KeptText, keptText } from "../../kept-text.ts";
+import { InTurn } from "../in-turn.ts";
 
 export interface Session {
   readonly id: string | undefined;
@@ -31,8 +30,7 @@ export interface Turn {
 export class Sessions {
   readonly #stateHome: string | undefined;
   readonly #ids: RegExp;
-  /** For each conversation in use: resolves when its last user so far is done. */
-  readonly #lastUse = new Map<string, Promise<void>>();
+  readonly #inTurn = new InTurn();
 
   /** `stateHome` is XDG_STATE_HOME. An id that does not match the pattern counts as none. */
   constructor(stateHome: string | undefined, ids: RegExp = ARGUMENT) {
@@ -40,50 +38,24 @@ export class Sessions {
     this.#ids = ids;
   }
 
-  /** Runs `use` with the task's conversation, after the earlier tasks of the same one. Rejects if the task is aborted. */
-  async use<T>(program: string, task: Turn, use: (session: Session) => Promise<T>): Promise<T> {
-    const key = keyOf(program, task);
+  /**
+   * Runs `use` with the task's conversation, after the earlier tasks of the same one. Rejects if the task is aborted.
+   * `folder`: where the program works.
+   */
+  async use<T>(
+    program: string,
+    folder: string,
+    task: Turn,
+    use: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const { target, delegator, context_id } = task.delegation;
+    // Programs keep conversations by folder, so the folder is a part of the key.
+    const key = [program, folder, target, delegator, context_id];
     const kept = keptText(this.#stateHome, "sessions", key, this.#ids);
     const notes = keptText(this.#stateHome, "sessions", [...key, "notes"], ANY);
     const usage = keptText(this.#stateHome, "sessions", [...key, "usage"], ANY);
-    const { file } = kept;
-    const before = this.#lastUse.get(file);
-    let leave = () => {};
-    const left = new Promise<void>((resolve) => {
-      leave = resolve;
-    });
-    const mine = Promise.all([before, left]).then(() => {
-      if (this.#lastUse.get(file) === mine) this.#lastUse.delete(file);
-    });
-    this.#lastUse.set(file, mine);
-    try {
-      if (before) await beforeAbort(before, task.signal);
-      return await use({ id: await kept.read(), keep: kept.keep, notes, usage });
-    } finally {
-      leave();
-    }
-  }
-}
-
-/** Programs keep conversations by folder, so the folder is a part of the key. */
-const keyOf = (program: string, { delegation: { target, delegator, context_id } }: Turn): string[] => [
-  program,
-  cwd(),
-  target,
-  delegator,
-  context_id,
-];
-
-/** Waits for `done`, but rejects as soon as the signal aborts. */
-async function beforeAbort(done: Promise<void>, signal: AbortSignal): Promise<void> {
-  let off = () => {};
-  try {
-    await new Promise<void>((resolve, reject) => {
-      off = onAbort(signal, () => reject(signal.reason));
-      signal.throwIfAborted();
-      void done.then(resolve);
-    });
-  } finally {
-    off();
+    return this.#inTurn.use(kept.file, task.signal, async () =>
+      use({ id: await kept.read(), keep: kept.keep, notes, usage }),
+    );
   }
 }
