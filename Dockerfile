@@ -4,13 +4,12 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+RUN npm run build
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production ERRAND_HOST=0.0.0.0 ERRAND_PORT=4180 ERRAND_DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 # `docker exec CONTAINER errand …` is the CLI, as the operator.
 RUN install -d -o node -g node -m 0700 /data && ln -s /app/dist/errand.js /usr/local/bin/errand

@@ -1,7 +1,8 @@
 /**
- * Builds `dist`. esbuild builds the program, the console and the library in about a second. For the package, the
- * compiler also checks the types and emits those of the library. Files are replaced one by one and stale files are
- * removed last, so a running broker and the CLI keep working.
+ * Builds `dist`, which the package contains: esbuild builds the program, the console and the library in about a second,
+ * and the compiler checks the types and emits those of the library. `build` has each module by itself, for tests and
+ * generators. Files are replaced one by one and stale files are removed last, so a running broker and the CLI keep
+ * working.
  */
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
@@ -10,6 +11,7 @@ import { bin, ROOT, run, step, withLock } from "./steps.mjs";
 
 const SRC = join(ROOT, "src");
 const DIST = join(ROOT, "dist");
+const BUILD = join(ROOT, "build");
 /** Its sources are bundled for browsers, not compiled. */
 const CONSOLE = join(SRC, "console/");
 /** npm does not pack files whose names start like this. */
@@ -26,43 +28,49 @@ export async function buildProgram() {
   ];
   await once(PROGRAM_STAMP, inputs, "Building the broker and the console", async () => {
     fs.mkdirSync(DIST, { recursive: true });
-    const { bundle, transpile } = await import("./bundle.mjs");
-    const sources = files(SRC).filter((file) => !file.startsWith(CONSOLE));
-    const modules = sources.filter((file) => file.endsWith(".ts"));
-    const assets = sources.filter((file) => !file.endsWith(".ts"));
-    await transpile(modules, DIST);
-    for (const file of assets) {
-      const target = join(DIST, relative(SRC, file));
-      fs.mkdirSync(dirname(target), { recursive: true });
-      fs.copyFileSync(file, target);
-    }
+    const { bundle } = await import("./bundle.mjs");
     const bundled = await bundle();
     // Otherwise its service would keep 270 MB for as long as the broker runs in this process.
     await (await import("esbuild")).stop();
     fs.chmodSync(join(DIST, "errand.js"), 0o755);
-    const outputs = [...modules.map(scriptOf), ...assets.map((file) => relative(SRC, file)), ...bundled];
-    removeAllBut(outputs, (name) => !isDeclaration(name));
+    removeAllBut(DIST, [...bundled, ...copyAssets(DIST)], (name) => !name.startsWith("types/"));
   });
 }
 
-/** Everything that the package contains. */
+/** Everything that the package contains, and the single modules. */
 export async function build() {
   await buildProgram();
-  const inputs = ["package-lock.json", "tsconfig.json", "tsconfig.build.json"];
+  const inputs = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "scripts/types.mjs"];
   await once(TYPES_STAMP, inputs, "Checking types", async () => {
+    const modules = sources().filter((file) => file.endsWith(".ts"));
+    const { transpile } = await import("./bundle.mjs");
+    await transpile(modules, BUILD);
+    await (await import("esbuild")).stop();
     const types = ["--emitDeclarationOnly", "--checkers", "1"];
     // Several checkers would each read the types of the libraries again. `check` also checks those.
     await run(bin("tsc"), ["-p", "tsconfig.build.json", ...types], ["inherit", 2, "inherit"]);
-    const modules = files(SRC).filter((file) => file.endsWith(".ts") && !file.startsWith(CONSOLE));
-    removeAllBut(
-      modules.map((file) => scriptOf(file).replace(/\.js$/, ".d.ts")),
-      isDeclaration,
-    );
+    const scripts = modules.map((file) => relative(SRC, file).replace(/\.ts$/, ".js"));
+    const declarations = scripts.map((name) => name.replace(/\.js$/, ".d.ts"));
+    removeAllBut(BUILD, [...scripts, ...declarations, ...copyAssets(BUILD)]);
+    const { writeTypes } = await import("./types.mjs");
+    const written = writeTypes(BUILD, join(DIST, "types"));
+    removeAllBut(join(DIST, "types"), written);
   });
 }
 
-const isDeclaration = (name) => name.endsWith(".d.ts");
-const scriptOf = (file) => relative(SRC, file).replace(/\.ts$/, ".js");
+/** What is compiled or read at run time. */
+const sources = () => files(SRC).filter((file) => !file.startsWith(CONSOLE) && !file.endsWith(".d.ts"));
+
+/** The files that modules read from beside them. Returns their names. */
+function copyAssets(folder) {
+  const assets = sources().filter((file) => !file.endsWith(".ts"));
+  return assets.map((file) => {
+    const name = relative(SRC, file);
+    fs.mkdirSync(dirname(join(folder, name)), { recursive: true });
+    fs.copyFileSync(file, join(folder, name));
+    return name;
+  });
+}
 
 /** Runs `work` unless its inputs, all of `src` and `settings`, are those of the last time. */
 async function once(stamp, settings, name, work) {
@@ -88,11 +96,16 @@ function fingerprint(settings) {
 }
 
 /** Removes files of an earlier build; `isOurs` chooses those of this one. */
-function removeAllBut(names, isOurs) {
+function removeAllBut(folder, names, isOurs = () => true) {
   const kept = new Set(names);
-  for (const file of files(DIST)) {
-    const name = relative(DIST, file);
+  for (const file of files(folder)) {
+    const name = relative(folder, file);
     if (!name.startsWith("._") && isOurs(name) && !kept.has(name)) fs.rmSync(file, { force: true });
+  }
+  const folders = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
+  for (const { parentPath, name } of folders.filter((entry) => entry.isDirectory()).reverse()) {
+    const path = join(parentPath, name);
+    if (fs.readdirSync(path).length === 0) fs.rmdirSync(path);
   }
 }
 

@@ -1,10 +1,10 @@
 /**
- * Bundles the program with its dependencies: `dist/errand.js` loads a few files instead of about a thousand, so each
- * command starts in about half the time. The library's modules stay single files, with their dependencies outside. The
- * console is bundled by bundle-console.mjs.
+ * Bundles the program and the library with their dependencies, so the package needs no other one, and a command loads a
+ * few files instead of about a thousand. Names stay as they are, for readable stack traces. The console is bundled by
+ * bundle-console.mjs.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
 import { bundleConsole } from "./bundle-console.mjs";
@@ -32,6 +32,32 @@ const ownUrl = {
   },
 };
 
+/**
+ * A tenth of the program, which it never reaches: BullMQ's other storage and its calendar of repeated jobs, and zod's
+ * messages in other languages.
+ */
+const LEFT_OUT = [
+  { filter: /\/bullmq\/dist\/cjs\/postgres\/index\.js$/, contents: "module.exports = {};" },
+  { filter: /\/cron-parser\/dist\/index\.js$/, contents: "module.exports = {};" },
+  { filter: /\/zod\/v4\/locales\/index\.js$/, contents: 'export { default as en } from "./en.js";' },
+];
+
+const leaveOut = {
+  name: "leave-out",
+  setup({ onLoad, onEnd }) {
+    const found = new Set();
+    for (const { filter, contents } of LEFT_OUT)
+      onLoad({ filter }, () => {
+        found.add(filter);
+        return { contents, loader: "js" };
+      });
+    onEnd(() => {
+      const missing = LEFT_OUT.filter(({ filter }) => !found.has(filter));
+      if (missing.length > 0) return { errors: [{ text: `nothing is at ${missing[0].filter} any more` }] };
+    });
+  },
+};
+
 /** The specifier of a module beside the file, as esbuild prints it. */
 const SPECIFIER = /^((?:import|export|\} from) .*|\} from |.*\bimport\()"(\.{1,2}\/[^"]+)\.ts"/gm;
 
@@ -53,28 +79,55 @@ export async function transpile(modules, folder) {
   );
 }
 
+const COMMON = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  metafile: true,
+  logLevel: "warning",
+};
+
 /** Returns the names of the files in `dist`. */
 export async function bundle() {
-  const { metafile } = await build({
-    absWorkingDir: ROOT,
+  const program = await build({
+    ...COMMON,
     entryPoints: { errand: "src/main.ts" },
     outdir: "dist",
     chunkNames: "errand-[hash]",
-    bundle: true,
-    splitting: true,
-    format: "esm",
     platform: "node",
     target: "node20.19",
+    minifySyntax: true,
+    minifyWhitespace: true,
     banner: { js: BANNER },
-    plugins: [ownUrl],
-    metafile: true,
-    logLevel: "warning",
+    plugins: [ownUrl, leaveOut],
   });
+  // For Node, Deno, Bun and the bundlers of pages alike, so it has nothing of one platform. Bundlers leave out what a
+  // page does not use by its comments.
+  const library = await build({
+    ...COMMON,
+    entryPoints: { index: "src/index.ts", schema: "src/schema/index.ts" },
+    outdir: "dist/library",
+    chunkNames: "shared-[hash]",
+    platform: "neutral",
+    mainFields: ["module", "main"],
+    target: "es2023",
+    external: ["node:*"],
+  });
+  for (const path of Object.keys(library.metafile.outputs)) markUnused(join(ROOT, path));
   const page = await bundleConsole();
-  const inputs = [...Object.keys(metafile.inputs), ...page.inputs];
-  writeFileSync(join(ROOT, "dist/licenses.txt"), licenses(inputs));
-  const program = Object.keys(metafile.outputs).map((path) => basename(path));
-  return [...program, "licenses.txt", ...page.outputs.map((name) => `console/${name}`)];
+  const inputs = [program, library].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  writeFileSync(join(ROOT, "dist/licenses.txt"), licenses([...inputs, ...page.inputs]));
+  const outputs = [program, library].flatMap(({ metafile }) => Object.keys(metafile.outputs));
+  const names = outputs.map((path) => relative("dist", path));
+  return [...names, "licenses.txt", ...page.outputs.map((name) => `console/${name}`)];
+}
+
+/** A bundler may leave out a CommonJS package whose exports nobody uses, which esbuild does not say. */
+function markUnused(path) {
+  const calls =
+    /(?<=^var \w+ = )(?:__commonJS\(|__toESM\((?=require_))|(?<=^var \w+ = __toESM\()require_\w+\(\)/gm;
+  writeFileSync(path, readFileSync(path, "utf8").replaceAll(calls, "/* @__PURE__ */ $&"));
 }
 
 /** The licences of the packages of which the bundle has copies. */

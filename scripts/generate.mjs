@@ -6,17 +6,17 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { buildProgram, everyCommand, pathOf } from "../dist/cli/program.js";
-import { ROUTES } from "../dist/doors/http/app.js";
-import { TOOLS } from "../dist/doors/mcp/tools/tools.js";
-import { API_INFO, openapi } from "../dist/doors/openapi/document.js";
-import { EVENT_LINES, FIELDS, KEYED_FIELDS, MARKS, PACKED } from "../dist/lifecycle/fields.js";
-import { EVERY_MOVE, GUARDS, MOVES } from "../dist/lifecycle/states.js";
-import { CONDITIONS, TIMERS } from "../dist/lifecycle/timers.js";
-import { A2A_ERRORS } from "../dist/schema/a2a-errors.js";
-import { limitsSchema } from "../dist/schema/agent.js";
-import { CATEGORIES, ERRORS } from "../dist/schema/errors.js";
-import { AT_REST, IN_FLIGHT, LIMITS } from "../dist/schema/limits.js";
+import { buildProgram, everyCommand, pathOf } from "../build/cli/program.js";
+import { ROUTES } from "../build/doors/http/app.js";
+import { TOOLS } from "../build/doors/mcp/tools/tools.js";
+import { API_INFO, openapi } from "../build/doors/openapi/document.js";
+import { EVENT_LINES, FIELDS, KEYED_FIELDS, MARKS, PACKED } from "../build/lifecycle/fields.js";
+import { EVERY_MOVE, GUARDS, MOVES } from "../build/lifecycle/states.js";
+import { CONDITIONS, TIMERS } from "../build/lifecycle/timers.js";
+import { A2A_ERRORS } from "../build/schema/a2a-errors.js";
+import { limitsSchema } from "../build/schema/agent.js";
+import { CATEGORIES, ERRORS } from "../build/schema/errors.js";
+import { AT_REST, IN_FLIGHT, LIMITS } from "../build/schema/limits.js";
 import { apiReference } from "./api-reference.mjs";
 import { readArguments } from "./arguments.mjs";
 
@@ -345,7 +345,7 @@ function library() {
 
 # The library, name by name
 
-Everything that \`import { ... } from "errand"\` exports. Read [how to use it](library.md) first.
+Everything that \`import { ... } from "errand-broker"\` exports. Read [how to use it](library.md) first.
 
 ${apiReference()}
 `;

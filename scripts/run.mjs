@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { EXIT_USAGE, readArguments } from "./arguments.mjs";
 import { build, buildProgram } from "./build.mjs";
 import { install } from "./install.mjs";
+import { replace, restore, restoreAbandoned } from "./package.mjs";
 import { bin, Failed, npm, ROOT, run, say } from "./steps.mjs";
 
 const MAIN = join(ROOT, "dist/errand.js");
@@ -39,6 +40,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   check   all that CI checks: format and lint, types, build, tests, package
   fix     format, fix what the linter can, write the generated docs
   build   build the program, the console and the library into dist, and check types
+  program build only what ./errand runs
 
 Each installs the dependencies and builds first, if they are missing or out of date; start installs and builds only what
 the broker needs.
@@ -205,6 +207,13 @@ const TASKS = {
     noArguments("build", args);
     return build();
   },
+  program: buildProgram,
+  // npm calls these three.
+  prepack: replace,
+  postpack: restore,
+  prepublishOnly() {
+    throw new Failed("Publish the tarball: 'npm pack', and then 'npm publish' with its name.", 1);
+  },
 };
 
 async function check() {
@@ -262,7 +271,8 @@ if (name === "--help" || name === "-h") {
 } else {
   if (process.env.npm_lifecycle_event !== undefined) followParent();
   try {
-    await install({ dev: name !== "start" });
+    restoreAbandoned();
+    await install({ dev: name !== "start" && name !== "program" });
     await task(rest);
   } catch (error) {
     if (!(error instanceof Failed)) throw error;

@@ -6,7 +6,7 @@
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Log } from "./telemetry/log.ts";
 
 const FILE = "gateway.json";

@@ -5,7 +5,7 @@
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { z } from "zod";
+import * as z from "zod";
 import { COMMAND_VARIABLES } from "./cli/work/command-variables.ts";
 import { urlProblem } from "./client/connection-errors.ts";
 import { isNetwork } from "./doors/http/address-list.ts";

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { runCli } from "./cli/run.ts";
 import { cliEnvironment } from "./config.ts";
+import { ownCommand } from "./own-command.ts";
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
@@ -17,6 +18,7 @@ const SERVE_FLAGS = [
   { option: "workers", variable: "ERRAND_WORKERS", flag: "--workers" },
   { option: "log", variable: "ERRAND_LOG_FORMAT", flag: "--log" },
 ] as const;
+const PROGRAM = fileURLToPath(new URL("./errand.js", import.meta.url));
 const { env, childEnv } = cliEnvironment();
 
 const exitCode = await runCli(process.argv.slice(2), {
@@ -46,9 +48,8 @@ const exitCode = await runCli(process.argv.slice(2), {
   backups: async () => (await import("./backup.ts")).backups(childEnv, manifest.version),
   migrations: async () => (await import("./migrate.ts")).migrations(childEnv),
   version: manifest.version,
-  // In a clone only npx finds the program, so the commands that it prints begin with npx.
-  command: childEnv.npm_command === "exec" ? "npx errand" : "errand",
-  program: fileURLToPath(new URL("./errand.js", import.meta.url)),
+  command: ownCommand({ folder: process.cwd(), path: childEnv.PATH ?? "", program: PROGRAM }),
+  program: PROGRAM,
 });
 // An open connection or timer must not keep the process running.
 process.exit(exitCode);

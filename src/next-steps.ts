@@ -1,22 +1,13 @@
 /** The three commands to try that `errand serve` prints on a terminal once the broker is ready. */
-import { constants } from "node:fs";
-import { access, readFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
-import { shellWord } from "./client-access.ts";
+import { type Called, ownCommand } from "./own-command.ts";
 
-export interface Place {
-  /** The folder in which the broker was started, and in which the commands work. */
-  readonly folder: string;
-  /** The PATH. */
-  readonly path: string;
-  /** The file of the program that runs. */
-  readonly program: string;
+export interface Place extends Called {
   /** The variables by which the CLI finds the broker; see client-access.ts. */
   readonly variables: readonly string[];
 }
 
-export async function nextSteps(place: Place): Promise<string> {
-  const errand = await commandIn(place);
+export function nextSteps(place: Place): string {
+  const errand = commandIn(place);
   return [
     "next, paste in other terminals here: an agent (any command), a task for it, the events",
     `  ${errand} work --agent scout -- wc -w`,
@@ -26,36 +17,12 @@ export async function nextSteps(place: Place): Promise<string> {
 }
 
 /** Replaces the sign-in link where none is printed. */
-export const howToSignIn = async (place: Place): Promise<string> =>
-  `for a link that signs in to the console: ${await commandIn(place)} sessions link`;
+export const howToSignIn = (place: Place): string =>
+  `for a link that signs in to the console: ${commandIn(place)} sessions link`;
 
 /** How a shell in the folder runs this program, for this broker. */
-async function commandIn(place: Place): Promise<string> {
+function commandIn(place: Place): string {
   // Those without a value are secrets, which people set themselves.
   const assignments = place.variables.filter((one) => one.includes("="));
-  return [...assignments, await programIn(place)].join(" ");
+  return [...assignments, ownCommand(place)].join(" ");
 }
-
-async function programIn({ folder, path, program }: Place): Promise<string> {
-  // npx runs the program of the folder's own package, or of a package installed there.
-  if ((await isOwnFolder(folder)) || (await isRunnable(join(folder, "node_modules/.bin/errand"))))
-    return "npx errand";
-  for (const directory of path.split(delimiter)) {
-    if (directory.startsWith("/") && (await isRunnable(join(directory, "errand")))) return "errand";
-  }
-  return `node ${shellWord(program)}`;
-}
-
-async function isOwnFolder(folder: string): Promise<boolean> {
-  try {
-    return JSON.parse(await readFile(join(folder, "package.json"), "utf8")).name === "errand";
-  } catch {
-    return false;
-  }
-}
-
-const isRunnable = (path: string): Promise<boolean> =>
-  access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );

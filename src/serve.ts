@@ -145,8 +145,8 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
     const clients = { folder: resolve("."), path: env.PATH ?? "", program, variables };
     const isAtTerminal = process.stderr.isTTY && storage.embedded !== null;
     const signIn = isAtTerminal ? await gateways.signIn() : undefined;
-    say(signIn ?? (await howToSignIn(clients)));
-    if (process.stderr.isTTY) say(await nextSteps(clients));
+    say(signIn ?? howToSignIn(clients));
+    if (process.stderr.isTTY) say(nextSteps(clients));
     const stopped = new Promise<void>((done) => stop.addEventListener("abort", () => done(), { once: true }));
     try {
       if (!stop.aborted) await Promise.race([stopped, gateways.ended]);

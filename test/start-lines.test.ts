@@ -1,11 +1,19 @@
 /** The lines that `errand serve` prints for people. */
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { howClientsConnect, variablesFor } from "../src/client-access.ts";
 import { nextSteps } from "../src/next-steps.ts";
+import { ownCommand } from "../src/own-command.ts";
 import { reachableLines } from "../src/reachable.ts";
+import { freshDir } from "./support/program.ts";
+
+/** A folder with the program's start, as a clone has it. */
+function clone(): string {
+  const folder = freshDir();
+  writeFileSync(join(folder, "errand"), "", { mode: 0o755 });
+  return folder;
+}
 
 const STARTED = {
   dataDir: resolve(".errand"),
@@ -15,29 +23,44 @@ const STARTED = {
 };
 
 test("the lines to paste name a broker that the CLI does not find by itself", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "errand-lines-"));
-  await writeFile(join(folder, "package.json"), '{"name":"errand"}');
+  const folder = clone();
   const linesOf = async (changes: Partial<typeof STARTED> | object) => {
     const variables = variablesFor({ ...STARTED, ...changes });
-    return (await nextSteps({ folder, path: "", program: "errand.js", variables })).split("\n");
+    return nextSteps({ folder, path: "", program: join(folder, "dist/errand.js"), variables }).split("\n");
   };
-  expect((await linesOf({})).at(-1)).toBe("  npx errand watch");
+  expect((await linesOf({})).at(-1)).toBe("  ./errand watch");
   expect((await linesOf({ dataDir: "/data/x" })).slice(1)).toEqual([
-    "  ERRAND_DATA_DIR=/data/x npx errand work --agent scout -- wc -w",
-    '  ERRAND_DATA_DIR=/data/x npx errand delegate scout "count these words" --wait',
-    "  ERRAND_DATA_DIR=/data/x npx errand watch",
+    "  ERRAND_DATA_DIR=/data/x ./errand work --agent scout -- wc -w",
+    '  ERRAND_DATA_DIR=/data/x ./errand delegate scout "count these words" --wait',
+    "  ERRAND_DATA_DIR=/data/x ./errand watch",
   ]);
-  expect((await linesOf({ dataDir: "/it's" })).at(-1)).toBe("  ERRAND_DATA_DIR='/it'\\''s' npx errand watch");
+  expect((await linesOf({ dataDir: "/it's" })).at(-1)).toBe("  ERRAND_DATA_DIR='/it'\\''s' ./errand watch");
   const other = { isFound: false, other: { url: "http://127.0.0.1:4180", port: 4180, pid: 1 } };
   expect((await linesOf({ dataDir: "/data/x", announced: other })).at(-1)).toBe(
-    "  ERRAND_URL=http://127.0.0.1:4181 ERRAND_TOKEN=\"$(cat '/data/x/operator-token')\" npx errand watch",
+    "  ERRAND_URL=http://127.0.0.1:4181 ERRAND_TOKEN=\"$(cat '/data/x/operator-token')\" ./errand watch",
   );
   // A secret is not printed, but named.
   const own = { ...STARTED, dataDir: "/data/x", hasOwnToken: true };
-  expect((await linesOf(own)).at(-1)).toBe("  ERRAND_DATA_DIR=/data/x npx errand watch");
+  expect((await linesOf(own)).at(-1)).toBe("  ERRAND_DATA_DIR=/data/x ./errand watch");
   expect(howClientsConnect(own)).toBe(
     "to use the CLI in another shell, set ERRAND_DATA_DIR=/data/x and ERRAND_TOKEN",
   );
+});
+
+test("the program is named as a shell finds it", () => {
+  const folder = clone();
+  const program = join(folder, "dist/errand.js");
+  const elsewhere = freshDir();
+  expect(ownCommand({ folder, path: "", program })).toBe("./errand");
+  expect(ownCommand({ folder: elsewhere, path: "", program })).toBe(join(folder, "errand"));
+  const installed = { path: `/nowhere:${folder}`, program: join(elsewhere, "dist/errand.js") };
+  expect(ownCommand({ folder: elsewhere, ...installed })).toBe("errand");
+  const fetched = "/home/me/.npm/_npx/1a/node_modules/errand-broker/dist/errand.js";
+  expect(ownCommand({ folder: elsewhere, path: "", program: fetched })).toBe("npx errand-broker");
+  expect(ownCommand({ ...installed, folder: elsewhere, path: "" })).toBe(`node ${installed.program}`);
+  mkdirSync(join(elsewhere, "node_modules/.bin"), { recursive: true });
+  writeFileSync(join(elsewhere, "node_modules/.bin/errand"), "", { mode: 0o755 });
+  expect(ownCommand({ folder: elsewhere, ...installed })).toBe("npx errand-broker");
 });
 
 test("a broker on all interfaces says where others reach it, and warns while there is no TLS", () => {

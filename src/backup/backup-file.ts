@@ -4,7 +4,7 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { isOwnKey, keys } from "../redis/keys.ts";
 import { type Cursor, parseItems, Truncated } from "./cursor.ts";
 import type { RdbEntry } from "./rdb.ts";

@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { getuid } from "node:process";
-import { z } from "zod";
+import * as z from "zod";
 import { checkUrl } from "../client/connection-errors.ts";
 import { type ErrandApiError, localError } from "../client/errors.ts";
 import { cleanToken } from "../client/token.ts";

@@ -3,7 +3,7 @@
  * `/readyz` does, with host and port and without the password.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { environmentFetch } from "../client/environment-fetch.ts";
 import { ErrandApiError } from "../client/errors.ts";
 import { Http } from "../client/http.ts";

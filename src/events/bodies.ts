@@ -3,7 +3,7 @@
  * that was replaced or dropped is shown as `{artifactId, superseded: true}`. Limit: readers share a body, so it stays in
  * memory as long as one of them keeps the event.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Entry } from "./entry.ts";

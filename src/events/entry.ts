@@ -2,7 +2,7 @@
  * A stored event as the gateways read it, and its JSON for the wire. Limit: `more` is JSON text from the script; it is
  * spliced in, not parsed.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { EVENT_LINE_NAMES, type EventLine } from "../lifecycle/fields.ts";
 import { toInstant } from "../schema/values.ts";
 

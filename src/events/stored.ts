@@ -3,7 +3,7 @@
  * checked for gaps and read in one step.
  * Limit: an entry that is larger than a page is a page of its own.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { readLua, Script } from "../redis/script.ts";
 import { TIME_LUA } from "../redis/time.ts";

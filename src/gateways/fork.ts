@@ -6,7 +6,7 @@
 import type { Serializable } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
 import { createInterface } from "node:readline";
-import { z } from "zod";
+import * as z from "zod";
 import type { ChildEnd, Forked } from "./child.ts";
 import type { Channel } from "./siblings.ts";
 

@@ -2,7 +2,7 @@
  * The messages between a supervisor and its gateways, as schemas: after an upgrade, a rolling restart starts gateways
  * of a newer version under an older supervisor. A message that does not fit is ignored.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { RedisTarget } from "../redis/connect.ts";
 import type { MetricValues } from "../telemetry/summed-metrics.ts";
 

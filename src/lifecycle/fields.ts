@@ -2,7 +2,7 @@
  * Every field of the stored record, and the layout of a stored event. The script's readers, the gateways' readers and
  * the docs are derived from it. Limit: data of older versions is read, so a name or a line keeps its meaning.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 
 /** A stored value, as a script returns it. Older records have numbers as text. Empty text: the field is absent. */

@@ -2,7 +2,7 @@
  * Renders the payload of a lease: the delegation, and an A2A SendMessage request for it. After a question was answered,
  * the request contains the newest answer instead of the first message; everything earlier is in the history.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";
 import { givenAnswersSchema } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";

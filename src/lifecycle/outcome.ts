@@ -2,7 +2,7 @@
  * The script's answers: an outcome, and the record if the command asks for it. The outcomes are a closed set; a refusal
  * is an outcome, never an exception.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
 import { AMOUNTS } from "../schema/usage.ts";

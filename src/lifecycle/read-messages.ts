@@ -1,5 +1,5 @@
 /** Reads some messages of a delegation: the others, its other fields, its artifacts and its reply may be much larger. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";

@@ -2,7 +2,7 @@
  * A delegation as the gateways read it from its record: its fields (fields.ts lists them), its history, and its JSON.
  * Stored JSON is copied into that JSON without parsing it. Limit: it trusts what the script wrote.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";

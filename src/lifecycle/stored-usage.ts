@@ -1,5 +1,5 @@
 /** Renders the usage of a delegation from its stored form; lua/rare/usage.lua has the layout. */
-import { z } from "zod";
+import * as z from "zod";
 import { AMOUNTS, type Amounts, type Usage, usageSumSchema } from "../schema/usage.ts";
 
 const amountsSchema = usageSumSchema.omit({ complete: true });

@@ -2,7 +2,7 @@
  * Reads summaries: the few fields by which a list decides which records to read whole. Limit: `bytes` counts bodies as
  * the script does; their shown text may be twice as long.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";

@@ -4,26 +4,22 @@
  * Limit: both depend on BullMQ's files, arguments and keys, so BullMQ is pinned; test/queue/ticket-script.test.ts compares
  * what they and BullMQ leave in Redis.
  */
-import { createRequire } from "node:module";
-import { z } from "zod";
+import { addDelayedJob } from "bullmq/dist/cjs/scripts/addDelayedJob-6.js";
+import { addPrioritizedJob } from "bullmq/dist/cjs/scripts/addPrioritizedJob-9.js";
+import { moveToActive } from "bullmq/dist/cjs/scripts/moveToActive-11.js";
+import { moveToDelayed } from "bullmq/dist/cjs/scripts/moveToDelayed-11.js";
 import { readLua, Script } from "../redis/script.ts";
 import { TIME_LUA } from "../redis/time.ts";
 
-const requireFile = createRequire(import.meta.url);
-
-/** One of BullMQ's scripts as a Lua function. Its number of keys is part of its file's name. */
-function bull(name: string, keys: number): string {
-  const file: unknown = requireFile(`bullmq/dist/cjs/scripts/${name}-${keys}.js`);
-  const { content } = z.record(z.string(), z.object({ content: z.string() })).parse(file)[name] ?? {};
-  if (content === undefined) throw new TypeError(`BullMQ has no script ${name}`);
-  return `local function bull_${name}(KEYS, ARGV)\n${content}\nend`;
-}
+/** One of BullMQ's scripts as a Lua function. */
+const bull = ({ name, content }: { readonly name: string; readonly content: string }): string =>
+  `local function bull_${name}(KEYS, ARGV)\n${content}\nend`;
 
 /** For scripts: defines `redis_ms` and the functions of tickets.lua. */
 export const TICKET_LUA = [
-  bull("addPrioritizedJob", 9),
-  bull("addDelayedJob", 6),
-  bull("moveToActive", 11),
+  bull(addPrioritizedJob),
+  bull(addDelayedJob),
+  bull(moveToActive),
   TIME_LUA,
   readLua("./tickets.lua", import.meta.url),
 ].join("\n");
@@ -39,12 +35,9 @@ return 1`);
 
 /** See pop-ticket.lua. Used instead of BullMQ's own pop, which uses the gateway's clock. */
 export const popTicketScript = new Script(
-  [
-    "#!lua flags=allow-oom",
-    bull("moveToActive", 11),
-    TIME_LUA,
-    readLua("./pop-ticket.lua", import.meta.url),
-  ].join("\n"),
+  ["#!lua flags=allow-oom", bull(moveToActive), TIME_LUA, readLua("./pop-ticket.lua", import.meta.url)].join(
+    "\n",
+  ),
 );
 
 /** KEYS: queues of one shard · Returns the positions, from 1, of those that are not empty. */
@@ -61,7 +54,7 @@ return found`);
 export const delayTicketScript = new Script(
   [
     "#!lua flags=allow-oom",
-    bull("moveToDelayed", 11),
+    bull(moveToDelayed),
     TIME_LUA,
     readLua("./delay-ticket.lua", import.meta.url),
   ].join("\n"),

@@ -4,7 +4,7 @@
  */
 
 import { createRedisBackend, type IQueueBackend, Job, Queue } from "bullmq";
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { writeEvenIfFull } from "../redis/script.ts";
 import { randomId, type Shards } from "../redis/shards.ts";

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "./connect.ts";
 import { isRecordKey, keys, transferKey } from "./keys.ts";
 import { ownKeys } from "./own-keys.ts";

@@ -2,7 +2,7 @@
  * Reads a hash, or a field of it, and a mark of the same slot in one step, for util/marked-cache.ts. Uses scripts,
  * because Redis refuses a MULTI at full memory.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Marked } from "../util/marked-cache.ts";
 import type { Redis } from "./connect.ts";
 import { Script } from "./script.ts";

@@ -3,7 +3,7 @@
  * that control a terminal are escaped. A field of several lines, a stack, follows with its lines indented.
  */
 import { styleText } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { localDateTime } from "../util/local-time.ts";
 
 const TRACE = ["trace", "gray"] as const;

@@ -1,3 +1,3 @@
 // What a gateway of the benchmarks imports from the build; bench.test.ts bundles it.
-export { startGateway } from "../../dist/app.js";
-export { createLog } from "../../dist/telemetry/log.js";
+export { startGateway } from "../../build/app.js";
+export { createLog } from "../../build/telemetry/log.js";

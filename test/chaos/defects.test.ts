@@ -3,11 +3,11 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { DEFECTS, isDefect, spoiled } from "./defects.ts";
 
-const dist = fileURLToPath(new URL("../../dist", import.meta.url));
+const build = fileURLToPath(new URL("../../build", import.meta.url));
 
 it.each(Object.keys(DEFECTS).filter(isDefect))(
   "%s: the build contains the code that the defect changes",
   (name) => {
-    expect(spoiled(dist, name).size).toBeGreaterThan(0);
+    expect(spoiled(build, name).size).toBeGreaterThan(0);
   },
 );

@@ -214,10 +214,10 @@ export const DEFECTS: Record<RuleName, Defect> = {
 export const isDefect = (name: string): name is RuleName => Object.hasOwn(DEFECTS, name);
 
 /** The files of the build in this directory with the defect in them. Throws if there is nothing to change. */
-export function spoiled(dist: string, name: RuleName): Map<string, string> {
+export function spoiled(build: string, name: RuleName): Map<string, string> {
   const files = new Map<string, string>();
   for (const { file, find, replace } of DEFECTS[name].changes) {
-    const path = join(dist, file);
+    const path = join(build, file);
     const text = files.get(path) ?? readFileSync(path, "utf8");
     if (!find.test(text)) throw new Error(`${file} no longer has ${find}: write the defect "${name}" again.`);
     files.set(path, text.replace(find, replace));

@@ -103,11 +103,11 @@ export class Stage {
       throw new Error(`${defect} is no defect; known are ${Object.keys(DEFECTS).join(", ")}.`);
     const copy = join(this.directory, "broken");
     mkdirSync(copy);
-    cpSync(join(ROOT, "dist"), join(copy, "dist"), { recursive: true });
+    cpSync(join(ROOT, "build"), join(copy, "build"), { recursive: true });
     copyFileSync(join(ROOT, "package.json"), join(copy, "package.json"));
     symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-    for (const [path, text] of spoiled(join(copy, "dist"), defect)) writeFileSync(path, text);
-    return join(copy, "dist/main.js");
+    for (const [path, text] of spoiled(join(copy, "build"), defect)) writeFileSync(path, text);
+    return join(copy, "build/main.js");
   }
 
   async #gateway(name: string, main: string, preload: string): Promise<void> {

@@ -206,17 +206,17 @@ test("a message to a delegation that asks says to answer", async () => {
 });
 
 describe("hints name the program as it was started", () => {
-  test("npx errand, in errors, notes and details, but not in JSON", async () => {
+  test("./errand, in errors, notes and details, but not in JSON", async () => {
     const { api, env } = await broker();
     const { id } = (await api.delegate("scout")).body;
     await api.interrupt((await api.lease("scout")).body.leases[0].lease_id, { text: "'errand list'?" });
-    const command = "npx errand";
-    expect((await run(["get", id], { env, command })).stdout).toContain(`'npx errand answer ${id}`);
-    expect((await run(["results"], { env, command })).stderr).toContain("next: npx errand results --after");
+    const command = "./errand";
+    expect((await run(["get", id], { env, command })).stdout).toContain(`'./errand answer ${id}`);
+    expect((await run(["results"], { env, command })).stderr).toContain("next: ./errand results --after");
     const failed = await run(["delegate", "nobody", "x"], { env, command });
-    expect(failed.stderr).toContain("'npx errand agent list'");
+    expect(failed.stderr).toContain("'./errand agent list'");
     const away = await run(["list"], { env: { url: "http://127.0.0.1:2", token: "t" }, command });
-    expect(away.stderr).toContain("'npm start' in Errand's folder or 'npx errand serve'");
+    expect(away.stderr).toContain("'npm start' in Errand's folder or './errand serve'");
     expect(
       (await run(["list", "--json"], { env: { url: "http://127.0.0.1:2", token: "t" }, command })).stderr,
     ).toContain("'errand serve'");
@@ -228,7 +228,7 @@ describe("hints name the program as it was started", () => {
     const [{ lease_id }] = (await api.lease("scout")).body.leases;
     const text = "First.\n\nThen run 'errand list'.";
     await api.reply(lease_id, { text });
-    const { stdout } = await run(["get", id], { env, command: "npx errand" });
+    const { stdout } = await run(["get", id], { env, command: "./errand" });
     expect(stdout.endsWith(`\n\n${text}\n`)).toBe(true);
   });
 

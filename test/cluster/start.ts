@@ -151,10 +151,10 @@ function textOf({ gateways, redis, token, masters, logs }: Info): string {
 
 In another terminal:
   export ERRAND_URL=${first} ERRAND_TOKEN=${token}
-  npx errand work --agent scout -- wc -w
+  ./errand work --agent scout -- wc -w
 And in a third, at the other gateway:
   export ERRAND_URL=${second} ERRAND_TOKEN=${token}
-  npx errand delegate scout "count these words" --wait
+  ./errand delegate scout "count these words" --wait
 
 The Cluster, for a gateway of your own (ERRAND_SHARDS=${values.shards}) or redis-cli -c:
   export ERRAND_REDIS_URL=${redis} ERRAND_OPERATOR_TOKEN=${token}

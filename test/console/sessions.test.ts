@@ -201,7 +201,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     const refusal = page.getByRole("alert").filter({ hasText: "The broker does not know this token." });
     await refusal.waitFor();
-    await page.locator(".hint", { hasText: /npm start.*npx errand invite NAME --approver/ }).waitFor();
+    await page.locator(".hint", { hasText: /npm start.*errand invite NAME --approver/ }).waitFor();
     // A text that no header can carry is not a token either.
     await page.reload();
     await page.getByLabel("Token").fill("errand_€");

@@ -58,7 +58,7 @@ test("the commands create an agent and a token, with which AG-UI's library print
   const { url, lease, scout } = await setup();
   await scout.call("DELETE", "/v1/agents/scout");
   const [sentence = ""] = /^Create the agent and a token .*$/m.exec(PAGE) ?? [];
-  const commands = [...sentence.matchAll(/`npx errand ([^`]+)`/g)].map(([, args = ""]) => args.split(" "));
+  const commands = [...sentence.matchAll(/`errand ([^`]+)`/g)].map(([, args = ""]) => args.split(" "));
   expect(commands).toHaveLength(2);
   let printed = "";
   for (const args of commands) {

@@ -1,6 +1,6 @@
 /** The package as its users get it: packed by npm, and installed by npm into an empty folder. Needs npm and tar. */
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
@@ -15,6 +15,17 @@ const packedSchema = z.tuple([
 /** The environment without an outer npm's variables about this project, and without ERRAND_*. */
 export function plainEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:npm_|ERRAND_)/i.test(name)));
+}
+
+/** Of all files in a folder, and in the folders of it that have another name. */
+export function bytesIn(folder: string, except = ""): number {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => name !== except)
+    .map((entry) => join(entry.parentPath, entry.name))
+    .reduce((sum, path) => {
+      const found = lstatSync(path);
+      return sum + (found.isDirectory() ? bytesIn(path, except) : found.size);
+    }, 0);
 }
 
 /** Runs `npm pack`, which builds first; the tarball is written to `folder`. */

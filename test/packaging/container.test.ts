@@ -67,8 +67,8 @@ test("the image's steps produce a gateway that is healthy with compose's Redis a
       copyTree(from, join(root, target === "./" ? (source.split("/").at(-1) ?? "") : target));
     }
   }
-  expect(existsSync(join(root, "node_modules/typescript"))).toBe(false);
-  expect(existsSync(join(root, "node_modules/bullmq"))).toBe(true);
+  // The program has its dependencies in it.
+  expect(existsSync(join(root, "node_modules"))).toBe(false);
 
   const { socket, stop } = await composeRedis(redisConfigOf(services.redis.command));
   const port = String(await freePort());
@@ -118,7 +118,6 @@ function buildStage(stage: Stage): string {
         cpSync(join(ROOT, source), join(app, source), { recursive: true });
       }
     } else if (name === "RUN" && text.startsWith("npm ci")) {
-      // No hard links: npm prune writes node_modules/.package-lock.json in place.
       copyTree(join(ROOT, "node_modules"), join(app, "node_modules"));
     } else if (name === "RUN") {
       execFileSync("sh", ["-c", text], { cwd: app, env: plainEnv(), stdio: "pipe" });

@@ -1,11 +1,11 @@
 /** What `npm start` installs and builds: without the packages for development, and only what is not current. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { freshDir } from "../support/program.ts";
-import { plainEnv } from "./consumer.ts";
+import { bytesIn, plainEnv } from "./consumer.ts";
 import { ROOT } from "./registry.ts";
 
 const lockSchema = z.looseObject({
@@ -17,15 +17,8 @@ const production = Object.entries(lock.packages).filter(
   ([path, { dev }]) => path !== "" && !dev && existsSync(join(ROOT, path)),
 );
 
-function bytesIn(folder: string): number {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => name !== "node_modules")
-    .map((entry) => join(folder, entry.name))
-    .reduce((sum, path) => sum + (statSync(path).isDirectory() ? bytesIn(path) : statSync(path).size), 0);
-}
-
 test("the packages that npm start installs take at most 80 MB", () => {
-  const sizes = production.map(([path]) => bytesIn(join(ROOT, path)));
+  const sizes = production.map(([path]) => bytesIn(join(ROOT, path), "node_modules"));
   const total = sizes.reduce((sum, size) => sum + size, 0) / 1e6;
   expect(total).toBeGreaterThan(10);
   expect(total).toBeLessThanOrEqual(80);
@@ -54,7 +47,7 @@ test("npm start builds without the packages for development, once, and removes w
   const help = "Usage: errand serve [options]";
   expect(start()).toEqual([0, "Building the broker and the console ...\n", help]);
   expect(start()).toEqual([0, "", help]);
-  const library = 'import { Delegator } from "errand"; console.log(typeof Delegator)';
+  const library = 'import { Delegator } from "errand-broker"; console.log(typeof Delegator)';
   const imported = spawnSync(process.execPath, ["--input-type=module", "-e", library], { cwd: folder });
   expect(String(imported.stdout)).toBe("function\n");
 

@@ -196,7 +196,7 @@ describe("the systemd unit", () => {
     const { bin } = z
       .object({ bin: z.object({ errand: z.string() }) })
       .parse(JSON.parse(read("package.json")));
-    expect(value("ExecStart")).toContain(`/node_modules/errand/${bin.errand} serve`);
+    expect(value("ExecStart")).toContain(`/node_modules/errand-broker/${bin.errand} serve`);
     expect(value("RestartPreventExitStatus")).toBe(String(EXIT_CONFIG));
     expect(Number(value("TimeoutStopSec"))).toBeGreaterThan(10);
     expect(value("WorkingDirectory")).toBe(`/var/lib/${value("StateDirectory")}`);

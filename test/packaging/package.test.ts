@@ -1,13 +1,13 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { publint } from "publint";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { freshDir } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { installElsewhere, pack, plainEnv } from "./consumer.ts";
+import { bytesIn, installElsewhere, pack, plainEnv } from "./consumer.ts";
 import { ROOT } from "./registry.ts";
 
 const PATIENCE = 900_000;
@@ -23,8 +23,8 @@ afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 /** An ESM program of a user, which delegates and works with the library. */
 const SCRIPT = `
-import { Admin, Agent, Delegator } from "errand";
-import { delegationSchema } from "errand/schema";
+import { Admin, Agent, Delegator } from "errand-broker";
+import { delegationSchema } from "errand-broker/schema";
 const connection = { url: process.argv[2], token: process.argv[3] };
 await new Admin(connection).putAgent("scout");
 const agent = new Agent({ ...connection, agent: "scout" }, async (work) => work.text.toUpperCase());
@@ -38,8 +38,8 @@ await working;
 `;
 
 const TYPED = `
-import { Agent, type Delegated, Delegator, type Work } from "errand";
-import { delegationSchema } from "errand/schema";
+import { Agent, type Delegated, Delegator, type Work } from "errand-broker";
+import { delegationSchema } from "errand-broker/schema";
 const connection = { url: "http://127.0.0.1:4180", token: "t" };
 const delegator = new Delegator(connection);
 const made: Delegated = await delegator.delegate({ target: "scout", task: "hello" });
@@ -53,8 +53,12 @@ test(
   "the packed tarball, installed elsewhere, serves and delegates",
   async () => {
     const folder = await installElsewhere(packed.tarball);
+    expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
+      "errand-broker",
+    ]);
+    expect(bytesIn(join(folder, "node_modules"))).toBeLessThanOrEqual(8e6);
     const npx = (...args: string[]) =>
-      execFileSync("npx", ["--no-install", "errand", ...args], {
+      execFileSync("npx", ["--no-install", "errand-broker", ...args], {
         cwd: folder,
         env: plainEnv(),
         encoding: "utf8",
@@ -94,11 +98,11 @@ test(
 
     writeFileSync(join(folder, "app.mts"), TYPED);
     // CommonJS, as docs/library.md has it.
-    const required = 'console.log(typeof require("errand").Delegator)';
+    const required = 'console.log(typeof require("errand-broker").Delegator)';
     expect(String(execFileSync(process.execPath, ["-e", required], { cwd: folder }))).toBe("function\n");
     writeFileSync(
       join(folder, "app.cts"),
-      'import { Delegator } from "errand";\nexport const made = new Delegator();\n',
+      'import { Delegator } from "errand-broker";\nexport const made = new Delegator();\n',
     );
     const common = {
       noEmit: true,
@@ -141,11 +145,41 @@ test(
 );
 
 test(
+  "npx starts a broker from the tarball, in an empty folder",
+  async () => {
+    const folder = freshDir();
+    const child = spawn("npx", ["--yes", relative(folder, packed.tarball), "serve"], {
+      cwd: folder,
+      env: { ...plainEnv(), ERRAND_PORT: "0", npm_config_cache: freshDir() },
+      stdio: ["ignore", "ignore", "pipe"],
+      detached: true,
+    });
+    const closed = once(child, "close");
+    onTestFinished(async () => {
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
+      await closed;
+    });
+    let said = "";
+    child.stderr.on("data", (chunk) => {
+      said += chunk;
+    });
+    await until(() => said.includes("errand is ready at") || child.exitCode !== null, { timeoutMs: 300_000 });
+    expect(said).toContain("errand is ready at");
+    expect(said).toContain("npx errand-broker sessions link");
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+    await closed;
+  },
+  PATIENCE,
+);
+
+test(
   "the tarball contains what users need and nothing else",
   async () => {
     const { tarball, paths } = packed;
     const shapes = [
-      /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
+      /^dist\/(?:errand|library\/(?:index|schema|shared-[A-Z0-9]{8}))\.js$/,
+      /^dist\/(?:[a-z0-9-]+\/)+[a-z0-9-]+\.(?:lua|css)$/,
+      /^dist\/types\/(?:[a-zA-Z0-9-]+\/)*[a-zA-Z0-9-]+\.d\.ts$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^dist\/console\/(?:index\.html|[a-z-]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
       /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|console\.png)$/,
@@ -163,7 +197,7 @@ test(
       "CHANGELOG.md",
       "dist/errand.js",
       "dist/console/index.html",
-      "dist/index.d.ts",
+      "dist/types/index.d.ts",
       "docs/operations.md",
       "docs/console.png",
     ])
@@ -187,6 +221,9 @@ test(
     const manifest = JSON.parse(readFileSync(join(unpacked, "package/package.json"), "utf8"));
     expect(manifest.engines.node).toBe(">=20.19");
     for (const path of Object.values<string>(manifest.bin)) expect(paths).toContain(path);
+    expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
+    // The project has its own again.
+    expect(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).dependencies).toBeDefined();
 
     const pages = paths.filter((path) => path.endsWith(".md"));
     const links = pages.flatMap((page) => {

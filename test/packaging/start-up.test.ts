@@ -62,7 +62,7 @@ test("on a terminal: a link that signs in once, as the operator, and lines to pa
   const [, worker = "", delegate = "", watch = ""] =
     (await until(() => /\r\n {2}(.* work .*)\r\n {2}(.* delegate .*)\r\n {2}(.* watch)\r\n/.exec(screen))) ??
     [];
-  expect(watch).toBe(`node ${main} watch`);
+  expect(watch).toBe(`${fileURLToPath(new URL("../../errand", import.meta.url))} watch`);
   const paste = (line: string) =>
     spawn("sh", ["-c", `exec ${line}`], { cwd, env: plainEnv(), stdio: "pipe" });
   const working = paste(worker);

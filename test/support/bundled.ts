@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { inject } from "vitest";
 
-const DIST = fileURLToPath(new URL("../../dist/", import.meta.url));
+const BUILD = fileURLToPath(new URL("../../build/", import.meta.url));
 /** Some dependencies are CommonJS and call `require` for Node's own modules. */
 const BANNER = `import { createRequire as createBundleRequire } from "node:module";
 const require = createBundleRequire(import.meta.url);`;
@@ -20,7 +20,7 @@ const ownUrl: Plugin = {
   name: "own-url",
   setup({ onLoad }) {
     onLoad({ filter: /\.js$/ }, async ({ path }) => {
-      if (!path.startsWith(DIST)) return undefined;
+      if (!path.startsWith(BUILD)) return undefined;
       const text = await readFile(path, "utf8");
       return {
         contents: text.replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href)),

@@ -2,9 +2,9 @@
  * A supervisor and its gateways as far as connections go: two processes of this program on one port, each with room for
  * one connection. Sends the port when both listen. It runs the build; the test bundles it.
  */
-import { Connection } from "../../dist/doors/http/connection.js";
-import { listen } from "../../dist/doors/http/listener.js";
-import { channelToSupervisor, forkWith } from "../../dist/gateways/fork.js";
+import { Connection } from "../../build/doors/http/connection.js";
+import { listen } from "../../build/doors/http/listener.js";
+import { channelToSupervisor, forkWith } from "../../build/gateways/fork.js";
 
 if (channelToSupervisor()) {
   const direct = (request, response) => {

@@ -3,8 +3,8 @@
  * just before its n-th command to Redis from then on. It runs the build; gateway-process.ts bundles and starts it.
  */
 import { Redis } from "ioredis";
-import { startGateway } from "../../dist/app.js";
-import { createLog } from "../../dist/telemetry/log.js";
+import { startGateway } from "../../build/app.js";
+import { createLog } from "../../build/telemetry/log.js";
 
 let armed = 0;
 const send = Redis.prototype.sendCommand;

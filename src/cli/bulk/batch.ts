@@ -2,7 +2,7 @@
  * `errand delegate --batch`: creates many delegations from JSON lines. Each line is accepted or refused on its own.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { BatchInput } from "../../client/batch.ts";
 import { type Delegated, Delegator } from "../../client/delegator.ts";
 import { ErrandApiError, localError } from "../../client/errors.ts";

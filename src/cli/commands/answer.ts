@@ -1,6 +1,6 @@
 /** `errand answer`: answers a delegation's question. Limit: the broker alone checks whether the answer fits. */
 import { type Command, Option } from "commander";
-import { z } from "zod";
+import * as z from "zod";
 import type { Answer, Answers } from "../../client/answer.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { answerSchema, decisionSchema } from "../../schema/interrupt.ts";

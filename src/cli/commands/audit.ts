@@ -1,6 +1,6 @@
 /** `errand audit`: lists the audit log, newest first. Operator only. */
 import { type Command, Option } from "commander";
-import { z } from "zod";
+import * as z from "zod";
 import { Admin } from "../../client/admin.ts";
 import { type AuditAction, type AuditEntry, auditActionSchema } from "../../schema/audit.ts";
 import { principalSchema } from "../../schema/values.ts";

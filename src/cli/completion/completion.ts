@@ -8,7 +8,7 @@ import { LISTINGS, type Listing, listWords } from "./listings.ts";
 import { SHELLS, type Shell, scriptFor } from "./scripts.ts";
 
 const ABOUT = `
-It completes commands, options, files, agents and delegations, also after 'npx errand'. For agents and delegations, Tab
+It completes commands, options, files, agents and delegations, also after './errand' and 'npx errand-broker'. For agents and delegations, Tab
 asks the broker, which takes a moment.
 
 To try it in this shell: source <(errand completion bash), source <(errand completion zsh), or errand completion fish |
@@ -17,7 +17,7 @@ source. To install it:
           > ~/.local/share/bash-completion/completions/errand
   zsh:  errand completion zsh > "\${fpath[1]}/_errand"
   fish: errand completion fish > ~/.config/fish/completions/errand.fish
-bash and fish load these files at the first 'errand', and so not for 'npx errand': for that, source the file in ~/.bashrc
+bash and fish load these files at the first 'errand', and so not for 'npx errand-broker': for that, source the file in ~/.bashrc
 or ~/.config/fish/config.fish.`;
 
 export function addCompletion(program: Command, { host }: Cli): void {

@@ -120,7 +120,7 @@ ${specs.map((spec) => `    ${quoted(spec.path)}) words=${quoted(wordsOf(spec).jo
 complete -o default -F _errand errand
 _errand_npx() {
   COMPREPLY=()
-  [[ \${COMP_WORDS[1]} == errand ]] && ((COMP_CWORD > 1)) || return
+  [[ \${COMP_WORDS[1]} == errand-broker ]] && ((COMP_CWORD > 1)) || return
   COMP_WORDS=("\${COMP_WORDS[@]:1}")
   COMP_CWORD=$((COMP_CWORD - 1))
   _errand
@@ -154,7 +154,7 @@ _errand() {
   local -i count=0
   local -a offered
   if [[ $words[1] == npx ]]; then
-    (( CURRENT > 2 )) && [[ $words[2] == errand ]] || { _default; return }
+    (( CURRENT > 2 )) && [[ $words[2] == errand-broker ]] || { _default; return }
     shift words
     (( CURRENT-- ))
   fi
@@ -273,6 +273,6 @@ function __errand_at
   end
 end
 ${lines.join("\n")}
-complete -c npx -n 'test "$(commandline -opc)[2]" = errand' -fa '(complete -C (commandline -pc | string replace -r "^\\\\s*npx\\\\s+" ""))'
+complete -c npx -n 'test "$(commandline -opc)[2]" = errand-broker' -fa '(complete -C (commandline -pc | string replace -r "^\\\\s*npx\\\\s+errand-broker" "errand"))'
 `;
 }

@@ -1,5 +1,5 @@
 /** The checks of `errand doctor` on the broker. Limit: one attempt each. */
-import { z } from "zod";
+import * as z from "zod";
 import { ErrandApiError } from "../../client/errors.ts";
 import { type ConnectionOptions, Http } from "../../client/http.ts";
 import { durationText } from "../../client/words.ts";

@@ -1,5 +1,5 @@
 /** The result of one check of `errand doctor`. The checks are in local.ts, broker.ts and preset.ts. */
-import { z } from "zod";
+import * as z from "zod";
 import { categorySchema } from "../../schema/errors.ts";
 
 export const checkSchema = z.strictObject({

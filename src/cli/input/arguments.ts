@@ -1,7 +1,7 @@
 /** Parsers for arguments and options. They refuse a mistake before anything is sent. */
 
 import { InvalidArgumentError } from "commander";
-import type { z } from "zod";
+import type * as z from "zod";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 

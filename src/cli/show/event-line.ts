@@ -1,6 +1,6 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { durationText } from "../../client/words.ts";
 import { type Delegation, interruptSchema, progressSchema } from "../../schema/delegation.ts";
 import { shortIds } from "../input/short-id.ts";

@@ -3,7 +3,7 @@
  * delegation has more than 300 events, they are not read.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";

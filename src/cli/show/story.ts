@@ -1,5 +1,5 @@
 /** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
-import { z } from "zod";
+import * as z from "zod";
 import { durationText, largestUnit } from "../../client/words.ts";
 import { type Artifact, artifactSchema, messageSchema, textOf } from "../../schema/a2a.ts";
 import { type DelegationEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";

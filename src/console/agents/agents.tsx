@@ -60,7 +60,7 @@ function AgentList() {
       {isOperator.value && <NewAgent />}
       {found === null && <p class="loading">Reading the agents …</p>}
       {found?.length === 0 && (
-        <Empty title="No agent yet" line="npx errand agent put scout">
+        <Empty title="No agent yet" line="errand agent put scout">
           An agent is a name with a queue, under which workers ask for work.
           {isOperator.value && " Create one above, or from a terminal:"}
         </Empty>

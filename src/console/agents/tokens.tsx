@@ -37,7 +37,7 @@ export function Tokens() {
       )}
       <Problem error={error} />
       {value?.length === 0 && (
-        <Empty title="No token yet" line="npx errand token create caller:alice">
+        <Empty title="No token yet" line="errand token create caller:alice">
           A token lets one principal in: an agent's worker, somebody who delegates, approves or only looks.
         </Empty>
       )}

@@ -54,7 +54,7 @@ export function Tree({ delegation }: { readonly delegation: Delegation }) {
       {used && <p class="dim">Together: {usageText(used)}</p>}
       {isCut && (
         <p class="dim">
-          Only {MAX} are shown. To see all: npx errand list --tree {id}
+          Only {MAX} are shown. To see all: errand list --tree {id}
         </p>
       )}
       {found.length === 1 && <NothingUnder delegation={delegation} />}
@@ -106,7 +106,7 @@ function Line({ one, isCurrent = false, children }: LineProps) {
 function NothingUnder({ delegation: { id, state } }: { readonly delegation: Delegation }) {
   if (isTerminal(state)) return <p class="dim">Nothing was delegated under it.</p>;
   return (
-    <Empty title="Nothing is delegated under it" line={`npx errand delegate AGENT "TASK" --parent ${id}`}>
+    <Empty title="Nothing is delegated under it" line={`errand delegate AGENT "TASK" --parent ${id}`}>
       Delegations that its agent, or somebody else, makes as parts of it appear here.
       {mayDelegate.value && (
         <>

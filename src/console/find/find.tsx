@@ -80,7 +80,7 @@ function Row({ delegation }: { readonly delegation: Delegation }) {
 function NothingFound({ hasFilter }: { readonly hasFilter: boolean }) {
   if (!hasFilter) {
     return (
-      <Empty title="No delegation yet" line={'npx errand delegate scout "how many words is this"'}>
+      <Empty title="No delegation yet" line={'errand delegate scout "how many words is this"'}>
         Everything that was ever delegated, and is still kept, can be found here. This delegates something:
       </Empty>
     );

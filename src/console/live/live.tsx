@@ -45,7 +45,7 @@ function NothingLive() {
   const name = first?.name ?? "scout";
   if (!agents.value?.some(({ presence }) => presence.state === "online")) {
     return (
-      <Empty title="Nothing is on its way" line={`npx errand work --agent ${name} -- wc -w`}>
+      <Empty title="Nothing is on its way" line={`errand work --agent ${name} -- wc -w`}>
         Every delegation appears here on its way from its delegator to its agent. An agent is a name with a
         queue; a worker takes the work. No worker is online. This starts one that counts words
         {!isOperator.value && " (it needs a token of the agent)"}:
@@ -53,7 +53,7 @@ function NothingLive() {
     );
   }
   return (
-    <Empty title="Nothing is on its way" line={`npx errand delegate ${name} "how many words is this"`}>
+    <Empty title="Nothing is on its way" line={`errand delegate ${name} "how many words is this"`}>
       Every delegation appears here on its way from its delegator to its agent.
       {mayDelegate.value && " Delegate something from this page, or from a terminal:"}
     </Empty>
@@ -119,7 +119,7 @@ function AgentList() {
     return (
       <section aria-labelledby="agents-title">
         <h2 id="agents-title">Agents</h2>
-        <Empty title="No agent yet" line="npx errand work --agent scout -- wc -w">
+        <Empty title="No agent yet" line="errand work --agent scout -- wc -w">
           An agent is a name with a queue. A worker takes the work; this starts one:
           {!isOperator.value && " (it needs a token of the agent)"}
         </Empty>

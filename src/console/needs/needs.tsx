@@ -101,7 +101,7 @@ function useLostFocus(list: { readonly current: Element | null }) {
 
 function NothingNeeded() {
   return (
-    <Empty title="Nothing waits for you" line={isOperator.value ? "npx errand demo" : undefined}>
+    <Empty title="Nothing waits for you" line={isOperator.value ? "errand demo" : undefined}>
       When an agent asks something that you may answer, it appears here, with what it proposes and how long it
       waits.{isOperator.value && " This runs an example that asks:"}
     </Empty>

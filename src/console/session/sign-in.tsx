@@ -57,11 +57,11 @@ export function SignIn() {
         <div class="hint">
           <p>
             <b>At the broker's machine:</b> open the link that <code>npm start</code> prints, or another by{" "}
-            <code>npx errand sessions link</code>. Each signs in once.
+            <code>errand sessions link</code>. Each signs in once.
           </p>
           <p>
-            <b>Elsewhere:</b> ask the operator for a token. <code>npx errand invite NAME --approver</code>{" "}
-            makes one for somebody who answers questions, <code>npx errand invite NAME</code> for somebody who
+            <b>Elsewhere:</b> ask the operator for a token. <code>errand invite NAME --approver</code> makes
+            one for somebody who answers questions, <code>errand invite NAME</code> for somebody who
             delegates.
           </p>
         </div>

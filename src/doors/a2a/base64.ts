@@ -2,7 +2,7 @@
  * Base64 as ProtoJSON accepts it: either alphabet, padding optional. White space is ignored, because some encoders break
  * lines. Limit: checks the form only, in linear time.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 const WHITE_SPACE = /[\t\n\r ]+/g;
 const FORM = /^[A-Za-z0-9+/_-]*={0,2}$/;

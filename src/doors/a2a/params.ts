@@ -2,7 +2,7 @@
  * Schemas of A2A 1.0 requests, checked before the SDK's codecs decode them. As the protocol specifies, they are ProtoJSON
  * (protojson.ts), unknown members are ignored, and null counts as absent.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { A2A_STATES } from "../../schema/a2a-task.ts";
 import { jsonObjectSchema } from "../../schema/json-object.ts";
 import { LIMITS } from "../../schema/limits.ts";

@@ -3,7 +3,7 @@
  * an integer also as a string. A schema sees camelCase only. Limit: only the members that a schema names are renamed, so
  * what is a client's own (metadata, data) passes unchanged.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 type Members = Readonly<Record<string, unknown>>;
 

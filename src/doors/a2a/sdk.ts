@@ -20,7 +20,7 @@
  * Check this list after an update of the SDK.
  */
 import { AgentCard, Artifact, Message, Part, type StreamResponse, Task } from "@a2a-js/sdk";
-import { z } from "zod";
+import * as z from "zod";
 import type { Artifact as ArtifactJson, Message as MessageJson } from "../../schema/a2a.ts";
 import type { TaskJson, UpdateJson } from "./tasks/task.ts";
 

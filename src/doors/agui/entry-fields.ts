@@ -1,5 +1,5 @@
 /** The fields of an event that a run shows, and how the event changes history and artifacts. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Entry } from "../../events/entry.ts";
 import { type Artifact, artifactSchema } from "../../schema/a2a.ts";
 import { delegationErrorSchema, progressSchema } from "../../schema/delegation.ts";

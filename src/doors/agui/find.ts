@@ -3,7 +3,7 @@
  * searched for a message. A visible delegation of another principal is found only by an id of the broker: of the
  * delegation, of a message, or of a question. Limit: only the newest delegations of the thread are searched.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { findDelegated as findByIdempotencyKey } from "../../engine/delegations/delegate.ts";
 import { openInterrupt } from "../../engine/delegations/parse.ts";
 import { read } from "../../engine/delegations/read.ts";

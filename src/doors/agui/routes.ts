@@ -2,7 +2,7 @@
  * AG-UI 1.0 over HTTP and server-sent events: every agent is an AG-UI agent. A run that is refused before it begins is an
  * HTTP error; a later failure is the stream's `RUN_ERROR`.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { agUiCapabilitiesSchema, agUiEventSchema } from "../../schema/ag-ui-event.ts";
 import { runAgentInputSchema } from "../../schema/ag-ui-input.ts";
 import { ERRORS } from "../../schema/errors.ts";

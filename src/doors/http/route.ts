@@ -2,7 +2,7 @@
  * A route as data: method, path, input schemas, responses and handler. Both the HTTP routes and the API description are
  * derived from it. Limit: request bodies are JSON.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { invalidRequest } from "../../schema/issues.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { EventStream } from "./stream.ts";

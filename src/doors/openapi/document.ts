@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
-import type { z } from "zod";
+import type * as z from "zod";
 import { ERRORS } from "../../schema/errors.ts";
 import * as shapes from "../../schema/index.ts";
 import type { RequestHeader, ResponseHeader, Route } from "../http/route.ts";

@@ -2,7 +2,7 @@
  * The named schemas of the API description, rendered from zod. Limit: a rule over several fields is described by the
  * message of its check.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { customAsObject } from "../../schema/custom-as-object.ts";
 import * as shapes from "../../schema/index.ts";
 import type { Io, Named, Schema } from "./types.ts";

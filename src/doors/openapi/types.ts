@@ -1,5 +1,5 @@
 /** The parts of OpenAPI 3.1 that we use. */
-import type { z } from "zod";
+import type * as z from "zod";
 
 export type Io = "input" | "output";
 export type Named<T> = Readonly<Record<string, T>>;

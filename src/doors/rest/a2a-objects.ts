@@ -1,7 +1,7 @@
 /**
  * Converts Messages and Artifacts of A2A 1.0 or 0.3 to 1.0 JSON. Limit: unknown members pass through unchanged.
  */
-import type { z } from "zod";
+import type * as z from "zod";
 import { type Artifact, artifactSchema, type Message, messageSchema } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest } from "../../schema/issues.ts";

@@ -1,5 +1,5 @@
 /** Agents: create, replace, change, read, list, pause, delete. Limit: only the agent and the operator see its settings. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Principal } from "../../engine/access/access.ts";
 import { requireConditions } from "../../engine/agents/conditions.ts";
 import { agentPage, type ListedAgent } from "../../engine/agents/list.ts";

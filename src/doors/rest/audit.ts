@@ -1,5 +1,5 @@
 /** The audit log, for the operator. */
-import { z } from "zod";
+import * as z from "zod";
 import { readAudit } from "../../engine/upkeep/audit.ts";
 import { auditFilterSchema, auditPageSchema } from "../../schema/audit.ts";
 import { LIMITS } from "../../schema/limits.ts";

@@ -3,7 +3,7 @@
  * equal priorities keep their order. After 10 s, or once Redis does not answer, the remaining items are refused without
  * being executed.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
 import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";

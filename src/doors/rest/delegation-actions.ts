@@ -3,7 +3,7 @@
  * checks the caller's permission.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { type Bulk, cancelMany, redriveMany } from "../../engine/delegations/bulk.ts";
 import { cancel } from "../../engine/delegations/cancel.ts";
 import { redrive } from "../../engine/delegations/redrive.ts";

@@ -1,6 +1,6 @@
 /** Delegations: create, read, wait, list, erase; and their results. Limit: a list's filters apply within a bounded scan. */
 
-import { z } from "zod";
+import * as z from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { erase } from "../../engine/delegations/erase.ts";
 import { list } from "../../engine/delegations/list.ts";

@@ -1,5 +1,5 @@
 /** Events as a stream (SSE) or as JSON pages, with the same cursors. */
-import { z } from "zod";
+import * as z from "zod";
 import { read } from "../../engine/delegations/read.ts";
 import {
   collectPage,

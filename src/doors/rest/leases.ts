@@ -1,5 +1,5 @@
 /** The worker's side: lease, heartbeat, artifact, question, release, reply. Limit: the broker never calls a worker. */
-import { z } from "zod";
+import * as z from "zod";
 import { inBackground } from "../../engine/after-move.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { addArtifact } from "../../engine/leases/artifacts.ts";

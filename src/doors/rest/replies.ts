@@ -1,5 +1,5 @@
 /** Replies of agents that speak only A2A, 1.0 or 0.3. Limit: no `next`, which only our own protocol has. */
-import { z } from "zod";
+import * as z from "zod";
 import { replyA2a } from "../../engine/leases/a2a-reply.ts";
 import { jsonObjectSchema } from "../../schema/json-object.ts";
 import { replySchema } from "../../schema/lease.ts";

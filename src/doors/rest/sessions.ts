@@ -1,5 +1,5 @@
 /** Sessions: opened with a token or a code, listed, revoked. Limit: the secret is shown only once. */
-import { z } from "zod";
+import * as z from "zod";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import {

@@ -1,5 +1,5 @@
 /** Tokens: the operator creates, lists and revokes them. Limit: the secret is shown only once. */
-import { z } from "zod";
+import * as z from "zod";
 import { requireOperator } from "../../engine/access/access.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { newTokenSchema, tokenRequestSchema, tokenSchema } from "../../schema/token.ts";

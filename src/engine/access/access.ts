@@ -1,5 +1,5 @@
 /** Permissions of principals. Limit: for the verbs of a lease, the script checks that the caller is the lease's agent. */
-import type { z } from "zod";
+import type * as z from "zod";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { principalKindSchema } from "../../schema/values.ts";

@@ -2,7 +2,7 @@
  * Sessions of people: opened with a token or a single-use code, listed, revoked. A session has the rights of its token
  * and ends with it. Limit: only hashes are stored; a look-up is cached for a second.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../../lifecycle/command.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";

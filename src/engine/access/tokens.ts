@@ -2,7 +2,7 @@
  * Creates, checks and revokes bearer tokens. Only a hash is stored. A revocation ends the token's streams, polls and
  * sessions. Limit: look-ups are cached. Other gateways learn of a revocation by message, or within a second from its mark.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { newMark, readMarkedField } from "../../redis/marked-read.ts";

@@ -1,5 +1,5 @@
 /** The parsed form of JSON that a record stores. */
-import type { z } from "zod";
+import type * as z from "zod";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Delegation, delegationSchema, interruptSchema } from "../../schema/delegation.ts";
 

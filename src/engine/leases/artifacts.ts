@@ -1,5 +1,5 @@
 /** Adds artifacts to a delegation, chunk by chunk, for the holder of its lease. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { withoutLease } from "../../schema/a2a.ts";
 import type { artifactAnswerSchema, artifactRequestSchema } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";

@@ -1,5 +1,5 @@
 /** Heartbeats: the holder extends its lease, reports progress, and waits for follow-ups. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Entry } from "../../events/entry.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
 import { MOVES } from "../../lifecycle/states.ts";

@@ -1,5 +1,5 @@
 /** Releases a lease: its holder returns the work unfinished. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { leaseIdOf } from "../../redis/shards.ts";
 import type { releaseRequestSchema } from "../../schema/lease.ts";
 import type { Principal } from "../access/access.ts";

@@ -2,7 +2,7 @@
  * Collects the answers to a question that arrive one request at a time, and submits them when all are there. Limit: the
  * first answer to a request counts; they are deleted with the question, or by age.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { FIELDS_OF_LUA } from "../../lifecycle/read-fields.ts";
 import { type StoredDelegation, toFields } from "../../lifecycle/stored-delegation.ts";
 import type { ShardKeys } from "../../redis/keys.ts";

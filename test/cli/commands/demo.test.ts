@@ -27,9 +27,9 @@ test("in a clone, its commands begin with npx", async () => {
   const { url } = await setup();
   const { stdout } = await runHere(["demo", "--yes"], {
     env: { url, token: OPERATOR },
-    command: "npx errand",
+    command: "./errand",
   });
-  expect(stdout).toContain("   $ npx errand agent put demo-");
+  expect(stdout).toContain("   $ ./errand agent put demo-");
 });
 
 test("tells each step with its command, approves by itself, and cleans up", async () => {

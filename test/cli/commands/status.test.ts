@@ -68,7 +68,7 @@ test("counts all open questions, shows those that expire first, and names some o
   const run = () =>
     runHere(["status"], {
       env: { url, token: OPERATOR },
-      command: "npx errand",
+      command: "./errand",
       childEnv: { NO_COLOR: "1" },
     });
   for (const name of ["a1", "a2", "a3", "a4", "scout"]) await api.agent(name);
@@ -78,7 +78,7 @@ test("counts all open questions, shows those that expire first, and names some o
     await api.interrupt(lease_id, { text: `question ${n}`, expires_in_seconds: 3600 * n });
   }
   const { stdout } = await run();
-  expect(stdout).toMatch(/^questions +7 for you: 'npx errand inbox'$/m);
+  expect(stdout).toMatch(/^questions +7 for you: '.\/errand inbox'$/m);
   expect(stdout.match(/question \d/g)).toEqual([1, 2, 3, 4, 5].map((n) => `question ${n}`));
   expect(stdout).toMatch(/^agents +5: online \d, not online \d \(a1, a2, a3, and [12] more\)$/m);
 });

@@ -106,7 +106,7 @@ describe.each(SHELLS)("%s", (shell) => {
     writeFileSync(join(dir, "task.md"), "");
     const lines = {
       "errand de": ["demo", "delegate", "deny", "delete"],
-      "npx errand de": ["demo", "delegate", "deny", "delete"],
+      "npx errand-broker de": ["demo", "delegate", "deny", "delete"],
       "errand --json agent pu": ["put"],
       "errand --url list agent pu": ["put"],
       "errand delegate scout --wa": ["--wait", "--watch"],
@@ -148,7 +148,7 @@ describe.each(SHELLS)("%s", (shell) => {
     const lines = {
       "errand delegate sc": ["scout", "scribe"],
       "errand delegate --priority 3 sc": ["scout", "scribe"],
-      "npx errand list --target b": ["builder"],
+      "npx errand-broker list --target b": ["builder"],
       "errand delegate scout sc": [],
       "errand get ": ["aaaaaaaa", "bbbbbbbb"],
       "errand cancel xxxxxxxx ": ["aaaaaaaa", "bbbbbbbb"],

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import type { z } from "zod";
+import type * as z from "zod";
 import { WorkerUnavailableError } from "../../../client/unavailable.ts";
 import { durationText } from "../../../client/words.ts";
 import { onAbort } from "../../../util/timing.ts";

@@ -4,7 +4,7 @@
  */
 import type { Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
-import { z } from "zod";
+import * as z from "zod";
 import { AgentRefusedError, ProtocolError } from "./errors.ts";
 import {
   type Elicitation,

@@ -2,7 +2,7 @@
  * The conversation of a delegation with an agent: continued by resume, else by load, else a new one. Limit: what an agent
  * calls a success may still be another conversation; nothing of the protocol shows that.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { AgentProcess } from "./agent-process.ts";
 import { METHODS } from "./connection.ts";
 import { AgentEndedError } from "./errors.ts";

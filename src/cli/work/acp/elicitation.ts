@@ -1,5 +1,5 @@
 /** `elicitation/create` as a question: a form with its schema, an address as a link. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Answered, Question } from "../../../client/questions.ts";
 import { schemaIssues } from "../../../schema/json-schema/check-schema.ts";
 import { oneLine } from "../../show/output.ts";

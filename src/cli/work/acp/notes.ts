@@ -3,7 +3,7 @@
  * asked under which request id, and how many follow-ups the agent has got. Limit: of the latest delegations of a
  * conversation only.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { KeptText } from "../../kept-text.ts";
 
 const DELEGATIONS_MAX = 32;

@@ -2,7 +2,7 @@
  * What the worker reads of an agent's messages. The schemas accept more than the protocol allows, because agents send
  * kinds that it does not know, and leave out what it requires.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined).optional();
 const text = z.string();

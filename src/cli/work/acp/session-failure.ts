@@ -2,7 +2,7 @@
  * A turn that failed although its answer says `end_turn`. The adapter of Codex reports why beside it, to clients that ask
  * for it; to others it sends the error as if the model had said it. Copilot always does the latter.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { AgentFailedError, AgentRefusedError } from "./errors.ts";
 import type { OwnWords } from "./own-words.ts";
 import type { Prompted } from "./schemas.ts";

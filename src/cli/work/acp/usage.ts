@@ -1,5 +1,5 @@
 /** What a run has used, as far as the agent reports it. Limit: the cost is that of the conversation so far, not of the run. */
-import { z } from "zod";
+import * as z from "zod";
 import type { UsageReport } from "../../../schema/usage.ts";
 import type { Prompted, Update } from "./schemas.ts";
 

@@ -2,7 +2,7 @@
  * The messages that Claude Code reads and writes besides its events, with `--input-format stream-json` and
  * `--permission-prompt-tool stdio`. They are those of its Agent SDK. Seen with version 2.1.331.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined).optional();
 

@@ -2,7 +2,7 @@
  * The change that a tool of Claude Code is to make to a file, as a diff. Only the tool's own arguments are shown: the file
  * may have what the person who is asked must not see. So the diff has no line numbers.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { unifiedDiff } from "../acp/unified-diff.ts";
 import type { ToolRequest } from "./control.ts";
 

@@ -8,7 +8,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { execPath } from "node:process";
-import { z } from "zod";
+import * as z from "zod";
 import { WorkerUnavailableError } from "../../../client/unavailable.ts";
 import { cannotWrite } from "../command-reply.ts";
 import type { ToolDecision } from "./control.ts";

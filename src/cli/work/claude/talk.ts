@@ -1,6 +1,6 @@
 /** One process of Claude Code from its first message to its end: its events, its questions, and the messages to it. */
 import { randomUUID } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { Activity } from "../acp/activity.ts";
 import { ProtocolError } from "../acp/errors.ts";
 import type { CommandResult } from "../child.ts";

@@ -2,7 +2,7 @@
  * `can_use_tool` as a question. Claude Code takes edited arguments and the reason of a denial, so the answer says all that
  * the person has decided. Limit: what allows more than one call is left to the settings of Claude Code.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Answered, Question } from "../../../client/questions.ts";
 import { sortedJson } from "../../../util/sorted-json.ts";
 import { oneLine } from "../../show/output.ts";

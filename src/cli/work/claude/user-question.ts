@@ -1,5 +1,5 @@
 /** Claude Code's tool AskUserQuestion: each of its questions is a request of the broker, and the tool gets the answers. */
-import { z } from "zod";
+import * as z from "zod";
 import type { Answered, Question } from "../../../client/questions.ts";
 import { oneLine } from "../../show/output.ts";
 import type { Asked, Settled } from "../acp/asked.ts";

@@ -2,7 +2,7 @@
  * What a conversation of Claude Code has used: `modelUsage` of a result is a sum by model, over the process and the runs that it
  * resumes.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { UsageReport } from "../../../schema/usage.ts";
 
 const count = z.int().min(0).catch(0);

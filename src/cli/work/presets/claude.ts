@@ -2,7 +2,7 @@
  * Claude Code in print mode. The flags and the events follow https://code.claude.com/docs/en/headless and the output of
  * version 2.1.331.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { oneLine } from "../../show/output.ts";
 import type { Cause } from "./classify.ts";
 import { claudeUsage } from "./claude-usage.ts";

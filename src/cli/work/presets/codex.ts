@@ -2,7 +2,7 @@
  * Codex CLI in non-interactive mode. The flags and the events follow
  * https://developers.openai.com/codex/noninteractive and the output of version 0.169.0.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Preset, Seen } from "./preset.ts";
 
 const eventSchema = z.object({

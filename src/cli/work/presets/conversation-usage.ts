@@ -2,7 +2,7 @@
  * Usage that a program reports as the total of its conversation: a run has used the difference to the total that the
  * worker remembers. Limit: a run that another worker made in the same conversation counts for the next run here.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { AMOUNTS, type Amounts, type UsageReport, usageSumSchema } from "../../../schema/usage.ts";
 import type { KeptText } from "../../kept-text.ts";
 import { oneLine } from "../../show/output.ts";

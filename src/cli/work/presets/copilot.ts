@@ -1,5 +1,5 @@
 /** GitHub Copilot CLI in headless mode, by the output of version 1.0.102. */
-import { z } from "zod";
+import * as z from "zod";
 import { oneLine } from "../../show/output.ts";
 import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";

@@ -1,5 +1,5 @@
 /** For the schemas of programs' events, which differ from version to version. */
-import type { z } from "zod";
+import type * as z from "zod";
 
 /** Undefined or null if it is not there; undefined if it is something else. */
 export const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);

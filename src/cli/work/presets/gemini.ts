@@ -3,7 +3,7 @@
  * the output of version 0.61.0. In this mode, a tool that needs an approval is not offered to the model, unless arguments
  * allow it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { oneLine } from "../../show/output.ts";
 import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";

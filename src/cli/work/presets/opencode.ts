@@ -1,5 +1,5 @@
 /** OpenCode in headless mode, by the output of version 1.18.33. It refuses what its settings ask a person for. */
-import { z } from "zod";
+import * as z from "zod";
 import { oneLine } from "../../show/output.ts";
 import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";

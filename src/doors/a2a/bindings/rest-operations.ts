@@ -19,7 +19,7 @@ import {
   Task,
   TaskPushNotificationConfig,
 } from "@a2a-js/sdk";
-import { z } from "zod";
+import * as z from "zod";
 import type { A2AContext } from "../context.ts";
 import { BrokerA2AHandler } from "../handler.ts";
 import type { Method } from "../params.ts";

@@ -5,7 +5,7 @@
 import { LegacyJsonRpcTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { A2A_ERROR_CODE } from "@a2a-js/sdk/errors";
 import { JsonRpcTransportHandler, ServerCallContext } from "@a2a-js/sdk/server";
-import { z } from "zod";
+import * as z from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
 import { isWrappedId, unwrapIds } from "../../../util/rpc-ids.ts";
 import { parseBody } from "../../http/body.ts";

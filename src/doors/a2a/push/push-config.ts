@@ -1,7 +1,7 @@
 /** Push notification configs: from the SDK's form to the engine's, and back. The SDK's empty strings become absent. */
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import type { ServerCallContext } from "@a2a-js/sdk/server";
-import { z } from "zod";
+import * as z from "zod";
 import {
   type PushConfig,
   type PushConfigInput,

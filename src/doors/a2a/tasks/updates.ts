@@ -3,7 +3,7 @@
  * streams of one task get the same updates in the same order, on any gateway. Limit: the last event also needs the
  * record, because no event contains the reply.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Entry, isApprovedQuestion } from "../../../events/entry.ts";
 import { ASKED, MOVES } from "../../../lifecycle/states.ts";
 import { type Artifact, artifactSchema } from "../../../schema/a2a.ts";

@@ -2,7 +2,7 @@
  * Schemas of A2A 0.3 requests, checked before the SDK translates them. Unknown members are ignored. Both bindings read
  * ProtoJSON's spellings, although 0.3 specifies them for HTTP+JSON only.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { jsonObjectSchema } from "../../../schema/json-object.ts";
 import { LIMITS } from "../../../schema/limits.ts";
 import { boundedArray } from "../../../schema/values.ts";

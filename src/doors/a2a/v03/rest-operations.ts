@@ -1,7 +1,7 @@
 /** The operations of HTTP+JSON 0.3, over the SDK's handler. Limit: 0.3 has no ListTasks. */
 import { LegacyRestTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { ServerCallContext } from "@a2a-js/sdk/server";
-import { z } from "zod";
+import * as z from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { OperationResult } from "../bindings/rest-operations.ts";
 import type { Operation } from "../bindings/rest-routes.ts";

@@ -2,7 +2,7 @@
  * Converts between the two JSON forms of A2A 0.3: HTTP+JSON uses the protobuf's objects; JSON-RPC and the SDK's handler
  * use those of the JSON Schema. A request may have either form, because some clients send the latter.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "../../../schema/limits.ts";
 import { boundedArray } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";

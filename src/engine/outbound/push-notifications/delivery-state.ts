@@ -9,7 +9,7 @@
  * Events are delivered in order because a config has one job at a time. A job that finds no undelivered event is removed
  * in the same script, so the next event creates a new one. A job with an old number does nothing.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type Entry, toEntry } from "../../../events/entry.ts";
 import { OWN_LUA } from "../../../events/stored.ts";
 import { Script } from "../../../redis/script.ts";

@@ -1,0 +1,36 @@
+/** How a shell runs this program: for the commands that it prints. */
+import { accessSync, constants } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { shellWord } from "./client-access.ts";
+
+export interface Called {
+  /** The folder in which the commands work. */
+  readonly folder: string;
+  /** The PATH. */
+  readonly path: string;
+  /** The file of the program that runs. */
+  readonly program: string;
+}
+
+export function ownCommand({ folder, path, program }: Called): string {
+  const clone = dirname(dirname(program));
+  if (isRunnable(join(clone, "errand")))
+    return clone === folder ? "./errand" : shellWord(join(clone, "errand"));
+  // Also where npm has installed it for this folder alone.
+  if (isRunnable(join(folder, "node_modules/.bin/errand"))) return "npx errand-broker";
+  // npx keeps what it has fetched in a folder of its own, and has it on the PATH only meanwhile.
+  if (/[\\/]_npx[\\/]/.test(program)) return "npx errand-broker";
+  const isOnPath = path
+    .split(delimiter)
+    .some((directory) => directory.startsWith("/") && isRunnable(join(directory, "errand")));
+  return isOnPath ? "errand" : `node ${shellWord(program)}`;
+}
+
+function isRunnable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
