@@ -190,11 +190,11 @@ artifact \`stdout\` has the beginning).
 }
 
 /** The help of every command, as the program prints it on a terminal of this width. */
-function cli() {
+async function cli() {
   let text = "";
   const isTty = { stdin: false, stdout: false, stderr: false };
   const host = { version: "", stdout: { write: (part) => (text += part) }, isTty };
-  const pages = everyCommand(buildProgram({ host })).map((command) => {
+  const pages = everyCommand(await buildProgram({ host })).map((command) => {
     text = "";
     command.outputHelp();
     return `## ${pathOf(command)}\n\n\`\`\`text\n${text.trim()}\n\`\`\``;
@@ -377,20 +377,21 @@ const PAGES = {
   "docs/mcp.md": mcp,
   "docs/openapi.json": api,
 };
-const stale = Object.entries(PAGES).filter(([path, render]) => {
+const stale = [];
+for (const [path, render] of Object.entries(PAGES)) {
   const url = new URL(`../${path}`, import.meta.url);
-  const text = render();
+  const text = await render();
   let current = "";
   try {
     current = readFileSync(url, "utf8");
   } catch {
     // It does not exist yet.
   }
-  if (current === text) return false;
+  if (current === text) continue;
   if (!check) writeFileSync(url, text);
-  return true;
-});
-const names = stale.map(([path]) => path).join(", ");
+  stale.push(path);
+}
+const names = stale.join(", ");
 if (check && stale.length > 0) {
   console.error(`not current: ${names}; run 'npm run fix'`);
   process.exit(1);

@@ -2,9 +2,6 @@
 /** The `errand` program: starts the CLI with this process' environment and streams. See cli/run.ts and serve.ts. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { runCli } from "./cli/run.ts";
-import { cliEnvironment } from "./config.ts";
-import { ownCommand } from "./own-command.ts";
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
@@ -19,6 +16,19 @@ const SERVE_FLAGS = [
   { option: "log", variable: "ERRAND_LOG_FORMAT", flag: "--log" },
 ] as const;
 const PROGRAM = fileURLToPath(new URL("./errand.js", import.meta.url));
+/** Resolves to false if it cannot be written; the CLI says why. */
+const printVersion = () =>
+  new Promise<boolean>((resolve) => {
+    process.stdout.on("error", () => resolve(false));
+    process.stdout.write(`${manifest.version}\n`, (error) => resolve(!error));
+  });
+const [first, ...more] = process.argv.slice(2);
+// Without the CLI, which takes longer to load.
+if (more.length === 0 && (first === "--version" || first === "-V") && (await printVersion())) process.exit(0);
+
+const { runCli } = await import("./cli/run.ts");
+const { cliEnvironment } = await import("./config.ts");
+const { ownCommand } = await import("./own-command.ts");
 const { env, childEnv } = cliEnvironment();
 
 const exitCode = await runCli(process.argv.slice(2), {

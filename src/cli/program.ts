@@ -2,79 +2,13 @@
  * The tree of commands in commander. Help, completion scripts and docs/cli.md are generated from it.
  */
 import { Command } from "commander";
-import { addAgent } from "./commands/agent.ts";
-import { addAnswer } from "./commands/answer.ts";
-import { addApprove, addDeny } from "./commands/approve-deny.ts";
-import { addAudit } from "./commands/audit.ts";
-import { addBackup } from "./commands/backup.ts";
-import { addCancel } from "./commands/cancel.ts";
-import { addDelegate } from "./commands/delegate.ts";
-import { addDelete } from "./commands/delete.ts";
-import { addGet } from "./commands/get.ts";
-import { addInvite } from "./commands/invite.ts";
-import { addList } from "./commands/list.ts";
-import { addLogs } from "./commands/logs.ts";
-import { addMessage } from "./commands/message.ts";
-import { addMigrate } from "./commands/migrate.ts";
-import { addRedrive } from "./commands/redrive.ts";
-import { addRestore } from "./commands/restore.ts";
-import { addResults } from "./commands/results.ts";
-import { addServe } from "./commands/serve.ts";
-import { addSessions } from "./commands/sessions.ts";
-import { addStats } from "./commands/stats.ts";
-import { addStatus } from "./commands/status.ts";
-import { addToken } from "./commands/token.ts";
-import { addWatch } from "./commands/watch.ts";
-import { addCompletion } from "./completion/completion.ts";
+import { loadCommands } from "./commands.ts";
 import { addGlobalOptions, type Cli, examples } from "./context.ts";
-import { addDemo } from "./demo/demo.ts";
-import { addDoctor } from "./doctor/doctor.ts";
 import { BY_SEVERITY } from "./failure.ts";
 import type { CliHost } from "./host.ts";
-import { addInbox } from "./inbox/inbox.ts";
-import { addMcp } from "./mcp/mcp.ts";
-import { addRelay } from "./relay/relay.ts";
 import { fitHelp } from "./show/help-text.ts";
 import { write } from "./show/output.ts";
 import { terminalWidth } from "./show/terminal-width.ts";
-import { addTop } from "./top/top.ts";
-import { addWork } from "./work/work.ts";
-
-/** In the order of the help. */
-const COMMANDS = [
-  addServe,
-  addDemo,
-  addDelegate,
-  addGet,
-  addLogs,
-  addList,
-  addInbox,
-  addResults,
-  addWatch,
-  addAnswer,
-  addApprove,
-  addDeny,
-  addMessage,
-  addCancel,
-  addRedrive,
-  addDelete,
-  addWork,
-  addRelay,
-  addMcp,
-  addAgent,
-  addToken,
-  addInvite,
-  addSessions,
-  addStatus,
-  addTop,
-  addStats,
-  addAudit,
-  addBackup,
-  addRestore,
-  addMigrate,
-  addDoctor,
-  addCompletion,
-];
 
 const ABOUT = `
 Exit codes:
@@ -110,8 +44,15 @@ Options of all commands: --json, --url, --token. 'errand --help' explains them, 
 const MAX_WIDTH = 100;
 const helpWidth = (host: CliHost): number => Math.min(MAX_WIDTH, terminalWidth(host, "stdout"));
 
-/** `writing` gets each write of help or of the version, which commander does not await. */
-export function buildProgram(cli: Cli, writing: (written: Promise<void>) => void = () => undefined): Command {
+/**
+ * With all commands, or with this one alone. `writing` gets each write of help or of the version, which commander does not
+ * await.
+ */
+export async function buildProgram(
+  cli: Cli,
+  writing: (written: Promise<void>) => void = () => undefined,
+  command?: string,
+): Promise<Command> {
   const { host } = cli;
   const program = new Command("errand")
     .description("Delegate work to agents that poll.")
@@ -137,7 +78,7 @@ export function buildProgram(cli: Cli, writing: (written: Promise<void>) => void
       ),
     );
   addGlobalOptions(program).addHelpText("afterAll", ({ command }) => (command.parent ? GLOBAL : ""));
-  for (const add of COMMANDS) add(program, cli);
+  for (const add of await loadCommands(command)) add(program, cli);
   return program;
 }
 

@@ -4,6 +4,7 @@
 import type { Command } from "commander";
 import type { ErrandApiError } from "../client/errors.ts";
 import { delegationIdSchema } from "../schema/values.ts";
+import { commandIn } from "./commands.ts";
 import { connectToRead, type GlobalOptions } from "./context.ts";
 import { locate } from "./discover.ts";
 import { toFailure } from "./failure.ts";
@@ -20,7 +21,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
   const unknownIds = new Map<string, ErrandApiError>();
   /** Rejects if help or the version could not be written. */
   let helped = Promise.resolve();
-  const program = buildProgram(
+  const program = await buildProgram(
     {
       host,
       end: (code) => {
@@ -33,6 +34,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
       both.catch(() => undefined);
       helped = both.then(() => undefined);
     },
+    commandIn(argv),
   );
   let command = "errand";
   let id: string | undefined;

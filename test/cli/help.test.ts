@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { buildProgram, everyCommand, pathOf } from "../../src/cli/program.ts";
 import { host, run } from "./fake-host.ts";
 
-const program = buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
+const program = await buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
 const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
 const flat = (text: string) => text.replaceAll(/\s+/g, " ");
 

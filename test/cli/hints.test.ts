@@ -117,8 +117,8 @@ test.each([
   expect(stderr).toBe(`errand: unknown command '${word}'${guess}. See 'errand --help'.\n`);
 });
 
-test("each other name of a command stands for one that exists, and is none itself", () => {
-  const program = buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
+test("each other name of a command stands for one that exists, and is none itself", async () => {
+  const program = await buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
   const paths = everyCommand(program).map(pathOf);
   for (const { path, name, meant } of otherNames) {
     expect(paths).not.toContain(`${path} ${name}`);
@@ -139,7 +139,7 @@ test("help and the version that cannot be written are an error, too", async () =
     new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error(`${code}: write`), { code })),
     });
-  const program = buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
+  const program = await buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
   const paths = everyCommand(program).map((command) => pathOf(command).split(" ").slice(1));
   const calls = [
     ...paths.flatMap((path) => [

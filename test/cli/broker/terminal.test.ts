@@ -119,7 +119,7 @@ async function world() {
 type World = Awaited<ReturnType<typeof world>>;
 
 const COMMANDS = everyCommand(
-  buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
+  await buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
 ).map((command) => ({ words: pathOf(command).split(" ").slice(1), isGroup: command.commands.length > 0 }));
 const HELP = COMMANDS.map(({ words }) => [...words, "--help"]);
 /** Not called here, and where its output is looked at instead. */

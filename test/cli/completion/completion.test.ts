@@ -181,7 +181,7 @@ test.each(["bash", "zsh", "fish"] as const)(
     const { code, stdout } = await run(["completion", shell]);
     expect(code).toBe(0);
     for (const command of everyCommand(
-      buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
+      await buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
     )) {
       expect(stdout).toContain(command.name());
       for (const { long, description } of command.options) {

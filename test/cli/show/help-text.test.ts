@@ -8,7 +8,7 @@ import { fitHelp } from "../../../src/cli/show/help-text.ts";
 import { host, run } from "../fake-host.ts";
 
 const commands = everyCommand(
-  buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
+  await buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() }),
 ).map(pathOf);
 
 test("paragraphs are wrapped, and what is indented stays", () => {
