@@ -114,6 +114,7 @@ export async function bundle() {
     target: "es2023",
     external: ["node:*"],
   });
+  for (const path of Object.keys(program.metafile.outputs)) removeBanner(join(ROOT, path));
   for (const path of Object.keys(library.metafile.outputs)) markUnused(join(ROOT, path));
   const page = await bundleConsole();
   const inputs = [program, library].flatMap(({ metafile }) => Object.keys(metafile.inputs));
@@ -121,6 +122,13 @@ export async function bundle() {
   const outputs = [program, library].flatMap(({ metafile }) => Object.keys(metafile.outputs));
   const names = outputs.map((path) => relative("dist", path));
   return [...names, "licenses.txt", ...page.outputs.map((name) => `console/${name}`)];
+}
+
+/** Most files call no `require`, and making one takes time at each start. */
+function removeBanner(path) {
+  const text = readFileSync(path, "utf8");
+  const rest = text.replace(`${BANNER}\n`, "");
+  if (!/\brequire\b/.test(rest)) writeFileSync(path, rest);
 }
 
 /** A bundler may leave out a CommonJS package whose exports nobody uses, which esbuild does not say. */

@@ -1,6 +1,10 @@
 #!/usr/bin/env node
 /** The `errand` program: starts the CLI with this process' environment and streams. See cli/run.ts and serve.ts. */
 import { readFileSync } from "node:fs";
+import nodeModule from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { env as environment } from "node:process";
 import { fileURLToPath } from "node:url";
 
 const manifest: { version: string } = JSON.parse(
@@ -22,6 +26,12 @@ const printVersion = () =>
     process.stdout.on("error", () => resolve(false));
     process.stdout.write(`${manifest.version}\n`, (error) => resolve(!error));
   });
+// Node 22 and newer can keep what they have compiled.
+if ("enableCompileCache" in nodeModule && typeof nodeModule.enableCompileCache === "function")
+  nodeModule.enableCompileCache(
+    // biome-ignore lint/style/noProcessEnv: to load config.ts takes as long as this saves.
+    join(environment.XDG_CACHE_HOME || join(homedir(), ".cache"), "errand", "compiled"),
+  );
 const [first, ...more] = process.argv.slice(2);
 // Without the CLI, which takes longer to load.
 if (more.length === 0 && (first === "--version" || first === "-V") && (await printVersion())) process.exit(0);

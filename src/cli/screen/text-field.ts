@@ -1,10 +1,11 @@
 /** A text that a person edits with the usual keys of a terminal. The rows that show it contain no control characters. */
+
 import { displayWidth } from "../show/display-width.ts";
+import { graphemesOf } from "../show/graphemes.ts";
 import { oneLine } from "../show/output.ts";
 import type { Key } from "./keys.ts";
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-const split = (text: string): string[] => [...graphemes.segment(text)].map(({ segment }) => segment);
+const split = (text: string): string[] => [...graphemesOf(text)].map(({ segment }) => segment);
 
 export interface FieldRows {
   readonly rows: readonly string[];

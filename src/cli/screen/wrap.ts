@@ -1,8 +1,8 @@
 /** Breaks text by others into lines of a screen, without characters that control it. */
-import { displayWidth } from "../show/display-width.ts";
-import { oneLine } from "../show/output.ts";
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+import { displayWidth } from "../show/display-width.ts";
+import { graphemesOf } from "../show/graphemes.ts";
+import { oneLine } from "../show/output.ts";
 
 /** Each line of the text, broken between words where possible. Continued lines are indented like their line. */
 export function wrapped(text: string, width: number): string[] {
@@ -29,7 +29,7 @@ function broken(line: string, width: number): string[] {
       used += displayWidth(word);
       continue;
     }
-    for (const { segment } of graphemes.segment(word)) {
+    for (const { segment } of graphemesOf(word)) {
       const one = displayWidth(segment);
       if (used + one > width) end();
       current += segment;

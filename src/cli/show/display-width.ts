@@ -2,6 +2,7 @@
  * How many columns text takes on a terminal: Chinese, Japanese and Korean characters and emoji take two, marks none.
  * Limit: ambiguous characters count as one column.
  */
+import { graphemesOf } from "./graphemes.ts";
 
 const ASCII = /^[\u0020-\u007e]*$/;
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+/u;
@@ -11,12 +12,10 @@ const EMOJI =
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]/u;
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-
 export function displayWidth(text: string): number {
   if (ASCII.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of graphemes.segment(text)) width += widthOf(segment);
+  for (const { segment } of graphemesOf(text)) width += widthOf(segment);
   return width;
 }
 
@@ -25,7 +24,7 @@ export function cutTo(text: string, max: number): string {
   if (displayWidth(text) <= max) return text;
   let width = 0;
   let kept = "";
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     width += widthOf(segment);
     if (width > max - 1) break;
     kept += segment;

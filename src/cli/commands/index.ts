@@ -1,0 +1,24 @@
+/** The commands that share most of what they load. */
+export { addAgent } from "./agent.ts";
+export { addAnswer } from "./answer.ts";
+export { addApprove, addDeny } from "./approve-deny.ts";
+export { addAudit } from "./audit.ts";
+export { addBackup } from "./backup.ts";
+export { addCancel } from "./cancel.ts";
+export { addDelegate } from "./delegate.ts";
+export { addDelete } from "./delete.ts";
+export { addGet } from "./get.ts";
+export { addInvite } from "./invite.ts";
+export { addList } from "./list.ts";
+export { addLogs } from "./logs.ts";
+export { addMessage } from "./message.ts";
+export { addMigrate } from "./migrate.ts";
+export { addRedrive } from "./redrive.ts";
+export { addRestore } from "./restore.ts";
+export { addResults } from "./results.ts";
+export { addServe } from "./serve.ts";
+export { addSessions } from "./sessions.ts";
+export { addStats } from "./stats.ts";
+export { addStatus } from "./status.ts";
+export { addToken } from "./token.ts";
+export { addWatch } from "./watch.ts";
