@@ -148,7 +148,7 @@ test(
       /^dist\/(?:[a-z0-9-]+\/)*[a-z0-9-]+\.(?:js|d\.ts|lua|css)$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^dist\/console\/(?:index\.html|[a-z-]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
-      /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|console\.png)$/,
+      /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|(?:approval|console)\.png)$/,
       /^deploy\/(?:[a-z.-]+|Caddyfile)$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
       /^examples\/copilotkit\/(?:package\.json|README\.md|[a-z]+\.(?:html|mjs))$/,
@@ -165,6 +165,7 @@ test(
       "dist/console/index.html",
       "dist/index.d.ts",
       "docs/operations.md",
+      "docs/approval.png",
       "docs/console.png",
     ])
       expect(paths).toContain(needed);
