@@ -1,5 +1,5 @@
 /** What a cell works with: a broker, the scripted model, and workers that run a real program. All of it is ended at the end. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   existsSync,
@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { PresetName } from "../../src/cli/work/presets/programs.ts";
 import { Delegator } from "../../src/client/delegator.ts";
 import type { Delegation } from "../../src/schema/delegation.ts";
@@ -23,22 +24,35 @@ import type { RealProgram } from "./programs.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
 const SAID_MAX = 6000;
+const execute = promisify(execFile);
+
+export interface BenchBroker {
+  readonly url: string;
+  /** The operator's. */
+  readonly token: string;
+  readonly close?: () => Promise<void>;
+}
 
 export class Bench {
   readonly folder = mkdtempSync(join(tmpdir(), "errand-agents-"));
   readonly #children = new Set<ChildProcess>();
-  #broker: { readonly url: string; readonly token: string } | undefined;
+  #broker: BenchBroker | undefined;
   #model: ScriptedModel | undefined;
 
-  async start(): Promise<void> {
+  /** `broker` starts another broker than the program itself. */
+  async start(broker?: (dataDir: string) => Promise<BenchBroker>): Promise<void> {
     this.#model = await startScriptedModel();
     const data = join(this.folder, "data");
-    const said = this.run("broker", ["serve"], { ERRAND_DATA_DIR: data, ERRAND_PORT: "0" }, this.folder);
-    const url = await until(() => /errand is ready at (\S+)/.exec(said.text())?.[1], { what: "the broker" });
-    this.#broker = { url, token: readFileSync(join(data, "operator-token"), "utf8").trim() };
+    this.#broker = await (broker?.(data) ?? this.#serve(data));
   }
 
-  get broker() {
+  async #serve(data: string): Promise<BenchBroker> {
+    const said = this.run("broker", ["serve"], { ERRAND_DATA_DIR: data, ERRAND_PORT: "0" }, this.folder);
+    const url = await until(() => /errand is ready at (\S+)/.exec(said.text())?.[1], { what: "the broker" });
+    return { url, token: readFileSync(join(data, "operator-token"), "utf8").trim() };
+  }
+
+  get broker(): BenchBroker {
     if (this.#broker === undefined) throw new Error("not started");
     return this.#broker;
   }
@@ -67,6 +81,7 @@ export class Bench {
 
   async close(): Promise<void> {
     await Promise.all([...this.#children].reverse().map(stopped));
+    await this.#broker?.close?.();
     await this.#model?.close();
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -121,13 +136,13 @@ export class Subject {
   }
 
   /** Starts a worker for the agent. All workers share the home, and so the conversations. */
-  work(agent: string, args: readonly string[] = []): ChildProcess {
+  work(agent: string, args: readonly string[] = [], token = this.bench.broker.token): ChildProcess {
     const own = ["work", "--agent", agent, "--preset", this.preset, "--lease", "10s"];
     const env = {
       ...this.environment,
       XDG_STATE_HOME: join(this.#home, "state"),
       ERRAND_URL: this.bench.broker.url,
-      ERRAND_TOKEN: this.bench.broker.token,
+      ERRAND_TOKEN: token,
     };
     const worker = this.bench.run(agent, [...own, ...(this.#program.args ?? []), ...args], env, this.project);
     this.#workers.push(worker);
@@ -164,10 +179,16 @@ export class Subject {
     });
   }
 
-  async raw(path: string): Promise<Readonly<Record<string, unknown>>> {
+  async raw(path: string, init: RequestInit = {}): Promise<Readonly<Record<string, unknown>>> {
     const { url, token } = this.bench.broker;
-    const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
-    return Object(await response.json());
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    return Object(await (await fetch(`${url}${path}`, { headers, ...init })).json());
+  }
+
+  /** What a person gets from `errand ARGUMENTS` with this token. */
+  async errand(args: readonly string[], token: string): Promise<string> {
+    const env = { ...this.environment, ERRAND_URL: this.bench.broker.url, ERRAND_TOKEN: token };
+    return (await execute(process.execPath, [MAIN, ...args], { cwd: this.project, env })).stdout;
   }
 
   /** The delegation once it has ended, or its question once it is another than `before`. */
@@ -209,8 +230,8 @@ export class Subject {
     return this.has(name) ? readFileSync(join(this.project, name), "utf8") : "";
   }
 
-  write(name: string, text = ""): void {
-    writeFileSync(join(this.project, name), text);
+  write(name: string, text = "", mode?: number): void {
+    writeFileSync(join(this.project, name), text, { mode });
   }
 
   /** What was seen, for a cell that failed. */

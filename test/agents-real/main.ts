@@ -3,7 +3,7 @@
  * loopback. Nothing reaches a real provider.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkNames, orExit, parseArguments } from "../../scripts/arguments.mjs";
+import { checkNames, orExit, parseArguments, WrongArguments } from "../../scripts/arguments.mjs";
 import type { PresetName } from "../../src/cli/work/presets/programs.ts";
 import { Bench, Subject } from "./bench.ts";
 import { CELLS, type Result } from "./cells.ts";
@@ -11,7 +11,7 @@ import { cacheFolder } from "./install.ts";
 import { CELL_NAMES, type CellName } from "./names.ts";
 import { REAL } from "./programs.ts";
 import { type ProgramResult, tableOf, writeResults } from "./results.ts";
-import { scene } from "./scene.ts";
+import { playScene } from "./scene-play.ts";
 
 const HELP = `npm run agents -- [options]
 
@@ -22,7 +22,8 @@ works, and exits with 1 if something does not that should.
   --cells NAMES   of the rows: ${CELL_NAMES.join(", ")}
   --limit N       seconds for each row                       (300)
   --cache FOLDER  where the programs are installed           (${cacheFolder()})
-  --scene         only the scene of two Claude Codes: one delegates by MCP to the other
+  --scene         only the scene of two Claude Codes, a killed worker, an hour and the console (needs Chromium)
+  --picture FILE  with --scene: writes the question in the console into this PNG file
   --write         update the table in docs/workers.md
   --help          print this help
 `;
@@ -31,7 +32,7 @@ const isPreset = (name: string): name is PresetName => Object.hasOwn(REAL, name)
 const isCell = (name: string): name is CellName => CELL_NAMES.some((one) => one === name);
 const listed = (text: string | undefined): string[] | undefined => text?.split(",").filter(Boolean);
 
-const { only, cells, limitMs, cache, writes, isScene } = orExit(HELP, () => {
+const { only, cells, limitMs, cache, writes, isScene, picture } = orExit(HELP, () => {
   const parsed = parseArguments(process.argv.slice(2), {
     only: { type: "string" },
     cells: { type: "string" },
@@ -39,12 +40,15 @@ const { only, cells, limitMs, cache, writes, isScene } = orExit(HELP, () => {
     cache: { type: "string", default: cacheFolder() },
     write: { type: "boolean", default: false },
     scene: { type: "boolean", default: false },
+    picture: { type: "string" },
   });
   const { values } = parsed;
   const names = listed(values.only) ?? Object.keys(REAL);
   const rows = listed(values.cells) ?? CELL_NAMES;
   checkNames("program", names, Object.keys(REAL));
   checkNames("row", rows, CELL_NAMES);
+  if (values.picture !== undefined && values.scene !== true)
+    throw new WrongArguments("--picture is of the scene: add --scene.");
   return {
     values,
     only: names.filter(isPreset),
@@ -53,6 +57,7 @@ const { only, cells, limitMs, cache, writes, isScene } = orExit(HELP, () => {
     cache: String(values.cache),
     writes: values.write === true,
     isScene: values.scene === true,
+    picture: values.picture,
   };
 });
 
@@ -65,32 +70,19 @@ const stop = async (status: number) => {
 };
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop(130));
 try {
-  await bench.start();
-  if (isScene) await played();
-  else for (const preset of only) results[preset] = await column(preset);
+  if (isScene) hasFailed = !(await playScene({ bench, cache, picture, writes, say }));
+  else {
+    await bench.start();
+    for (const preset of only) results[preset] = await column(preset);
+  }
 } finally {
   await bench.close();
 }
-if (!isScene) process.stdout.write(`\n${tableOf(results)}\n`);
-if (writes) await writeResults(results);
-process.exit(hasFailed ? 1 : 0);
-
-async function played(): Promise<void> {
-  const subject = new Subject(bench, "claude", REAL.claude);
-  await subject.prepare(cache);
-  try {
-    for (const ask of ["park", "hold"] as const) {
-      say(`with --ask ${ask}:`);
-      await scene(subject, ask, (line) => say(`  ${line}`));
-    }
-  } catch (error) {
-    hasFailed = true;
-    const why = error instanceof Error ? error.message : String(error);
-    say(`  FAILED: ${why}\n${indented(await subject.seen(undefined))}`);
-  } finally {
-    await subject.stopAll();
-  }
+if (!isScene) {
+  process.stdout.write(`\n${tableOf(results)}\n`);
+  if (writes) await writeResults(results);
 }
+process.exit(hasFailed ? 1 : 0);
 
 async function column(preset: PresetName): Promise<ProgramResult> {
   const program = REAL[preset];

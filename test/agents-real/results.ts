@@ -31,12 +31,17 @@ export async function writeResults(seen: Readonly<Record<string, ProgramResult>>
     all[name] = isSame ? { ...result, cells: { ...before?.cells, ...result.cells } } : result;
   }
   await writeFile(FILE, `${JSON.stringify(all, null, 2)}\n`);
+  await replaceBetween(BEGIN, END, tableOf(all));
+}
+
+/** Replaces what docs/workers.md has between two markers. */
+export async function replaceBetween(begin: string, end: string, text: string): Promise<void> {
   const page = await readFile(PAGE, "utf8");
-  const [before, rest] = page.split(BEGIN);
-  const [, after] = rest?.split(END) ?? [];
+  const [before, rest] = page.split(begin);
+  const [, after] = rest?.split(end) ?? [];
   if (before === undefined || after === undefined)
-    throw new Error(`${fileURLToPath(PAGE)} has no markers: ${BEGIN} … ${END}`);
-  await writeFile(PAGE, `${before}${BEGIN}\n\n${tableOf(all)}\n\n${END}${after}`);
+    throw new Error(`${fileURLToPath(PAGE)} has no markers: ${begin} … ${end}`);
+  await writeFile(PAGE, `${before}${begin}\n\n${text}\n\n${end}${after}`);
 }
 
 /** One column for each program; what is no plain yes is a note below. */
@@ -68,7 +73,8 @@ export function tableOf(results: Readonly<Record<string, ProgramResult>>): strin
   ].join("\n");
 }
 
-const versionOf = (pack: string, index: number): string => {
+/** The versions of packages; the first without its name. */
+export const versionOf = (pack: string, index: number): string => {
   const at = pack.lastIndexOf("@");
   return index === 0
     ? pack.slice(at + 1)

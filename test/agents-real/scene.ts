@@ -1,72 +1,112 @@
 /**
- * One scene with two Claude Codes: A delegates by MCP to B, which works with `--preset claude`. B wants to run a command. Its
- * worker is killed while the question is open, a person approves with other arguments, and another worker goes on.
+ * One scene with two Claude Codes, the console and an hour: A delegates by MCP to B, which works with `--preset claude`. B
+ * wants to run a command. Its worker is killed while the question is open. An hour later a person approves another command in
+ * the console, another worker goes on, and A has the result.
  */
-import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { z } from "zod";
+import type { ChildProcess } from "node:child_process";
 import { until } from "../support/until.ts";
 import type { Subject } from "./bench.ts";
+import type { SceneBroker } from "./scene-broker.ts";
+import type { ConsoleOfPerson } from "./scene-console.ts";
+import { DelegatingClaude } from "./scene-delegator.ts";
+import type { SceneStep } from "./scene-results.ts";
 
-const execute = promisify(execFile);
-const TOOLS = ["delegate_task_async", "check_task_status"].map((name) => `mcp__errand__${name}`);
+const HOUR = 3_600;
+const STICKY = 30;
+/** Whoever sees the picture of the console should see who asks. */
+const AGENT = "claude-code";
+const TASK = "Deploy version 2.4.1 of search to production";
+const COMMAND = "./deploy.sh search 2.4.1 --to production";
+const EDITED = "./deploy.sh search 2.4.1 --to staging";
+const DONE = "search 2.4.1 is on staging";
+/** What the command leaves behind: one line for each time that it ran. */
+const TRACE = "deployed.txt";
+const SCRIPT = `#!/bin/sh\necho "$*" >> ${TRACE}\necho "$1 $2 is on $4"\n`;
 
-const answerSchema = z.object({ result: z.string(), session_id: z.string() });
-
-/** Claude Code A, as a person starts it, with the broker as an MCP server. */
-async function runA(subject: Subject, prompt: string, session?: string) {
-  const { url, token } = subject.bench.broker;
-  const folder = join(subject.bench.folder, "a");
-  mkdirSync(folder, { recursive: true });
-  const config = join(folder, "mcp.json");
-  const server = { type: "http", url: `${url}/mcp`, headers: { Authorization: `Bearer ${token}` } };
-  writeFileSync(config, JSON.stringify({ mcpServers: { errand: server } }));
-  const args = [
-    ...["-p", prompt, "--output-format", "json", "--mcp-config", config, "--strict-mcp-config"],
-    ...["--allowedTools", TOOLS.join(",")],
-    ...(session === undefined ? [] : ["--resume", session]),
-  ];
-  // Without the search for tools, the model is offered those of the server.
-  const env = { ...subject.environment, ENABLE_TOOL_SEARCH: "false" };
-  const running = execute("claude", args, { cwd: folder, env });
-  running.child.stdin?.end();
-  return answerSchema.parse(JSON.parse((await running).stdout));
+interface Cast {
+  readonly subject: Subject;
+  readonly broker: SceneBroker;
+  readonly person: ConsoleOfPerson;
+  /** The tokens of A's caller, of B's workers and of the person. */
+  readonly tokens: Readonly<Record<"caller" | "agent" | "approver", string>>;
 }
 
-/** `ask`: how B waits for the person. Throws an error that says what is wrong. */
-export async function scene(
-  subject: Subject,
-  ask: "hold" | "park",
-  note: (line: string) => void,
-): Promise<void> {
-  const agent = `b-${ask}`;
-  const file = `${ask}.txt`;
-  const expect = (holds: boolean, what: string) => {
-    if (!holds) throw new Error(what);
-    note(what);
+/** Creates the agent, and the tokens of all who act. */
+export async function tokensOf(subject: Subject): Promise<Cast["tokens"]> {
+  await subject.raw(`/v1/agents/${AGENT}`, { method: "PUT", body: "{}" });
+  const of = async (principal: string) => {
+    const body = JSON.stringify({ principal });
+    return String((await subject.raw("/v1/tokens", { method: "POST", body })).token);
   };
-  const first = subject.work(agent, ["--ask", ask]);
-  await until(async () => (await subject.raw(`/v1/agents/${agent}`)).name === agent, { what: agent });
-  const task = `\\u005b\\u005brun: echo original >> ${file}\\u005d\\u005d`;
-  const asked = await runA(subject, `[[call: delegate_task_async {"agent":"${agent}","task":"${task}"}]]`);
-  const id = /dlg_\w+/.exec(asked.result)?.[0] ?? "";
-  expect(id !== "", `A has delegated by MCP: ${id || asked.result}`);
+  return {
+    caller: await of("caller:alice"),
+    agent: await of(`agent:${AGENT}`),
+    approver: await of("approver:ann"),
+  };
+}
+
+/**
+ * `ask`: how B waits for the person. `onHour` is called when the question has been open for an hour. Throws an error that says
+ * what is wrong.
+ */
+export async function scene(
+  { subject, broker, person, tokens }: Cast,
+  ask: "hold" | "park",
+  saw: (step: SceneStep, what: string) => void,
+  onHour: () => Promise<void>,
+): Promise<void> {
+  subject.write("deploy.sh", SCRIPT, 0o755);
+  subject.write(TRACE);
+  const { meanings } = subject.bench.model;
+  const call = JSON.stringify({ command: COMMAND, description: "Deploy search 2.4.1" });
+  meanings.set(TASK, `call: Bash ${call}`);
+  const work = (): ChildProcess => subject.work(AGENT, ["--ask", ask], tokens.agent);
+
+  const first = work();
+  const a = new DelegatingClaude(subject, tokens.caller);
+  const id = await a.delegate(AGENT, TASK);
   const { request } = await subject.question(id);
   const { command } = Object(request.action?.arguments);
-  expect(command === `echo original >> ${file}`, `B asks for: ${command}`);
-  const { delegations } = await subject.raw("/v1/delegations?state=input_required");
-  expect(JSON.stringify(delegations).includes(id), "the question is in the inbox");
+  expect(command === COMMAND, `B asks for another command: ${command}`);
+  saw("asked", `A has delegated by MCP, and B asks for: ${command}`);
+
+  const inbox = await subject.errand(["inbox", "--json"], tokens.approver);
+  expect(inbox.includes(JSON.stringify(COMMAND)), `errand inbox does not show the command: ${inbox}`);
+  const left = await person.shows(COMMAND);
+  saw("shown", `errand inbox and the console show exactly this command; ${left}`);
+
+  // While a question is held, the killed worker has the lease. A parked question has none.
+  const isHeld = (await subject.delegator.get(id)).lease !== null;
+  expect(isHeld === (ask === "hold"), `the question is ${isHeld ? "held" : "parked"}`);
   first.kill("SIGKILL");
-  await until(async () => (await subject.delegator.get(id)).lease === null, { what: "the end of the lease" });
-  const data = { command: `echo edited >> ${file}`, description: "Edited by a person" };
-  await subject.delegator.approve(id, { data });
-  const second = subject.work(agent, ["--ask", ask]);
-  const { state, reply } = await subject.ended(id);
-  expect(state === "completed", `another worker went on: ${JSON.stringify(reply?.parts)}`);
-  expect(subject.read(file) === "edited\n", "the edited command ran once, the original one never");
-  const got = await runA(subject, `[[call: check_task_status {"delegation_id":"${id}"}]]`, asked.session_id);
-  expect(got.result.includes("The tool says"), `A has the result: ${got.result.slice(0, 200)}`);
+  await broker.pass(HOUR);
+  await person.pass(HOUR);
+  const { lease, state } = await subject.delegator.get(id);
+  expect(lease === null && state === "input_required", `after an hour it is ${state}`);
+  const later = await person.shows(COMMAND);
+  expect(later !== left, "no time has passed in the console");
+  saw("hour", `the worker is killed, an hour passes, and the question is still open; ${later}`);
+  await onHour();
+
+  const waiting = a.waits();
+  await until(() => a.isWaiting(), { what: "A's wait" });
+  await person.approveEdited(COMMAND, EDITED);
+  saw("approved", `a person approves in the console: ${EDITED}`);
+  // For so long, the broker keeps a parked call for the worker that has the conversation, which is dead.
+  await broker.pass(STICKY);
+  const second = work();
+  const done = await subject.ended(id);
+  expect(done.state === "completed", `it is not completed: ${JSON.stringify(done.error)}`);
+  const ran = subject.read(TRACE);
+  expect(ran === `${EDITED.slice("./deploy.sh ".length)}\n`, `these ran: ${ran}`);
+  saw("once", "another worker goes on: the edited command ran once, the original one never");
+
+  const got = await waiting;
+  expect(got.includes(DONE), `A does not have the result: ${got}`);
+  saw("result", `A has the result: ${DONE}`);
   await subject.stop(second);
+}
+
+function expect(holds: boolean, what: string): void {
+  if (!holds) throw new Error(what);
 }

@@ -1,5 +1,5 @@
 /**
- * Takes the picture of the console that README shows, from a broker of its own. Not a test.
+ * Takes the picture of the console that docs/console.md shows, from a broker of its own. Not a test.
  * Usage: npm run build && node --import tsx test/console/picture.ts
  */
 import { stat } from "node:fs/promises";
@@ -14,7 +14,7 @@ const MAX_BYTES = 200_000;
 
 await withBroker(async (url, token) => {
   const { api, ids } = await setScene(url, token);
-  // This delegation and its agent show how long texts are drawn, which README need not show.
+  // This delegation and its agent show how long texts are drawn, which a picture need not show.
   await api.cancel(ids.long ?? "");
   await api.call("DELETE", `/v1/agents/${LONG}`);
 

@@ -1,4 +1,4 @@
-/** The picture in README.md, and the walk-through with curl in docs/recipes.md, pasted into a shell. Needs bash and curl. */
+/** The pictures in README.md and docs/console.md, and the walk-through with curl in docs/recipes.md, pasted into a shell. Needs bash and curl. */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,11 +9,15 @@ import { freshDir } from "../support/program.ts";
 
 const read = (page: string): string => readFileSync(new URL(`../../${page}`, import.meta.url), "utf8");
 
-test("the first screen shows the console, in a picture of at most 200 kB", () => {
-  const [introduction = ""] = read("README.md").split("\n## ");
-  const [, picture = ""] = /!\[[^\]]+\]\(([^)]+)\)/.exec(introduction) ?? [];
-  expect(picture).toBe("docs/console.png");
-  expect(statSync(new URL(`../../${picture}`, import.meta.url)).size).toBeLessThanOrEqual(200_000);
+test.each([
+  ["README.md", "docs/approval.png"],
+  ["docs/console.md", "docs/console.png"],
+])("the first screen of %s has its picture, of at most 200 kB", (page, picture) => {
+  const [introduction = ""] = read(page).split("\n## ");
+  const [, shown = ""] = /!\[[^\]]+\]\(([^)]+)\)/.exec(introduction) ?? [];
+  const file = new URL(shown, new URL(`../../${page}`, import.meta.url));
+  expect(file).toEqual(new URL(`../../${picture}`, import.meta.url));
+  expect(statSync(file).size).toBeLessThanOrEqual(200_000);
 });
 
 test("the block runs as it is, and its delegation completes", async () => {

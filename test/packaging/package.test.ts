@@ -182,7 +182,7 @@ test(
       /^dist\/types\/(?:[a-zA-Z0-9-]+\/)*[a-zA-Z0-9-]+\.d\.ts$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^dist\/console\/(?:index\.html|[a-z-]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
-      /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|console\.png)$/,
+      /^docs\/(?:README\.md|[a-z0-9-]+\.(?:md|json)|(?:approval|console)\.png)$/,
       /^deploy\/(?:[a-z.-]+|Caddyfile)$/,
       /^examples\/(?:[a-zA-Z0-9-]+\.(?:md|ts)|python\/[a-z]+\.py)$/,
       /^examples\/copilotkit\/(?:package\.json|README\.md|[a-z]+\.(?:html|mjs))$/,
@@ -199,6 +199,7 @@ test(
       "dist/console/index.html",
       "dist/types/index.d.ts",
       "docs/operations.md",
+      "docs/approval.png",
       "docs/console.png",
     ])
       expect(paths).toContain(needed);

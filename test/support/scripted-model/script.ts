@@ -33,7 +33,7 @@ export type Turn =
 const SHELL = /^(?:bash|shell|shell_command|local_shell|run_shell_command|exec_command)$/i;
 const INSTRUCTION = /\[\[(say|recall|run|call|fail)(?:: ([^\]]*))?\]\]/g;
 const EDITED = /with these arguments(?: instead, and ask again)?: (\{.*?\})\s*(?:$|\n|\. )/;
-const SHOWN = 400;
+const SHOWN = 2_000;
 
 interface Order {
   readonly verb: string;
@@ -77,17 +77,20 @@ function orderOf(text: string, items: readonly Item[]): Order | undefined {
   if (verb !== undefined) return { verb, text: rest.trim() };
   const edited = EDITED.exec(text)?.[1];
   if (edited !== undefined) return { verb: "run", text: commandOf(edited) };
-  if (/: allowed once/.test(text)) return { verb: "run", text: lastCommand(items) };
+  if (/: allowed once/.test(text)) return lastCall(items);
   if (/\bA person denied\b|: denied\b/.test(text)) return { verb: "say", text: "It was denied." };
   return undefined;
 }
 
-const lastCommand = (items: readonly Item[]): string =>
-  items
-    .filter(({ by }) => by === "user")
-    .flatMap(({ text }) => [...text.matchAll(INSTRUCTION)])
-    .findLast(([, verb]) => verb === "run")?.[2]
-    ?.trim() ?? "true";
+/** What was asked for last. */
+function lastCall(items: readonly Item[]): Order {
+  const [, verb = "run", text = "true"] =
+    items
+      .filter(({ by }) => by === "user")
+      .flatMap(({ text }) => [...text.matchAll(INSTRUCTION)])
+      .findLast(([, verb]) => verb === "run" || verb === "call") ?? [];
+  return { verb, text: text.trim() };
+}
 
 /** The command among the arguments that a person edited; agents name it differently. */
 function commandOf(json: string): string {

@@ -8,7 +8,7 @@ import type { Api, Reply } from "./api.ts";
 import { chat } from "./chat.ts";
 import { gemini } from "./gemini.ts";
 import { responses } from "./responses.ts";
-import { nextTurn } from "./script.ts";
+import { type Item, nextTurn } from "./script.ts";
 
 const APIS: readonly Api[] = [anthropic, chat, responses, gemini];
 
@@ -16,13 +16,16 @@ export interface ScriptedModel {
   readonly url: string;
   /** What was asked of it: the path, and what it did. */
   readonly log: readonly string[];
+  /** Instructions by the plain sentences that stand for them, where people see what the model is told. */
+  readonly meanings: Map<string, string>;
   readonly close: () => Promise<void>;
 }
 
 export async function startScriptedModel(): Promise<ScriptedModel> {
   const log: string[] = [];
+  const meanings = new Map<string, string>();
   const server = createServer((request, response) => {
-    void serve(request, response, (line) => log.push(line)).catch((error: unknown) => {
+    void serve(request, response, meanings, (line) => log.push(line)).catch((error: unknown) => {
       log.push(String(error));
       response.destroy();
     });
@@ -35,6 +38,7 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   return {
     url: `http://127.0.0.1:${address.port}`,
     log,
+    meanings,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => {
@@ -44,7 +48,12 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   };
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, log: (line: string) => void) {
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  meanings: ReadonlyMap<string, string>,
+  log: (line: string) => void,
+) {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const path = new URL(request.url ?? "/", "http://model").pathname;
@@ -56,11 +65,19 @@ async function serve(request: IncomingMessage, response: ServerResponse, log: (l
     return;
   }
   const asked = api.read(body);
-  const turn = nextTurn(asked.items, asked.tools);
+  const turn = nextTurn(meant(asked.items, meanings), asked.tools);
   log(`${path} ${JSON.stringify(turn)}`);
   const streams = asked.streams || /:stream/i.test(path);
   send(response, turn.kind === "fail" ? api.failed(turn.status) : api.write(turn, asked.model, streams));
 }
+
+/** The conversation, with an instruction in place of the first sentence that stands for one. */
+const meant = (items: readonly Item[], meanings: ReadonlyMap<string, string>): Item[] =>
+  items.map((item) => {
+    const [sentence, instruction] = [...meanings].find(([known]) => item.text.includes(known)) ?? [];
+    if (item.by !== "user" || sentence === undefined) return item;
+    return { ...item, text: item.text.replace(sentence, () => `[[${instruction}]]`) };
+  });
 
 /** What programs look up besides: models, the length of a prompt, telemetry. */
 function other(path: string): Reply {
