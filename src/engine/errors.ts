@@ -66,7 +66,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
     case "too_large":
       return new ErrandError(
         "payload_too_large",
-        `The message, history, artifacts and reply of ${delegationId} exceed 3 MiB together.`,
+        `The message, result schema, history, artifacts and reply of ${delegationId} exceed 3 MiB together.`,
         about,
       );
     case "memory":

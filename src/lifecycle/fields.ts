@@ -71,6 +71,8 @@ export const FIELDS = {
   task_preview: { ...json('""'), doc: "the beginning of its text" },
   metadata: { ...json("{}"), doc: "the delegator's own members" },
   auto_approve: { ...json(null), doc: "which of its questions are approved in advance" },
+  result_schema: { ...json(null), doc: "the JSON Schema that its result must fit" },
+  has_result_schema: { ...NUMBER, doc: "1: it has a `result_schema`, so the result is checked" },
   traceparent: { ...text(null), doc: "the W3C trace context of the submit" },
   idempotency: { type: "text", doc: "the name of its idempotency key" },
   redrive_of: { ...text(null), doc: "the failed delegation that it repeats" },

@@ -108,6 +108,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
   }),
+  /** The delegation has a result schema, and the command does not say that the result fits it. */
+  live.extend({ kind: z.literal("unchecked") }),
   live.extend({ kind: z.literal("ticket") }),
   live.extend({ kind: z.literal("not_ready"), ready_at: z.number() }),
   base.extend({ kind: z.literal("blocked"), why: z.enum(["paused", "max_working"]) }),

@@ -37,6 +37,7 @@ export const GUARDS = {
   due: "its timer has passed",
   attempts_left: "an attempt is left",
   attempts_spent: "no attempt is left",
+  result: "if the delegation has a result schema, a gateway has checked the result",
   quota: "its events are below their limits in number and bytes",
   pace: "its updates within this second are below their limit",
 } as const;
@@ -372,7 +373,7 @@ export const MOVES = {
     by: ["agent"],
     lease: "drop",
     lease_lost_reason: "finished",
-    requires: ["holder"],
+    requires: ["holder", "result"],
     event: "DELEGATION_COMPLETE",
     doc: "The agent's reply.",
   },

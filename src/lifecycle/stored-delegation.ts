@@ -132,7 +132,7 @@ class Stored extends Fields implements StoredDelegation {
       `"context_id":${text("context_id")},"parent_id":${text("parent_id")},` +
       `"redrive_of":${text("redrive_of")},"priority":${this.priority},` +
       `"metadata":${this.metadata},${this.auto_approve === null ? "" : `"auto_approve":${this.auto_approve},`}` +
-      `"task_preview":${this.task_preview},` +
+      `${this.result_schema === null ? "" : `"result_schema":${this.result_schema},`}"task_preview":${this.task_preview},` +
       `"message":${this.message},"progress":${this.progress},` +
       `"interrupt":${this.#interruptJson()},"artifacts":${artifactsJson(this.lists.artifacts)},` +
       `"reply":${this.reply},"error":${this.error},` +

@@ -55,6 +55,7 @@ export const A2A_ERRORS = {
   approval_required: "RequestMalformedError",
   usage_shrinks: "RequestMalformedError",
   usage_currency: "RequestMalformedError",
+  result_invalid: "RequestMalformedError",
   unknown_task_state: "RequestMalformedError",
   queue_full: "RESOURCE_EXHAUSTED",
   rate_limited: "RESOURCE_EXHAUSTED",

@@ -123,6 +123,7 @@ export const agUiPropsSchema = z
     /** Cancel the delegation, and everything delegated under it. */
     cancel: z.union([z.boolean(), z.strictObject({ reason: z.string().max(1024).optional() })]).optional(),
     auto_approve: settings.auto_approve,
+    result_schema: settings.result_schema,
     priority: settings.priority.unwrap().optional(),
     metadata: settings.metadata.unwrap().optional(),
     delay_seconds: settings.delay_seconds,

@@ -6,6 +6,7 @@ import { autoApproveSchema } from "./auto-approve.ts";
 import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
 import { jsonObjectSchema } from "./json-object.ts";
+import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { LIMITS } from "./limits.ts";
 import { usageSchema } from "./usage.ts";
 import {
@@ -109,6 +110,8 @@ export const delegationSchema = z.strictObject({
   metadata: jsonObjectSchema,
   /** The questions that the broker approves in the delegator's name; absent: none. */
   auto_approve: autoApproveSchema.optional(),
+  /** The JSON Schema that the result must fit; absent: the reply may be anything. */
+  result_schema: z.unknown().optional(),
   /** The first 100 bytes of the text. */
   task_preview: z.string(),
   /** The task as it was sent. */
@@ -190,6 +193,11 @@ export const delegateRequestSchema = z
      * matches any rest. Up to 4 KiB.
      */
     auto_approve: autoApproveSchema.optional(),
+    /**
+     * A JSON Schema that the result must fit, up to 64 KiB: the reply must have exactly one data part, and its data must
+     * fit. The keywords are those of a question's schema.
+     */
+    result_schema: jsonSchemaSchema.optional(),
   })
   .refine((body) => (body.task === undefined) !== (body.message === undefined), {
     error: "give exactly one of task and message",

@@ -244,6 +244,14 @@ export const ERRORS = {
     "The cost is in another currency than before",
     "Send the cost in the currency that details.currency names, or repeat the request without usage.",
   ),
+  result_invalid: row(
+    "PROTOCOL",
+    422,
+    "The result does not fit the delegation's result_schema",
+    "Reply with exactly one data part that fits the delegation's result_schema; details.issues says what does not. If you cannot, fail the delegation.",
+    false,
+    "The agent's result does not fit the result schema. Change the task or the schema, and delegate again.",
+  ),
   unknown_task_state: row(
     "PROTOCOL",
     422,

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { actionSchema } from "./delegation.ts";
-import { schemaIssues } from "./json-schema/check-schema.ts";
+import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { agentNameSchema, checkpointSchema, delegationIdSchema, instantSchema } from "./values.ts";
 
 const TWO_TEXTS = { error: "give at most one of text and message", path: ["text"] };
@@ -22,14 +22,6 @@ const requestIdSchema = z
 export const decisionSchema = z.enum(["approve", "deny"]);
 export type Decision = z.infer<typeof decisionSchema>;
 export const isDecision = (value: unknown): value is Decision => decisionSchema.safeParse(value).success;
-
-/** A JSON Schema that the broker can enforce. */
-const jsonSchemaSchema = z.unknown().superRefine((schema, context) => {
-  if (schema === undefined) return;
-  for (const { path, reason } of schemaIssues(schema)) {
-    context.addIssue({ code: "custom", message: reason, path: path === "" ? [] : path.split(".") });
-  }
-});
 
 const questionShape = {
   request_id: requestIdSchema.optional(),

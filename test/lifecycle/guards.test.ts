@@ -48,6 +48,16 @@ describe("the lease is fenced", () => {
     expect(await dump(lifecycle.redis)).toEqual(before);
   });
 
+  test("a result that has to be checked completes nothing before it is", async () => {
+    const lifecycle = await openLifecycle();
+    const id = await lifecycle.inState("working", { has_result_schema: 1 });
+    const before = await dump(lifecycle.redis);
+    expect(await lifecycle.move("complete", id)).toMatchObject({ kind: "unchecked", state: "working" });
+    expect(await lifecycle.move("complete", id, { fence: 2 })).toMatchObject({ kind: "no_lease" });
+    expect(await dump(lifecycle.redis)).toEqual(before);
+    expect(await lifecycle.move("complete", id, { checked: true })).toMatchObject({ kind: "ok" });
+  });
+
   test("another agent's lease is unknown", async () => {
     const lifecycle = await openLifecycle();
     const id = await lifecycle.inState("working");

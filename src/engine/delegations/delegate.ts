@@ -236,6 +236,8 @@ async function create(
   if (parent_id !== undefined) await addChild(broker, parent_id, id);
   const message = toMessage(request, id);
   const json = JSON.stringify(message);
+  const result_schema =
+    request.result_schema === undefined ? undefined : JSON.stringify(request.result_schema);
   const task_preview = JSON.stringify(preview(textOf(message)));
   const { outcome, record, taken } = await broker.handoff.submit(request.target, {
     move: "submit",
@@ -246,6 +248,7 @@ async function create(
       context_id: contextOf(request),
       parent_id,
       callbacks: callback && 1,
+      has_result_schema: result_schema && 1,
       priority: request.priority,
       max_attempts: request.max_attempts,
       delay_ms: milliseconds(request.delay_seconds),
@@ -266,10 +269,11 @@ async function create(
       task_preview,
       metadata: Object.keys(request.metadata).length === 0 ? undefined : JSON.stringify(request.metadata),
       auto_approve: request.auto_approve && JSON.stringify(request.auto_approve),
+      result_schema,
       ancestors: ancestors.length === 0 ? undefined : JSON.stringify(ancestors),
       callback: callback && JSON.stringify(callback),
     },
-    bytes: Buffer.byteLength(json),
+    bytes: Buffer.byteLength(json) + Buffer.byteLength(result_schema ?? ""),
     read: true,
   });
   if (outcome.kind === "exists" || outcome.kind === "voided") return null;

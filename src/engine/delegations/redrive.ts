@@ -67,6 +67,7 @@ export async function redriveRecord(
     max_attempts: failed.max_attempts,
     metadata: JSON.parse(failed.metadata),
     ...(auto_approve && { auto_approve }),
+    ...(failed.result_schema !== null && { result_schema: JSON.parse(failed.result_schema) }),
     ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
     // A finished parent accepts no children, so it is left out.
     ...(parent && !parent.finished && { parent_id: parent.id }),

@@ -19,6 +19,7 @@ import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
 import { asHolder, isReclaimable } from "./as-holder.ts";
 import { holderOf } from "./holder.ts";
+import { withCheckedResult } from "./result.ts";
 
 export interface ReplyResult {
   readonly outcome: "matched" | "duplicate";
@@ -61,20 +62,22 @@ export async function replyMove(
   const text = request.text ?? textOf(request.message ?? {});
   const error = toError(request, text);
   const errorJson = error && JSON.stringify(error);
-  const result = await broker.writer.move({
-    move: MOVE_OF[request.state],
-    id,
-    params: { retryable: error?.retryable, ...params },
-    event: {
-      error: errorJson,
-      response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
-    },
-    fields: { reply: message, error: errorJson },
-    artifacts: (request.artifacts ?? []).map((artifact) => ({ artifact: withoutLease(artifact) })),
-    bytes: Buffer.byteLength(message ?? ""),
-    usage: request.usage,
-    read: true,
-  });
+  const move = (checked?: true) =>
+    broker.writer.move({
+      move: MOVE_OF[request.state],
+      id,
+      params: { retryable: error?.retryable, ...params, checked },
+      event: {
+        error: errorJson,
+        response_preview: request.state === "completed" ? JSON.stringify(preview(text)) : undefined,
+      },
+      fields: { reply: message, error: errorJson },
+      artifacts: (request.artifacts ?? []).map((artifact) => ({ artifact: withoutLease(artifact) })),
+      bytes: Buffer.byteLength(message ?? ""),
+      usage: request.usage,
+      read: true,
+    });
+  const result = await withCheckedResult(id, request.message?.parts ?? [], move);
   const { outcome } = result;
   if (outcome.kind === "lease" && !isReclaimable(outcome)) {
     broker.log.info({ delegation_id: id, fence: params.fence, reason: outcome.reason }, "late reply");

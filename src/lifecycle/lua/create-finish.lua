@@ -15,6 +15,7 @@ function create()
   record.idempotency = cmd.idempotency
   record.bytes = 0
   record.callbacks = cmd.callbacks
+  record.has_result_schema = cmd.has_result_schema
   if cmd.parent_id then
     record.parent_id = cmd.parent_id
     show('parent_id', quoted(cmd.parent_id))

@@ -64,6 +64,8 @@ function guard_state()
   -- A take checks this before it takes the ticket.
   local why = rule.needs_open and not cmd.take and blocked()
   if why then return { kind = 'blocked', why = why } end
+  -- Only a gateway can check it: the answer has the record with the schema, and the gateway sends the command again.
+  if rule.needs_result and record.has_result_schema and not cmd.checked then return { kind = 'unchecked' } end
   if rule.needs_due and cmd.move ~= 'due' then return { kind = 'not_due' } end
   if rule.needs_attempts_left and record.attempt >= record.max_attempts then return { kind = 'attempts' } end
   if rule.needs_attempts_spent and record.attempt < record.max_attempts then return { kind = 'attempts' } end

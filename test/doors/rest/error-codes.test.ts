@@ -107,6 +107,11 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await api.agent("scout", { approvals: "person" });
     return api.delegate("scout", { auto_approve: true });
   },
+  async result_invalid() {
+    const { api } = await setup();
+    await api.delegate("scout", { result_schema: { type: "integer" } });
+    return api.reply((await api.lease("scout")).body.leases[0].lease_id);
+  },
   async agent_unknown() {
     const { api } = await setup();
     return api.delegate("nobody");

@@ -63,12 +63,13 @@ async function startTask(
   message: MessageInput,
   { metadata, push }: IncomingMessage,
 ): Promise<StoredDelegation> {
-  const { auto_approve, ...own } = metadata ?? {};
+  const { auto_approve, result_schema, ...own } = metadata ?? {};
   const body = {
     target: agent,
     message,
     ...(metadata && { metadata: own }),
     ...(auto_approve !== undefined && { auto_approve }),
+    ...(result_schema !== undefined && { result_schema }),
   };
   const delegateRequest = check(delegateRequestSchema, body, "params");
   const { record } = await delegate(request.broker, request.principal, delegateRequest, {

@@ -63,6 +63,9 @@ const inputShape = {
     .describe(
       'Approve the agent\'s proposals in advance, if the user wants that: true for all, or {"actions": ["deploy", "fs.*"]} for actions with these names.',
     ),
+  result_schema: jsonObjectSchema
+    .optional()
+    .describe("A JSON Schema that the result must fit. The result is then the data part of the reply."),
   metadata: jsonObjectSchema.optional().describe("Your own data, passed to the agent unchanged."),
   idempotency_key: z
     .string()

@@ -23,6 +23,10 @@ export const leasedTaskSchema = z.object({
   context_id: z.string(),
   deadline_at: z.string(),
   metadata: jsonObjectSchema,
+  /** The JSON Schema that the data of complete_task must fit. */
+  result_schema: z.unknown().optional(),
+  /** It has one, which is not shown. */
+  result_schema_omitted: z.boolean().optional(),
   /** The work. */
   task: messageViewSchema,
   /** Questions, answers and follow-ups. */
@@ -38,8 +42,9 @@ export function toLeasedTask(
   bytes: number,
 ): LeasedTask {
   const { lease_id: id, expires_at, attempt, delegation } = lease;
-  const { delegator, context_id, deadline_at, metadata, message, history } = delegation;
+  const { delegator, context_id, deadline_at, metadata, message, history, result_schema } = delegation;
   const budget = new ByteBudget(bytes);
+  const showsSchema = result_schema !== undefined && budget.spendIfFits(result_schema);
   const task = toMessageView(message, budget);
   const shown = newestMessages(history, budget);
   const omitted = history.length - shown.length;
@@ -53,6 +58,8 @@ export function toLeasedTask(
     context_id,
     deadline_at,
     metadata,
+    ...(showsSchema && { result_schema }),
+    ...(result_schema !== undefined && !showsSchema && { result_schema_omitted: true }),
     task,
     ...(shown.length > 0 && { history: shown }),
     ...(omitted > 0 && { history_omitted: omitted }),
@@ -69,14 +76,21 @@ export function leasedTaskText(work: LeasedTask): string {
     attempt,
     task,
     history = [],
+    result_schema,
+    result_schema_omitted,
   } = work;
   const messages = history.map((message) => `- ${messageText(message)}`);
   const isCut =
-    work.history_omitted !== undefined || [task, ...history].some(({ truncated }) => truncated === true);
+    work.history_omitted !== undefined ||
+    result_schema_omitted ||
+    [task, ...history].some(({ truncated }) => truncated === true);
   return [
     `Delegation ${delegation_id} from ${delegator}, attempt ${attempt}. lease_id ${id}, leased to you until ${expires_at}.`,
     "Task:",
     ...contentLines(task),
+    ...(result_schema === undefined
+      ? []
+      : [`The data of complete_task must fit this JSON Schema: ${JSON.stringify(result_schema)}`]),
     ...(messages.length > 0 ? ["Messages since:", ...messages] : []),
     ...(isCut
       ? ["The task is cut. To see all of it, call release_task, then poll_inbox with full: true."]
