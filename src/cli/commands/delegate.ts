@@ -17,7 +17,7 @@ import type { CliHost } from "../host.ts";
 import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
 import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
-import { readTask, textFrom } from "../input/task.ts";
+import { jsonFrom, readTask, textFrom } from "../input/task.ts";
 import { recoveryFor } from "../recovery.ts";
 import { eventLine } from "../show/event-line.ts";
 import { note, painter, print, printError, printJson, write } from "../show/output.ts";
@@ -45,6 +45,7 @@ interface DelegateOptions extends GlobalOptions {
   readonly idempotencyKey?: string;
   readonly parent?: string;
   readonly autoApprove?: AutoApprove;
+  readonly resultSchema?: string;
   readonly callback?: string;
   readonly callbackSecret?: string[];
   readonly callbackToken?: string;
@@ -70,6 +71,9 @@ KiB of files; a delegation has at most 3 MiB.
 With --auto-approve all, the broker approves every proposed action in your name, and every question whose options are
 approve and deny. With names, it approves only those actions. A question for a credential always waits for an answer.
 An agent set to --approvals person refuses such a delegation.
+
+With --result-schema, the result is JSON that fits the schema, and the broker accepts no other. --wait prints that JSON and
+nothing else. The schema has at most 64 KiB, and no patterns.
 
 With --batch, each line of the file is the body of POST /v1/delegations as JSON, with an optional idempotency_key. The
 agent and the options are the defaults for each line. Each line is accepted or refused on its own: ids go to stdout,
@@ -103,6 +107,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
       "approve in advance: all, or names of actions, such as deploy,fs.*",
       autoApprove,
     )
+    .option("--result-schema <path>", "the JSON Schema that the result must fit, from a file")
     .option(
       "--callback <url>",
       "send a POST to this URL when the delegation asks a question and when it ends",
@@ -120,6 +125,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
         "errand delegate builder --file task.md --priority 9 --watch",
         'errand delegate reviewer "is this plan sound?" --attach plan.pdf --attach costs.csv --wait',
         'errand delegate scout "and this part" --parent "$ERRAND_DELEGATION_ID"',
+        'errand delegate scout "count the words" --result-schema words.schema.json --wait | jq .words',
         "errand delegate scout --batch tasks.jsonl --idempotency-key nightly-2026-01-31 --wait",
         "errand delegate scout --message-file message.json --idempotency-key nightly-2026-01-31",
       ),
@@ -149,7 +155,8 @@ async function batch(
     throw usageError("--batch cannot be combined with a task, --file, --message-file, --attach or --watch");
   }
   requireWaitForTimeout(options);
-  const defaults = { ...(agent !== undefined && { target: agent }), ...requestFields(options) };
+  const fields = { ...requestFields(options), ...(await resultSchema(host, options)) };
+  const defaults = { ...(agent !== undefined && { target: agent }), ...fields };
   const text = await textFrom(host, path, BATCH_MAX_BYTES);
   const connection = await connect(host, options);
   const wait = options.wait ? { timeoutSeconds: options.timeout } : undefined;
@@ -173,7 +180,7 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const { wait, watch, timeout } = options;
   const waits = wait === true || watch === true;
   requireWaitForTimeout(options);
-  const fields = requestFields(options);
+  const fields = { ...requestFields(options), ...(await resultSchema(host, options)) };
   const work = await withAttachments(await readTask(host, words, options), options.attach ?? []);
   const connection = await connect(host, options);
   const key = options.idempotencyKey ?? crypto.randomUUID();
@@ -224,6 +231,13 @@ function requestFields(options: DelegateOptions): Partial<DelegateInput> {
     ...(options.autoApprove !== undefined && { auto_approve: options.autoApprove }),
     ...callback(options),
   };
+}
+
+async function resultSchema(
+  host: CliHost,
+  { resultSchema: path }: DelegateOptions,
+): Promise<Partial<DelegateInput>> {
+  return path === undefined ? {} : { result_schema: await jsonFrom(host, path) };
 }
 
 /** `all`, or names of actions, separated by commas. */

@@ -6,6 +6,7 @@ import { artifactText, filesText, howToSave } from "./artifact-line.ts";
 import { historyRows } from "./history.ts";
 import { oneLine, progressText, stateText } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
+import { resultText } from "./result.ts";
 import { localTime } from "./time.ts";
 import { wrapRows } from "./wrap.ts";
 
@@ -59,6 +60,6 @@ export function describe(
     rows.push(["artifact", `${artifactText(artifact)}: '${howToSave(id, artifact, delegation.artifacts)}'`]);
   }
   if (error) rows.push(["error", `${error.code}: ${oneLine(error.message)}`]);
-  const reply = delegation.reply ? textOf(delegation.reply) : "";
+  const reply = resultText(delegation) ?? (delegation.reply ? textOf(delegation.reply) : "");
   return wrapRows(rows, columns) + (reply === "" ? "" : `\n\n${reply}`);
 }

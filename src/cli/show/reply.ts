@@ -1,12 +1,14 @@
 /**
- * Prints a delegation's reply: its text, its bytes, or the artifact that the reply names as its output. Limit: other
+ * Prints a delegation's reply: the JSON that its result schema asks for, or its text, its bytes, or the artifact that the reply names as its output. Limit: other
  * parts are only counted.
  */
+import type { Part } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { joined } from "../artifacts/content.ts";
 import type { CliHost } from "../host.ts";
 import { artifactText, howToSave } from "./artifact-line.ts";
-import { note, plainText, write } from "./output.ts";
+import { note, plainText, print, write } from "./output.ts";
+import { resultText } from "./result.ts";
 
 /** The key in a reply's metadata that names the artifact with its output, if that is large or not text. */
 export const OUTPUT_ARTIFACT = "output_artifact";
@@ -19,6 +21,7 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   if (state !== "completed") return;
   const named = reply?.metadata?.[OUTPUT_ARTIFACT];
   const output = artifacts.find(({ artifactId }) => artifactId === named);
+  const result = resultText(delegation);
   const parts = output?.parts ?? reply?.parts ?? [];
   // Text parts of a message are paragraphs, those of an artifact may be chunks of one text.
   const printable = parts.filter(({ data }) => data === undefined);
@@ -30,16 +33,20 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   const isText = !output && parts.some(({ text }) => text !== undefined);
   const end = Buffer.from(isText ? "\n" : "");
   const shownBytes = host.isTty.stdout ? plainText(bytes.toString()) : bytes;
-  if (bytes.length > 0) {
+  // Nothing but JSON, for programs.
+  if (result !== undefined) await print(host, result);
+  else if (bytes.length > 0) {
     await write(host.stdout, shownBytes);
     await write(host.stdout, end);
   }
-  if (hasBytes) {
+  if (result === undefined && hasBytes) {
     const how = output ? howToSave(id, output, artifacts) : `errand get ${id} --reply > <file>`;
     const what = isText ? "a part of the reply is bytes" : "the reply is not text";
     await note(host, `${what}; '${how}' saves it.`);
   }
-  const others = parts.filter((part) => part.text === undefined && part.raw === undefined).length;
+  const isShown = ({ text, raw, data }: Part) =>
+    result === undefined ? text !== undefined || raw !== undefined : data !== undefined;
+  const others = parts.filter((part) => !isShown(part)).length;
   if (others > 0)
     await note(host, `${others} part(s) of the reply are not shown; 'errand get ${id} --json' shows them.`);
   const [first, ...rest] = artifacts.filter((artifact) => artifact !== output);

@@ -74,6 +74,30 @@ describe("the task", () => {
     expect((await delegated(["--message-file", "-"], JSON.stringify({ parts }))).parts).toEqual(parts);
   });
 
+  test("--result-schema: the result is JSON that fits, and is printed alone", async () => {
+    const { api, dir, run } = await setup();
+    await api.agent("scout");
+    const path = join(dir, "schema.json");
+    writeFileSync(path, '{"type": "object", "required": ["words"]}');
+    const made = await run(["delegate", "scout", "count", "--result-schema", path]);
+    const id = made.stdout.trim();
+    const [lease] = (await api.lease("scout")).body.leases;
+    expect(lease.delegation).toMatchObject({ id, result_schema: { required: ["words"] } });
+    const parts = [{ text: "counted" }, { data: { words: "\u001b[31m5" } }];
+    await api.call("POST", `/v1/leases/${lease.lease_id}/reply`, { state: "completed", message: { parts } });
+    const shown = await run(["get", id, "--reply"]);
+    expect(shown.stdout).toBe('{"words":"\\u001b[31m5"}\n');
+    expect(shown.stderr).toContain("1 part(s) of the reply are not shown");
+    expect((await run(["get", id])).stdout).toMatch(/\n\n{"words":"\\u001b\[31m5"}\n$/);
+
+    writeFileSync(path, '{"pattern": "x"}');
+    const refused = await run(["delegate", "scout", "count", "--result-schema", path]);
+    expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining("result_schema.pattern")]);
+    writeFileSync(path, "{");
+    const wrong = await run(["delegate", "scout", "count", "--result-schema", path]);
+    expect([wrong.code, wrong.stderr]).toEqual([64, expect.stringContaining("is not JSON")]);
+  });
+
   test("the same key returns the same delegation; with another body it is a conflict", async () => {
     const { api, run } = await setup();
     await api.agent("scout");

@@ -1,0 +1,13 @@
+/** The JSON that the delegator of a delegation with a result schema asked for. */
+import type { Delegation } from "../../schema/delegation.ts";
+import { jsonText } from "./output.ts";
+
+/** On one line; undefined if it asked for none, or has none. */
+export function resultText({
+  result_schema,
+  reply,
+}: Pick<Delegation, "result_schema" | "reply">): string | undefined {
+  if (result_schema === undefined) return undefined;
+  const part = reply?.parts.find((one) => one.data !== undefined);
+  return part && jsonText(part.data);
+}
