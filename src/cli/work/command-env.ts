@@ -36,6 +36,7 @@ export function envFor(
     ERRAND_MESSAGES_FILE: files.messages,
     ERRAND_ARTIFACTS_DIR: files.artifacts,
     ERRAND_USAGE_FILE: files.usage,
+    ...(files.resultSchema !== undefined && { ERRAND_RESULT_SCHEMA_FILE: files.resultSchema }),
     ...(files.folder !== undefined && { ERRAND_FILES_DIR: files.folder }),
   };
   return { ...sharedEnv(environment), ...set };

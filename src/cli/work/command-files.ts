@@ -1,6 +1,6 @@
 /**
  * The files from which a command of `errand work` reads the answers so far, the follow-up messages as they arrive, and
- * the files that came with the task; its script, if the task is one; and the folder in which it returns files. They exist for one attempt. A worker that
+ * the files that came with the task; its script, if the task is one; the schema of its result, if it has one; and the folder in which it returns files. They exist for one attempt. A worker that
  * is killed leaves them behind, until the next one starts.
  */
 import { appendFileSync } from "node:fs";
@@ -22,6 +22,8 @@ export interface CommandFiles {
   readonly attached: readonly string[];
   /** An empty folder for the files that the command returns. */
   readonly artifacts: string;
+  /** The file with the JSON Schema that the result must fit; undefined: it may be anything. */
+  readonly resultSchema: string | undefined;
   /** The file to which the command may write what it has used. */
   readonly usage: string;
   /** The file with the script that the command runs, if it was given. */
@@ -55,6 +57,7 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
   const artifacts = join(folder, "artifacts");
   await mkdir(artifacts);
   const scriptFile = await writeScript(join(folder, "task.sh"), script);
+  const resultSchema = await writeSchema(join(folder, "result-schema.json"), task.delegation.result_schema);
   const attached = await writeAttached(join(folder, "files"), task.delegation.message);
   // Synchronous, to keep the order, and so that the file has the earlier messages when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
@@ -64,6 +67,7 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
     folder: attached.length === 0 ? undefined : join(folder, "files"),
     attached,
     artifacts,
+    resultSchema,
     usage: join(folder, "usage.json"),
     script: scriptFile,
     runsAs: (group) => noteGroup(folder, group),
@@ -77,6 +81,12 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
 async function writeScript(path: string, script: string | undefined): Promise<string | undefined> {
   if (script === undefined) return undefined;
   await writeFile(path, script);
+  return path;
+}
+
+async function writeSchema(path: string, schema: unknown): Promise<string | undefined> {
+  if (schema === undefined) return undefined;
+  await writeFile(path, JSON.stringify(schema));
   return path;
 }
 

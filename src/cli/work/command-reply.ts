@@ -10,15 +10,16 @@ import type { Reply } from "../../client/work.ts";
 import type { Artifact } from "../../schema/a2a.ts";
 import { truncate } from "../../schema/text.ts";
 import { OUTPUT_ARTIFACT } from "../show/reply.ts";
-import { cutBytes, type Head } from "./capture.ts";
+import type { Head } from "./capture.ts";
 import { type CommandResult, type RunLimits, STDOUT_MAX } from "./child.ts";
+import { failed } from "./failed-reply.ts";
+import { invalidResult, resultReply, type WantedResult } from "./result.ts";
 
 /** Longer output becomes an artifact. */
 const TEXT_MAX = 64 * 1024;
 /** Below the broker's default ERRAND_MAX_BODY_BYTES, with room for the rest of the request. */
 const JSON_MAX = 960 * 1024;
 export const RAW_MAX = (JSON_MAX / 4) * 3;
-const ERROR_MAX = 4096;
 /** EX_TEMPFAIL in sysexits.h. */
 const TEMPORARY = 75;
 /** EX_UNAVAILABLE in sysexits.h: no work would succeed now. */
@@ -32,6 +33,8 @@ export interface ReplyContext {
   /** Sends a piece of the output before the reply. */
   readonly send: (artifact: Artifact, options: { append: boolean; lastChunk: boolean }) => Promise<void>;
   readonly limits: RunLimits;
+  /** The JSON that the output must be; undefined: it may be anything. */
+  readonly result?: Pick<WantedResult, "schema" | "isApart"> | undefined;
 }
 
 export async function toReply(result: CommandResult, context: ReplyContext): Promise<Reply> {
@@ -75,10 +78,6 @@ export function cannotWrite(error: unknown): unknown {
 const errnoOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
-export function failed(code: string, message: string, retryable = false): Reply {
-  return { state: "failed", error: { code, message: cutBytes(message, ERROR_MAX), retryable } };
-}
-
 function stopped(by: "timeout" | "idle-timeout", limits: RunLimits, stderr: string): Reply {
   const why =
     by === "timeout"
@@ -87,13 +86,14 @@ function stopped(by: "timeout" | "idle-timeout", limits: RunLimits, stderr: stri
   return failed("command_timeout", stderr === "" ? why : `${why}\n${stderr}`);
 }
 
-async function completed(stdout: Head, { send }: ReplyContext): Promise<Reply> {
+async function completed(stdout: Head, { send, result }: ReplyContext): Promise<Reply> {
   const bytes = stdout.bytes();
   const text = asText(bytes, stdout.isWhole);
   if (!stdout.isWhole) {
     const [first] = text === undefined ? rawParts(bytes.subarray(0, RAW_MAX)) : textParts(text);
     return tooLarge(stdout, first);
   }
+  if (result) return text === undefined ? invalidResult("it is not text", "") : resultReply(text, result);
   if (text !== undefined && bytes.length <= TEXT_MAX)
     return { state: "completed", text: text.replace(/\r?\n$/, "") };
   const parts = text === undefined ? rawParts(bytes) : textParts(text);

@@ -15,6 +15,7 @@ import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
 import type { Session, Sessions } from "./presets/sessions.ts";
+import { wantedResult } from "./result.ts";
 import { sendFiles, withUnsent } from "./returned-files.ts";
 import { toVerdictReply } from "./verdict-reply.ts";
 import { withCommandFiles } from "./with-command-files.ts";
@@ -61,9 +62,10 @@ async function runOnce(task: Work, place: Place, job: Job): Promise<Reply | Ques
   return toReply(result, replyContext(task, job));
 }
 
-const replyContext = (task: Work, { limits }: Job) => ({
+const replyContext = (task: Work, { limits, preset }: Job) => ({
   limits,
   send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk),
+  result: wantedResult(task.delegation, undefined, preset),
 });
 
 async function runPreset(

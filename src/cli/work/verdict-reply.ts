@@ -3,21 +3,25 @@ import { WorkerUnavailableError } from "../../client/unavailable.ts";
 import type { Reply } from "../../client/work.ts";
 import { cutBytes, Head } from "./capture.ts";
 import { STDOUT_MAX } from "./child.ts";
-import { failed, type ReplyContext, toReply } from "./command-reply.ts";
-import type { Verdict } from "./presets/classify.ts";
+import { type ReplyContext, toReply } from "./command-reply.ts";
+import { failed } from "./failed-reply.ts";
+import type { Facts, Verdict } from "./presets/classify.ts";
+import { invalidResult } from "./result.ts";
 
 const ANSWER_MAX = 64 * 1024;
 
 /** The reply of a run that did not do its work has what the model said, besides the error. */
 export async function toVerdictReply(
   verdict: Verdict,
-  { answer = "" }: { readonly answer?: string | undefined },
+  { answer = "", structured }: Pick<Facts, "answer" | "structured">,
   context: ReplyContext,
 ): Promise<Reply> {
   switch (verdict.kind) {
     case "completed": {
+      const isApart = context.result?.isApart === true;
+      if (isApart && structured == null) return invalidResult("the program handed none over", verdict.answer);
       const stdout = new Head(STDOUT_MAX);
-      stdout.add(Buffer.from(verdict.answer));
+      stdout.add(Buffer.from((isApart && structured) || verdict.answer));
       return toReply({ exitCode: 0, signal: null, stdout, stdoutEnd: "", stderr: "" }, context);
     }
     case "unable": {

@@ -23,6 +23,7 @@ import { PROGRAMS } from "./presets/programs.ts";
 import { foldersOf, promptOf } from "./presets/prompt.ts";
 import { Sessions } from "./presets/sessions.ts";
 import { type AcpWay, type HeadlessWay, wayOf } from "./presets/way.ts";
+import { wantedResult } from "./result.ts";
 import { type Job, runTask } from "./run-task.ts";
 import { removeLeftBehind } from "./temp-folder.ts";
 import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOptions } from "./worker.ts";
@@ -48,6 +49,9 @@ The command gets it on stdin. Its environment has:
   ERRAND_DELEGATION_ID, ERRAND_LEASE_ID, ERRAND_ATTEMPT, ERRAND_CONTEXT_ID
   ERRAND_AUTO_APPROVE    what the delegator approved in advance, if anything:
                          true, or {"actions": [...]}
+  ERRAND_RESULT_SCHEMA_FILE
+                         a file with the JSON Schema that the result must fit,
+                         if the delegator gave one
   ERRAND_MESSAGES_FILE   a file to which follow-up messages are appended while
                          it runs, one A2A Message as JSON per line
 
@@ -66,6 +70,8 @@ To find out, it may take the next delegation before it reports a failure, which 
 5 s, doubling to 5 minutes, or until the time that a preset's provider named; then the worker tries one delegation.
 Output of more than 64 KiB and output that is not text become the artifact 'stdout'. Output of more than 3 MiB fails the
 delegation with the error output_too_large.
+If the delegator gave a result schema, stdout must be JSON that fits it. The delegation fails with the error result_invalid
+otherwise, and the reply is the output.
 
 Files:
   ERRAND_ARTIFACTS_DIR   an empty folder, new for each attempt
@@ -352,11 +358,14 @@ function startOf(
     });
   // An agent that speaks ACP is not started for each task.
   if (way?.kind !== "headless") return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
-  const { args } = way.preset;
-  return ({ text }, session, files) => ({
-    command: [program, ...args(session, words, foldersOf(files))],
-    input: promptOf(text, files),
-  });
+  const { preset } = way;
+  return ({ text, delegation }, session, files) => {
+    const { args = [], words: more = [] } = wantedResult(delegation, files.resultSchema, preset) ?? {};
+    return {
+      command: [program, ...preset.args(session, [...args, ...words], foldersOf(files))],
+      input: promptOf([text, ...more], files),
+    };
+  };
 }
 
 const openShell = (agent: string): string =>

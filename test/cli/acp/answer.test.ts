@@ -53,6 +53,22 @@ test("the answer is what the agent says after its last tool call, without warnin
   expect(promptsOf(log())[0]?.[0].text).toMatch(/^read it\n/);
 });
 
+test("a result that must fit is told in the prompt, and is JSON, also in a fence", async () => {
+  const result_schema = { type: "object", required: ["words"] };
+  const { delegate, ended, log } = await setup({
+    turns: [[say('```json\n{"words": 2}\n```')], [say("Two words.")], [say("Two words.")]],
+  });
+  const first = await ended(await delegate({ task: "count", result_schema }));
+  expect([first.state, first.reply.parts]).toEqual(["completed", [{ data: { words: 2 } }]]);
+  expect(promptsOf(log())[0]?.[0].text).toContain(
+    `count\n\nYour final message must be JSON only, without any other text. It must fit this JSON Schema:\n${JSON.stringify(result_schema)}\n`,
+  );
+  const second = await ended(await delegate({ result_schema }));
+  expect([second.error.code, second.reply.parts]).toEqual(["result_invalid", [{ text: "Two words." }]]);
+  expect((await ended(await delegate())).state).toBe("completed");
+  expect(promptsOf(log())[2]?.[0].text).not.toContain("JSON");
+});
+
 test("each slot has a process of its own", async () => {
   const agent = scripted({
     turns: [

@@ -10,6 +10,27 @@ const HOLD = { holdMs: 60_000 };
 const PARK = { parks: true };
 const oneAsked = { turns: [[say("I will."), run("touch a.txt"), say("Made.")]] };
 
+test("a result that must fit is what it hands over, also after a question", async () => {
+  const result_schema = { type: "object", properties: { words: { type: "integer" } } };
+  const handed = { say: "Here.", result: { structured_output: { words: 5 } } };
+  const { begin, answer, log, prompts } = await setup(
+    { turns: [[run("wc"), handed], [handed], [say("5")]] },
+    PARK,
+  );
+  const { id, interrupt } = await begin({ result_schema });
+  const done = await answer(id, interrupt.id, { decision: "approve" });
+  expect([done.state, done.reply.parts]).toEqual(["completed", [{ data: { words: 5 } }]]);
+  for (const { args } of log("start"))
+    expect(Object(args).join(" ")).toContain(`--json-schema ${JSON.stringify(result_schema)}`);
+  expect(log("start")).toHaveLength(2);
+  expect((await begin({ result_schema })).state).toBe("completed");
+  const failed = await begin({ result_schema });
+  expect([failed.error.code, failed.reply.parts]).toEqual(["result_invalid", [{ text: "5" }]]);
+  const told = await begin({ result_schema: { type: "integer" } });
+  expect(told.error.code).toBe("result_invalid");
+  expect(prompts().at(-1)).toContain('It must fit this JSON Schema:\n{"type":"integer"}');
+});
+
 describe("a call whose process is held", () => {
   test("is approved, and runs in the same process", async () => {
     const { api, begin, answer, ran, log, prompts } = await setup(

@@ -49,6 +49,18 @@ describe("Claude Code", () => {
       { exitCode: 1, stderr: "No conversation found with session ID: x", resumes: true },
       { kind: "gone" },
     ],
+    [
+      "a result that fits its schema, without a text",
+      lines(INIT, SAID, result({ result: "", structured_output: { words: 5 } })),
+      {},
+      { kind: "completed", answer: '{"words":5}' },
+    ],
+    [
+      "no result that fits its schema",
+      captured("claude-unfit"),
+      { exitCode: 1 },
+      { ...failed("result_invalid", has("must be integer")), retryable: false },
+    ],
     ["an answer", lines(INIT, SAID, result({ result: "Done" })), {}, { kind: "completed", answer: "Done" }],
     [
       "an empty answer",

@@ -134,6 +134,51 @@ test("claude: a refused tool fails the delegation, and its reply is kept", async
 });
 
 const ASKS_NOBODY = ["--ask", "none"];
+const SCHEMA = { type: "object", properties: { words: { type: "integer" } }, required: ["words"] };
+const STRICT = { ...SCHEMA, additionalProperties: false };
+const RESULT = { state: "completed", message: { parts: [{ data: { words: 5 } }] } };
+
+test("claude: the result is what it hands over for the schema", async () => {
+  const { work, runs } = setup({ claude: `cat ${CAPTURED}/claude-structured.jsonl` });
+  const args = ["--preset", "claude", ...ASKS_NOBODY];
+  expect((await work(args, { result_schema: SCHEMA })).reply).toMatchObject(RESULT);
+  expect(runs()[0]).toContain(`--verbose --json-schema ${JSON.stringify(SCHEMA)} < do it`);
+  // Without a schema, the reply is the text.
+  expect((await work(args)).reply).toMatchObject({ state: "completed", text: '{"words":5}' });
+});
+
+test.each([
+  ["unstructured", "the program handed none over", '{"words":5}'],
+  ["unfit", "Failed to provide valid structured output after 5 attempts", undefined],
+])("claude: a run that hands no result over fails: %s", async (name, message, text) => {
+  const { work } = setup({ claude: `cat ${CAPTURED}/claude-${name}.jsonl` });
+  const { reply } = await work(["--preset", "claude", ...ASKS_NOBODY], { result_schema: SCHEMA });
+  expect(reply).toMatchObject({
+    state: "failed",
+    error: { code: "result_invalid", message: expect.stringContaining(message), retryable: false },
+  });
+  expect(reply?.text).toBe(text);
+});
+
+test("codex: a strict schema is in a file, any other in the prompt", async () => {
+  const said = '{"type":"item.completed","item":{"type":"agent_message","text":"{\\"words\\":5}"}}';
+  const { work, runs, dir } = setup({
+    codex: `[ "$5" != --output-schema ] || cat "$6" > "$(dirname "$0")/schema"\nprintf '%s\\n' '${said}'`,
+  });
+  const args = ["--preset", "codex", "--", "--sandbox", "read-only"];
+  expect((await work(args, { result_schema: STRICT })).reply).toEqual(RESULT);
+  expect(runs()[0]).toMatch(
+    /^exec --json --add-dir ARTIFACTS --output-schema \S+\/result-schema.json --sandbox read-only - < do it$/,
+  );
+  expect(JSON.parse(readFileSync(join(dir, "schema"), "utf8"))).toEqual(STRICT);
+  expect((await work(args, { result_schema: SCHEMA })).reply).toEqual(RESULT);
+  expect(runs().slice(1)).toEqual([
+    "exec --json --add-dir ARTIFACTS --sandbox read-only - < do it",
+    "",
+    "Your final message must be JSON only, without any other text. It must fit this JSON Schema:",
+    JSON.stringify(SCHEMA),
+  ]);
+});
 
 test.each([
   ["claude", `echo '{"type":"result","is_error":true,"api_error_status":429,"result":"limit"}'`],

@@ -96,6 +96,24 @@ describe("the command", () => {
     expect(JSON.parse(String(reply?.text))).toEqual(auto_approve);
   });
 
+  test("gets the schema of its result, and its output becomes the data of the reply", async () => {
+    const result_schema = { type: "object", required: ["words"] };
+    const workFor = (script: string) => workOn(script, "go", [], false, {}, { result_schema });
+    const { reply } = await workFor('printf \'{"words": %s}\' "$(cat "$ERRAND_RESULT_SCHEMA_FILE")"');
+    const data = { words: result_schema };
+    expect(reply).toEqual({ state: "completed", message: { parts: [{ data }] } });
+    const invalid = (message: string, text?: string) => ({
+      state: "failed",
+      error: { code: "result_invalid", message: expect.stringContaining(message) },
+      ...(text !== undefined && { text }),
+    });
+    expect((await workFor("echo five")).reply).toMatchObject(invalid("it is not JSON", "five\n"));
+    expect((await workFor("echo {}")).reply).toMatchObject(invalid("words: missing", "{}\n"));
+    expect((await workFor("printf '\\377'")).reply).toMatchObject(invalid("it is not text"));
+    expect((await workFor("echo no >&2; exit 3")).reply).toMatchObject({ error: { code: "command_failed" } });
+    expect((await workOn("env")).reply?.text).not.toContain("ERRAND_RESULT_SCHEMA_FILE");
+  });
+
   test("gets the delegation's ids in its environment, and no token", async () => {
     const { reply } = await workOn("env");
     const env = new Map(

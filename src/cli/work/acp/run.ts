@@ -8,6 +8,7 @@ import type { CommandFiles } from "../command-files.ts";
 import type { Assignment, Place } from "../place.ts";
 import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import type { Session } from "../presets/sessions.ts";
+import { wantedResult } from "../result.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
 import { Activity } from "./activity.ts";
@@ -90,7 +91,8 @@ class Run {
       const ending = await this.#finished().finally(() => this.#keepUsage());
       this.#setup.onUsage?.(this.#task, this.#activity.usage.usage);
       const send = (...chunk: Parameters<Work["artifact"]>) => this.#task.artifact(...chunk);
-      return await outcomeOf(ending, this.#agent, this.#setup, { limits, send });
+      const result = wantedResult(this.#task.delegation);
+      return await outcomeOf(ending, this.#agent, this.#setup, { limits, send, result });
     } finally {
       this.#followUps.close();
       this.#end.close();
@@ -177,7 +179,8 @@ class Run {
       this.#activity.note(`'${title}' is denied, and the agent is told the edited arguments: it takes none.`);
     const said = [...firstWords(this.#task, decisions, isSame), ...this.#followUps.take()];
     const embeds = this.#agent.info.agentCapabilities?.promptCapabilities?.embeddedContext === true;
-    return withFiles(said.join("\n\n"), this.#files, embeds);
+    const { words = [] } = wantedResult(this.#task.delegation) ?? {};
+    return withFiles([...said, ...words].join("\n\n"), this.#files, embeds);
   }
 
   async #prompt(sessionId: string, prompt: readonly object[]) {

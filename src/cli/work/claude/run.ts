@@ -16,10 +16,12 @@ import { envFor } from "../command-env.ts";
 import type { CommandFiles } from "../command-files.ts";
 import { cannotStart } from "../command-reply.ts";
 import type { Assignment, Place } from "../place.ts";
+import { claude } from "../presets/claude.ts";
 import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import { foldersOf, promptOf } from "../presets/prompt.ts";
 import type { PresetRun } from "../presets/run.ts";
 import type { Session } from "../presets/sessions.ts";
+import { type WantedResult, wantedResult } from "../result.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
 import { argumentsOf } from "./arguments.ts";
@@ -141,8 +143,9 @@ class Run {
   ): Promise<Talked> {
     const { program, extra, environment, children, goesOnMs } = this.#setup;
     this.#deciding.restart();
+    const given = { settings, extra: [...(this.#wanted?.args ?? []), ...extra] };
     const talk = new Talk({
-      command: [program, ...argumentsOf(session, foldersOf(this.#files), { settings, extra })],
+      command: [program, ...argumentsOf(session, foldersOf(this.#files), given)],
       env: envFor(this.#task, environment, this.#files),
       cwd: this.#place.folder,
       children,
@@ -177,7 +180,12 @@ class Run {
     if (asked.some(({ call, used, request_id }) => call !== undefined && !used && answers.has(request_id)))
       return undefined;
     const said = [...firstWords(this.#task, decisions, isSame), ...this.#followUps.take()];
-    return { text: promptOf(said.join("\n\n"), this.#files), onTaken: this.#noteFollowUps() };
+    const { words = [] } = this.#wanted ?? {};
+    return { text: promptOf([...said, ...words], this.#files), onTaken: this.#noteFollowUps() };
+  }
+
+  get #wanted(): WantedResult | undefined {
+    return wantedResult(this.#task.delegation, this.#files.resultSchema, claude);
   }
 
   /** The messages that the program must still get. */

@@ -3,8 +3,10 @@ import type { Outcome, Work } from "../../../client/work.ts";
 import { ProtocolError } from "../acp/errors.ts";
 import { LimitError } from "../acp/limits.ts";
 import { limitReply, UnsentError } from "../acp/verdict.ts";
-import { failed, throwIfUnavailable } from "../command-reply.ts";
+import { throwIfUnavailable } from "../command-reply.ts";
+import { failed } from "../failed-reply.ts";
 import { claude } from "../presets/claude.ts";
+import { wantedResult } from "../result.ts";
 import { toVerdictReply } from "../verdict-reply.ts";
 import type { ClaudeSetup } from "./setup.ts";
 import type { Talked } from "./talk.ts";
@@ -12,11 +14,12 @@ import type { Talked } from "./talk.ts";
 export async function outcomeOf(
   { run, result, verdict }: Talked,
   { limits, hasWorked }: ClaudeSetup,
-  task: Pick<Work, "artifact">,
+  task: Pick<Work, "artifact" | "delegation">,
 ): Promise<Outcome> {
   if (!run.began) throwIfUnavailable(result, hasWorked());
   const send = (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk);
-  return toVerdictReply(verdict(false), run, { limits, send });
+  const wanted = wantedResult(task.delegation, undefined, claude);
+  return toVerdictReply(verdict(false), run, { limits, send, result: wanted });
 }
 
 /** Otherwise another attempt goes on in the conversation, with what people have decided. */

@@ -10,6 +10,8 @@ export interface Facts {
   readonly name: string;
   /** The answer of the model. */
   readonly answer?: string | undefined;
+  /** The result that it hands over apart from the answer, as JSON; null: it ended without one. */
+  readonly structured?: string | null | undefined;
   /** The model was asked. */
   readonly began?: boolean | undefined;
   /** Why the program failed, in its own words. */
@@ -182,6 +184,11 @@ export const ROWS: readonly Row[] = [
     name: "the work was cut at the limit of its cost",
     if: ({ stopReason }) => stopReason === "max_budget",
     verdict: ({ name }) => failed("budget_limit", `${name} has spent what a run may cost`, false),
+  },
+  {
+    name: "no result fitted its schema",
+    if: ({ stopReason }) => stopReason === "unfit_result",
+    verdict: (facts, end) => failed("result_invalid", wordsOf(facts, end), false),
   },
   {
     name: "the program canceled the turn, and nobody asked it to",

@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { oneLine } from "../../show/output.ts";
 import type { Cause } from "./classify.ts";
+import { claudeResult } from "./claude-result.ts";
 import { claudeUsage } from "./claude-usage.ts";
 import { absent, TOOL_MAX } from "./event.ts";
 import type { Preset, Seen } from "./preset.ts";
@@ -34,6 +35,7 @@ const eventSchema = z.object({
   stop_reason: absent(z.string()),
   terminal_reason: absent(z.string()),
   errors: absent(z.array(z.string())),
+  structured_output: z.unknown().optional(),
   permission_denials: absent(z.array(toolSchema)),
   deferred_tool_use: absent(toolSchema),
   rate_limit_info: absent(z.object({ status: z.string(), resetsAt: absent(z.number()) })),
@@ -51,6 +53,7 @@ export const claude: Preset = {
     ...(session === undefined ? [] : ["--resume", session]),
     ...extra,
   ],
+  result: claudeResult,
   read: (event) => {
     const { data } = eventSchema.safeParse(event);
     return data ? { ...seen(data), conversationUsage: claudeUsage(event) } : {};
@@ -81,13 +84,14 @@ const CAUSES: Readonly<Record<string, Cause>> = {
 function resultOf(event: Event): Seen {
   const { subtype, is_error, errors, num_turns, deferred_tool_use: deferred } = event;
   const text = event.result ?? undefined;
+  const structured = jsonOf(event.structured_output);
   const isError = is_error === true || (subtype != null && subtype !== "success");
   const gone = num_turns === 0 && (errors ?? []).some((one) => one.startsWith("No conversation found"));
   return {
     ...((isError ? (num_turns ?? 0) > 0 : num_turns !== 0) && { began: true }),
     ...(isError
       ? { failure: text || errors?.join("\n") || subtype || "error", ...spoken(text ?? "") }
-      : { answer: text ?? "" }),
+      : { answer: text || (structured ?? ""), structured }),
     ...(event.api_error_status != null && { status: event.api_error_status }),
     ...(gone && { isGone: true }),
     refused: (event.permission_denials ?? []).map(toolText),
@@ -99,7 +103,17 @@ function resultOf(event: Event): Seen {
 const LIMITS: Readonly<Record<string, string>> = {
   error_max_turns: "max_turn_requests",
   error_max_budget_usd: "max_budget",
+  error_max_structured_output_retries: "unfit_result",
 };
+
+/** Null if there is none, or if it is nested too deeply. */
+function jsonOf(value: unknown): string | null {
+  try {
+    return value == null ? null : JSON.stringify(value);
+  } catch {
+    return null;
+  }
+}
 
 /** The result of an error is the program's own text; versions before 2.1.300 have no `api_error_status`. */
 function spoken(text: string): Seen {

@@ -3,6 +3,7 @@
  * https://developers.openai.com/codex/noninteractive and the output of version 0.169.0.
  */
 import * as z from "zod";
+import { codexResult } from "./codex-result.ts";
 import type { Preset, Seen } from "./preset.ts";
 
 const eventSchema = z.object({
@@ -41,6 +42,7 @@ export const codex: Preset = {
     ...(session === undefined ? [] : ["resume", session]),
     "-",
   ],
+  result: codexResult,
   read: (event) => {
     const { data } = eventSchema.safeParse(event);
     return data ? seen(data) : {};

@@ -14,8 +14,20 @@ export interface Preset {
   ) => readonly string[];
   /** Reads one JSON line of stdout. Returns an empty result for an unknown event. */
   readonly read: (event: unknown) => Seen;
+  /** Undefined: it takes no schema. */
+  readonly result?: ResultBySchema;
   /** Reads one line of stderr. */
   readonly readStderr?: (line: string) => Seen;
+}
+
+/** How a program takes the schema of its result. */
+export interface ResultBySchema {
+  /** Whether it takes this one; otherwise its prompt has it. */
+  readonly takes: (schema: unknown) => boolean;
+  /** Its arguments; `file` has the schema. */
+  readonly args: (schema: unknown, file: string) => readonly string[];
+  /** It hands the result over apart from its answer. */
+  readonly isApart?: true;
 }
 
 /** What one line shows. Later facts replace earlier ones, but what was refused is collected. */

@@ -2,9 +2,10 @@
 import type { CommandFiles } from "../command-files.ts";
 
 export function promptOf(
-  text: string,
+  said: readonly string[],
   { attached, artifacts }: Pick<CommandFiles, "attached" | "artifacts">,
 ): string {
+  const text = said.join("\n\n");
   if (attached.length === 0) return text;
   const names = attached.map((path) => `- ${path}`).join("\n");
   return `${text}\n\nFiles that came with this task:\n${names}\n\nPut files that you return into this folder: ${artifacts}\n`;

@@ -43,6 +43,11 @@ export class PresetRun {
     return this.#facts.answer;
   }
 
+  /** The result that it handed over apart from the answer. */
+  get structured(): string | null | undefined {
+    return this.#facts.structured;
+  }
+
   add(chunk: Buffer): void {
     this.#stdout.add(chunk);
   }
