@@ -54,6 +54,21 @@ test.each(["1.0", "0.3"] as const)(
   },
 );
 
+test("a result that does not fit fails the delegation, once", async () => {
+  const { server, delegate, ended } = await setup({
+    turn(turn) {
+      if (turn.text === "say") return turn.message("5");
+      turn.begin();
+      turn.status("COMPLETED", "5");
+    },
+  });
+  for (const task of ["do", "say"]) {
+    const done = await ended(await delegate(task, { result_schema: { type: "integer" } }));
+    expect([done.state, done.error.code, done.attempt]).toEqual(["failed", "result_invalid", 1]);
+  }
+  expect(server.turns).toHaveLength(2);
+});
+
 test("the work of two gateways reaches the server once each, within max_working", async () => {
   let working = 0;
   let most = 0;

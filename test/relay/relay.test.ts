@@ -15,6 +15,21 @@ const KINDS: [Version, boolean][] = [
   ["0.3", false],
 ];
 
+test("a result that does not fit fails the delegation, once", async () => {
+  const { server, delegate, ended } = await setup({
+    turn(turn) {
+      if (turn.text === "say") return turn.message("5");
+      turn.begin();
+      turn.status("COMPLETED", "5");
+    },
+  });
+  for (const task of ["do", "say"]) {
+    const done = await ended(await delegate(task, { result_schema: { type: "integer" } }));
+    expect([done.state, done.error.code, done.attempt]).toEqual(["failed", "result_invalid", 1]);
+  }
+  expect(server.turns).toHaveLength(2);
+});
+
 describe.each(KINDS)("A2A %s, streaming %s", (version, streaming) => {
   test("a task's progress, artifacts and end become the delegation's", async () => {
     const { delegate, ended, server, api } = await setup({
