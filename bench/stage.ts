@@ -7,8 +7,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { type EmbeddedRedis, startEmbedded } from "../src/redis/embedded.ts";
-import { findRedisServer } from "../src/redis/find-server.ts";
+import { type EmbeddedRedis, startEmbedded } from "../src/redis/embedded/embedded.ts";
+import { findRedisServer } from "../src/redis/embedded/find-server.ts";
 
 export const FSYNCS = ["always", "everysec"] as const;
 export type Fsync = (typeof FSYNCS)[number];

@@ -12,8 +12,8 @@ import { isNetwork } from "./doors/http/address-list.ts";
 import { problemOf } from "./redis/target.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
-import { isServiceLink } from "./service-links.ts";
 import { parseProxy } from "./util/proxy.ts";
+import { isServiceLink } from "./util/service-links.ts";
 import { Closest } from "./util/similar.ts";
 import { EncodingError, utf8 } from "./util/utf8.ts";
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `errand` program: starts the CLI with this process' environment and streams. See cli/run.ts and serve.ts. */
+/** The `errand` program: starts the CLI with this process' environment and streams. See cli/run.ts and serve/serve.ts. */
 import { readFileSync } from "node:fs";
 import nodeModule from "node:module";
 import { homedir } from "node:os";
@@ -38,7 +38,7 @@ if (more.length === 0 && (first === "--version" || first === "-V") && (await pri
 
 const { runCli } = await import("./cli/run.ts");
 const { cliEnvironment } = await import("./config.ts");
-const { ownCommand } = await import("./own-command.ts");
+const { ownCommand } = await import("./serve/own-command.ts");
 const { env, childEnv } = cliEnvironment();
 
 const exitCode = await runCli(process.argv.slice(2), {
@@ -54,7 +54,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   },
   // Few commands need the broker's modules, which are slow to load.
   serve: async (options) => {
-    const { serve } = await import("./serve.ts");
+    const { serve } = await import("./serve/serve.ts");
     const given = SERVE_FLAGS.flatMap(({ option, variable, flag }) => {
       const value = options[option];
       return value === undefined ? [] : [{ variable, flag, value }];
@@ -64,9 +64,9 @@ const exitCode = await runCli(process.argv.slice(2), {
       Object.fromEntries(given.map(({ variable, flag }) => [variable, flag])),
     );
   },
-  preflight: async () => (await import("./preflight.ts")).preflight(childEnv),
-  backups: async () => (await import("./backup.ts")).backups(childEnv, manifest.version),
-  migrations: async () => (await import("./migrate.ts")).migrations(childEnv),
+  preflight: async () => (await import("./offline/preflight.ts")).preflight(childEnv),
+  backups: async () => (await import("./offline/backups.ts")).backups(childEnv, manifest.version),
+  migrations: async () => (await import("./offline/migrations.ts")).migrations(childEnv),
   version: manifest.version,
   command: ownCommand({ folder: process.cwd(), path: childEnv.PATH ?? "", program: PROGRAM }),
   program: PROGRAM,

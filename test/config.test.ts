@@ -3,8 +3,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { COMMAND_VARIABLES } from "../src/cli/work/command-variables.ts";
 import { ConfigError, hasPortOfService, readConfig } from "../src/config.ts";
-import { ServeError } from "../src/serve-error.ts";
-import { checkAddress } from "../src/start-error.ts";
+import { ServeError } from "../src/serve/serve-error.ts";
+import { checkAddress } from "../src/serve/start-error.ts";
 
 const problemsOf = (env: Record<string, string>, flags: Record<string, string> = {}): readonly string[] => {
   try {

@@ -8,14 +8,14 @@ import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
-import type { Gateway } from "../../src/app.ts";
+import type { Gateway } from "../../src/gateway/gateway.ts";
 import type { Usage } from "../gateway.ts";
 import { serve } from "../remote.ts";
 
 // The build, because that is what users run. The test of the benchmarks names a bundle of it, which starts faster.
 const build = pathToFileURL(resolve("dist"));
 const bundle = process.env.ERRAND_BENCH_GATEWAY;
-const app: typeof import("../../src/app.ts") = await import(bundle ?? `${build}/app.js`);
+const app: typeof import("../../src/gateway/gateway.ts") = await import(bundle ?? `${build}/app.js`);
 const logging: typeof import("../../src/telemetry/log.ts") = await import(
   bundle ?? `${build}/telemetry/log.js`
 );

@@ -1,5 +1,5 @@
 /**
- * The first argument of every verb: the parts of one gateway, grouped by purpose. wiring.ts creates it; verbs have no
+ * The first argument of every verb: the parts of one gateway, grouped by purpose. gateway/wiring.ts creates it; verbs have no
  * state of their own. Limit: a service that imports `Broker` is declared here as an interface, because imports have no
  * cycles.
  */

@@ -2,13 +2,14 @@
  * The broker of the scene: what `errand serve` runs, with its private Redis, but in this process and with a clock that the
  * scene moves. Nobody waits for an hour. Limit: the clock of the machine, and so that of the workers, does not move.
  */
-import { startGateway } from "../../src/app.ts";
+
 import { readConfig } from "../../src/config.ts";
-import { embeddedOptions } from "../../src/embedded-options.ts";
-import { startEmbedded } from "../../src/redis/embedded.ts";
-import { secureDataDir } from "../../src/redis/embedded-home.ts";
+import { startGateway } from "../../src/gateway/gateway.ts";
+import { startEmbedded } from "../../src/redis/embedded/embedded.ts";
+import { secureDataDir } from "../../src/redis/embedded/home.ts";
 import { randomId } from "../../src/redis/shards.ts";
-import { optionsOf } from "../../src/running.ts";
+import { embeddedOptions } from "../../src/serve/embedded-options.ts";
+import { optionsOf } from "../../src/serve/running.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import type { BenchBroker } from "./bench.ts";
 

@@ -2,9 +2,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { cutPartialCommand } from "../../src/redis/append-only-file.ts";
-import { launch, probe } from "../../src/redis/embedded-server.ts";
-import type { LockedProcess } from "../../src/redis/locked-process.ts";
+import { cutPartialCommand } from "../../src/redis/embedded/append-only-file.ts";
+import type { LockedProcess } from "../../src/redis/embedded/locked-process.ts";
+import { launch, probe } from "../../src/redis/embedded/server.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { until } from "../support/until.ts";
 import { type ChaosRedis, type RedisNode, scanServer } from "./chaos-redis.ts";

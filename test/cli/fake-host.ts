@@ -1,9 +1,9 @@
 /** A CLI host whose streams are strings. Signals are global, so their tests start a process. */
 import { PassThrough, Readable, Writable } from "node:stream";
-import { backups } from "../../src/backup.ts";
 import type { CliHost, ServeOptions } from "../../src/cli/host.ts";
 import { runCli } from "../../src/cli/run.ts";
-import { migrations } from "../../src/migrate.ts";
+import { backups } from "../../src/offline/backups.ts";
+import { migrations } from "../../src/offline/migrations.ts";
 
 export interface Setting {
   readonly env?: Partial<CliHost["env"]>;

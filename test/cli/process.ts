@@ -1,8 +1,8 @@
 /** The CLI as a process, for tests of signals and of the inherited environment. */
 import { argv, env, exit, stderr, stdin, stdout } from "node:process";
-import { backups } from "../../src/backup.ts";
 import { runCli } from "../../src/cli/run.ts";
-import { migrations } from "../../src/migrate.ts";
+import { backups } from "../../src/offline/backups.ts";
+import { migrations } from "../../src/offline/migrations.ts";
 
 exit(
   await runCli(argv.slice(2), {

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { readArguments } from "../../scripts/arguments.mjs";
-import { startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/gateway/gateway.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { isTerminal, stateSchema } from "../../src/schema/delegation.ts";
 import { createLog } from "../../src/telemetry/log.ts";

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { GatewayOptions } from "../../src/app.ts";
+import type { GatewayOptions } from "../../src/gateway/gateway.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { type FaultyProxy, type RecordedCall, startFaultyProxy } from "../support/faulty-proxy.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { startEmbedded } from "../../src/redis/embedded.ts";
+import { startEmbedded } from "../../src/redis/embedded/embedded.ts";
 import { run } from "../cli/fake-host.ts";
 import { client, OPERATOR, request, startBroker } from "../support/broker.ts";
 import { startServer } from "../support/redis-pair.ts";

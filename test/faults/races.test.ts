@@ -3,7 +3,7 @@
  * right code, and the stream has no gap and one end.
  */
 import { expect, test } from "vitest";
-import type { Gateway } from "../../src/app.ts";
+import type { Gateway } from "../../src/gateway/gateway.ts";
 import { as, OPERATOR, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { keepAliveClient, type SendRequest, type ShortAnswer } from "../support/keep-alive-client.ts";

@@ -6,7 +6,7 @@ import { Agent, request as httpRequest } from "node:http";
 import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
-import { startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/gateway/gateway.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
 import { problemSchema } from "../../src/schema/problem.ts";
 import { createLog } from "../../src/telemetry/log.ts";

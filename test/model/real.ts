@@ -3,7 +3,7 @@
  * serves all walks of a file; each walk has its own agents.
  */
 import { expect } from "vitest";
-import type { Gateway } from "../../src/app.ts";
+import type { Gateway } from "../../src/gateway/gateway.ts";
 import type { Redis } from "../../src/redis/connect.ts";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import { ERRORS } from "../../src/schema/errors.ts";

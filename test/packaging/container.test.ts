@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { expect, onTestFinished, test } from "vitest";
-import { launch, terminate } from "../../src/redis/embedded-server.ts";
+import { launch, terminate } from "../../src/redis/embedded/server.ts";
 import { freshDir } from "../support/program.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 import { until } from "../support/until.ts";

@@ -1,7 +1,7 @@
 /** No message shows a part of ERRAND_REDIS_URL that may be a password, whatever its form and whatever fails. */
 import { expect, test } from "vitest";
 import { ConfigError, readConfig } from "../../src/config.ts";
-import { preflight } from "../../src/preflight.ts";
+import { preflight } from "../../src/offline/preflight.ts";
 import { checkTarget } from "../../src/redis/check.ts";
 import { connect } from "../../src/redis/connect.ts";
 import { placeOf, serverOf } from "../../src/redis/target.ts";

@@ -4,7 +4,7 @@
  */
 import { Redis as OneServer } from "ioredis";
 import { inject, onTestFinished } from "vitest";
-import { type Gateway, type GatewayOptions, startGateway } from "../../src/app.ts";
+import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway/gateway.ts";
 import type { Redis, RedisTarget } from "../../src/redis/connect.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { clusterClient, flushCluster, isOnCluster, testShards } from "./on-cluster.ts";

@@ -3,7 +3,7 @@
  * just before its n-th command to Redis from then on. It runs the build; gateway-process.ts bundles and starts it.
  */
 import { Redis } from "ioredis";
-import { startGateway } from "../../build/app.js";
+import { startGateway } from "../../build/gateway/gateway.js";
 import { createLog } from "../../build/telemetry/log.js";
 
 let armed = 0;

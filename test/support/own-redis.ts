@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
-import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
+import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded/embedded.ts";
 import { testRedisBinary } from "./redis-server.ts";
 
 export interface OwnRedis {

@@ -3,8 +3,8 @@
  * a pipe. `argv`: a JSON list of commands, each a list of arguments. A line with a mark is before each and at the end.
  */
 import { argv, env, exit, stderr, stdin, stdout } from "node:process";
-import { backups } from "../../build/backup.js";
 import { runCli } from "../../build/cli/run.js";
+import { backups } from "../../build/offline/backups.js";
 
 const isTty = { stdin: stdin.isTTY === true, stdout: stdout.isTTY === true, stderr: stderr.isTTY === true };
 const preflight = async () => ({

@@ -7,8 +7,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cluster, Redis } from "ioredis";
-import type { RedisServerBinary } from "../../src/redis/find-server.ts";
-import { type LockedProcess, startLocked } from "../../src/redis/locked-process.ts";
+import type { RedisServerBinary } from "../../src/redis/embedded/find-server.ts";
+import { type LockedProcess, startLocked } from "../../src/redis/embedded/locked-process.ts";
 import { until } from "./until.ts";
 
 const SLOTS = 16_384;

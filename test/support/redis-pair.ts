@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
-import { launch, terminate } from "../../src/redis/embedded-server.ts";
+import { launch, terminate } from "../../src/redis/embedded/server.ts";
 import { testRedisBinary } from "./redis-server.ts";
 import { until } from "./until.ts";
 

@@ -6,9 +6,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { launch, probe, terminate } from "../../src/redis/embedded-server.ts";
-import { findRedisServer, type RedisServerBinary } from "../../src/redis/find-server.ts";
-import type { LockedProcess } from "../../src/redis/locked-process.ts";
+import { findRedisServer, type RedisServerBinary } from "../../src/redis/embedded/find-server.ts";
+import type { LockedProcess } from "../../src/redis/embedded/locked-process.ts";
+import { launch, probe, terminate } from "../../src/redis/embedded/server.ts";
 import { type RedisCluster, startRedisCluster } from "./redis-cluster.ts";
 import { until } from "./until.ts";
 

@@ -124,7 +124,7 @@ const COMMANDS = everyCommand(
 const HELP = COMMANDS.map(({ words }) => [...words, "--help"]);
 /** Not called here, and where its output is looked at instead. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  serve: "test/start-lines.test.ts, test/telemetry/log-text.test.ts",
+  serve: "test/serve/start-lines.test.ts, test/telemetry/log-text.test.ts",
   inbox: "test/cli/inbox, and below without a terminal",
   mcp: "no person reads it",
 };

@@ -1,7 +1,7 @@
 /** Authentication, origins and invalid requests at /mcp, and sessions. */
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
-import type { GatewayOptions } from "../../../src/app.ts";
+import type { GatewayOptions } from "../../../src/gateway/gateway.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
 import {

@@ -1,7 +1,7 @@
 /** Idempotency keys: one key makes one delegation, and a refused submit leaves none. */
 
 import { describe, expect, test, vi } from "vitest";
-import type { Gateway, GatewayOptions } from "../../../src/app.ts";
+import type { Gateway, GatewayOptions } from "../../../src/gateway/gateway.ts";
 import type { Redis } from "../../../src/redis/connect.ts";
 import { ErrandError } from "../../../src/schema/errors.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";

@@ -1,6 +1,6 @@
 /** Lists of delegations: their order, pages and filters, and what each principal sees. */
 import { describe, expect, test, vi } from "vitest";
-import type { Gateway } from "../../../src/app.ts";
+import type { Gateway } from "../../../src/gateway/gateway.ts";
 import { as, type client } from "../../support/broker.ts";
 import { keysIn } from "../../support/dump.ts";
 import { setup } from "./two-callers.ts";

@@ -3,7 +3,7 @@
  * and what happens when either goes away. interleavings.test.ts tests the orders in which this meets other wakes.
  */
 import { expect, inject, test, vi } from "vitest";
-import type { Gateway, GatewayOptions } from "../../../src/app.ts";
+import type { Gateway, GatewayOptions } from "../../../src/gateway/gateway.ts";
 import type { Result } from "../../../src/lifecycle/outcome.ts";
 import { type Answer, client, request, startBroker } from "../../support/broker.ts";
 import { ownEvents } from "../../support/own-events.ts";

@@ -7,13 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { appendOnlyCheck } from "../../src/cli/doctor/local.ts";
-import { preflight } from "../../src/preflight.ts";
-import { cutPartialCommand } from "../../src/redis/append-only-file.ts";
-import { type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
-import { readLoad } from "../../src/redis/embedded-log.ts";
-import { testRedisBinary } from "../support/redis-server.ts";
-import { until } from "../support/until.ts";
+import { appendOnlyCheck } from "../../../src/cli/doctor/local.ts";
+import { preflight } from "../../../src/offline/preflight.ts";
+import { cutPartialCommand } from "../../../src/redis/embedded/append-only-file.ts";
+import { type EmbeddedRedis, startEmbedded } from "../../../src/redis/embedded/embedded.ts";
+import { readLoad } from "../../../src/redis/embedded/log.ts";
+import { testRedisBinary } from "../../support/redis-server.ts";
+import { until } from "../../support/until.ts";
 
 async function setup() {
   const dataDir = await mkdtemp(join(tmpdir(), "errand-aof-"));

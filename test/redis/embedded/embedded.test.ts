@@ -18,12 +18,16 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type EmbeddedOptions, type EmbeddedRedis, startEmbedded } from "../../src/redis/embedded.ts";
-import { launch, probe, terminate } from "../../src/redis/embedded-server.ts";
-import type { RedisServerBinary } from "../../src/redis/find-server.ts";
-import { LOCK_HELD } from "../../src/redis/locked-process.ts";
-import { testRedisBinary } from "../support/redis-server.ts";
-import { until } from "../support/until.ts";
+import {
+  type EmbeddedOptions,
+  type EmbeddedRedis,
+  startEmbedded,
+} from "../../../src/redis/embedded/embedded.ts";
+import type { RedisServerBinary } from "../../../src/redis/embedded/find-server.ts";
+import { LOCK_HELD } from "../../../src/redis/embedded/locked-process.ts";
+import { launch, probe, terminate } from "../../../src/redis/embedded/server.ts";
+import { testRedisBinary } from "../../support/redis-server.ts";
+import { until } from "../../support/until.ts";
 
 const onLinux = process.platform === "linux";
 let installed: RedisServerBinary;
@@ -151,7 +155,7 @@ describe.each(Object.keys(SETTINGS))("with %s", (setting) => {
   it("kill -9 of the parent ends Redis within a second", async () => {
     const server = await binary();
     const script = `
-      const { startEmbedded } = await import(${JSON.stringify(new URL("../../src/redis/embedded.ts", import.meta.url))});
+      const { startEmbedded } = await import(${JSON.stringify(new URL("../../../src/redis/embedded/embedded.ts", import.meta.url))});
       const redis = await startEmbedded({
         dataDir: ${JSON.stringify(join(root, "data"))}, fsync: "always",
         binary: async () => (${JSON.stringify(server)}), log: () => {},

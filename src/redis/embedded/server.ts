@@ -2,8 +2,8 @@
 import { createConnection } from "node:net";
 import { totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EmbeddedHome } from "./embedded-home.ts";
 import type { RedisServerBinary } from "./find-server.ts";
+import type { EmbeddedHome } from "./home.ts";
 import { type LockedProcess, startLocked } from "./locked-process.ts";
 
 const STOP_MS = 10_000;

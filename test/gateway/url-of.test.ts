@@ -1,6 +1,6 @@
 /** The URL that a gateway announces to the CLI. */
 import { expect, test } from "vitest";
-import { addressUrlOf } from "../src/url-of.ts";
+import { addressUrlOf } from "../../src/gateway/url-of.ts";
 
 const NAMES: Readonly<Record<string, string>> = {
   "gateway.example": "192.0.2.7",

@@ -1,10 +1,10 @@
 /** The options of the embedded Redis, from the configuration. */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Config } from "./config.ts";
-import type { EmbeddedOptions } from "./redis/embedded.ts";
-import { findRedisServer } from "./redis/find-server.ts";
-import type { Log } from "./telemetry/log.ts";
+import type { Config } from "../config.ts";
+import type { EmbeddedOptions } from "../redis/embedded/embedded.ts";
+import { findRedisServer } from "../redis/embedded/find-server.ts";
+import type { Log } from "../telemetry/log.ts";
 
 /** `announce` gets a line when a server must be downloaded. */
 export const embeddedOptions = (

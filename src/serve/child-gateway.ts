@@ -3,14 +3,14 @@
  * the signals. If the supervisor dies, this process finishes its requests and ends.
  */
 import { resolve } from "node:path";
-import { type Gateway, startGateway } from "./app.ts";
-import type { Config } from "./config.ts";
-import { type Channel, Siblings } from "./gateways/siblings.ts";
+import type { Config } from "../config.ts";
+import { type Gateway, startGateway } from "../gateway/gateway.ts";
+import { type Channel, Siblings } from "../gateways/siblings.ts";
+import { createLog } from "../telemetry/log.ts";
 import { optionsOf } from "./running.ts";
 import { ServeError } from "./serve-error.ts";
 import { signInLine } from "./sign-in-link.ts";
 import { startFailure } from "./start-error.ts";
-import { createLog } from "./telemetry/log.ts";
 
 /** How long a stop may take once the supervisor is dead; a live supervisor kills a process that stops for longer. */
 const ORPHAN_MS = 9_000;

@@ -5,9 +5,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { announce, findRunningGateway } from "../src/announcement.ts";
-import { createLog } from "../src/telemetry/log.ts";
-import { freshDir } from "./support/program.ts";
+import { announce, findRunningGateway } from "../../src/serve/announcement.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freshDir } from "../support/program.ts";
 
 async function listening(): Promise<{ url: string; port: number; close: () => Promise<void> }> {
   const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");

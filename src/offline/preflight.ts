@@ -4,13 +4,13 @@
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Preflight } from "./cli/host.ts";
-import { ConfigError, readConfig } from "./config.ts";
-import { checkTarget, WrongTarget } from "./redis/check.ts";
-import { logfileIn } from "./redis/embedded-home.ts";
-import { readLastLoad } from "./redis/embedded-log.ts";
-import { findRedisServer } from "./redis/find-server.ts";
-import { placeOf, problemOf } from "./redis/target.ts";
+import type { Preflight } from "../cli/host.ts";
+import { ConfigError, readConfig } from "../config.ts";
+import { checkTarget, WrongTarget } from "../redis/check.ts";
+import { findRedisServer } from "../redis/embedded/find-server.ts";
+import { logfileIn } from "../redis/embedded/home.ts";
+import { readLastLoad } from "../redis/embedded/log.ts";
+import { placeOf, problemOf } from "../redis/target.ts";
 
 export function preflight(env: NodeJS.ProcessEnv): Preflight {
   return {

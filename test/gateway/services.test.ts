@@ -2,12 +2,12 @@
 import { createServer } from "node:net";
 import { Redis } from "ioredis";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { startGateway } from "../src/app.ts";
-import { keys } from "../src/redis/keys.ts";
-import { type Service, Services } from "../src/services.ts";
-import { createLog } from "../src/telemetry/log.ts";
-import { freshDb, OPERATOR } from "./support/broker.ts";
-import { until } from "./support/until.ts";
+import { startGateway } from "../../src/gateway/gateway.ts";
+import { type Service, Services } from "../../src/gateway/services.ts";
+import { keys } from "../../src/redis/keys.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { freshDb, OPERATOR } from "../support/broker.ts";
+import { until } from "../support/until.ts";
 
 function recorded(broken: { readonly start?: string; readonly stop?: string }) {
   const calls: string[] = [];

@@ -1,14 +1,14 @@
 /** The settings of one gateway. */
 import type { LookupFunction } from "node:net";
-import type { ArrivalTimeouts } from "./doors/http/listener.ts";
-import type { McpTestExtension } from "./doors/mcp/server.ts";
-import type { Quota } from "./engine/access/quotas.ts";
-import type { Siblings } from "./gateways/siblings.ts";
-import type { Clock } from "./lifecycle/command.ts";
-import type { RedisTarget } from "./redis/connect.ts";
-import type { SigningKey } from "./schema/signing-key.ts";
-import type { Log } from "./telemetry/log.ts";
-import type { ForwardProxy } from "./util/proxy.ts";
+import type { ArrivalTimeouts } from "../doors/http/listener.ts";
+import type { McpTestExtension } from "../doors/mcp/server.ts";
+import type { Quota } from "../engine/access/quotas.ts";
+import type { Siblings } from "../gateways/siblings.ts";
+import type { Clock } from "../lifecycle/command.ts";
+import type { RedisTarget } from "../redis/connect.ts";
+import type { SigningKey } from "../schema/signing-key.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { ForwardProxy } from "../util/proxy.ts";
 
 export interface GatewayOptions {
   readonly redis: RedisTarget;

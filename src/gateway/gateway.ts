@@ -1,26 +1,26 @@
 /**
- * Starts one gateway: the engine on a given Redis, and the HTTP server in front of it. serve.ts chooses the Redis.
+ * Starts one gateway: the engine on a given Redis, and the HTTP server in front of it. serve/serve.ts chooses the Redis.
  */
 import { setMaxListeners } from "node:events";
-import { CardSigner } from "./doors/a2a/cards/signing.ts";
-import { createHttpApp, type HttpApp } from "./doors/http/app.ts";
-import { type InnerListener, listenForSiblings } from "./doors/http/inner-listener.ts";
-import { type CloseOptions, type Listener, listen } from "./doors/http/listener.ts";
-import { HANDOVER } from "./doors/http/shutdown-hooks.ts";
-import { TrustedProxies } from "./doors/http/trusted-proxies.ts";
-import type { Broker } from "./engine/broker.ts";
-import type { Sweep } from "./engine/upkeep/sweep.ts";
-import type { GatewayOptions } from "./gateway-options.ts";
-import { Connections } from "./redis/connections.ts";
-import { withDiskReason } from "./redis/disk-space.ts";
-import { checkLayout } from "./redis/layout.ts";
-import { randomId, Shards } from "./redis/shards.ts";
-import { LIMITS } from "./schema/limits.ts";
+import { CardSigner } from "../doors/a2a/cards/signing.ts";
+import { createHttpApp, type HttpApp } from "../doors/http/app.ts";
+import { type InnerListener, listenForSiblings } from "../doors/http/inner-listener.ts";
+import { type CloseOptions, type Listener, listen } from "../doors/http/listener.ts";
+import { HANDOVER } from "../doors/http/shutdown-hooks.ts";
+import { TrustedProxies } from "../doors/http/trusted-proxies.ts";
+import type { Broker } from "../engine/broker.ts";
+import type { Sweep } from "../engine/upkeep/sweep.ts";
+import { Connections } from "../redis/connections.ts";
+import { withDiskReason } from "../redis/disk-space.ts";
+import { checkLayout } from "../redis/layout.ts";
+import { randomId, Shards } from "../redis/shards.ts";
+import { LIMITS } from "../schema/limits.ts";
+import type { GatewayOptions } from "./options.ts";
 import { Services } from "./services.ts";
 import { urlOf } from "./url-of.ts";
 import { wireEngine } from "./wiring.ts";
 
-export type { GatewayOptions } from "./gateway-options.ts";
+export type { GatewayOptions } from "./options.ts";
 
 export interface Gateway {
   readonly port: number;

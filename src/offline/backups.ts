@@ -3,13 +3,13 @@
  * They use it directly, because a copy through the HTTP API would not show one instant.
  */
 import { stat } from "node:fs/promises";
-import { backUp } from "./backup/back-up.ts";
-import { type BackupHeader, openBackup } from "./backup/backup-file.ts";
-import { restore } from "./backup/restore.ts";
-import type { BackupSummary, Backups } from "./cli/host.ts";
-import { localError } from "./client/errors.ts";
-import { type Env, explained, type Opened, openToRead, openToWrite } from "./offline-redis.ts";
-import { clusterOf } from "./redis/target.ts";
+import { backUp } from "../backup/back-up.ts";
+import { type BackupHeader, openBackup } from "../backup/backup-file.ts";
+import { restore } from "../backup/restore.ts";
+import type { BackupSummary, Backups } from "../cli/host.ts";
+import { localError } from "../client/errors.ts";
+import { clusterOf } from "../redis/target.ts";
+import { type Env, explained, type Opened, openToRead, openToWrite } from "./redis.ts";
 
 export function backups(env: Env, errandVersion: string): Backups {
   return {

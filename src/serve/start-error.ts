@@ -1,9 +1,9 @@
 /** Explains failed starts with a known cause: the address is in use, or the data has another layout. */
 import { createServer } from "node:net";
+import { type Config, EXIT_CONFIG, type Flags } from "../config.ts";
+import { isUnavailable } from "../redis/errors.ts";
+import { LayoutError } from "../redis/layout.ts";
 import { findRunningGateway } from "./announcement.ts";
-import { type Config, EXIT_CONFIG, type Flags } from "./config.ts";
-import { isUnavailable } from "./redis/errors.ts";
-import { LayoutError } from "./redis/layout.ts";
 import { ServeError } from "./serve-error.ts";
 
 export const EXIT_TRANSPORT = 75;

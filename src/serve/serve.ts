@@ -1,13 +1,11 @@
 /**
  * Runs a broker until a signal stops it: configuration, Redis (embedded or external), gateway, signals. One gateway in this
- * process, or several under it (ERRAND_WORKERS, supervise.ts); gateways elsewhere share a Redis through ERRAND_REDIS_URL or
+ * process, or several under it (ERRAND_WORKERS, serve/several-gateways.ts); gateways elsewhere share a Redis through ERRAND_REDIS_URL or
  * the data directory. Start and stop are one sequence, so it is long.
  */
 import { closeSync, openSync } from "node:fs";
 import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { announce } from "./announcement.ts";
-import { howClientsConnect, variablesFor } from "./client-access.ts";
 import {
   type Config,
   ConfigError,
@@ -17,26 +15,28 @@ import {
   OPERATOR_TOKEN,
   OPERATOR_TOKEN_FORM,
   readConfig,
-} from "./config.ts";
+} from "../config.ts";
+import { addressUrlOf, urlOf } from "../gateway/url-of.ts";
+import { channelToSupervisor } from "../gateways/fork.ts";
+import { checkTarget, WrongTarget } from "../redis/check.ts";
+import { type EmbeddedRedis, startEmbedded } from "../redis/embedded/embedded.ts";
+import { RedisBinaryError } from "../redis/embedded/find-server.ts";
+import { DataDirError, secureDataDir } from "../redis/embedded/home.ts";
+import { randomId } from "../redis/shards.ts";
+import type { RedisTarget } from "../redis/target.ts";
+import { createLog, type Log } from "../telemetry/log.ts";
+import { textLine } from "../telemetry/log-text.ts";
+import { EncodingError, utf8 } from "../util/utf8.ts";
+import { announce } from "./announcement.ts";
+import { howClientsConnect, variablesFor } from "./client-access.ts";
 import { DiskWatch } from "./disk-watch.ts";
 import { embeddedOptions } from "./embedded-options.ts";
-import { channelToSupervisor } from "./gateways/fork.ts";
 import { howToSignIn, nextSteps } from "./next-steps.ts";
 import { reachableLines } from "./reachable.ts";
-import { checkTarget, WrongTarget } from "./redis/check.ts";
-import { type EmbeddedRedis, startEmbedded } from "./redis/embedded.ts";
-import { DataDirError, secureDataDir } from "./redis/embedded-home.ts";
-import { RedisBinaryError } from "./redis/find-server.ts";
-import { randomId } from "./redis/shards.ts";
-import type { RedisTarget } from "./redis/target.ts";
 import type { Running } from "./running.ts";
 import { ServeError } from "./serve-error.ts";
+import { superviseGateways } from "./several-gateways.ts";
 import { checkAddress, EXIT_TRANSPORT, startFailure } from "./start-error.ts";
-import { superviseGateways } from "./supervise.ts";
-import { createLog, type Log } from "./telemetry/log.ts";
-import { textLine } from "./telemetry/log-text.ts";
-import { addressUrlOf, urlOf } from "./url-of.ts";
-import { EncodingError, utf8 } from "./util/utf8.ts";
 
 /** How long the process that started the embedded Redis has to restart it before another process does. */
 const OWNER_FIRST_MS = 300;
@@ -63,7 +63,7 @@ export async function serve(env: NodeJS.ProcessEnv, flags: Flags = {}): Promise<
     return EXIT_CONFIG;
   }
   const channel = channelToSupervisor();
-  if (channel) return (await import("./serve-supervised.ts")).serveSupervised(config, channel);
+  if (channel) return (await import("./child-gateway.ts")).serveSupervised(config, channel);
   const write = writerOf(config, env);
   const log = createLog(config.ERRAND_LOG_LEVEL, write);
   // `auto` on one core runs one gateway, which a reload must not stop.

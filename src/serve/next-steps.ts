@@ -2,7 +2,7 @@
 import { type Called, ownCommand } from "./own-command.ts";
 
 export interface Place extends Called {
-  /** The variables by which the CLI finds the broker; see client-access.ts. */
+  /** The variables by which the CLI finds the broker; see serve/client-access.ts. */
   readonly variables: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /** `errand migrate`: opens the Redis that a stopped broker has, and the one that it gets. */
-import { type MigrateOptions, migrate } from "./backup/migration/migrate.ts";
-import type { Migrations } from "./cli/host.ts";
-import { type Env, explained, newDataDir, openStopped, openToWrite } from "./offline-redis.ts";
+import { type MigrateOptions, migrate } from "../backup/migration/migrate.ts";
+import type { Migrations } from "../cli/host.ts";
+import { type Env, explained, newDataDir, openStopped, openToWrite } from "./redis.ts";
 
 const sideOf = ({ target }: { readonly target: MigrateOptions["source"]["target"] }) => ({
   target,

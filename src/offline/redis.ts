@@ -3,19 +3,19 @@
  * its own.
  */
 import { resolve } from "node:path";
-import { toLocalError } from "./backup/errors.ts";
-import { TransferError } from "./backup/transfer-error.ts";
-import type { Place } from "./cli/host.ts";
-import { localError } from "./client/errors.ts";
-import { type Config, ConfigError, readConfig } from "./config.ts";
-import { embeddedOptions } from "./embedded-options.ts";
-import { checkTarget, WrongTarget } from "./redis/check.ts";
-import { startEmbedded } from "./redis/embedded.ts";
-import { DataDirError, existingHome } from "./redis/embedded-home.ts";
-import { probe } from "./redis/embedded-server.ts";
-import { RedisBinaryError } from "./redis/find-server.ts";
-import { placeOf, type RedisTarget } from "./redis/target.ts";
-import { createLog } from "./telemetry/log.ts";
+import { toLocalError } from "../backup/errors.ts";
+import { TransferError } from "../backup/transfer-error.ts";
+import type { Place } from "../cli/host.ts";
+import { localError } from "../client/errors.ts";
+import { type Config, ConfigError, readConfig } from "../config.ts";
+import { checkTarget, WrongTarget } from "../redis/check.ts";
+import { startEmbedded } from "../redis/embedded/embedded.ts";
+import { RedisBinaryError } from "../redis/embedded/find-server.ts";
+import { DataDirError, existingHome } from "../redis/embedded/home.ts";
+import { probe } from "../redis/embedded/server.ts";
+import { placeOf, type RedisTarget } from "../redis/target.ts";
+import { embeddedOptions } from "../serve/embedded-options.ts";
+import { createLog } from "../telemetry/log.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { DiskWatch } from "../src/disk-watch.ts";
-import type { Readiness } from "../src/redis/connections.ts";
-import { readDiskSpace, withDiskReason } from "../src/redis/disk-space.ts";
-import { lastWordsOf } from "../src/redis/embedded-log.ts";
-import { DISK_LOW_BYTES } from "../src/schema/status.ts";
-import { createLog } from "../src/telemetry/log.ts";
+import type { Readiness } from "../../src/redis/connections.ts";
+import { readDiskSpace, withDiskReason } from "../../src/redis/disk-space.ts";
+import { lastWordsOf } from "../../src/redis/embedded/log.ts";
+import { DISK_LOW_BYTES } from "../../src/schema/status.ts";
+import { DiskWatch } from "../../src/serve/disk-watch.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 
 test("a disk that gets full is logged once, and again when it has space", async () => {
   const lines: string[] = [];

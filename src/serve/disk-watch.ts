@@ -1,7 +1,7 @@
 /** Logs when the disk of the data directory gets short of space, and when it has space again. */
-import { type DiskSpace, readDiskSpace } from "./redis/disk-space.ts";
-import { DISK_LOW_BYTES } from "./schema/status.ts";
-import type { Log } from "./telemetry/log.ts";
+import { type DiskSpace, readDiskSpace } from "../redis/disk-space.ts";
+import { DISK_LOW_BYTES } from "../schema/status.ts";
+import type { Log } from "../telemetry/log.ts";
 
 const CHECK_MS = 30_000;
 

@@ -5,14 +5,14 @@
  */
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { DISK_LOW_BYTES } from "../schema/status.ts";
+import { DISK_LOW_BYTES } from "../../schema/status.ts";
+import { readDiskSpace } from "../disk-space.ts";
 import { cutPartialCommand } from "./append-only-file.ts";
-import { readDiskSpace } from "./disk-space.ts";
-import { type EmbeddedHome, prepareHome } from "./embedded-home.ts";
-import { lastWordsOf, logSince, readLoad } from "./embedded-log.ts";
-import { configOf, launch, probe, terminate } from "./embedded-server.ts";
 import type { RedisServerBinary } from "./find-server.ts";
+import { type EmbeddedHome, prepareHome } from "./home.ts";
 import { type Exit, LOCK_HELD, type LockedProcess, withLock } from "./locked-process.ts";
+import { lastWordsOf, logSince, readLoad } from "./log.ts";
+import { configOf, launch, probe, terminate } from "./server.ts";
 
 export type EmbeddedOptions = {
   readonly dataDir: string;

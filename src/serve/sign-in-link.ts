@@ -3,8 +3,8 @@
  * the embedded Redis. A person who starts that broker can read the operator's token anyway, while the terminal of a
  * deployment with an external Redis may be recorded.
  */
-import { OPERATOR_IDENTITY } from "./engine/access/revocations.ts";
-import type { Broker } from "./engine/broker.ts";
+import { OPERATOR_IDENTITY } from "../engine/access/revocations.ts";
+import type { Broker } from "../engine/broker.ts";
 
 export async function signInLine({
   sessions,

@@ -7,7 +7,7 @@ import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import * as z from "zod";
-import type { Log } from "./telemetry/log.ts";
+import type { Log } from "../telemetry/log.ts";
 
 const FILE = "gateway.json";
 /** How often a gateway checks whether the file names a gateway that runs. */

@@ -4,8 +4,12 @@ import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type FindOptions, findRedisServer, type RedisServerBinary } from "../../src/redis/find-server.ts";
-import { testRedisBinary } from "../support/redis-server.ts";
+import {
+  type FindOptions,
+  findRedisServer,
+  type RedisServerBinary,
+} from "../../../src/redis/embedded/find-server.ts";
+import { testRedisBinary } from "../../support/redis-server.ts";
 
 let root: string;
 let real: RedisServerBinary;

@@ -1,11 +1,11 @@
 /**
- * The gateways that `serve` runs: one in this process (one-gateway.ts), or several in child processes (supervise.ts).
+ * The gateways that `serve` runs: one in this process (serve/one-gateway.ts), or several in child processes (serve/several-gateways.ts).
  */
 import { resolve } from "node:path";
-import type { Config } from "./config.ts";
-import type { GatewayOptions } from "./gateway-options.ts";
-import type { RedisTarget } from "./redis/connect.ts";
-import type { Log } from "./telemetry/log.ts";
+import type { Config } from "../config.ts";
+import type { GatewayOptions } from "../gateway/options.ts";
+import type { RedisTarget } from "../redis/connect.ts";
+import type { Log } from "../telemetry/log.ts";
 
 export interface Running {
   readonly port: number;

@@ -1,6 +1,6 @@
-/** Runs several gateways on one port (ERRAND_WORKERS), each in a process of its own (serve-supervised.ts). */
-import { forkWith } from "./gateways/fork.ts";
-import { GatewayStartError, Supervisor } from "./gateways/supervisor.ts";
+/** Runs several gateways on one port (ERRAND_WORKERS), each in a process of its own (serve/child-gateway.ts). */
+import { forkWith } from "../gateways/fork.ts";
+import { GatewayStartError, Supervisor } from "../gateways/supervisor.ts";
 import type { Parts, Running } from "./running.ts";
 import { ServeError } from "./serve-error.ts";
 

@@ -1,5 +1,5 @@
 /** Runs one gateway in this process: the default. */
-import { type Gateway, startGateway } from "./app.ts";
+import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import { optionsOf, type Parts, type Running } from "./running.ts";
 import { signInLine } from "./sign-in-link.ts";
 

@@ -2,11 +2,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { howClientsConnect, variablesFor } from "../src/client-access.ts";
-import { nextSteps } from "../src/next-steps.ts";
-import { ownCommand } from "../src/own-command.ts";
-import { reachableLines } from "../src/reachable.ts";
-import { freshDir } from "./support/program.ts";
+import { howClientsConnect, variablesFor } from "../../src/serve/client-access.ts";
+import { nextSteps } from "../../src/serve/next-steps.ts";
+import { ownCommand } from "../../src/serve/own-command.ts";
+import { reachableLines } from "../../src/serve/reachable.ts";
+import { freshDir } from "../support/program.ts";
 
 /** A folder with the program's start, as a clone has it. */
 function clone(): string {
