@@ -19,6 +19,8 @@ const AIMS: Readonly<Record<string, { readonly at: "least" | "most"; readonly va
   many_cpu_percent: { at: "most", value: 5 },
   many_get_p99_ms: { at: "most", value: 20 },
   many_back_s: { at: "most", value: 30 },
+  start_version_ratio: { at: "most", value: 2 },
+  start_list_ratio: { at: "most", value: 2 },
 };
 
 /** Names in the order of the report; one scenario makes each. */
@@ -68,6 +70,7 @@ export const SCENARIOS = {
   replay: ["replay_events_per_s", "replay_get_p99_ms", "replay_grown_mib"],
   agents: ["cycle_ratio_10k_agents"],
   kept: ["cycle_ratio_1m_kept"],
+  start: ["start_version_ratio", "start_list_ratio"],
 } as const;
 export type Scenario = keyof typeof SCENARIOS;
 export type FigureName = (typeof SCENARIOS)[Scenario][number];

@@ -13,6 +13,7 @@ import { idle } from "./scenarios/idle.ts";
 import { paced } from "./scenarios/paced.ts";
 import { replay } from "./scenarios/replay.ts";
 import { shards, workers } from "./scenarios/served.ts";
+import { start } from "./scenarios/start.ts";
 import { wake } from "./scenarios/wake.ts";
 import { closeStages, Stage } from "./stage.ts";
 
@@ -32,6 +33,7 @@ const RUN: Record<
   replay,
   agents,
   kept,
+  start,
 };
 
 const say = (text: string): void => {

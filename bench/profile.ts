@@ -49,13 +49,13 @@ export function commandTable(windows: readonly Window[]): string {
 function partOf({ url }: Frame): string | undefined {
   return (
     /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ??
-    /\/dist\/([\w-]+\/[\w-]+|[\w-]+)\.js$/.exec(url)?.[1]
+    /\/build\/([\w-]+\/[\w-]+|[\w-]+)\.js$/.exec(url)?.[1]
   );
 }
 
 /** The gateway's own function, as named in the build. */
 function ownFunction(frame: Frame): string | undefined {
-  const file = /\/dist\/([\w/-]+\.js)$/.exec(frame.url)?.[1];
+  const file = /\/build\/([\w/-]+\.js)$/.exec(frame.url)?.[1];
   if (file === undefined || frame.url.includes("node_modules")) return undefined;
   return `${frame.functionName || "(anonymous)"} ${file}:${frame.lineNumber + 1}`;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Puts one defect at a time into a copy of the sources, and runs the tests that must fail.
- * Limit: in-process tests only; dist is copied as it is.
+ * Limit: in-process tests only; dist and build are copied as they are.
  */
 import { spawn } from "node:child_process";
 import {
@@ -120,7 +120,8 @@ async function copyTree() {
     cpSync(join(ROOT, file), join(copy, file));
   }
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-  if (existsSync(join(ROOT, "dist"))) cpSync(join(ROOT, "dist"), join(copy, "dist"), { recursive: true });
+  for (const name of ["dist", "build"])
+    if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   return copy;
 }
 

@@ -306,7 +306,7 @@ async function main() {
 
   const brokerPort = await freePort();
   const broker = `127.0.0.1:${brokerPort}`;
-  const gateway = start(process.execPath, [join(ROOT, "dist", "main.js"), "serve"], {
+  const gateway = start(process.execPath, [join(ROOT, "dist/errand.js"), "serve"], {
     ERRAND_DATA_DIR: inFolder("data"),
     ERRAND_PORT: String(brokerPort),
     ERRAND_PUBLIC_URL: `https://${HOST}`,

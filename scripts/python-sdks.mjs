@@ -91,7 +91,7 @@ function start(command, args, stdio, env) {
 
 /** Resolves to the broker and its URL when it is ready. */
 async function startBroker() {
-  const main = join(ROOT, "dist", "main.js");
+  const main = join(ROOT, "dist/errand.js");
   const child = start(process.execPath, [main, "serve"], ["ignore", "ignore", "pipe"], {
     ERRAND_DATA_DIR: join(folder, "data"),
     ERRAND_PORT: "0",
@@ -126,7 +126,7 @@ async function check(prepared) {
   const call = callerOf(broker.url);
   await call("PUT", "/v1/agents/echo", {});
   const { token } = await call("POST", "/v1/tokens", { principal: "caller:python" });
-  const { Agent } = await import(pathToFileURL(join(ROOT, "dist", "index.js")).href);
+  const { Agent } = await import(pathToFileURL(join(ROOT, "dist/library/index.js")).href);
   // More than the tasks that the clients hold at a time, so that a canceled task which still ends delays none.
   const agent = new Agent({ agent: "echo", url: broker.url, token: OPERATOR, concurrency: 8 }, work);
   const working = agent.run();

@@ -13,9 +13,11 @@ import type { Usage } from "../gateway.ts";
 import { serve } from "../remote.ts";
 
 // The build, because that is what users run. The test of the benchmarks names a bundle of it, which starts faster.
-const build = pathToFileURL(resolve("dist"));
+const build = pathToFileURL(resolve("build"));
 const bundle = process.env.ERRAND_BENCH_GATEWAY;
-const app: typeof import("../../src/gateway/gateway.ts") = await import(bundle ?? `${build}/app.js`);
+const app: typeof import("../../src/gateway/gateway.ts") = await import(
+  bundle ?? `${build}/gateway/gateway.js`
+);
 const logging: typeof import("../../src/telemetry/log.ts") = await import(
   bundle ?? `${build}/telemetry/log.js`
 );
