@@ -13,9 +13,8 @@ export interface Called {
 }
 
 export function ownCommand({ folder, path, program }: Called): string {
-  const clone = dirname(dirname(program));
-  if (isRunnable(join(clone, "errand")))
-    return clone === folder ? "./errand" : shellWord(join(clone, "errand"));
+  const clone = join(dirname(dirname(program)), "errand");
+  if (clone === join(folder, "errand") && isRunnable(clone)) return "./errand";
   // Also where npm has installed it for this folder alone.
   if (isRunnable(join(folder, "node_modules/.bin/errand"))) return "npx errand-broker";
   // npx keeps what it has fetched in a folder of its own, and has it on the PATH only meanwhile.
@@ -23,7 +22,8 @@ export function ownCommand({ folder, path, program }: Called): string {
   const isOnPath = path
     .split(delimiter)
     .some((directory) => directory.startsWith("/") && isRunnable(join(directory, "errand")));
-  return isOnPath ? "errand" : `node ${shellWord(program)}`;
+  if (isOnPath) return "errand";
+  return isRunnable(clone) ? shellWord(clone) : `node ${shellWord(program)}`;
 }
 
 function isRunnable(path: string): boolean {

@@ -3,12 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { until } from "./until.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
+
+/** Has a program `errand`, as where it is installed. */
+const BIN = fileURLToPath(new URL("bin", import.meta.url));
 
 export interface Run {
   readonly child: ChildProcess;
@@ -35,7 +38,7 @@ export function errand(
   const clean = Object.entries(process.env).filter(([name]) => !/^(?:ERRAND|npm)_/.test(name));
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd,
-    env: { ...Object.fromEntries(clean), ...env },
+    env: { ...Object.fromEntries(clean), PATH: `${BIN}${delimiter}${process.env.PATH}`, ...env },
     stdio: "pipe",
   });
   // The program need not read its stdin.
