@@ -27,11 +27,17 @@ const printVersion = () =>
     process.stdout.write(`${manifest.version}\n`, (error) => resolve(!error));
   });
 // Node 22 and newer can keep what they have compiled.
-if ("enableCompileCache" in nodeModule && typeof nodeModule.enableCompileCache === "function")
-  nodeModule.enableCompileCache(
+function keepCompiled(): void {
+  if (!("enableCompileCache" in nodeModule) || typeof nodeModule.enableCompileCache !== "function") return;
+  try {
     // biome-ignore lint/style/noProcessEnv: to load config.ts takes as long as this saves.
-    join(environment.XDG_CACHE_HOME || join(homedir(), ".cache"), "errand", "compiled"),
-  );
+    const cache = environment.XDG_CACHE_HOME || join(homedir(), ".cache");
+    nodeModule.enableCompileCache(join(cache, "errand", "compiled"));
+  } catch {
+    // A user without a home directory has none.
+  }
+}
+keepCompiled();
 const [first, ...more] = process.argv.slice(2);
 // Without the CLI, which takes longer to load.
 if (more.length === 0 && (first === "--version" || first === "-V") && (await printVersion())) process.exit(0);

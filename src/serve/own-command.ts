@@ -1,5 +1,5 @@
 /** How a shell runs this program: for the commands that it prints. */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { shellWord } from "./client-access.ts";
 
@@ -15,8 +15,9 @@ export interface Called {
 export function ownCommand({ folder, path, program }: Called): string {
   const clone = join(dirname(dirname(program)), "errand");
   if (clone === join(folder, "errand") && isRunnable(clone)) return "./errand";
-  // Also where npm has installed it for this folder alone.
-  if (isRunnable(join(folder, "node_modules/.bin/errand"))) return "npx errand-broker";
+  // Where npm has installed it for this folder alone.
+  if (realPathOf(join(folder, "node_modules/.bin/errand")) === realPathOf(program))
+    return "npx errand-broker";
   // npx keeps what it has fetched in a folder of its own, and has it on the PATH only meanwhile.
   if (/[\\/]_npx[\\/]/.test(program)) return "npx errand-broker";
   const isOnPath = path
@@ -24,6 +25,14 @@ export function ownCommand({ folder, path, program }: Called): string {
     .some((directory) => directory.startsWith("/") && isRunnable(join(directory, "errand")));
   if (isOnPath) return "errand";
   return isRunnable(clone) ? shellWord(clone) : `node ${shellWord(program)}`;
+}
+
+function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 function isRunnable(path: string): boolean {

@@ -222,7 +222,8 @@ test(
     const manifest = JSON.parse(readFileSync(join(unpacked, "package/package.json"), "utf8"));
     expect(manifest.engines.node).toBe(">=20.19");
     for (const path of Object.values<string>(manifest.bin)) expect(paths).toContain(path);
-    expect(Object.keys(manifest).filter((name) => /dependencies|scripts/i.test(name))).toEqual([]);
+    expect(Object.keys(manifest).filter((name) => /dependencies|private/i.test(name))).toEqual([]);
+    expect(Object.keys(manifest.scripts).filter((name) => /install|^prepare$/.test(name))).toEqual([]);
     // The project has its own again.
     expect(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).dependencies).toBeDefined();
 

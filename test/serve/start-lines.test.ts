@@ -1,5 +1,5 @@
 /** The lines that `errand serve` prints for people. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { howClientsConnect, variablesFor } from "../../src/serve/client-access.ts";
@@ -59,7 +59,9 @@ test("the program is named as a shell finds it", () => {
   expect(ownCommand({ folder: elsewhere, path: "", program: fetched })).toBe("npx errand-broker");
   expect(ownCommand({ ...installed, folder: elsewhere, path: "" })).toBe(`node ${installed.program}`);
   mkdirSync(join(elsewhere, "node_modules/.bin"), { recursive: true });
-  writeFileSync(join(elsewhere, "node_modules/.bin/errand"), "", { mode: 0o755 });
+  mkdirSync(join(elsewhere, "dist"));
+  writeFileSync(installed.program, "", { mode: 0o755 });
+  symlinkSync(installed.program, join(elsewhere, "node_modules/.bin/errand"));
   expect(ownCommand({ folder: elsewhere, ...installed })).toBe("npx errand-broker");
 });
 

@@ -94,7 +94,7 @@ Worktrees:
 With --worktree, in a folder of a git repository, each conversation (the delegations of one delegator in one context) works
 in a git worktree of its own, on a branch of its own. What differs from the branch of the worker's folder becomes the
 artifact 'changes.diff', for 'git apply'. After a delegation, a worktree in which nothing is uncommitted is removed; files
-that git ignores do not count. The branch stays if it has commits of its own. 'git worktree list' shows them.
+that git ignores do not count. The branch stays if it has commits that no other branch has. 'git worktree list' shows them.
 
 A question:
 Print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for example
@@ -212,9 +212,9 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   const [program, ...args] = commandOf(isShell, way, words);
   await checkCommand(program, host.childEnv.PATH, way?.install);
   const warn = (text: string) => void note(host, text).catch(() => undefined);
-  const worktrees = options.worktree ? await openWorktrees(host, warn) : undefined;
-  const inherited = worktrees ? withoutRepository(host.childEnv) : host.childEnv;
   const connection = await connect(host, options);
+  const worktrees = options.worktree ? await openWorktrees(host, connection.url ?? "", warn) : undefined;
+  const inherited = worktrees ? withoutRepository(host.childEnv) : host.childEnv;
   const children = new ChildProcesses();
   const job: Job = {
     start: startOf(program, isShell, way, [...budgetOf(asking), ...words]),
@@ -261,10 +261,14 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   );
 }
 
-async function openWorktrees(host: CliHost, warn: (text: string) => void): Promise<Worktrees> {
+async function openWorktrees(
+  host: CliHost,
+  broker: string,
+  warn: (text: string) => void,
+): Promise<Worktrees> {
   const home = join(stateFolder(host.childEnv.XDG_STATE_HOME), "worktrees");
   try {
-    return await Worktrees.open({ git: new Git(host.childEnv), folder: cwd(), home, warn });
+    return await Worktrees.open({ git: new Git(host.childEnv), folder: cwd(), home, broker, warn });
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
     throw new InvalidArgumentError(

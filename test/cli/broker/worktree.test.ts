@@ -112,6 +112,87 @@ test("a commit that no branch has, and another repository in its place, stay", a
   expect(trees()).toHaveLength(2);
 });
 
+test("what an agent or a user does with git loses nothing, and stops no other conversation", async () => {
+  const { dir, git, home, work, end, delegate, trees, branches } = await scene();
+  const { stderr } = await work();
+  const run = async (context_id: string, ...script: string[]) =>
+    end(await delegate(script.join("\n"), { context_id }));
+  // Reviewed in the user's checkout, without a branch.
+  const [reviewed] = [await run("reviewed", "git commit --quiet --allow-empty -m mine; git rev-parse HEAD")];
+  git("checkout", "--quiet", "--detach", reviewed.reply.parts[0].text);
+  await run("reviewed", "true");
+  git("checkout", "--quiet", "main");
+  expect(branches()).toHaveLength(1);
+  // `git status` shows none of these.
+  await run("skipped", "echo x > sub/a.txt; git update-index --skip-worktree sub/a.txt");
+  await run(
+    "merging",
+    "git commit --quiet --allow-empty -m a; git checkout --quiet -b b HEAD~; git commit --quiet --allow-empty -m b",
+    "git checkout --quiet -; git merge --quiet --no-commit --no-ff b",
+  );
+  await run("inner", "mkdir tmp.log; git worktree add --quiet tmp.log/inner; touch tmp.log/inner/mine");
+  expect(trees()).toHaveLength(3);
+  // What is in the way is kept, and the conversation goes on, on its branch.
+  await run(
+    "broken",
+    "echo 1 > keep.txt; git add . && git commit --quiet -m one; echo 2 > mine.txt; rm .git",
+  );
+  const mended = await run("broken", "cat keep.txt; ls");
+  expect(mended.reply.parts).toEqual([{ text: "1\nkeep.txt\nsub" }]);
+  const aside = readdirSync(home).filter((name) => name.includes(".kept-"));
+  expect(aside.map((name) => readFileSync(join(home, name, "mine.txt"), "utf8"))).toEqual(["2\n"]);
+  // A branch that is checked out elsewhere concerns one conversation.
+  const commit = reviewed.reply.parts[0].text;
+  git("checkout", "--quiet", git("branch", "--contains", commit, "--format", "%(refname:short)").trim());
+  expect((await run("reviewed", "true")).error).toMatchObject({ code: "worktree_failed" });
+  expect((await run("fresh", "echo on")).reply.parts).toEqual([{ text: "on" }]);
+  git("checkout", "--quiet", "main");
+  // The answer is worth more than the diff.
+  const answered = await run("index", 'rm "$(git rev-parse --git-dir)/index"; echo ANSWER');
+  expect([answered.state, answered.reply.parts]).toEqual(["completed", [{ text: "ANSWER" }]]);
+  expect(stderr()).toContain("What changed in the worktree cannot be returned");
+  // The settings of a repository in it name no program that the worker runs.
+  await run(
+    "hostile",
+    "git init --quiet n; cd n; git commit --quiet --allow-empty -m x; git config core.fsmonitor 'touch ../PWNED; false'",
+  );
+  expect(trees().filter((name) => existsSync(join(home, name, "PWNED")))).toEqual([]);
+  expect(existsSync(join(dir, "PWNED"))).toBe(false);
+});
+
+test("the diff can be applied whatever the settings say, and names what it leaves out", async () => {
+  const { dir, git, work, end, delegate } = await scene();
+  git("config", "diff.noprefix", "true");
+  await work();
+  const large = await end(await delegate("echo three >> sub/a.txt; head -c 1500000 /dev/urandom > film.bin"));
+  writeFileSync(join(dir, "c.log"), diffOf(large));
+  git("apply", "c.log");
+  expect(readFileSync(join(dir, "sub", "a.txt"), "utf8")).toBe("one\ntwo\nthree\n");
+  expect(large.artifacts[0].description).toContain("Binary files are too large to be returned: film.bin.");
+});
+
+test("while a question is open the worktree stays; of two workers, one has it at a time", async () => {
+  const { api, work, end, delegate, trees } = await scene();
+  await work();
+  const script = '[ "$ERRAND_DECISION" ] && exec cat note.log; echo kept > note.log; echo Go?; exit 79';
+  const asking = await delegate(script, { context_id: "x" });
+  const { interrupt } = await end(asking);
+  await work();
+  await Promise.all([
+    end(await delegate("true", { context_id: "x" })),
+    end(await delegate("true", { context_id: "x" })),
+  ]);
+  expect(trees()).toHaveLength(1);
+  await api.answer(asking, interrupt.id, { decision: "approve" });
+  expect((await end(asking)).reply.parts).toEqual([{ text: "kept" }]);
+  await until(() => trees().length === 0);
+  // Each sees that nobody else is there.
+  const alone = "mkdir busy.log && sleep 0.2 && rmdir busy.log && echo alone";
+  const ids = await Promise.all([1, 2, 3, 4].map(() => delegate(alone, { context_id: "y" })));
+  const all = await Promise.all(ids.map(end));
+  expect(all.map(({ reply }) => reply.parts)).toEqual(all.map(() => [{ text: "alone" }]));
+});
+
 test("a killed worker's worktrees are removed by the next one if nothing in them is uncommitted", async () => {
   const { home, work, delegate, trees, git, dir } = await scene();
   const first = await work();
@@ -132,12 +213,16 @@ test("a killed worker's worktrees are removed by the next one if nothing in them
 });
 
 test("it works in the same folder of the repository; without a commit or a repository, it does not start", async () => {
-  const { work, end, delegate } = await scene("sub");
+  const { url, work, end, delegate } = await scene("sub");
   await work();
   const ended = await end(await delegate("ls; git rev-parse --show-prefix"));
   expect(ended.reply.parts).toEqual([{ text: "a.txt\nsub/" }]);
   const empty = freshDir();
-  const start = () => errand(empty, ["work", "--agent", "coder", "--worktree", "--", "true"]);
+  const start = () =>
+    errand(empty, ["work", "--agent", "coder", "--worktree", "--", "true"], {
+      ERRAND_URL: url,
+      ERRAND_TOKEN: OPERATOR,
+    });
   const outside = start();
   expect(await outside.ended()).toBe(64);
   execFileSync("git", ["init", "--quiet"], { cwd: empty });

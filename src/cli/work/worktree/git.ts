@@ -9,6 +9,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const OF_A_REPOSITORY = [
   ...["GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"],
   ...["GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE"],
+  ...["GIT_NAMESPACE", "GIT_REPLACE_REF_BASE"],
 ];
 
 /** An agent in a worktree would work on the repository that such a variable names. */

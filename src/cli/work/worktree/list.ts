@@ -3,8 +3,8 @@ import type { Git } from "./git.ts";
 
 export interface FoundWorktree {
   readonly path: string;
-  /** Its folder is there, and git was not stopped while it made it. */
-  readonly isWhole: boolean;
+  /** `half-made`: git was stopped while it made it. `gone`: the folder, or its link to the repository, is missing. */
+  readonly state: "whole" | "half-made" | "gone";
 }
 
 export async function listWorktrees(git: Git, root: string): Promise<FoundWorktree[]> {
@@ -12,7 +12,11 @@ export async function listWorktrees(git: Git, root: string): Promise<FoundWorktr
   return printed.split("\n\n").flatMap((entry) => {
     const lines = entry.split("\n");
     const path = lines.find((line) => line.startsWith("worktree "))?.slice("worktree ".length);
-    const isBroken = lines.some((line) => line.startsWith("prunable") || line === "locked initializing");
-    return path === undefined ? [] : [{ path, isWhole: !isBroken }];
+    return path === undefined ? [] : [{ path, state: stateOf(lines) }];
   });
+}
+
+function stateOf(lines: readonly string[]): FoundWorktree["state"] {
+  if (lines.includes("locked initializing")) return "half-made";
+  return lines.some((line) => line.startsWith("prunable")) ? "gone" : "whole";
 }

@@ -1,22 +1,30 @@
 /**
  * One git worktree for each conversation of `errand work --worktree`, so that conversations do not meet in one folder. It
- * has a branch of its own, and both are named by a hash. What is uncommitted stays: only a worktree without it is removed,
- * and its branch only if it has no commits that are nowhere else.
+ * has a branch of its own, and both are named by a hash. A worktree is removed only if nothing would be lost with it, and its
+ * branch only if another branch has its commits.
  */
 import { createHash } from "node:crypto";
-import { mkdir, realpath } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { QuestionOutcome } from "../../../client/questions.ts";
 import { WorkerUnavailableError } from "../../../client/unavailable.ts";
 import type { Outcome, Work } from "../../../client/work.ts";
 import { ParkedError } from "../../../lease-holder/lost.ts";
 import { oneLine } from "../../show/output.ts";
+
+import { failed } from "../failed-reply.ts";
 import { InTurn } from "../in-turn.ts";
 import type { Place } from "../place.ts";
-import { sendDiff, type Tree } from "./changes.ts";
+import { removeFolder } from "../temp-folder.ts";
+import { sendDiff } from "./changes.ts";
+import { Claims } from "./claims.ts";
 import { type Git, GitError } from "./git.ts";
-import { InUse } from "./in-use.ts";
 import { listWorktrees } from "./list.ts";
+import { Tree } from "./tree.ts";
+
+/** A question may be open for this long. */
+const ASKED_MS = 31 * 24 * 60 * 60 * 1000;
 
 export interface WorktreeSetup {
   readonly git: Git;
@@ -24,177 +32,263 @@ export interface WorktreeSetup {
   readonly folder: string;
   /** The folder for the worktrees. */
   readonly home: string;
+  /** The broker's URL: conversations of different brokers are different ones. */
+  readonly broker: string;
   /** Prints a line for the person who runs the worker. */
   readonly warn: (text: string) => void;
 }
 
+/** What this conversation's worktree lacks; those of others may be whole. */
+class TreeError extends Error {
+  override readonly name = "TreeError";
+}
+
+interface Repository {
+  /** The top of the worker's own checkout. */
+  readonly root: string;
+  /** The git directory that all worktrees share. */
+  readonly gitDir: string;
+  /** The worker's folder below the top. */
+  readonly prefix: string;
+  readonly home: string;
+}
+
 export class Worktrees {
+  readonly #setup: WorktreeSetup;
   readonly #git: Git;
-  readonly #root: string;
-  readonly #repository: string;
-  /** The worker's folder within the repository. */
-  readonly #prefix: string;
-  readonly #home: string;
-  readonly #warn: (text: string) => void;
-  readonly #inUse: InUse;
+  readonly #repository: Repository;
+  readonly #claims: Claims;
   readonly #inTurn = new InTurn();
 
   /** Throws a {@link GitError} if the folder is not in a git repository with a commit. Removes what nobody needs. */
-  static async open({ git, folder, home, warn }: WorktreeSetup): Promise<Worktrees> {
+  static async open(setup: WorktreeSetup): Promise<Worktrees> {
+    const { git, folder, home } = setup;
     const show = (...args: string[]) => git.text(folder, ["rev-parse", ...args]);
     const root = await show("--show-toplevel");
-    if ((await git.maybe(root, ["rev-parse", "--verify", "HEAD"])) === undefined)
-      throw new GitError("the repository has no commit yet");
+    const has = async (ref: string) =>
+      (await git.maybe(root, ["rev-parse", "--verify", "--quiet", ref])) !== undefined;
+    if (!(await has("HEAD"))) throw new GitError("the repository has no commit yet");
+    if (await has("refs/heads/errand"))
+      throw new GitError("the branch 'errand' is in the way of branches 'errand/…'");
     await mkdir(home, { recursive: true, mode: 0o700 });
-    const repository = await realpath(await show("--path-format=absolute", "--git-common-dir"));
-    const found = { root, repository, prefix: await show("--show-prefix"), home: await realpath(home) };
-    const worktrees = new Worktrees(git, warn, found);
+    const gitDir = await realpath(await show("--path-format=absolute", "--git-common-dir"));
+    const prefix = await show("--show-prefix");
+    const worktrees = new Worktrees(setup, { root, gitDir, prefix, home: await realpath(home) });
     await worktrees.#removeUnused();
     return worktrees;
   }
 
-  private constructor(
-    git: Git,
-    warn: (text: string) => void,
-    found: Readonly<Record<"root" | "repository" | "prefix" | "home", string>>,
-  ) {
-    this.#git = git;
-    this.#warn = warn;
-    this.#root = found.root;
-    this.#repository = found.repository;
-    this.#prefix = found.prefix;
-    this.#home = found.home;
-    this.#inUse = new InUse(found.home);
+  private constructor(setup: WorktreeSetup, repository: Repository) {
+    this.#setup = setup;
+    this.#git = setup.git;
+    this.#repository = repository;
+    this.#claims = new Claims(repository.home);
   }
 
   /** Runs `work` in the worktree of the task's conversation, and sends what changed before its outcome. */
   async use(task: Work, work: (place: Place) => Promise<Outcome>): Promise<Outcome> {
     const name = this.#nameFor(task);
+    const { id } = task.delegation;
     return this.#inTurn.use(name, task.signal, async () => {
-      const end = await this.#inUse.begin(name, task.signal).catch((error: unknown) => {
+      const onWait = () =>
+        task.progress({ message: "Another worker uses the worktree of this conversation." });
+      const end = await this.#claims.claim(name, task.signal, onWait).catch((error: unknown) => {
         task.signal.throwIfAborted();
         throw this.#unavailable(error);
       });
-      let isNeeded = false;
       try {
+        await this.#noteAsked(name, id, false);
         const tree = await this.#open(name, task.signal);
         const outcome = await work({ folder: await this.#folderIn(tree), isWorktree: true });
-        isNeeded = outcome instanceof QuestionOutcome;
-        if (!isNeeded) await this.#sendDiff(tree, task);
+        if (outcome instanceof QuestionOutcome) await this.#noteAsked(name, id, true);
+        else await this.#sendDiff(tree, name, task);
         return outcome;
       } catch (error) {
-        isNeeded = error instanceof ParkedError;
-        throw error;
+        if (error instanceof ParkedError) await this.#noteAsked(name, id, true);
+        if (!(error instanceof TreeError)) throw error;
+        this.#setup.warn(`${id}: ${error.message}`);
+        return failed("worktree_failed", error.message);
       } finally {
-        if (!isNeeded) await this.#removeIfUnused(name, 1);
+        await this.#removeIfUnneeded(name);
         await end();
       }
     });
   }
 
   #nameFor({ delegation: { target, delegator, context_id } }: Work): string {
-    const key = JSON.stringify([this.#repository, target, delegator, context_id]);
+    const key = JSON.stringify([this.#repository.gitDir, this.#setup.broker, target, delegator, context_id]);
     return createHash("sha256").update(key).digest("hex").slice(0, 20);
   }
 
-  #treeOf(name: string): Tree {
-    return { path: join(this.#home, name), branch: `errand/${name}` };
+  #pathOf(name: string): string {
+    return join(this.#repository.home, name);
+  }
+
+  #treeAt(name: string): Promise<Tree | undefined> {
+    return Tree.at(this.#git, this.#repository.gitDir, this.#pathOf(name), `errand/${name}`);
+  }
+
+  /** Where the branch began, or was merged last. */
+  #startOf(name: string): string {
+    return `refs/errand-start/${name}`;
   }
 
   async #open(name: string, signal: AbortSignal): Promise<Tree> {
-    const tree = this.#treeOf(name);
-    const { path, branch } = tree;
+    const { root } = this.#repository;
+    const path = this.#pathOf(name);
+    const found = (await listWorktrees(this.#git, root)).find((one) => one.path === path);
+    if (found?.state === "half-made") await this.#remove(path);
+    if (found?.state !== "whole") await this.#make(name, path, signal);
+    const tree = await this.#treeAt(name);
+    if (tree === undefined) throw new TreeError("The worktree of this conversation cannot be found.");
+    return tree;
+  }
+
+  async #make(name: string, path: string, signal: AbortSignal): Promise<void> {
+    const { root } = this.#repository;
+    const branch = `errand/${name}`;
     try {
-      const found = (await listWorktrees(this.#git, this.#root)).find((one) => one.path === path);
-      if (found?.isWhole) return tree;
-      if (found) await this.#git.text(this.#root, ["worktree", "remove", "--force", "--force", path]);
-      const isThere = (await this.#tipOf(branch)) !== undefined;
-      const what = isThere ? [path, branch] : ["-b", branch, path, "HEAD"];
-      await this.#git.text(this.#root, ["worktree", "add", "--quiet", ...what], { signal });
-      return tree;
+      // What is there is no worktree any more; somebody may still want it.
+      if (existsSync(path)) {
+        const aside = `${path}.kept-${Date.now()}`;
+        await rename(path, aside);
+        this.#setup.warn(`${path} is no worktree any more; it is now ${aside}`);
+      }
+      await this.#git.maybe(root, ["worktree", "remove", "--force", "--force", path]);
+      const tip = await this.#commitOf(`refs/heads/${branch}`);
+      const head = await this.#git.text(root, ["rev-parse", "HEAD"]);
+      const start = tip === undefined ? head : await this.#startFor(name, branch, tip);
+      await this.#git.text(root, ["update-ref", this.#startOf(name), start]);
+      const what = tip === undefined ? ["-b", branch, path, head] : [path, branch];
+      await this.#git.text(root, ["worktree", "add", "--quiet", ...what], { signal });
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#unavailable(error);
+      if (!(error instanceof GitError)) throw this.#unavailable(error);
+      this.#setup.warn(`cannot make the worktree ${path}: ${error.message}`);
+      throw new TreeError(`The worktree of this conversation cannot be made on the branch ${branch}.`);
     }
   }
 
+  /** Of a branch whose commits another one has, its tip: what was merged is no change any more. */
+  async #startFor(name: string, branch: string, tip: string): Promise<string> {
+    if (await this.#isKept(tip, branch)) return tip;
+    const known = await this.#commitOf(this.#startOf(name));
+    return known ?? (await this.#git.text(this.#repository.root, ["merge-base", "HEAD", tip]));
+  }
+
   async #folderIn({ path }: Tree): Promise<string> {
-    const folder = join(path, this.#prefix);
-    // The repository may not have it.
+    const folder = join(path, this.#repository.prefix);
+    // The branch may not have it.
     await mkdir(folder, { recursive: true }).catch((error: unknown) => {
-      throw this.#unavailable(error);
+      this.#setup.warn(`cannot make ${folder}: ${oneLine(String(error))}`);
+      throw new TreeError("The worktree of this conversation has no folder for the worker.");
     });
     return folder;
   }
 
-  async #sendDiff(tree: Tree, task: Work): Promise<void> {
-    try {
-      const why = await sendDiff(this.#git, this.#root, tree, task.artifact);
-      if (why === undefined) return;
+  /** The answer is worth more: only the end of the lease is an error. */
+  async #sendDiff(tree: Tree, name: string, task: Work): Promise<void> {
+    const say = (why: string, detail = why) => {
       task.progress({ message: why });
-      this.#warn(`${task.delegation.id}: ${why}`);
+      this.#setup.warn(`${task.delegation.id}: ${detail}`);
+    };
+    try {
+      const base = await this.#git.text(this.#repository.root, ["rev-parse", this.#startOf(name)]);
+      const why = await sendDiff(tree, base, task);
+      if (why !== undefined) say(why);
     } catch (error) {
-      if (!(error instanceof GitError)) throw error;
-      this.#warn(`${task.delegation.id}: what changed in ${tree.path} cannot be returned: ${error.message}`);
+      task.signal.throwIfAborted();
+      const what = "What changed in the worktree cannot be returned";
+      say(`${what}; the worker keeps it on the branch ${tree.branch}.`, `${what}: ${oneLine(String(error))}`);
     }
   }
 
-  /** The work is returned: it may succeed when the worktree can be made. Only the worker's log says what git says. */
-  #unavailable(error: unknown): WorkerUnavailableError {
-    const what = "cannot make the worktree of a conversation";
-    this.#warn(`${what}: ${oneLine(error instanceof Error ? error.message : String(error))}`);
-    return new WorkerUnavailableError(what, { cause: error });
+  /** The delegation returns to the worktree after its answer. */
+  async #noteAsked(name: string, id: string, isAsked: boolean): Promise<void> {
+    const file = join(this.#repository.home, `${name}.asked.${id}`);
+    await (isAsked ? writeFile(file, "") : rm(file, { force: true })).catch(() => undefined);
+  }
+
+  async #hasAsked(name: string): Promise<boolean> {
+    const { home } = this.#repository;
+    for (const file of (await readdir(home)).filter((one) => one.startsWith(`${name}.asked.`))) {
+      const found = await stat(join(home, file)).catch(() => undefined);
+      if (found && Date.now() - found.mtimeMs < ASKED_MS) return true;
+      await rm(join(home, file), { force: true });
+    }
+    return false;
   }
 
   /** What killed workers left. */
   async #removeUnused(): Promise<void> {
-    for (const { path } of await listWorktrees(this.#git, this.#root)) {
-      const name = path.slice(this.#home.length + 1);
-      if (path === join(this.#home, name) && /^[0-9a-f]{20}$/.test(name)) await this.#removeIfUnused(name, 0);
+    const { home, root } = this.#repository;
+    for (const { path } of await listWorktrees(this.#git, root)) {
+      const name = path.slice(home.length + 1);
+      if (path !== this.#pathOf(name) || !/^[0-9a-f]{20}$/.test(name)) continue;
+      const end = await this.#claims.tryClaim(name);
+      if (end === undefined) continue;
+      await this.#removeIfUnneeded(name);
+      await end();
     }
   }
 
-  /** A worktree that cannot be removed does no harm, and is reported. */
-  async #removeIfUnused(name: string, mine: number): Promise<void> {
+  /** A worktree that cannot be removed does no harm, and is reported. Call it with a claim. */
+  async #removeIfUnneeded(name: string): Promise<void> {
+    const path = this.#pathOf(name);
     try {
-      await this.#inUse.whileUnused(name, mine, () => this.#removeIfClean(this.#treeOf(name)));
+      if (await this.#hasAsked(name)) return;
+      const found = (await listWorktrees(this.#git, this.#repository.root)).find((one) => one.path === path);
+      if (found?.state === "half-made" || (found?.state === "gone" && !existsSync(path)))
+        await this.#remove(path);
+      else if (found !== undefined) {
+        const tree = await this.#treeAt(name);
+        if (tree === undefined || (await tree.whyKept(this.#repository.root)) !== undefined) return;
+        await this.#remove(path);
+      }
+      await this.#removeBranch(name);
     } catch (error) {
-      this.#warn(`cannot remove the worktree ${join(this.#home, name)}: ${oneLine(String(error))}`);
+      this.#setup.warn(`cannot remove the worktree ${path}: ${oneLine(String(error))}`);
     }
   }
 
-  async #removeIfClean({ path, branch }: Tree): Promise<void> {
-    const found = (await listWorktrees(this.#git, this.#root)).find((one) => one.path === path);
-    if (found === undefined) return;
-    if (found.isWhole) {
-      const [top, repository] = await Promise.all([
-        this.#git.maybe(path, ["rev-parse", "--show-toplevel"]),
-        this.#git.maybe(path, ["rev-parse", "--path-format=absolute", "--git-common-dir"]),
-      ]);
-      // An agent may have put another repository there.
-      if (top !== path || repository !== this.#repository) return;
-      const status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none"];
-      if ((await this.#git.text(path, status)) !== "") return;
-      const head = await this.#git.text(path, ["rev-parse", "HEAD"]);
-      if (!(await this.#isKept(head))) return;
-      await this.#git.text(this.#root, ["worktree", "remove", path]);
-    } else await this.#git.text(this.#root, ["worktree", "remove", "--force", "--force", path]);
-    const tip = await this.#tipOf(branch);
+  async #remove(path: string): Promise<void> {
+    const { root } = this.#repository;
+    try {
+      await this.#git.text(root, ["worktree", "remove", path]);
+    } catch {
+      // Ignored folders may be read-only.
+      await removeFolder(path);
+      await this.#git.maybe(root, ["worktree", "remove", "--force", "--force", path]);
+    }
+  }
+
+  async #removeBranch(name: string): Promise<void> {
+    const { root } = this.#repository;
+    const branch = `errand/${name}`;
+    const tip = await this.#commitOf(`refs/heads/${branch}`);
+    if (tip === undefined || !(await this.#isKept(tip, branch))) return;
     // With the tip, so that a branch that has moved meanwhile stays.
-    if (tip !== undefined && (await this.#isKept(tip, branch)))
-      await this.#git.maybe(this.#root, ["update-ref", "-d", `refs/heads/${branch}`, tip]);
+    await this.#git.maybe(root, ["update-ref", "-d", `refs/heads/${branch}`, tip]);
+    await this.#git.maybe(root, ["update-ref", "-d", this.#startOf(name)]);
   }
 
-  #tipOf(branch: string): Promise<string | undefined> {
-    return this.#git.maybe(this.#root, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`]);
+  #commitOf(ref: string): Promise<string | undefined> {
+    return this.#git.maybe(this.#repository.root, ["rev-parse", "--verify", "--quiet", ref]);
   }
 
-  /** Whether a branch has the commit, besides this one; or what is checked out in the worker's folder. */
-  async #isKept(commit: string, besides?: string): Promise<boolean> {
-    const isAncestor = ["merge-base", "--is-ancestor", commit, "HEAD"];
-    if ((await this.#git.maybe(this.#root, isAncestor)) !== undefined) return true;
+  /** Whether another branch has the commit. */
+  async #isKept(commit: string, besides: string): Promise<boolean> {
     const args = ["for-each-ref", "--contains", commit, "--count=2", "--format=%(refname)"];
-    const refs = (await this.#git.text(this.#root, [...args, "refs/heads", "refs/remotes"])).split("\n");
+    const refs = (await this.#git.text(this.#repository.root, [...args, "refs/heads", "refs/remotes"])).split(
+      "\n",
+    );
     return refs.some((ref) => ref !== "" && ref !== `refs/heads/${besides}`);
+  }
+
+  /** The work is returned: it may succeed later. Only the worker's log has the reason. */
+  #unavailable(error: unknown): WorkerUnavailableError {
+    const what = "cannot make the worktree of a conversation";
+    this.#setup.warn(`${what}: ${oneLine(error instanceof Error ? error.message : String(error))}`);
+    return new WorkerUnavailableError(what, { cause: error });
   }
 }

@@ -1,0 +1,88 @@
+/**
+ * One worktree as git knows it. Its git directory comes from the repository and not from the worktree, in which an agent may
+ * have put another repository, whose settings would name programs to run.
+ */
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Git, RunOptions } from "./git.ts";
+import { listWorktrees } from "./list.ts";
+
+/** What git keeps of an operation that is under way. */
+const UNDER_WAY = [
+  "MERGE_HEAD",
+  "CHERRY_PICK_HEAD",
+  "REVERT_HEAD",
+  "BISECT_LOG",
+  "rebase-merge",
+  "rebase-apply",
+];
+
+export class Tree {
+  readonly path: string;
+  readonly branch: string;
+  readonly #git: Git;
+  readonly #gitDir: string;
+
+  private constructor(git: Git, path: string, branch: string, gitDir: string) {
+    this.#git = git;
+    this.path = path;
+    this.branch = branch;
+    this.#gitDir = gitDir;
+  }
+
+  /** Undefined if the repository has no worktree there. `repository` is its common git directory. */
+  static async at(git: Git, repository: string, path: string, branch: string): Promise<Tree | undefined> {
+    const folder = join(repository, "worktrees");
+    for (const name of await readdir(folder).catch(() => [])) {
+      const gitDir = join(folder, name);
+      const file = await readFile(join(gitDir, "gitdir"), "utf8").catch(() => "");
+      if (file.trim() === join(path, ".git")) return new Tree(git, path, branch, gitDir);
+    }
+    return undefined;
+  }
+
+  /** Its own index, in its git directory. */
+  get index(): string {
+    return join(this.#gitDir, "index");
+  }
+
+  bytes(args: readonly string[], options?: RunOptions): Promise<Buffer> {
+    return this.#git.bytes(this.path, [...this.#where(), ...args], options);
+  }
+
+  text(args: readonly string[], options?: RunOptions): Promise<string> {
+    return this.#git.text(this.path, [...this.#where(), ...args], options);
+  }
+
+  maybe(args: readonly string[], options?: RunOptions): Promise<string | undefined> {
+    return this.#git.maybe(this.path, [...this.#where(), ...args], options);
+  }
+
+  /** Why it must stay; undefined if nothing would be lost with it. */
+  async whyKept(root: string): Promise<string | undefined> {
+    const link = await readFile(join(this.path, ".git"), "utf8").catch(() => "");
+    if (link.trim() !== `gitdir: ${this.#gitDir}`) return "another repository is in its place";
+    if (UNDER_WAY.some((name) => existsSync(join(this.#gitDir, name))))
+      return "an operation of git is under way";
+    const head = await this.maybe(["symbolic-ref", "--quiet", "HEAD"]);
+    if (head !== `refs/heads/${this.branch}`) return "another branch or commit is checked out";
+    const status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
+    if ((await this.text(status)) !== "") return "something is uncommitted";
+    // `git status` passes over these.
+    const marked = (await this.text(["ls-files", "-v", "-z"]))
+      .split("\0")
+      .filter((one) => /^[a-zS] /.test(one));
+    if (marked.some((one) => existsSync(join(this.path, one.slice(2)))))
+      return "files are marked as unchanged";
+    const others = (await listWorktrees(this.#git, root)).filter(({ path }) =>
+      path.startsWith(`${this.path}/`),
+    );
+    return others.length > 0 ? "another worktree is in it" : undefined;
+  }
+
+  #where(): string[] {
+    const settings = ["core.fsmonitor=false", "core.hooksPath=/dev/null"].flatMap((one) => ["-c", one]);
+    return [...settings, `--git-dir=${this.#gitDir}`, `--work-tree=${this.path}`];
+  }
+}
