@@ -16,8 +16,8 @@ export function ownCommand({ folder, path, program }: Called): string {
   const clone = join(dirname(dirname(program)), "errand");
   if (clone === join(folder, "errand") && isRunnable(clone)) return "./errand";
   // Where npm has installed it for this folder alone.
-  if (realPathOf(join(folder, "node_modules/.bin/errand")) === realPathOf(program))
-    return "npx errand-broker";
+  const installed = realPathOf(join(folder, "node_modules/.bin/errand"));
+  if (installed !== undefined && installed === realPathOf(program)) return "npx errand-broker";
   // npx keeps what it has fetched in a folder of its own, and has it on the PATH only meanwhile.
   if (/[\\/]_npx[\\/]/.test(program)) return "npx errand-broker";
   const isOnPath = path
