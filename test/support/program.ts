@@ -10,8 +10,8 @@ import { until } from "./until.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
 
-/** Has a program `errand`, as where it is installed. */
-const BIN = fileURLToPath(new URL("bin", import.meta.url));
+/** The PATH, with a program `errand` as where it is installed. */
+export const PATH = `${fileURLToPath(new URL("bin", import.meta.url))}${delimiter}${process.env.PATH}`;
 
 export interface Run {
   readonly child: ChildProcess;
@@ -38,7 +38,7 @@ export function errand(
   const clean = Object.entries(process.env).filter(([name]) => !/^(?:ERRAND|npm)_/.test(name));
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd,
-    env: { ...Object.fromEntries(clean), PATH: `${BIN}${delimiter}${process.env.PATH}`, ...env },
+    env: { ...Object.fromEntries(clean), PATH, ...env },
     stdio: "pipe",
   });
   // The program need not read its stdin.

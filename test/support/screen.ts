@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { displayWidth } from "../../src/cli/show/display-width.ts";
+import { PATH } from "./program.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));
 
@@ -58,7 +59,7 @@ export interface Terminal {
 
 export function openTerminal(args: readonly string[], env: Record<string, string>): Terminal {
   const child = spawn("python3", ["-c", PYTHON, "-", process.execPath, MAIN, ...args], {
-    env: { PATH: process.env.PATH, TERM: "xterm-256color", ...env },
+    env: { PATH, TERM: "xterm-256color", ...env },
     stdio: "pipe",
   });
   const closed = once(child, "close");
