@@ -141,6 +141,6 @@ test("on a real terminal: the progress, the prompt, and Ctrl-C, which leaves the
   await closed;
   expect(child.exitCode).toBe(130);
   expect(flat(screen())).toContain("errand: the question stays open until ");
-  expect(screen()).toContain(`'errand answer ${delegation.id}`);
+  expect(screen()).toContain(`'./errand answer ${delegation.id}`);
   expect((await api.get(delegation.id)).body.state).toBe("input_required");
 });
