@@ -1,5 +1,5 @@
 /** How a shell runs this program: for the commands that it prints. */
-import { accessSync, constants, realpathSync } from "node:fs";
+import { accessSync, constants, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { shellWord } from "./client-access.ts";
 
@@ -19,12 +19,23 @@ export function ownCommand({ folder, path, program }: Called): string {
   const installed = realPathOf(join(folder, "node_modules/.bin/errand"));
   if (installed !== undefined && installed === realPathOf(program)) return "npx errand-broker";
   // npx keeps what it has fetched in a folder of its own, and has it on the PATH only meanwhile.
-  if (/[\\/]_npx[\\/]/.test(program)) return "npx errand-broker";
+  if (/[\\/]_npx[\\/]/.test(program))
+    return isFetchedByName(program) ? "npx errand-broker" : `node ${shellWord(program)}`;
   const isOnPath = path
     .split(delimiter)
     .some((directory) => directory.startsWith("/") && isRunnable(join(directory, "errand")));
   if (isOnPath) return "errand";
   return isRunnable(clone) ? shellWord(clone) : `node ${shellWord(program)}`;
+}
+
+/** By npx; not from a tarball, for which npx would have to be told again where it is. */
+function isFetchedByName(program: string): boolean {
+  try {
+    const manifest = readFileSync(join(program, "../../../../package.json"), "utf8");
+    return !/"errand-broker":\s*"[^"]*[:/]/.test(manifest);
+  } catch {
+    return true;
+  }
 }
 
 function realPathOf(path: string): string | undefined {

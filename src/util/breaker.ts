@@ -11,6 +11,8 @@ export const FAST_MS = 10_000;
 export const FAILURES_IN_A_ROW = 3;
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 300_000;
+/** So often a worker that cannot work at all pauses longer for the same delegation: up to 40 s. */
+const ROUNDS_FOR_ONE = 4;
 /** The longest pause that a provider can ask for. */
 export const LONGEST_NAMED_MS = 86_400_000;
 /** The longest row that is remembered. */
@@ -211,11 +213,16 @@ export class Breaker {
     }
     const isKnown = this.#row.has(ended.id);
     if (this.#row.size < ROW_MAX) this.#row.add(ended.id);
-    if (ended.kind === "unable") return this.#pause(ended.reason, isKnown, ended.retryAfterMs);
+    if (ended.kind === "unable") {
+      // Of a delegation that says so again, it is not known whether it is the cause.
+      const most = isKnown ? ROUNDS_FOR_ONE : Number.POSITIVE_INFINITY;
+      return this.#pause(ended.reason, most, ended.retryAfterMs);
+    }
     if (!isProbe && this.#row.size < FAILURES_IN_A_ROW) return undefined;
     const seconds = FAST_MS / 1000;
     const reason = `${this.#row.size} delegations in a row failed within ${seconds} s (${ended.code})`;
-    return this.#pause(reason, isKnown);
+    // The same delegation again proves nothing new about the worker: it may itself be bad.
+    return this.#pause(reason, isKnown ? 1 : Number.POSITIVE_INFINITY);
   }
 
   /** Resolves with the next change: a success, a pause, or the end of a try. Rejects with the signal's reason. */
@@ -274,9 +281,9 @@ export class Breaker {
     this.#changed();
   }
 
-  #pause(reason: string, isKnown: boolean, retryAfterMs?: number): Pause {
-    // The same delegation again proves nothing new about the worker: it may itself be bad.
-    this.#rounds = isKnown ? Math.max(1, this.#rounds) : this.#rounds + 1;
+  /** Longer than the last one, unless that was of so many rounds. */
+  #pause(reason: string, mostRounds: number, retryAfterMs?: number): Pause {
+    this.#rounds = Math.max(this.#rounds, Math.min(this.#rounds + 1, mostRounds));
     const own = Math.min(this.#longestPauseMs, FIRST_PAUSE_MS * 2 ** Math.min(this.#rounds - 1, 16));
     const named = Math.min(LONGEST_NAMED_MS, retryAfterMs ?? 0);
     // Many workers may wait for the same time, so they are spread after it.

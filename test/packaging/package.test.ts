@@ -165,7 +165,7 @@ test(
     });
     await until(() => said.includes("sessions link") || child.exitCode !== null, { timeoutMs: 300_000 });
     expect(said).toContain("errand is ready at");
-    expect(said).toContain("npx errand-broker sessions link");
+    expect(said).toMatch(/node \S+\/errand-broker\/dist\/errand\.js sessions link/);
     if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
     await closed;
   },

@@ -145,6 +145,15 @@ describe("a worker that cannot work", () => {
     expect((await at.run("unable", "c", 1e12))?.ms).toBe(86_400_000);
   });
 
+  test("pauses longer for the same delegation, up to 40 s", async () => {
+    const at = breakerAt();
+    for (let n = 0; n < 6; n += 1) {
+      await at.run("unable", "a");
+      await at.advance(40_000);
+    }
+    expect(at.pauses.map(({ ms }) => ms)).toEqual([5_000, 10_000, 20_000, 40_000, 40_000, 40_000]);
+  });
+
   test("pauses once, however many of its slots find out", async () => {
     const at = breakerAt();
     const slots = await Promise.all([at.begin(), at.begin(), at.begin()]);

@@ -70,7 +70,9 @@ export class Worktrees {
     if (!(await has("HEAD"))) throw new GitError("the repository has no commit yet");
     if (await has("refs/heads/errand"))
       throw new GitError("the branch 'errand' is in the way of branches 'errand/…'");
-    await mkdir(home, { recursive: true, mode: 0o700 });
+    await mkdir(home, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+      throw new GitError(`the folder ${home} cannot be made: ${oneLine(String(error))}; see XDG_STATE_HOME`);
+    });
     const gitDir = await realpath(await show("--path-format=absolute", "--git-common-dir"));
     const prefix = await show("--show-prefix");
     const worktrees = new Worktrees(setup, { root, gitDir, prefix, home: await realpath(home) });
