@@ -14,7 +14,7 @@ const COMMON = "{errand}";
 export const pausedField = (agent: string): string => `${agent}:paused`;
 
 export const keys = {
-  /** HASH: the number of shards of the stored data, the id of the broker, and what is left of earlier numbers; redis/layout.ts has the fields. */
+  /** HASH: the version of the layout, the number of shards, the id of the broker, and what is left of earlier numbers (redis/layout.ts). */
   layout: `${COMMON}:layout`,
   /** HASH agent → its shard; only of agents in another shard than their name leads to (backup/migration/grow.ts). */
   placed: `${COMMON}:placed`,
@@ -92,7 +92,7 @@ export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */
   readonly base: string;
   /**
-   * HASH: the record, written only by the script (lifecycle/lua). Without a state it is a mark, which expires: no
+   * HASH: the record, written only by the script (lifecycle/lua). Without the field `packed` it is a mark, which expires: no
    * record with this id may be created (engine/delegations/idempotency.ts).
    */
   readonly delegation: (id: string) => string;
@@ -122,10 +122,7 @@ export interface ShardKeys {
   readonly unpublished: (id: string) => string;
   /** STRING: this child must not be created, because its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
-  /**
-   * LIST: ids and texts of the delegation's events in turn, oldest first. Kept as long as the record. In older data a
-   * STREAM.
-   */
+  /** LIST: ids and texts of the delegation's events in turn, oldest first. Kept as long as the record. */
   readonly delegationEvents: (id: string) => string;
   /** STREAM: the newest events of the shard; the live feed of the gateways. */
   readonly events: string;
@@ -137,7 +134,7 @@ export interface ShardKeys {
   readonly erased: string;
   /**
    * STREAM: the events of one principal, trimmed by age. An entry has the id of the event and, as `r`, its delegation and
-   * number; in older data the event itself, as `e`.
+   * number.
    */
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
