@@ -199,13 +199,13 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   leak: defect(
     "logs its operator's token",
-    "serve.js",
+    "serve/serve.js",
     /(errand is ready at \$\{url\})/,
     "$1 $${operatorToken}",
   ),
   died: defect(
     "ends by itself",
-    "serve.js",
+    "serve/serve.js",
     /say\(`errand is ready/,
     'if (dataDir.endsWith("1")) setTimeout(() => process.exit(3), 6000);\n        $&',
   ),
