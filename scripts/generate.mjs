@@ -120,9 +120,8 @@ ${table(["when", "in", "if", "then", ""], timers)}
 
 ## The stored record
 
-Its hash has the field ${code(PACKED)} with all fields that are not \`own\`: a map by name, packed by Lua's cmsgpack. In a
-record of an older version they are fields of the hash, as text; its next move packs them. An \`instant\` is milliseconds
-since 1970. Older data stays readable, so a name keeps its meaning.
+Its hash has the field ${code(PACKED)} with all fields that are not \`own\`: a map by name, packed by Lua's cmsgpack. An
+\`instant\` is milliseconds since 1970. A name keeps its meaning.
 
 ${table(["field", "type", "kept", "what"], fields)}
 

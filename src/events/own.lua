@@ -1,20 +1,8 @@
--- The events of one delegation: a list of ids and texts in turn, oldest first. Older versions stored a stream.
-
-local function is_list(key) return redis.call('TYPE', key).ok == 'list' end
+-- The events of one delegation: a list of ids and texts in turn, oldest first.
 
 -- Returns a function that returns the next events from `start` on, at most `count`, each as XRANGE returns it. `start`
--- is an id, or '(' and an id, which is then left out.
-local function stream_from(key, start)
-  return function(count)
-    local some = redis.call('XRANGE', key, start, '+', 'COUNT', count)
-    if #some > 0 then start = '(' .. some[#some][1] end
-    return some
-  end
-end
-
--- The same for a delegation's events. The ids in the list are ascending, so a binary search finds the start.
+-- is an id, or '(' and an id, which is then left out. The ids are ascending, so a binary search finds the start.
 local function own_from(key, start)
-  if not is_list(key) then return stream_from(key, start) end
   local id, low, high = string.match(start, '[^(]+'), 0, redis.call('LLEN', key) / 2
   while low < high do
     local middle = math.floor((low + high) / 2)

@@ -1,3 +1,12 @@
+-- The entries of a stream, as own.lua has those of a list.
+local function stream_from(key, start)
+  return function(count)
+    local some = redis.call('XRANGE', key, start, '+', 'COUNT', count)
+    if #some > 0 then start = '(' .. some[#some][1] end
+    return some
+  end
+end
+
 -- page(key, position, oldest, most, bytes): the next entries after a position. An entry of a feed refers to an event of a
 -- delegation, which is returned in its place; if the delegation was deleted meanwhile, the entry is left out.
 -- key      the stream, or a delegation's events
@@ -7,9 +16,10 @@
 -- Returns  {'end' | 'more' | 'gap', entries, the last id that was read}
 local function page(key, position, oldest, most, bytes)
   local entries, size, read = {}, 0, 0
+  local is_list = redis.call('TYPE', key).ok == 'list'
   -- A list is never trimmed.
-  if not is_list(key) and is_missed(key, position, oldest) then return { 'gap', entries, position } end
-  local next_entries = own_from(key, is_before(position, oldest) and oldest or '(' .. position)
+  if not is_list and is_missed(key, position, oldest) then return { 'gap', entries, position } end
+  local next_entries = (is_list and own_from or stream_from)(key, is_before(position, oldest) and oldest or '(' .. position)
 
   -- The event of an entry; nil: its delegation was deleted.
   local before_id = string.match(key, '^{[^}]*}') .. ':d:'
@@ -17,12 +27,8 @@ local function page(key, position, oldest, most, bytes)
     local id, fields = entry[1], entry[2]
     if fields[1] ~= 'r' then return entry end
     local delegation, seq = string.match(fields[2], '^(%S+) (%d+)$')
-    local own = before_id .. delegation .. ':events'
-    local found = redis.pcall('LRANGE', own, 2 * seq - 2, 2 * seq - 1)
-    if found[1] == id then return { id, { 'e', found[2] } } end
-    -- In a stream of an older version, an event's place is not its number.
-    found = own_from(own, id)(1)[1]
-    return found and found[1] == id and found or nil
+    local found = redis.call('LRANGE', before_id .. delegation .. ':events', 2 * seq - 2, 2 * seq - 1)
+    return found[1] == id and { id, { 'e', found[2] } } or nil
   end
 
   while read < most do

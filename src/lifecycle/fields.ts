@@ -1,11 +1,11 @@
 /**
  * Every field of the stored record, and the layout of a stored event. The script's readers, the gateways' readers and
- * the docs are derived from it. Limit: data of older versions is read, so a name or a line keeps its meaning.
+ * the docs are derived from it. Limit: a name or a line keeps its meaning, or the data gets another layout (redis/layout.ts).
  */
 import * as z from "zod";
 import { stateSchema } from "../schema/delegation.ts";
 
-/** A stored value, as a script returns it. Older records have numbers as text. Empty text: the field is absent. */
+/** A stored value, as a script returns it; a number may be text. Empty text: the field is absent. */
 export type Value = string | number;
 
 interface Field<T = unknown> {

@@ -10,7 +10,6 @@ import { artifactSchema } from "../schema/a2a.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import { toInstant } from "../schema/values.ts";
 import { FIELDS, PACKED, READ_NAMES, type ReadFields, type ReadName, type Value } from "./fields.ts";
-import { HOLDING } from "./states.ts";
 import { usageJson } from "./stored-usage.ts";
 
 /** The stored fields that the gateways read, and values derived from them. */
@@ -157,7 +156,7 @@ class Stored extends Fields implements StoredDelegation {
   }
 
   #leaseJson(): string {
-    if (this.lease_expires_at === null || !HOLDING.includes(this.state)) return "null";
+    if (this.lease_expires_at === null) return "null";
     const worker = JSON.stringify(this.worker_id);
     const granted = INSTANT(this.value("lease_granted_at"));
     return `{"worker_id":${worker},"granted_at":${granted},"expires_at":${INSTANT(this.value("lease_expires_at"))}}`;

@@ -6,7 +6,7 @@ import { toLua } from "../redis/script.ts";
 import { agentRequestSchema } from "../schema/agent.ts";
 import { LIVE_STATES, type State, TERMINAL_STATES } from "../schema/delegation.ts";
 import { LEASE_LOST_REASONS } from "../schema/lease.ts";
-import { EVENT_LINES, FIELDS, type FieldName, GIVEN, isPacked, PACKED_NAMES, READ_NAMES } from "./fields.ts";
+import { EVENT_LINES, FIELDS, type FieldName, GIVEN, isPacked, PACKED, READ_NAMES } from "./fields.ts";
 import { agentNumbers, failure, NUMBERS } from "./numbers.ts";
 import { MOVE_NAMES, MOVES, type Move } from "./states.ts";
 import { type Condition, TIMERS, type Timer } from "./timers.ts";
@@ -37,7 +37,6 @@ function row(
   };
 }
 
-const quotedNames = (names: readonly string[]) => names.map((name) => `'${name}'`).join(", ");
 const isNumber = (name: FieldName) => /number|instant/.test(FIELDS[name].type);
 
 /** A Lua expression: a packed field as text; empty where it is absent. */
@@ -54,8 +53,8 @@ function readers(): string {
   const own = READ_NAMES.filter((name) => !isPacked(name));
   const { refs: _refs, ...lines } = EVENT_LINES;
   return `function read_record(key)
-  local packed = redis.call('HGET', key, 'packed')
-  return packed and cmsgpack.unpack(packed) or pack_older(key)
+  local packed = redis.call('HGET', key, '${PACKED}')
+  return packed and cmsgpack.unpack(packed) or {}
 end
 function gateway_fields()
   local own = known.all and {} or redis.call('HMGET', key, ${own.map(askedName).join(", ")})
@@ -123,24 +122,6 @@ export function tables(rareGuards: ReadonlySet<string>): string {
   ].join("\n");
 }
 
-/** Reads a record of an older version, whose packed fields were each a field of the hash, and packs them. */
-function olderReader(): string {
-  const numbers = PACKED_NAMES.filter(isNumber);
-  const texts = PACKED_NAMES.filter((name) => !isNumber(name));
-  return `function pack_older(key)
-  local names = { ${quotedNames([...numbers, ...texts])} }
-  local values, record = redis.call('HMGET', key, unpack(names)), { ends = '' }
-  for i, name in ipairs(names) do
-    local value = values[i] or ''
-    if value ~= '' then record[name] = i > ${numbers.length} and value or tonumber(value) end
-  end
-  if not record.state then return {} end
-  redis.call('HSET', key, 'packed', cmsgpack.pack(record))
-  redis.call('HDEL', key, unpack(names))
-  return record
-end`;
-}
-
 /** The functions that few moves need. */
 export function rareTables(): string {
   const codes = [
@@ -151,7 +132,6 @@ export function rareTables(): string {
     "not_picked_up",
   ] as const;
   return [
-    olderReader(),
     mapFunction(
       "lost_reason",
       REASON_LETTERS.map(([reason, letter]) => [letter, reason]),

@@ -24,9 +24,8 @@ import { growingScript, inFlightScript } from "./script.ts";
 import { MOVES, type Move } from "./states.ts";
 import { type StoredDelegation, storedFrom, toFields } from "./stored-delegation.ts";
 
-/** The message of a stored follow-up. Its id comes before it, except in older records; see lua/rare/message.lua. */
-const followUpIn = (text: string): string =>
-  text.startsWith("{") ? text : text.slice(text.indexOf("\n") + 1);
+/** The message of a stored follow-up. Its id comes before it; see lua/rare/message.lua. */
+const followUpIn = (text: string): string => text.slice(text.indexOf("\n") + 1);
 
 const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> =>
   move === "due" || move === "erase" ? {} : MOVES[move];

@@ -122,10 +122,7 @@ export interface ShardKeys {
   readonly unpublished: (id: string) => string;
   /** STRING: this child must not be created, because its parent was canceled; expires. */
   readonly tombstone: (id: string) => string;
-  /**
-   * LIST: ids and texts of the delegation's events in turn, oldest first. Kept as long as the record. In older data a
-   * STREAM.
-   */
+  /** LIST: ids and texts of the delegation's events in turn, oldest first. Kept as long as the record. */
   readonly delegationEvents: (id: string) => string;
   /** STREAM: the newest events of the shard; the live feed of the gateways. */
   readonly events: string;
@@ -137,7 +134,7 @@ export interface ShardKeys {
   readonly erased: string;
   /**
    * STREAM: the events of one principal, trimmed by age. An entry has the id of the event and, as `r`, its delegation and
-   * number; in older data the event itself, as `e`.
+   * number.
    */
   readonly feed: (principal: string) => string;
   /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */

@@ -119,8 +119,8 @@ export const DEFECTS: Record<RuleName, Defect> = {
   "stale-lease": defect(
     "accepts calls on any lease",
     `${LUA}/guards.lua`,
-    /has_lease\(\) and record\.fence == cmd\.fence/,
-    "has_lease()",
+    /record\.lease_expires_at and record\.fence == cmd\.fence/,
+    "record.lease_expires_at",
     { behavior: "late", faults: [], rate: 6 },
   ),
   "two-replies": defect(

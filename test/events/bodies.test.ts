@@ -1,6 +1,5 @@
 import { expect, test, vi } from "vitest";
 import { client, startBroker } from "../support/broker.ts";
-import { entryFields } from "../support/entry.ts";
 import { ownEvents } from "../support/own-events.ts";
 import { openStream } from "../support/sse.ts";
 import { until } from "../support/until.ts";
@@ -105,15 +104,6 @@ test("the artifacts of a question and of an A2A Task are references, too", async
     supersededOf("b"),
   ]);
   expect((await ofStatus(api, id, "interrupted"))[0].artifacts).toEqual([artifactOf("b", "b")]);
-});
-
-test("events of the previous version, which contain the body, are read unchanged", async () => {
-  const { redis, api, work } = await setup();
-  const { id } = await work();
-  const more = `"artifact":${JSON.stringify(artifactOf("a", "old"))},"append":false`;
-  const [, text] = entryFields({ delegation_id: id, seq: 3, state: "working", status: "artifact", more });
-  await redis.rpush(`{errand:0}:d:${id}:events`, `${Date.now() + 1_000}-0`, text);
-  expect((await ofStatus(api, id, "artifact"))[0].artifact).toEqual(artifactOf("a", "old"));
 });
 
 test("a page needs one read for all its bodies, and none without bodies; many large bodies make several pages", async () => {

@@ -1,10 +1,11 @@
-/** A delegation's own events: a list, or the stream that an older version stored. Both are read, continued and erased. */
-import { describe, expect, test } from "vitest";
+/** A delegation's own events are read, continued and erased. */
+import { expect, test } from "vitest";
 import { toPrincipal } from "../../src/engine/access/access.ts";
 import { createPushConfig } from "../../src/engine/outbound/push-notifications/configs.ts";
 import { readEvent, readPage } from "../../src/events/stored.ts";
+import type { Redis } from "../../src/redis/connect.ts";
 import { as, client, startBroker } from "../support/broker.ts";
-import { ownEvents, storeAsStream } from "../support/own-events.ts";
+import { ownEvents } from "../support/own-events.ts";
 import { type Received, startReceiver } from "../support/receiver.ts";
 import { openStream } from "../support/sse.ts";
 import { until } from "../support/until.ts";
@@ -33,99 +34,83 @@ async function setup() {
   return { ...broker, api, alice, leased };
 }
 
-const write: Record<
-  string,
-  (redis: Awaited<ReturnType<typeof setup>>["redis"], id: string, text: string) => unknown
-> = {
-  "a list": (redis, id, text) => redis.rpush(KEY, id, text),
-  "a stream of an older version": (redis, id, text) => redis.xadd(KEY, id, "e", text),
-};
+const add = (redis: Redis, id: string, text: string) => redis.rpush(KEY, id, text);
 
-describe.each(Object.entries(write))("%s", (kind, add) => {
-  test("is read from every position on, in pages of every length", async () => {
-    const { redis } = await setup();
-    for (const id of IDS) await add(redis, id, `event ${id}`);
-    for (const position of [...IDS, ...BETWEEN]) {
-      const rest = IDS.filter((id) => isAfter(id, position) > 0);
-      for (let most = 1; most <= IDS.length + 1; most += 1) {
-        const { kind, entries } = await readPage(redis, KEY, position, "0-0", most);
-        expect(entries).toEqual(rest.slice(0, most).map((id) => [id, ["e", `event ${id}`]]));
-        if (rest.length !== most) expect(kind).toBe(rest.length > most ? "more" : "end");
-      }
+test("is read from every position on, in pages of every length", async () => {
+  const { redis } = await setup();
+  for (const id of IDS) await add(redis, id, `event ${id}`);
+  for (const position of [...IDS, ...BETWEEN]) {
+    const rest = IDS.filter((id) => isAfter(id, position) > 0);
+    for (let most = 1; most <= IDS.length + 1; most += 1) {
+      const { kind, entries } = await readPage(redis, KEY, position, "0-0", most);
+      expect(entries).toEqual(rest.slice(0, most).map((id) => [id, ["e", `event ${id}`]]));
+      if (rest.length !== most) expect(kind).toBe(rest.length > most ? "more" : "end");
     }
-    for (const id of IDS) expect(await readEvent(redis, KEY, id)).toEqual(["e", `event ${id}`]);
-    for (const id of BETWEEN) expect(await readEvent(redis, KEY, id)).toBeUndefined();
-  });
+  }
+  for (const id of IDS) expect(await readEvent(redis, KEY, id)).toEqual(["e", `event ${id}`]);
+  for (const id of BETWEEN) expect(await readEvent(redis, KEY, id)).toBeUndefined();
+});
 
-  test("a page ends at a mebibyte; a larger event is a page of its own", async () => {
-    const { redis } = await setup();
-    const sizes = [400_000, 400_000, 400_000, 3_000_000, 1, 1];
-    for (const [at, size] of sizes.entries()) await add(redis, IDS[at] ?? "", "x".repeat(size));
-    const lengths: number[] = [];
-    for (let position = "0-0", more = true; more; ) {
-      const { kind, entries } = await readPage(redis, KEY, position, "0-0");
-      lengths.push(entries.length);
-      position = entries.at(-1)?.[0] ?? "";
-      more = kind === "more";
-    }
-    expect(lengths).toEqual([2, 1, 1, 2]);
-  });
+test("a page ends at a mebibyte; a larger event is a page of its own", async () => {
+  const { redis } = await setup();
+  const sizes = [400_000, 400_000, 400_000, 3_000_000, 1, 1];
+  for (const [at, size] of sizes.entries()) await add(redis, IDS[at] ?? "", "x".repeat(size));
+  const lengths: number[] = [];
+  for (let position = "0-0", more = true; more; ) {
+    const { kind, entries } = await readPage(redis, KEY, position, "0-0");
+    lengths.push(entries.length);
+    position = entries.at(-1)?.[0] ?? "";
+    more = kind === "more";
+  }
+  expect(lengths).toEqual([2, 1, 1, 2]);
+});
 
-  const stored = async (redis: Awaited<ReturnType<typeof setup>>["redis"], id: string) => {
-    if (kind !== "a list") await storeAsStream(redis, id);
-  };
+test("continues: a subscriber gets every event once, from every cursor", async () => {
+  const { url, alice, api, leased } = await setup();
+  const { id, lease } = await leased();
+  const open = await openStream(`${url}/v1/delegations/${id}/events?after=0`);
+  await until(() => open.events.length === 2);
+  await api.heartbeat(lease, { progress: { done: 1 } });
+  await alice.message(id, "and hurry");
+  await api.reply(lease);
+  await until(() => open.events.length === 5);
+  const { events } = (await alice.events(id)).body;
+  expect(open.events.map(({ data }) => data)).toEqual(events);
+  const feed = await alice.call("GET", "/v1/events?after=0", undefined, { accept: "application/json" });
+  expect(feed.body.events).toEqual(events);
+  expect(events.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3, 4, 5]);
+  for (const [at, event] of events.slice(0, -1).entries()) {
+    expect((await alice.events(id, `?after=${event.id}`)).body.events).toEqual(events.slice(at + 1));
+  }
+});
 
-  test("continues: a subscriber gets every event once, from every cursor", async () => {
-    const { redis, url, alice, api, leased } = await setup();
-    const { id, lease } = await leased();
-    await stored(redis, id);
-    const open = await openStream(`${url}/v1/delegations/${id}/events?after=0`);
-    await until(() => open.events.length === 2);
-    await api.heartbeat(lease, { progress: { done: 1 } });
-    await alice.message(id, "and hurry");
-    await api.reply(lease);
-    await until(() => open.events.length === 5);
-    const { events } = (await alice.events(id)).body;
-    expect(open.events.map(({ data }) => data)).toEqual(events);
-    const feed = await alice.call("GET", "/v1/events?after=0", undefined, { accept: "application/json" });
-    expect(feed.body.events).toEqual(events);
-    expect(events.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3, 4, 5]);
-    for (const [at, event] of events.slice(0, -1).entries()) {
-      expect((await alice.events(id, `?after=${event.id}`)).body.events).toEqual(events.slice(at + 1));
-    }
-    expect(await redis.type(`{errand:0}:d:${id}:events`)).toBe(kind === "a list" ? "list" : "stream");
-  });
+test("is called back, and pushed to a config from its creation on", async () => {
+  const { gateway, api, alice, leased } = await setup();
+  const callback = await startReceiver();
+  const { id, lease } = await leased({ callback: { url: callback.url } });
+  const [live, late] = [await startReceiver(), await startReceiver()];
+  const push = (url: string) => createPushConfig(gateway.broker, toPrincipal("caller:alice"), id, { url });
+  await push(live.url);
+  await api.heartbeat(lease, { progress: { done: 1 } });
+  await api.reply(lease);
+  await push(late.url);
+  await until(() => callback.received.length === 1);
+  expect(JSON.parse(callback.received[0]?.body ?? "")).toEqual((await alice.events(id)).body.events.at(-1));
+  await until(() => live.received.length === 2 && late.received.length === 1);
+  const seqOf = ({ headers }: Received) => String(headers["webhook-id"]).split("_").at(-1);
+  expect([live, late].map(({ received }) => received.map(seqOf))).toEqual([["3", "4"], ["4"]]);
+});
 
-  test("is called back, and pushed to a config from its creation on", async () => {
-    const { gateway, redis, api, alice, leased } = await setup();
-    const callback = await startReceiver();
-    const { id, lease } = await leased({ callback: { url: callback.url } });
-    await stored(redis, id);
-    const [live, late] = [await startReceiver(), await startReceiver()];
-    const push = (url: string) => createPushConfig(gateway.broker, toPrincipal("caller:alice"), id, { url });
-    await push(live.url);
-    await api.heartbeat(lease, { progress: { done: 1 } });
-    await api.reply(lease);
-    await push(late.url);
-    await until(() => callback.received.length === 1);
-    expect(JSON.parse(callback.received[0]?.body ?? "")).toEqual((await alice.events(id)).body.events.at(-1));
-    await until(() => live.received.length === 2 && late.received.length === 1);
-    const seqOf = ({ headers }: Received) => String(headers["webhook-id"]).split("_").at(-1);
-    expect([live, late].map(({ received }) => received.map(seqOf))).toEqual([["3", "4"], ["4"]]);
-  });
-
-  test("is erased with its delegation, from the feeds too", async () => {
-    const { redis, api, alice, leased } = await setup();
-    const { id, lease } = await leased();
-    for (let done = 0; done < 10; done += 1) await api.heartbeat(lease, { progress: { done } });
-    await api.reply(lease);
-    await stored(redis, id);
-    expect((await alice.erase(id)).status).toBe(204);
-    for (const stream of ["events", "feed:caller:alice", "feed:agent:scout"]) {
-      expect(await redis.xlen(`{errand:0}:${stream}`)).toBe(0);
-    }
-    expect(await redis.exists(`{errand:0}:d:${id}:events`)).toBe(0);
-  });
+test("is erased with its delegation, from the feeds too", async () => {
+  const { redis, api, alice, leased } = await setup();
+  const { id, lease } = await leased();
+  for (let done = 0; done < 10; done += 1) await api.heartbeat(lease, { progress: { done } });
+  await api.reply(lease);
+  expect((await alice.erase(id)).status).toBe(204);
+  for (const stream of ["events", "feed:caller:alice", "feed:agent:scout"]) {
+    expect(await redis.xlen(`{errand:0}:${stream}`)).toBe(0);
+  }
+  expect(await redis.exists(`{errand:0}:d:${id}:events`)).toBe(0);
 });
 
 test("the events of a short delegation take less than 2 kB", async () => {

@@ -2,7 +2,6 @@
 import { expect, test } from "vitest";
 import { readPage } from "../../src/events/stored.ts";
 import { as, client, startBroker } from "../support/broker.ts";
-import { ownEvents, storeAsStream } from "../support/own-events.ts";
 
 const FEEDS = ["{errand:0}:feed:caller:alice", "{errand:0}:feed:agent:scout"];
 
@@ -56,20 +55,6 @@ test("a feed shows the events of its principal as they are, and has no text of t
     }
     expect(read).toEqual(own);
   }
-});
-
-test("entries of an older version, which have the text, are read among the others", async () => {
-  const { redis, api, alice, leased, feedOf } = await setup();
-  const { id, lease } = await leased();
-  for (const feed of FEEDS) {
-    await redis.del(feed);
-    for (const [event, text] of await ownEvents(redis, id)) await redis.xadd(feed, event, "e", text);
-  }
-  await storeAsStream(redis, id);
-  await api.reply(lease);
-  const { events } = await feedOf(alice);
-  expect(events.map(({ seq }: { seq: number }) => seq)).toEqual([1, 2, 3]);
-  expect(events).toEqual((await alice.events(id)).body.events);
 });
 
 test("entries whose delegations are deleted are left out: a reader gets past any number of them, without a RESET", async () => {

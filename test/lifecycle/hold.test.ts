@@ -4,7 +4,7 @@ import type { MoveName } from "../../src/lifecycle/states.ts";
 import { dump } from "../support/dump.ts";
 import { openLifecycle } from "../support/lifecycle.ts";
 import { ownEvents } from "../support/own-events.ts";
-import { fieldOf, setFields } from "../support/record.ts";
+import { fieldOf } from "../support/record.ts";
 
 const open = async (spec = {}) => {
   const lifecycle = await openLifecycle(spec);
@@ -256,15 +256,4 @@ test("a question whose id depends on earlier answers is found by its body", asyn
   await lifecycle.move("answer", id);
   const again = { interrupt_id: "int_2", reply_hash: "same" };
   expect(await lifecycle.move("hold", id, again)).toMatchObject({ kind: "answered", interrupt_id: "int_1" });
-});
-
-test("the lease that an older gateway forgot at the answer is nobody's", async () => {
-  const { lifecycle, id } = await open();
-  const key = lifecycle.shards.at(0).delegation(id);
-  await setFields(lifecycle.redis, key, { state: "submitted", interrupt_id: "" });
-  expect((await shown(lifecycle, id)).lease).toBeNull();
-  expect(await lifecycle.move("heartbeat", id)).toMatchObject({ kind: "lease" });
-  await lifecycle.move("lease", id);
-  await lifecycle.move("release", id);
-  expect(await lifecycle.move("heartbeat", id)).toMatchObject({ kind: "lease", reason: "released" });
 });

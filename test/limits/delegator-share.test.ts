@@ -7,7 +7,6 @@ import { MemoryGuard } from "../../src/engine/upkeep/memory-guard.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { keptIn } from "../support/kept.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
-import { setFields } from "../support/record.ts";
 import { until } from "../support/until.ts";
 
 const MIB = 1024 * 1024;
@@ -85,9 +84,6 @@ test("the count agrees with the records, and a delegator without delegations has
   await gateway.sweep.tick();
   await isExact();
 
-  // A record of an older version, which is not counted.
-  await setFields(redis, `{errand:0}:d:${canceled}`, { kept: "" });
-  await redis.hset("{errand:0}:kept", "caller:alice", (await keptIn(redis)).summed["caller:alice"] ?? 0);
   expect((await alice.erase(canceled)).status).toBe(204);
   await isExact();
   await alice.cancel(failed.id);

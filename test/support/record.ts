@@ -49,15 +49,3 @@ export async function setFields(
   const args = Object.entries(fields).flatMap(([name, value]) => [name, typeOf(name), value]);
   await redis.eval(WRITE, 1, key, ...args);
 }
-
-const UNPACK = `local record = cmsgpack.unpack(redis.call('HGET', KEYS[1], '${PACKED}'))
-redis.call('HDEL', KEYS[1], '${PACKED}')
-for i = 1, #ARGV do
-  local value = record[ARGV[i]] or ''
-  redis.call('HSET', KEYS[1], ARGV[i], type(value) == 'number' and string.format('%.0f', value) or value)
-end`;
-
-/** Stores the record as older versions did: each field in a field of the hash, and cleared ones as empty text. */
-export async function unpackFields(redis: Redis, key: string): Promise<void> {
-  await redis.eval(UNPACK, 1, key, ...PACKED_NAMES);
-}

@@ -15,9 +15,8 @@ function copy(text, id, seq, at)
   copy_to_feed(record.delegator, ref, id, renew)
   if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, ref, id, renew) end
   -- The list comes last: a feed refuses an id that is not greater than its newest, so the list gets no event twice, and
-  -- its ids grow. It is smaller than a stream, for which Redis allocates 4 kB at once. An older stream continues.
-  local added = redis.pcall('RPUSH', key .. ':events', id, text)
-  if type(added) == 'table' then redis.call('XADD', key .. ':events', id, 'e', text) end
+  -- its ids grow. It is smaller than a stream, for which Redis allocates 4 kB at once.
+  redis.call('RPUSH', key .. ':events', id, text)
 end
 
 function copy_to_feed(principal, ref, id, renew)

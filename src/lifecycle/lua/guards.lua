@@ -31,7 +31,7 @@ function guard_holder()
   if not fenced then return nil end
   -- Another agent's lease does not exist for the caller.
   if cmd.agent and cmd.agent ~= record.target then return { kind = 'no_lease' } end
-  local holds = has_lease() and record.fence == cmd.fence
+  local holds = record.lease_expires_at and record.fence == cmd.fence
   -- A question that is held may be asked again.
   if holds and not (rule.to == 'asked' and record.interrupt_id) then return nil end
   local reclaimable = record.state == 'submitted' and record.fence == cmd.fence and record.lapsed == cmd.fence

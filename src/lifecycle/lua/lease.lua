@@ -35,12 +35,9 @@ function grant_lease()
   show('expires_at', quoted(iso(record.lease_expires_at)))
 end
 
--- Whether a lease is live. An older gateway does not clear `lease_expires_at` when it answers a held question.
-function has_lease() return record.lease_expires_at and (record.state == 'working' or record.interrupt_id) end
-
--- `ends` has a letter for each lease that ended, which says why. An older gateway may have left some out, which get this reason, too.
+-- `ends` has a letter for each lease that ended, which says why.
 function drop_lease()
-  record.ends = record.ends .. string.rep(rule.lease_lost_reason, record.fence - #record.ends)
+  record.ends = record.ends .. rule.lease_lost_reason
   if rule.reclaimable then record.lapsed = record.fence end
   record.lease_expires_at = nil
   record.confirm_by = nil

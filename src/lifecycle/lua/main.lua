@@ -120,7 +120,7 @@ function write()
     redis.call('RPUSH', key .. ':history', history)
     if not record.spoken then record.spoken = 1 end
   end
-  if record.kept and keeps ~= 0 then count_kept() end
+  if keeps ~= 0 then count_kept() end
   if event and not record.unpublished then publish_event() end
   save(unpack(set))
   index()

@@ -16,7 +16,7 @@ function read_keys_kept(delegator)
   return 0, days == 1 and tonumber(newer) or 0
 end
 
--- The last guard: the bytes that the move adds to its delegator's share. Records of older versions do not count.
+-- The last guard: the bytes that the move adds to its delegator's share.
 function guard_share()
   local is_new, config = move == 'submit', #(cmd.push_config or '')
   if is_new then
@@ -26,7 +26,7 @@ function guard_share()
     -- A message is in its delegation's history and in its events.
     keeps = growth + LIMITS.event_copies * #history + (rule.to == 'asked' and LIMITS.event_copies or 1) * bodies
   end
-  if not cmd.max_kept or not (is_new or record.kept) then return nil end
+  if not cmd.max_kept then return nil end
   local delegator = record.delegator or cmd.delegator
   local total = tonumber(redis.call('HGET', base .. ':kept', delegator) or 0)
   if is_new then

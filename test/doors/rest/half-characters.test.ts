@@ -224,22 +224,15 @@ test("the script tolerates one in a stored message", async () => {
   expect(await move("answer", id, { interrupt_id: HALF })).toMatchObject({ kind: "ok" });
 });
 
-test("follow-ups stored by an earlier version are acknowledged like others, also with half a character", async () => {
-  const { redis, shards, writer, inState, move } = await openLifecycle();
+test("a follow-up is acknowledged by its id, whatever its characters are, and with it the ones before", async () => {
+  const { writer, inState, move } = await openLifecycle();
   const id = await inState("working");
-  const key = shards.ofId(id)?.unseen(id) ?? "";
-  const old = [
-    `{"messageId":"a/\\n","role":"ROLE_USER","parts":[{"text":"\\ud83d"}]}`,
-    `{"messageId":"b","role":"ROLE_USER","parts":[{"data":{"messageId":"c"}}]}`,
-  ];
-  for (const text of ["a/\n", "b", "c"]) await move("message", id, { message_id: text, message_hash: text });
-  await redis.lset(key, 0, old[0] ?? "");
-  await redis.lset(key, 1, old[1] ?? "");
+  for (const text of ["a/\n", HALF, "c"]) await move("message", id, { message_id: text, message_hash: text });
   const beat = async (seen: string) =>
     (await writer.move({ move: "heartbeat", id, params: { fence: 1, seen } })).unseen;
   expect(await beat("none")).toHaveLength(3);
-  expect(await beat("a/\n")).toEqual([old[1], '{"messageId":"h"}']);
-  expect(await beat("b")).toEqual(['{"messageId":"h"}']);
-  expect(await beat("b")).toEqual(['{"messageId":"h"}']);
+  expect(await beat("a/\n")).toHaveLength(2);
+  expect(await beat(HALF)).toHaveLength(1);
+  expect(await beat(HALF)).toHaveLength(1);
   expect(await beat("c")).toEqual([]);
 });

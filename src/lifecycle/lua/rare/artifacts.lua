@@ -23,9 +23,9 @@ end
 
 function read_artifact(id)
   local known = redis.call('HGET', key .. ':artifacts', '@' .. id) or ''
-  local place, last, bytes, first, named = string.match(known, '^(%d+) (%d+) (%d+) ?(%d*) ?(.*)$')
+  local place, last, bytes, first, named = string.match(known, '^(%d+) (%d+) (%d+) (%d+) (.*)$')
   return { place = tonumber(place), last = tonumber(last) or 0, bytes = tonumber(bytes) or 0,
-    first = tonumber(first or '') or 1, named = named }
+    first = tonumber(first) or 1, named = named }
 end
 
 function chunk_name() return cmd.fence .. ' ' .. cmd.chunk_id .. ' ' end
@@ -45,8 +45,7 @@ end
 function store_chunk(chunk, one, body)
   local hash = key .. ':artifacts'
   if not one.place then
-    -- An older version counted the places in the hash.
-    one.place = (record.places or tonumber(redis.call('HGET', hash, '#') or '') or 0) + 1
+    one.place = (record.places or 0) + 1
     record.places = one.place
   end
   if not chunk.append then

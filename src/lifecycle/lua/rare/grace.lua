@@ -2,10 +2,7 @@
 -- life of any gateway in this shard; engine/upkeep/outages.lua records it.
 
 -- How long the holder has until this instant, from its last call or from the end of an outage.
-function period_of(field)
-  -- Leases of an older version have no `confirm_ms`.
-  return field == 'confirm_by' and record.confirm_ms or record.lease_ms
-end
+function period_of(field) return field == 'confirm_by' and record.confirm_ms or record.lease_ms end
 
 -- The end of the newest outage before which this instant was ahead, unless one more period has passed since that end.
 -- Nil if there is none. After a grace the instant is that period later, so an outage extends a lease once.

@@ -1,7 +1,7 @@
 -- Follow-ups: the delegator's messages to work in progress, kept until the holder has seen them.
 
 -- A follow-up is stored after its id, on a line of its own, so that the id is found without decoding user text.
-function id_line(id) return string.gsub(cjson.encode(id), '\\/', '/') .. '\n' end
+function id_line(id) return cjson.encode(id) .. '\n' end
 
 function store_message()
   redis.call('HSET', key, 'said:' .. cmd.message_id, cmd.message_hash)
@@ -13,9 +13,7 @@ end
 function drop_seen()
   local line = id_line(cmd.seen)
   for n, text in ipairs(redis.call('LRANGE', key .. ':unseen', 0, -1)) do
-    -- An older version stored no id in front; user JSON is not decoded here.
-    if string.sub(text, 1, #line) == line or
-      (string.sub(text, 1, 1) == '{' and string.find(text, '"messageId":' .. string.sub(line, 1, -2), 1, true)) then
+    if string.sub(text, 1, #line) == line then
       redis.call('LTRIM', key .. ':unseen', n, -1)
       record.unseen = redis.call('LLEN', key .. ':unseen')
       return

@@ -10,7 +10,7 @@ function remove()
     if read_record(failed).state then redis.call('HSET', failed, 'redrive_erased', 1) end
   end
   for _, name in ipairs(lists()) do redis.call('ZREM', name, cmd.id) end
-  if record.kept then add_kept(record.delegator, -record.kept) end
+  add_kept(record.delegator, -record.kept)
   redis.call('ZREM', base .. ':due', cmd.id)
   redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
     key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
@@ -30,7 +30,7 @@ function erase_events()
   for _, stream in ipairs(streams) do store_oldest(stream) end
   local count, ids = 0, {}
   repeat
-    ids = next_event_ids(count, ids[#ids])
+    ids = next_event_ids(count)
     for _, stream in ipairs(#ids > 0 and streams or {}) do
       local deleted = redis.call('XDEL', stream, unpack(ids))
       if deleted > 0 then redis.call('HINCRBY', base .. ':erased', stream, deleted) end
