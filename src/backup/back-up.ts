@@ -121,7 +121,7 @@ function requireSameLayout(before: Buffer | null, inSnapshot: Buffer | null): vo
       ? before === inSnapshot
       : before.subarray(0, -DUMP_END_BYTES).equals(inSnapshot);
   if (same) return;
-  throw new TransferError("unfinished", "the data was restored, migrated or upgraded as the backup began");
+  throw new TransferError("unfinished", "the data was restored or migrated as the backup began");
 }
 
 /** Syncs the folder, so that the rename survives a crash. */

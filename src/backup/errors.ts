@@ -39,11 +39,6 @@ const TRANSFER_ADVICE: Readonly<Record<TransferError["reason"], Advice>> = {
     category: "TRANSPORT",
     recovery: "Check that Redis runs and that the address is right. Nothing was changed.",
   },
-  incomplete: {
-    code: "backup_incomplete",
-    category: "PROTOCOL",
-    recovery: "Use another backup. Nothing was changed.",
-  },
   unfinished: {
     code: "transfer_unfinished",
     category: "TRANSPORT",

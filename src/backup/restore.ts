@@ -4,14 +4,7 @@
  */
 import { connect, type Redis, type RedisTarget, reasonOf } from "../redis/connect.ts";
 import { keys } from "../redis/keys.ts";
-import {
-  countAlive,
-  isIncompleteCopy,
-  isMarked,
-  layoutText,
-  markRestoring,
-  putLayout,
-} from "../redis/layout.ts";
+import { countAlive, isIncompleteCopy, layoutText, markRestoring, putLayout } from "../redis/layout.ts";
 import { ownKeys, unlinkAll } from "../redis/own-keys.ts";
 import type { BackupEntry, OpenBackup } from "./backup-file.ts";
 import { Crc64 } from "./crc64.ts";
@@ -67,16 +60,13 @@ export async function restore(
   }
 }
 
-async function check(redis: Redis, { header, layout }: OpenBackup, options: RestoreOptions) {
+async function check(redis: Redis, { header }: OpenBackup, options: RestoreOptions) {
   await requireFree(redis, options);
   if (!(await readsFormat(redis, header.rdb_version))) {
     throw new TransferError(
       "too_old",
       `the backup is from ${header.server}, and this server is too old to read it`,
     );
-  }
-  if (layout !== null && (await isMarked(redis, payload(layout, header.rdb_version)))) {
-    throw new TransferError("incomplete", "the backup was made in the middle of a restore or a migration");
   }
 }
 

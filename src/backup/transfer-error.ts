@@ -1,6 +1,6 @@
 /**
  * Why data was not written into a Redis, or not read from it. `in_use`, `in_progress`, `not_empty`, `too_old`,
- * `unreachable`, `incomplete` (the backup): nothing was changed. `failed`, `taken_over`: a part may be written. `unfinished`,
+ * `unreachable`: nothing was changed. `failed`, `taken_over`: a part may be written. `unfinished`,
  * `growing`: the data that should be copied is in the middle of a restore or a growth.
  */
 export class TransferError extends Error {
@@ -11,7 +11,6 @@ export class TransferError extends Error {
     | "not_empty"
     | "too_old"
     | "unreachable"
-    | "incomplete"
     | "failed"
     | "taken_over"
     | "unfinished"

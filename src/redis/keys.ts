@@ -14,7 +14,7 @@ const COMMON = "{errand}";
 export const pausedField = (agent: string): string => `${agent}:paused`;
 
 export const keys = {
-  /** HASH: the number of shards of the stored data, the id of the broker, and what is left of earlier numbers; redis/layout.ts has the fields. */
+  /** HASH: the version of the layout, the number of shards, the id of the broker, and what is left of earlier numbers (redis/layout.ts). */
   layout: `${COMMON}:layout`,
   /** HASH agent → its shard; only of agents in another shard than their name leads to (backup/migration/grow.ts). */
   placed: `${COMMON}:placed`,

@@ -1,30 +1,25 @@
 /**
- * The layout of the data: the number of shards, what still depends on earlier numbers, and which versions can read it. A
- * gateway of an older version would treat this version's records as deleted and drop their tickets, so the two must not
- * share data. Limit: an older gateway that starts at the moment of the upgrade is not noticed.
+ * The layout of the data: its version, the number of shards, and what still depends on earlier numbers. A gateway that cannot
+ * read a record would treat it as deleted and drop its tickets, so it refuses data of another version.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import type { Redis } from "./connect.ts";
-import { isRecordKey, keys, transferKey } from "./keys.ts";
-import { ownKeys } from "./own-keys.ts";
-import { Script, writeEvenIfFull } from "./script.ts";
+import { keys, transferKey } from "./keys.ts";
+import { Script } from "./script.ts";
 import { randomId, type ShardHistory } from "./shards.ts";
 
-/** The data is laid out for another number of shards, or gateways of an older version use it. */
+/** The data has another layout, or is laid out for another number of shards. */
 export class LayoutError extends Error {
   override readonly name = "LayoutError";
 }
 
-/** Stored after the number of shards. Older versions compare the whole text with their number and refuse to start. */
-const NOT_FOR_OLDER = ", written by a newer version";
-
-/** Stored before a number of shards that grew. Older versions would look in the wrong shard; so they find no number. */
-const GROWN = "grown to ";
+/** Raised with every change of the data after which builds from before and after it cannot share the data. */
+const VERSION = "1";
 
 /** Stored in place of the number of shards while data is restored or moved, so that no gateway starts. */
-const RESTORING = "0, a restore has not finished";
+const RESTORING = "restoring";
 
 const newBrokerId = (): string => `brk_${randomId(26)}`;
 
@@ -48,14 +43,17 @@ export interface CheckedLayout {
   readonly requireUnchanged: () => Promise<void>;
 }
 
-/** Throws {@link LayoutError} unless a gateway with this number of shards may start; takes over older data. */
-export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS): Promise<CheckedLayout> {
-  await requireShards(redis, shards, deadMs);
-  const brokerId = await requireBrokerId(redis);
+/** Throws {@link LayoutError} unless a gateway with this number of shards may start. The first one writes the layout. */
+export async function checkLayout(redis: Redis, shards: number): Promise<CheckedLayout> {
+  if ((await redis.exists(keys.layout)) === 0) {
+    await createScript.run(redis, [keys.layout], [VERSION, shards, newBrokerId()]);
+  }
   const checked = await readStored(redis);
+  const layout = layoutOf(checked);
+  requireShards(layout, shards);
   return {
-    brokerId,
-    history: layoutOf(checked).history,
+    brokerId: layout.brokerId,
+    history: layout.history,
     requireUnchanged: async () => {
       if (isDeepStrictEqual(await readStored(redis), checked)) return;
       throw new LayoutError(
@@ -66,75 +64,50 @@ export async function checkLayout(redis: Redis, shards: number, deadMs = DEAD_MS
 }
 
 /**
- * Created once. A part of the layout, so that it goes where the data goes: with a backup, a migration, more shards. All
- * gateways on the same data have the same id; an empty Redis is another broker.
+ * KEYS: the layout · ARGV: the fields `version`, `shards` and `broker`
+ * Writes even at full memory, so that a gateway can start then. The id of the broker is a part of the layout, so that it goes
+ * where the data goes: with a backup, a migration, more shards. All gateways on the same data have the same id; an empty
+ * Redis is another broker.
  */
-async function requireBrokerId(redis: Redis): Promise<string> {
-  const stored = await redis.hget(keys.layout, "broker");
-  if (stored !== null) return stored;
-  await writeEvenIfFull(redis, "HSETNX", keys.layout, "broker", newBrokerId());
-  return (await redis.hget(keys.layout, "broker")) ?? "";
-}
+const createScript = new Script(`#!lua flags=allow-oom
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[1], 'shards', ARGV[2], 'broker', ARGV[3])
+return 1`);
 
-async function requireShards(redis: Redis, shards: number, deadMs: number): Promise<void> {
-  const current = `${shards}${NOT_FOR_OLDER}`;
-  let stored = await redis.hget(keys.layout, "shards");
-  if (stored === null) {
-    // Written only once, and even at full memory, so that a gateway can start then.
-    await writeEvenIfFull(redis, "HSETNX", keys.layout, "shards", current);
-    stored = await redis.hget(keys.layout, "shards");
-  }
-  if (stored === RESTORING) {
+function requireShards(layout: StoredLayout, shards: number): void {
+  if (layout.state === "restoring") {
     throw new LayoutError(
       "A restore or a migration has not finished. Wait until it ends; if it failed, run 'errand restore' or 'errand migrate' again.",
     );
   }
-  const count = countOf(stored ?? "");
-  if (count !== shards) {
-    const more = shards > count ? `; for more shards, run 'errand migrate --shards ${shards}' first` : "";
-    throw new LayoutError(
-      `The data is laid out for ERRAND_SHARDS=${count}, not ${shards}. Start with ${count}${more}, or with an empty Redis.`,
-    );
-  }
-  if (stored === current || stored?.startsWith(GROWN)) return;
-  await requireNoneAlive(redis, current, deadMs);
-  await requireReadable(redis);
-  await writeEvenIfFull(redis, "HSET", keys.layout, "shards", current);
+  const why = whyUnreadable(layout);
+  if (why !== null) throw new LayoutError(why);
+  const count = layout.shards;
+  if (count === shards) return;
+  const more = shards > count ? `; for more shards, run 'errand migrate --shards ${shards}' first` : "";
+  throw new LayoutError(
+    `The data is laid out for ERRAND_SHARDS=${count}, not ${shards}. Start with ${count}${more}, or with an empty Redis.`,
+  );
 }
 
-/** An agent or a context may be named `artifacts`, so the end of a key does not say enough. */
-const ARTIFACTS = /^\{errand:[0-9a-z]+\}:d:[^:]+:artifacts$/;
-
-/** Throws {@link LayoutError} for data of early development versions: their previews are plain text, or artifacts are lists. */
-export async function requireReadable(redis: Redis): Promise<void> {
-  for await (const { server, names } of ownKeys(redis)) {
-    const pipeline = server.pipeline();
-    for (const name of names) {
-      if (isRecordKey(name)) pipeline.hget(name, "task_preview");
-      else if (ARTIFACTS.test(name)) pipeline.type(name);
-    }
-    for (const [error, answer] of (await pipeline.exec()) ?? []) {
-      if (error) throw error;
-      if (answer === null || answer === "hash" || String(answer).startsWith('"')) continue;
-      throw new LayoutError(
-        "This data is of a development version whose records this version cannot read. Finish its work with that version, then start with an empty data directory or Redis.",
-      );
-    }
-  }
+/** Why this build cannot read the data; null if it can. */
+export function whyUnreadable({ version }: Pick<StoredLayout, "version">): string | null {
+  if (version === VERSION) return null;
+  const found = version === null ? "no layout version" : `layout version ${version}`;
+  return `The data has ${found}, and this version of Errand reads layout version ${VERSION}. Use the version that wrote the data, or start with an empty data directory or Redis.`;
 }
-
-const countOf = (stored: string): number =>
-  Number.parseInt(stored.startsWith(GROWN) ? stored.slice(GROWN.length) : stored, 10);
 
 export interface StoredLayout {
   /** `restoring`: a restore or a migration has not finished. */
   readonly state: "none" | "complete" | "restoring";
+  /** The version of the layout; null where it has none, as during a copy. */
+  readonly version: string | null;
   /** NaN unless complete. */
   readonly shards: number;
   readonly history: ShardHistory;
   readonly growth: Growth | null;
-  /** Null for data of an older version that this one has not served yet. */
-  readonly brokerId: string | null;
+  /** Empty where there is no layout, and during a copy. */
+  readonly brokerId: string;
 }
 
 /** The fields of the layout, and the agents that are placed. */
@@ -145,16 +118,20 @@ const readStored = (redis: Redis): Promise<Stored> =>
 
 export const readLayout = async (redis: Redis): Promise<StoredLayout> => layoutOf(await readStored(redis));
 
-function layoutOf([{ shards: stored, earlier = "[]", growth, broker }, placed]: Stored): StoredLayout {
+function layoutOf([
+  { version, shards: stored, earlier = "[]", growth, broker },
+  placed,
+]: Stored): StoredLayout {
   const state = stored === undefined ? "none" : stored === RESTORING ? "restoring" : "complete";
   return {
     state,
-    shards: state === "complete" ? countOf(stored ?? "") : Number.NaN,
+    version: version ?? null,
+    shards: state === "complete" ? Number(stored) : Number.NaN,
     history: {
       placed: new Map(Object.entries(placed).map(([agent, shard]) => [agent, Number(shard)])),
       earlier: historySchema.parse(JSON.parse(earlier)),
     },
-    brokerId: broker ?? null,
+    brokerId: broker ?? "",
     growth: !growth ? null : growthSchema.parse(JSON.parse(growth)),
   };
 }
@@ -174,17 +151,14 @@ export async function finishGrowth(
   owner: string,
 ): Promise<boolean> {
   const all = from === to ? earlier : [...earlier, { count: from, until: at }];
-  const stored = all.length === 0 ? `${to}${NOT_FOR_OLDER}` : `${GROWN}${to}`;
-  return (
-    (await finishScript.run(redis, [keys.layout], [owner, stored, JSON.stringify(all), brokerId ?? ""])) === 1
-  );
+  const fields = [VERSION, to, JSON.stringify(all), brokerId];
+  return (await finishScript.run(redis, [keys.layout], [owner, ...fields])) === 1;
 }
 
-/** KEYS: the layout · ARGV: the owner of its mark; the fields `shards`, `earlier` and `broker` */
+/** KEYS: the layout · ARGV: the owner of its mark; the fields `version`, `shards`, `earlier` and `broker` */
 const finishScript = new Script(`#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'shards', ARGV[2], 'earlier', ARGV[3])
-if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'broker', ARGV[4]) end
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'shards', ARGV[3], 'earlier', ARGV[4], 'broker', ARGV[5])
 redis.call('HDEL', KEYS[1], 'growth', 'owner', 'before')
 return 1`);
 
@@ -252,19 +226,7 @@ if ARGV[2] == '' then redis.call('DEL', KEYS[1])
 else redis.call('RESTORE', KEYS[1], 0, ARGV[2], 'REPLACE') end
 return 1`);
 
-/** Whether a layout in the form of DUMP has the mark of an unfinished restore or migration. Stores nothing. */
-export async function isMarked(redis: Redis, dump: Buffer): Promise<boolean> {
-  return (await tryScript.run(redis, [keys.writable("layout")], [dump])) === RESTORING;
-}
-
-/** KEYS: any name · ARGV: a layout in the form of DUMP */
-const tryScript = new Script(`#!lua flags=allow-oom
-redis.call('RESTORE', KEYS[1], 0, ARGV[1], 'REPLACE')
-local shards = redis.pcall('HGET', KEYS[1], 'shards')
-redis.call('DEL', KEYS[1])
-return type(shards) == 'string' and shards or ''`);
-
-/** Differs whenever a restore, a migration or an upgrade has begun. */
+/** Differs whenever a restore or a migration has begun. */
 export const layoutText = (redis: Redis): Promise<string> =>
   redis.hgetall(keys.layout).then((fields) => textOf(Object.entries(fields)));
 
@@ -299,21 +261,4 @@ export async function countAlive(redis: Redis, deadMs = DEAD_MS): Promise<number
 async function signsOfLife(redis: Redis): Promise<Map<string, string>> {
   const found = await redis.zrange(keys.gateways, "0", "-1", "WITHSCORES");
   return new Map(found.flatMap((name, n) => (n % 2 === 0 ? [[name, found[n + 1] ?? ""]] : [])));
-}
-
-/** Throws {@link LayoutError} if a gateway is alive; waits until one that was killed counts as dead. `current`: the layout of this version. */
-async function requireNoneAlive(redis: Redis, current: string, deadMs: number): Promise<void> {
-  const start = Date.now();
-  while (Date.now() - start <= deadMs) {
-    const alive = await redis.zcount(keys.gateways, start + 1, "+inf");
-    // Another gateway of this version may have taken over the data meanwhile.
-    if ((await redis.hget(keys.layout, "shards")) === current) return;
-    if (alive > 0) {
-      throw new LayoutError(
-        "A gateway of an older version uses this data and would drop newer delegations. Stop all gateways, then start this one.",
-      );
-    }
-    if ((await redis.zcount(keys.gateways, start - deadMs, "+inf")) === 0) return;
-    await sleep(Math.min(200, deadMs));
-  }
 }

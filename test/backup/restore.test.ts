@@ -210,21 +210,6 @@ test("a backup is made of no data that is being restored or migrated, and such a
   onTestFinished(() => whole.close());
   const place = { socket: inject("redisSocket"), db: await freshDb() };
   await restore(place, whole, { force: false, isExclusive: true, onProgress: () => {}, signal: NEVER });
-
-  // As an earlier version could make it.
-  await markAs(own.redis, "other");
-  const marked = (await own.redis.dumpBuffer(keys.layout))?.subarray(0, -10) ?? null;
-  const backup = await openBackup(file, NEVER);
-  onTestFinished(() => backup.close());
-  const into = { socket: inject("redisSocket"), db: await freshDb() };
-  const options = { force: false, isExclusive: false, onProgress: () => {}, signal: NEVER };
-  await expect(restore(into, { ...backup, layout: marked }, options)).rejects.toMatchObject({
-    reason: "incomplete",
-  });
-  const redis = new OneServer(into.socket, { db: into.db });
-  onTestFinished(() => redis.disconnect());
-  expect(await redis.keys("*")).toEqual([]);
-  await restore(into, backup, options);
 });
 
 test("existing data and files are kept, unless forced", async () => {

@@ -1,64 +1,37 @@
-/** Gateways of this version and of older ones never work on the same data. */
+/** Gateways never work on data of another layout. */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { PresenceTracker } from "../../src/engine/agents/presence.ts";
-import { keys, shardKeys } from "../../src/redis/keys.ts";
+import { keys } from "../../src/redis/keys.ts";
 import { checkLayout, countAlive, LayoutError } from "../../src/redis/layout.ts";
-import { client, startBroker } from "../support/broker.ts";
+import { startBroker } from "../support/broker.ts";
 import { markAs } from "../support/mark.ts";
 
 async function setup() {
   const { gateway, redis } = await startBroker();
   await gateway.close();
-  const mark = await redis.hget(keys.layout, "shards");
-  await redis.hset(keys.layout, "shards", "1");
-  return { redis, mark };
+  return { redis };
 }
 
-test("a gateway of an older version, which compares numbers, refuses the data", async () => {
-  const { mark } = await setup();
-  expect(mark).toMatch(/^1, /);
-  expect(Number(mark)).toBeNaN();
-});
-
-test("data of an older version is taken over once its gateways are gone, also killed ones", async () => {
-  const { redis, mark } = await setup();
-  await redis.zadd(keys.gateways, Date.now(), "killed");
-  await checkLayout(redis, 1, 300);
-  expect(await redis.hget(keys.layout, "shards")).toBe(mark);
-  // From then on other gateways may run.
-  await redis.zadd(keys.gateways, Date.now() + 60_000, "alive");
-  await checkLayout(redis, 1, 300);
-});
-
-test("while an older gateway lives, the start is refused and the data stays as it is", async () => {
+test("the first gateway writes the layout once", async () => {
   const { redis } = await setup();
-  await redis.zadd(keys.gateways, Date.now() + 60_000, "alive");
-  await expect(checkLayout(redis, 1)).rejects.toThrow(/Stop all gateways/);
-  expect(await redis.hget(keys.layout, "shards")).toBe("1");
+  const stored = await redis.hgetall(keys.layout);
+  expect(stored).toEqual({ version: "1", shards: "1", broker: expect.stringMatching(/^brk_/) });
+  const { brokerId } = await checkLayout(redis, 1);
+  expect(brokerId).toBe(stored.broker);
+  expect(await redis.hgetall(keys.layout)).toEqual(stored);
 });
 
-test("data of the first development versions is refused, and stays as it is", async () => {
+test.each([
+  ["2", /has layout version 2, .* reads layout version 1/],
+  ["", /has no layout version/],
+])("data of another layout version (%j) is refused, and stays as it is", async (version, why) => {
   const { redis } = await setup();
-  const record = shardKeys(0).delegation("dlg_0_1");
-  await redis.hset(record, { state: "submitted", task_preview: "plain text" });
-  await expect(checkLayout(redis, 1)).rejects.toThrow(/development version/);
-  await redis.hset(record, { task_preview: '"JSON"' });
-  await redis.rpush(shardKeys(0).artifacts("dlg_0_1"), "{}");
-  await expect(checkLayout(redis, 1)).rejects.toThrow(/development version/);
-  expect(await redis.hget(keys.layout, "shards")).toBe("1");
-});
-
-test("an agent and a context named artifacts are no data of the first development versions", async () => {
-  const { gateway, redis, url } = await startBroker();
-  const api = client(url);
-  await api.agent("artifacts");
-  const { status } = await api.delegate("artifacts", { context_id: "artifacts" });
-  expect(status).toBe(202);
-  expect((await api.lease("artifacts")).body.leases).toHaveLength(1);
-  await gateway.close({ idleGrace: false });
-  expect((await redis.keys("{errand:0}:list:*:artifacts")).length).toBeGreaterThan(1);
-  await redis.hset(keys.layout, "shards", "1");
-  await checkLayout(redis, 1, 300);
+  if (version === "") await redis.hdel(keys.layout, "version");
+  else await redis.hset(keys.layout, "version", version);
+  const stored = await redis.hgetall(keys.layout);
+  await expect(checkLayout(redis, 1)).rejects.toThrow(why);
+  await expect(checkLayout(redis, 2)).rejects.toThrow(LayoutError);
+  expect(await redis.hgetall(keys.layout)).toEqual(stored);
 });
 
 test("another number of shards is refused", async () => {
@@ -105,7 +78,7 @@ test("a gateway that found the data complete, and signs on after a migration has
 
 test("a layout of the same number of shards is another one if agents were placed or numbers were added", async () => {
   const { redis } = await setup();
-  const { requireUnchanged } = await checkLayout(redis, 1, 300);
+  const { requireUnchanged } = await checkLayout(redis, 1);
   await requireUnchanged();
   await redis.hset(keys.placed, "scout", 0);
   await expect(requireUnchanged()).rejects.toThrow(/restored or migrated while this gateway started/);

@@ -8,13 +8,12 @@ import {
   countAlive,
   dumpLayout,
   type Growth,
-  LayoutError,
   layoutText,
   markRestoring,
   putLayout,
   readLayout,
-  requireReadable,
   type StoredLayout,
+  whyUnreadable,
 } from "../../redis/layout.ts";
 import { signsOfLifeText, type Watched, whileMarked } from "../mark.ts";
 import { deleteKeys, readsFormat, requireFree } from "../restore.ts";
@@ -156,6 +155,8 @@ async function check(source: Connected, target: Connected | null, options: Migra
   if (layout.state === "restoring" && !isResumed) {
     throw new MigrationError("unfinished", "a restore or a migration of this data has not finished");
   }
+  const why = whyUnreadable(layout);
+  if (why !== null) throw new MigrationError("unreadable", why);
   if (!source.isExclusive && (await countAlive(source.redis)) > 0) {
     throw new TransferError("in_use", "a broker uses this data, or was killed less than 15 seconds ago");
   }
@@ -172,9 +173,6 @@ async function check(source: Connected, target: Connected | null, options: Migra
         : `there can be at most ${MAX_SHARDS} shards`,
     );
   }
-  await requireReadable(source.redis).catch((error: unknown) => {
-    throw error instanceof LayoutError ? new MigrationError("unreadable", error.message) : error;
-  });
   if (target) await checkTarget(source, target, options);
   // The server's time, because it is in the ids of events.
   const [seconds = 0] = (await (target ?? source).redis.time()).map(Number);
