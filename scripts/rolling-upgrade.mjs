@@ -1,15 +1,15 @@
 /**
- * Replaces two gateways of an older version one after the other under load, goes back once, and checks that subscribers,
- * delegators and workers notice nothing: each event once and in order, each delegation ended once.
+ * Replaces two gateways of one build by another build, one after the other under load, goes back once, and checks that
+ * subscribers, delegators and workers notice nothing: each event once and in order, each delegation ended once.
  *
- * The older version is built in a temporary worktree. Limit: POSIX; both versions must be able to share a Redis.
+ * A commit is built in a temporary worktree. Limit: POSIX; both builds must read the same layout of the data.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { orExit, parseArguments, positive, WrongArguments } from "./arguments.mjs";
@@ -18,24 +18,28 @@ import { OPERATOR, send } from "./call-broker.mjs";
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 /** How long a call may wait for its answer, before it is repeated. */
 const ANSWER_MS = 20_000;
-const HELP = `npm run build && node scripts/rolling-upgrade.mjs --from COMMIT [options]
+const HELP = `npm run build && node scripts/rolling-upgrade.mjs --from BUILD [options]
 
-  --from COMMIT  the older version
+A BUILD is a commit, or a folder with a clone that is built.
+
+  --from BUILD   the build that is replaced
+  --to BUILD     the build that replaces it  (this folder)
   --seconds N    how long each phase takes  (8)
 `;
 const { values } = orExit(HELP, () => {
   const parsed = parseArguments(process.argv.slice(2), {
     from: { type: "string" },
+    to: { type: "string", default: ROOT },
     seconds: { type: "string", default: "8" },
   });
   positive("seconds", parsed.values.seconds);
   if (parsed.values.from === undefined && !parsed.values.help)
-    throw new WrongArguments("Name the older version: --from COMMIT.");
+    throw new WrongArguments("Name the build that is replaced: --from BUILD.");
   return parsed;
 });
 const PHASE_MS = 1_000 * Number(values.seconds);
 const folder = mkdtempSync(join(tmpdir(), "errand-rolling-"));
-const worktree = join(folder, "older");
+const worktrees = [];
 const children = new Set();
 
 async function freePort() {
@@ -64,16 +68,22 @@ function run(command, args, options) {
   return child;
 }
 
-function buildOlder() {
+/** The program of a build; `name` says which one. */
+function programOf(build, name) {
+  const program = (clone) => join(clone, "dist", "errand.js");
+  if (existsSync(program(build))) return program(resolve(build));
+  console.log(`building ${build} …`);
   const quiet = { stdio: ["ignore", "ignore", "inherit"] };
-  execFileSync("git", ["-C", ROOT, "worktree", "add", "--detach", worktree, values.from], quiet);
+  const worktree = join(folder, name);
+  execFileSync("git", ["-C", ROOT, "worktree", "add", "--detach", worktree, build], quiet);
+  worktrees.push(worktree);
   execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--prefer-offline"], { ...quiet, cwd: worktree });
   execFileSync("npm", ["run", "build"], { ...quiet, cwd: worktree });
-  return join(worktree, "dist");
+  return program(worktree);
 }
 
 async function startRedis() {
-  const { findRedisServer } = await import(join(ROOT, "dist", "redis", "find-server.js"));
+  const { findRedisServer } = await import(join(ROOT, "build", "redis", "find-server.js"));
   const { command, env } = await findRedisServer({
     configured: process.env.ERRAND_REDIS_BIN,
     path: process.env.PATH ?? "",
@@ -90,9 +100,9 @@ async function startRedis() {
 }
 
 /** A place for gateways: the next one takes over the port. */
-async function gatewayAt(port, redis, version, dist) {
+async function gatewayAt(port, redis, name, program) {
   const url = `http://127.0.0.1:${port}`;
-  const child = run(process.execPath, [join(dist, "main.js"), "serve"], {
+  const child = run(process.execPath, [program, "serve"], {
     env: {
       PATH: process.env.PATH,
       HOME: folder,
@@ -106,12 +116,12 @@ async function gatewayAt(port, redis, version, dist) {
   await patiently(async () => {
     if (child.exitCode !== null) throw new Error(`a gateway ended with ${child.exitCode}`);
     if (!(await fetch(`${url}/readyz`)).ok) throw new Error("not ready");
-  }, `the ${version} gateway`);
+  }, `the gateway of the ${name} build`);
   const stop = async () => {
     const ended = once(child, "exit");
     child.kill("SIGTERM");
     const [code] = await ended;
-    if (code !== 0) problems.push(`a gateway of the ${version} version ended with ${code}`);
+    if (code !== 0) problems.push(`a gateway of the ${name} build ended with ${code}`);
   };
   return { stop };
 }
@@ -282,28 +292,26 @@ function checkSeen({ name, seen }) {
 }
 
 async function main() {
-  const newDist = join(ROOT, "dist");
-  console.log(`building ${values.from} …`);
-  const oldDist = buildOlder();
+  const [first, second] = [programOf(values.from, "first"), programOf(values.to, "second")];
   const redis = await startRedis();
   const ports = [await freePort(), await freePort()];
   urls.push(...ports.map((port) => `http://127.0.0.1:${port}`));
   const places = [];
-  for (const port of ports) places.push(await gatewayAt(port, redis, "older", oldDist));
+  for (const port of ports) places.push(await gatewayAt(port, redis, "first", first));
   for (const agent of AGENTS) await call("PUT", `/v1/agents/${agent}`, { limits: { max_attempts: 20 } });
   const subscribers = ["subscriber 1", "subscriber 2", "subscriber 3"].map(subscribe);
   const delegators = ["a", "b", "c"].map(delegator);
   const workers = AGENTS.flatMap((agent) => [worker(agent), worker(agent)]);
-  const replace = async (at, version, dist) => {
+  const replace = async (at, name, program) => {
     await sleep(PHASE_MS);
     await places[at].stop();
-    places[at] = await gatewayAt(ports[at], redis, version, dist);
-    console.log(`gateway ${at + 1} is of the ${version} version; ${sent.size} delegations so far`);
+    places[at] = await gatewayAt(ports[at], redis, name, program);
+    console.log(`gateway ${at + 1} is of the ${name} build; ${sent.size} delegations so far`);
   };
-  await replace(0, "new", newDist);
-  await replace(0, "older", oldDist);
-  await replace(0, "new", newDist);
-  await replace(1, "new", newDist);
+  await replace(0, "second", second);
+  await replace(0, "first", first);
+  await replace(0, "second", second);
+  await replace(1, "second", second);
   await sleep(PHASE_MS);
   isLoading = false;
   await Promise.all(delegators);
@@ -328,6 +336,7 @@ async function main() {
   console.log(
     JSON.stringify({
       from: values.from,
+      to: values.to,
       delegations: sent.size,
       events,
       ...counts,
@@ -343,7 +352,7 @@ try {
   code = await main();
 } finally {
   for (const child of children) child.kill("SIGKILL");
-  if (existsSync(worktree)) execFileSync("git", ["-C", ROOT, "worktree", "remove", "--force", worktree]);
+  for (const worktree of worktrees) execFileSync("git", ["-C", ROOT, "worktree", "remove", "--force", worktree]);
   rmSync(folder, { recursive: true, force: true });
 }
 process.exit(code);

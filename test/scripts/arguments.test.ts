@@ -57,7 +57,7 @@ test.each([
     "No mutant's name contains 'nothing like it'; --list prints the names.\n",
   ],
   [["scripts/proxies.mjs", "--only", "squid"], "There is no proxy 'squid'; known: nginx, haproxy, caddy.\n"],
-  [["scripts/rolling-upgrade.mjs"], "Name the older version: --from COMMIT.\n"],
+  [["scripts/rolling-upgrade.mjs"], "Name the build that is replaced: --from BUILD.\n"],
   [["scripts/python-sdks.mjs", "--sdk", "newest"], "--sdk newest: write VERSION or VERSION=FOLDER.\n"],
   [tsx("test/limits/measure.ts").concat("speed"), /^There is no limit 'speed'; known: [a-z_]+, [^\n]+\.\n$/],
   [
