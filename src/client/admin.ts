@@ -27,9 +27,6 @@ import { eachPage } from "./each-page.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type ConnectionOptions, Http, route } from "./http.ts";
 
-/** Older brokers do not send `next_cursor`: they answer with all agents at once. */
-const pageSchema = agentPageSchema.extend({ next_cursor: z.string().nullable().default(null) });
-
 /** How many rounds of PATCH, then PUT, are tried while other clients create and delete the agent. */
 const MAX_ROUNDS = 5;
 const hasCode = (error: unknown, code: string): boolean =>
@@ -83,7 +80,7 @@ export class Admin {
   async *agents(options: PageOptions = {}): AsyncGenerator<AgentInfo, void> {
     const { pageSize: limit, signal } = options;
     const pages = eachPage((cursor) =>
-      this.#http.requestWithRetry(pageSchema, { path: "/v1/agents", query: { cursor, limit }, signal }),
+      this.#http.requestWithRetry(agentPageSchema, { path: "/v1/agents", query: { cursor, limit }, signal }),
     );
     for await (const { agents } of pages) yield* agents;
   }

@@ -143,14 +143,13 @@ export class Asker {
     // The question may end the lease.
     await this.#holder.reportUsage();
     if (this.#holder.lost !== null) return undefined;
-    let body = interrupt;
     for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted();
       try {
         const raised = await this.#http.request(interruptResultSchema, {
           method: "POST",
           path,
-          body,
+          body: interrupt,
           signal,
         });
         this.#outage.over();
@@ -165,10 +164,7 @@ export class Asker {
         const isRefusal = error instanceof ErrandApiError && error.status !== 0;
         if (lost !== null && (lost !== "interrupted" || isRefusal)) return undefined;
         if (isFull(error)) throw error;
-        // An older broker does not know the member.
-        const { sticky_seconds: sticky, ...others } = body;
-        if (sticky !== undefined && isInvalid(error)) body = others;
-        else await this.#outage.backOff(error, failures, signal);
+        await this.#outage.backOff(error, failures, signal);
       }
     }
   }

@@ -269,7 +269,7 @@ export class Attempt {
   /** Repeats the reply until the broker accepts it. Returns undefined when the lease was lost first. */
   async #reply(outcome: Reply | BareMessage, pause: Pause | undefined) {
     const { http, outage, giveUp } = this.#context;
-    let worker = pause && this.#pausedFor(pause.ms, pause.reason);
+    const worker = pause && this.#pausedFor(pause.ms, pause.reason);
     const { lease_id, delegation } = this.#lease;
     const bare = outcome instanceof BareMessage ? outcome : undefined;
     const wanted: Reply = outcome instanceof BareMessage ? outcome.reply : outcome;
@@ -294,8 +294,6 @@ export class Attempt {
       } catch (error) {
         if (isLeaseOver(error)) return undefined;
         if (isForUsage(error)) this.#holder.refuseUsage(error);
-        // An older broker does not know the member.
-        else if (worker && isInvalid(error)) worker = undefined;
         else if (reply === wanted && isInvalid(error)) reply = refusedReply(error);
         else await outage.backOff(error, failures, giveUp);
       }

@@ -34,9 +34,6 @@ import { readEvents } from "./sse.ts";
 import { type Branch, readTree } from "./tree.ts";
 import { waitForResult } from "./wait.ts";
 
-/** Older brokers do not send `scanned_to`. */
-const pageSchema = delegationPageSchema.partial({ scanned_to: true });
-
 const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optional() });
 /** With the target's presence if the broker sends it, so that the caller sees when no worker is polling. */
 export type Delegated = z.infer<typeof delegatedSchema>;
@@ -174,7 +171,7 @@ export class Delegator {
     const { pageSize: limit, signal } = options;
     const state = typeof filter.state === "object" ? filter.state.join(",") : filter.state;
     const pages = eachPage((cursor) =>
-      this.#http.requestWithRetry(pageSchema, {
+      this.#http.requestWithRetry(delegationPageSchema, {
         path: "/v1/delegations",
         query: { ...filter, state, cursor, limit },
         signal,

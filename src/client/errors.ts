@@ -92,12 +92,9 @@ export function isUnavailable(error: ErrandApiError): boolean {
   return error.status >= 502 && error.status <= 504;
 }
 
-/** `quota_exceeded` is the code of older brokers. */
-const FULL: readonly string[] = ["limit_reached", "quota_exceeded"];
-
 /** True if the delegation has reached a limit for good, unlike a 429 for too many calls. */
 export function isFull(error: unknown): boolean {
-  return error instanceof ErrandApiError && FULL.includes(error.code);
+  return error instanceof ErrandApiError && error.code === "limit_reached";
 }
 
 /** True if the request itself is wrong: malformed, too large, or not allowed by the schema. */

@@ -7,14 +7,11 @@ import { type Http, route } from "./http.ts";
 import { longestRetryMs } from "./outage.ts";
 import { isForUsage } from "./usage-refusal.ts";
 
-/** An older broker, during an upgrade, holds no questions and says no state. */
-const answerSchema = heartbeatSchema.extend({ state: heartbeatSchema.shape.state.default("working") });
-
 export function leaseTransport(http: Http, leaseId: string): LeaseTransport {
   const path = route`/v1/leases/${leaseId}/heartbeat`;
   return {
     longestRetryMs: longestRetryMs(http.url),
-    heartbeat: (body, limits) => http.request(answerSchema, { method: "POST", path, body, ...limits }),
+    heartbeat: (body, limits) => http.request(heartbeatSchema, { method: "POST", path, body, ...limits }),
     judge(error) {
       if (!(error instanceof ErrandApiError)) return { kind: "retry" };
       const { code, status, details, retryAfterMs } = error;

@@ -26,11 +26,8 @@ export interface ResultsQuery {
 const listSchema = z.object({
   delegations: z.array(delegationSchema),
   next_cursor: z.string().nullable(),
-  /**
-   * All delegations created at or after this instant were examined; null: all were, or the broker is of an older
-   * version.
-   */
-  scanned_to: z.string().nullable().default(null),
+  /** All delegations created at or after this instant were examined; null: all were. */
+  scanned_to: z.string().nullable(),
 });
 const resultsSchema = z.object({ results: z.array(delegationSchema), cursor: z.string() });
 export type ResultsPage = z.infer<typeof resultsSchema>;

@@ -4,7 +4,6 @@ import { isInvalid } from "./errors.ts";
 
 const issuesSchema = z.array(z.object({ path: z.string() }));
 
-/** An older broker does not know the member. */
 export function isForUsage(error: unknown): boolean {
   if (!isInvalid(error)) return false;
   const { data = [] } = issuesSchema.safeParse(error.details?.issues);

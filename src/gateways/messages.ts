@@ -60,10 +60,7 @@ export type Setup = z.infer<typeof setupSchema>;
 export const orderSchema = z.discriminatedUnion("type", [
   setupSchema,
   z.object({ type: z.literal("siblings"), siblings: z.array(siblingSchema) }),
-  /**
-   * Changed counts, each the sum over the other gateways; 0 deletes the entry. An earlier version, which a gateway may run
-   * meanwhile, uses the same names.
-   */
+  /** Changed counts, each the sum over the other gateways; 0 deletes the entry. */
   z.object({ type: z.literal("held_elsewhere"), held: z.array(quotaCountSchema) }),
   /** Asks for the gateway's metrics, which it sends as `measured`. */
   z.object({ type: z.literal("measure"), id: z.number() }),

@@ -92,7 +92,7 @@ export interface ShardKeys {
   /** The hash tag; the script derives the keys below from it. */
   readonly base: string;
   /**
-   * HASH: the record, written only by the script (lifecycle/lua). Without a state it is a mark, which expires: no
+   * HASH: the record, written only by the script (lifecycle/lua). Without the field `packed` it is a mark, which expires: no
    * record with this id may be created (engine/delegations/idempotency.ts).
    */
   readonly delegation: (id: string) => string;

@@ -21,7 +21,6 @@ import type { Interrupt } from "./delegation.ts";
 import { type AnswerInput, type Decision, decisionSchema, isDecision } from "./interrupt.ts";
 import type { Issue } from "./issues.ts";
 import { shownValues } from "./json-schema/assertions.ts";
-import { isEnforceable } from "./json-schema/check-schema.ts";
 import { isObject } from "./json-schema/keywords.ts";
 import { validate } from "./json-schema/validate.ts";
 
@@ -53,9 +52,7 @@ export function isDecidable(kind: Kind, request: Request): boolean {
 }
 
 /** The issues of an answer, with paths within it; none if it fits the request. */
-export function answerIssues(kind: Kind, asked: Request, answer: AnswerInput): readonly Issue[] {
-  const isEnforced = asked.schema !== undefined && isEnforceable(asked.schema);
-  const request = isEnforced ? asked : { ...asked, schema: undefined };
+export function answerIssues(kind: Kind, request: Request, answer: AnswerInput): readonly Issue[] {
   const issues = [...decisionIssues(kind, request, answer), ...dataIssues(request, answer)];
   return issues.length > 0 ? issues : choiceIssues(kind, request, answer);
 }

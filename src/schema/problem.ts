@@ -15,7 +15,7 @@ export const problemSchema = z.object({
   recovery: z.string(),
   details: jsonObjectSchema.optional(),
   request_id: z.string().optional(),
-  /** The broker that answers. Optional, because older brokers do not send it. */
+  /** The broker that answers. Absent in an error that the library makes itself. */
   broker_id: z.string().optional(),
   delegation_id: z.string().optional(),
   delegation_valid: z.boolean().optional(),

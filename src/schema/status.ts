@@ -25,8 +25,8 @@ export const redisStatusSchema = z.strictObject({
   /** Free space on the disk of the data directory; absent for an external Redis, and where it is not known. */
   disk_free_bytes: z.int().min(0).optional(),
   disk_total_bytes: z.int().min(0).optional(),
-  /** How long Redis just took to answer; older brokers do not send it. */
-  latency_ms: z.number().min(0).optional(),
+  /** How long Redis just took to answer. */
+  latency_ms: z.number().min(0),
 });
 export type RedisStatus = z.infer<typeof redisStatusSchema>;
 
@@ -44,12 +44,12 @@ export type GatewayStatus = z.infer<typeof gatewayStatusSchema>;
 
 export const statusSchema = z.strictObject({
   version: z.string(),
-  /** The id of the broker, the same at each of its gateways. Optional, because older brokers do not send it. */
-  broker_id: z.string().optional(),
+  /** The id of the broker, the same at each of its gateways. */
+  broker_id: z.string(),
   /** Where clients reach the broker: ERRAND_PUBLIC_URL, or the address that it listens on. */
   url: z.string(),
-  /** When this gateway started. Optional, because older brokers do not send it. */
-  started_at: instantSchema.optional(),
+  /** When this gateway started. */
+  started_at: instantSchema,
   /** The time of Redis, by which all timers run. */
   now: instantSchema,
   /** The principal of the request's token. */

@@ -7,10 +7,7 @@
 import { LRUCache } from "lru-cache";
 
 const MARK_TTL_MS = 1_000;
-/**
- * Longer than a poll waits, so that a poll does not cause a look-up. It also bounds how long a change by an older gateway,
- * which sets no mark, goes unnoticed.
- */
+/** Longer than a poll waits, so that a poll does not cause a look-up. */
 const MAX_AGE_MS = 120_000;
 
 /** A mark; null before the first change. */

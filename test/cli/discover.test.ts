@@ -223,7 +223,7 @@ describe("the output", () => {
 
   test("found and running: it works", async () => {
     const dataDir = join(await folder(), "data");
-    const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT] }));
+    const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT], next_cursor: null }));
     await brokerIn(dataDir, stub.url);
     const { code, stdout } = await run(["agent", "list"], { env: { dataDir } });
     expect(code).toBe(0);

@@ -126,7 +126,7 @@ test("a patch keeps them, a put and another origin reset them, and every answer 
   expect((await put()).body).toMatchObject({ delivery: gone, created: true });
 });
 
-test("credentials for another origin than the URL's, which an older version may have changed, are not used", async () => {
+test("credentials for another origin than the URL's are not used", async () => {
   const { put, server, redis, url, api, delegate, ended } = await setup();
   await put(BEARER);
   await redis.hset("{errand:0}:agent:remote", "credentials_for", "http://127.0.0.2");

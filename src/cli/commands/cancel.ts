@@ -47,8 +47,7 @@ export function addCancel(program: Command, cli: Cli): void {
         return;
       }
       await forEachId(cli, ids, options, async (id, signal) => {
-        // Older brokers refuse the field, so the default is not sent.
-        const delegation = await delegator.cancel(id, reason, cascade ? { signal } : { cascade, signal });
+        const delegation = await delegator.cancel(id, reason, { cascade, signal });
         await (options.json ? printJson(host, delegation) : print(host, line(delegation)));
       });
     });

@@ -116,7 +116,7 @@ function roleOf(options: InviteOptions): Role {
 async function urlForOthers(admin: Admin, own: string | undefined): Promise<string> {
   const { url, broker_id } = await admin.status();
   const best = own !== undefined && isLocal(url) ? own : url;
-  if (!isLocal(best) || broker_id === undefined) return best;
+  if (!isLocal(best)) return best;
   return (await reachableAddress(best, broker_id)) ?? best;
 }
 

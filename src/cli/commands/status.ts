@@ -51,8 +51,8 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
   };
   const { version, broker_id, started_at, gateways, principal, redis, agents, work, alarms } = overview;
   await row("broker", `${url}, version ${version}`);
-  if (broker_id) await row("id", broker_id);
-  if (started_at) await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
+  await row("id", broker_id);
+  await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
   if (gateways) await row("gateways", gatewaysText(gateways), areReady(gateways) ? green : yellow);
   await row("you", principal);
   if (redis) await row("redis", redisText(redis), green);
@@ -109,11 +109,11 @@ function redisText({
   used_memory_bytes,
   maxmemory_bytes,
 }: RedisStatus) {
-  const latency = latency_ms === undefined ? "" : `, answers in ${durationText(Math.max(1, latency_ms))}`;
+  const latency = durationText(Math.max(1, latency_ms));
   const used = sizeText(used_memory_bytes);
   const memory =
     maxmemory_bytes === 0 ? `${used} used, no limit` : `${used} of ${sizeText(maxmemory_bytes)} used`;
-  return `${product} ${version}, ${source}${latency}, ${memory}`;
+  return `${product} ${version}, ${source}, answers in ${latency}, ${memory}`;
 }
 
 /** `waiting 3, working 1`: those that are not 0, and the first one always. */

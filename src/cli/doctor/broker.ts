@@ -63,11 +63,6 @@ async function* statusChecks(
     status = await new Http(connection).request(statusSchema, { path: "/v1/status", timeoutMs: ANSWER_MS });
   } catch (error) {
     if (!(error instanceof ErrandApiError)) throw error;
-    if (error.code === "not_found") {
-      const remedy = "Update the broker, or use the program that came with it.";
-      yield { check: "version", status: "warn", detail: `the broker is older than ${ownVersion}`, remedy };
-      return;
-    }
     const isToken = error.category === "AUTH";
     if (isToken) yield failed("token", error);
     const why = "the broker did not return its status";

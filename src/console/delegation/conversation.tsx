@@ -117,7 +117,7 @@ function Failure({ error: { code, message, recovery }, at }: FailureProps) {
 const hasContent = ({ parts }: Message): boolean => parts.some(({ text }) => text !== "");
 
 interface Head {
-  /** Null: unknown, for a follow-up that an older version stored. */
+  /** Null if the message does not name it. */
   readonly author: string | null;
   readonly what: string;
   /** Null: unknown. */

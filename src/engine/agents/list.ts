@@ -20,18 +20,6 @@ export interface AgentPage {
   readonly next: string | null;
 }
 
-/**
- * KEYS: names, names in order · ARGV: after this name, how many. Rebuilds the order if an older version, which does not
- * keep it, has changed the names.
- */
-const namesScript = new Script(`#!lua flags=allow-oom
-if redis.call('SCARD', KEYS[1]) ~= redis.call('ZCARD', KEYS[2]) then
-  redis.call('DEL', KEYS[2])
-  for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do redis.call('ZADD', KEYS[2], 0, name) end
-end
-local from = ARGV[1] == '' and '-' or '(' .. ARGV[1]
-return redis.call('ZRANGEBYLEX', KEYS[2], from, '+', 'LIMIT', 0, ARGV[2])`);
-
 const rowsScript = new Script(`#!lua flags=no-writes\n${readLua("./page.lua", import.meta.url)}`);
 
 type Row = Pick<ListedAgent, "counts" | "oldest_at"> & {
@@ -47,7 +35,7 @@ export async function agentPage(
 ): Promise<AgentPage> {
   const found = await Promise.all(
     broker.shards.all.map((keys) =>
-      namesScript.run(broker.bulk, [keys.agents, keys.agentNames], [after, limit + 1]).then(strings),
+      broker.bulk.zrangebylex(keys.agentNames, after === "" ? "-" : `(${after}`, "+", "LIMIT", 0, limit + 1),
     ),
   );
   const names = found.flat().sort();

@@ -7,7 +7,6 @@
  * - no mark: only the request that set the key submits, or submitted, with the id;
  * - `shared`: other requests with the same body submit with it too;
  * - `voiding`: another body is about to use the key; the id is voided first, so that no submit in flight can use it;
- * - `refused`: an older version left it after a refusal; the key is free for another body;
  * - `gone <created at>`: the delegation's record was deleted.
  */
 import { hash as digest } from "node:crypto";
@@ -161,7 +160,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
       }
       return reservation(isVoid ? newId : id);
     }
-    if ((mark === "" || mark === "shared") && (await options.deletedAt()) === null) throw conflict(id);
+    if (mark !== "voiding" && (await options.deletedAt()) === null) throw conflict(id);
     const voiding = `${storedHash} ${id} voiding`;
     if (mark !== "voiding" && !(await exchange(stored, voiding))) continue;
     const isVoid = await makeVoid(id);

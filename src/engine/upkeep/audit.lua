@@ -8,7 +8,7 @@
 -- stream:shares  ZSET of the shares by the number of their entries
 -- stream:index   ZSET of '<share>|<ms>-<seq>', padded, so that the entries of a share are in the order of time
 
--- The most entries that one call drops for each reason. A call adds one, so an excess that an older version left goes soon.
+-- The most entries that one call drops for each reason. A call adds one, so an excess after a limit was lowered goes soon.
 local audit_batch = 100
 
 local function audit_share_of(by, action)
@@ -41,11 +41,6 @@ end
 local function audit_keep_shares(stream, entry, id, oldest)
   local share = audit_share_of(entry[1], entry[2])
   audit_note(stream, share, id)
-  if redis.call('ZCARD', stream .. ':index') ~= redis.call('XLEN', stream) then
-    -- An older version wrote the stream, without an index.
-    redis.call('DEL', stream .. ':index', stream .. ':shares')
-    for _, row in ipairs(redis.call('XRANGE', stream, '-', '+')) do audit_note(stream, audit_share_of_row(row), row[1]) end
-  end
   for _, row in ipairs(redis.call('XRANGE', stream, '-', '(' .. oldest, 'COUNT', audit_batch)) do
     audit_drop_oldest(stream, audit_share_of_row(row))
   end

@@ -25,9 +25,6 @@ export function schemaIssues(schema: unknown): readonly Issue[] {
   return isEndless ? [{ path: "", reason: "its references never end, or multiply too often" }] : [];
 }
 
-/** Whether the schema can be enforced. An older version accepted questions with schemas that cannot. */
-export const isEnforceable = (schema: unknown): boolean => formIssues(schema).length === 0;
-
 function formIssues(schema: unknown): readonly Issue[] {
   const bytes = new TextEncoder().encode(JSON.stringify(schema)).length;
   if (bytes > MAX_BYTES) return [{ path: "", reason: `at most ${MAX_BYTES} bytes as JSON` }];

@@ -40,6 +40,7 @@ test("a wait for a batch that fails prints what was accepted before", async () =
       answer.json({
         principal: "caller:ci",
         version: "1.2.3",
+        broker_id: "brk_1",
         now: "2026-01-01T00:00:00.000Z",
         started_at: "2026-01-01T00:00:00.000Z",
         url: "http://127.0.0.1:1",

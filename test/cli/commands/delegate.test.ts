@@ -253,7 +253,7 @@ test("cancel prints the new state", async () => {
   const stub = await stubBroker((_request, answer) => answer.json(delegationLike({ state: "canceled" })));
   const done = await run(["cancel", ID, "--reason", "why not"], { env: { url: stub.url, token: "t" } });
   expect(done).toMatchObject({ code: 0, stdout: `canceled ${ID}\n` });
-  expect(stub.seen[0]?.body).toEqual({ reason: "why not" });
+  expect(stub.seen[0]?.body).toEqual({ reason: "why not", cascade: true });
 });
 
 test("token create prints only the secret", async () => {
@@ -408,7 +408,7 @@ describe("a broker that becomes unavailable", () => {
 });
 
 test("color is for terminals, and NO_COLOR disables it", async () => {
-  const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT] }));
+  const stub = await stubBroker((_request, answer) => answer.json({ agents: [AGENT], next_cursor: null }));
   const env = { url: stub.url, token: "t" };
   const tty = { stdout: true };
   const sgr = "\u001b[";

@@ -196,6 +196,7 @@ describe("checks", () => {
     used_memory_bytes: 1,
     appendonly: true,
     appendfsync: "always",
+    latency_ms: 0.4,
   } as const;
   const bad = (changed: object) =>
     [...redisChecks({ ...REDIS, ...changed })].filter(({ status }) => status !== "ok");

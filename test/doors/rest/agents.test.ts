@@ -193,12 +193,10 @@ test("the library creates without a race, merges, and writes nothing when nothin
   expect(entries.at(-1)).toMatchObject({ action: "agent.create", by: "operator" });
 });
 
-test("agents are listed in pages by name, over all shards, however their names were stored", async () => {
-  const { url, admin, redis } = await setup({ shards: 3 });
+test("agents are listed in pages by name, over all shards", async () => {
+  const { url, admin } = await setup({ shards: 3 });
   const names = Array.from({ length: 23 }, (_, n) => `a${String(n).padStart(2, "0")}`);
   await Promise.all(names.map((name) => admin.agent(name)));
-  // As an earlier version stored it.
-  for (const shard of [0, 1, 2]) await redis.del(`{errand:${shard}}:agents:names`);
   const seen: string[] = [];
   let cursor: string | null = null;
   do {
@@ -259,6 +257,7 @@ onOneRedis("it counts the commands that one server gets")(
     for (let n = 1; n < 2_000; n += 1) {
       fill.hset(`{errand:0}:agent:a${n}`, doc);
       fill.sadd("{errand:0}:agents", `a${n}`);
+      fill.zadd("{errand:0}:agents:names", 0, `a${n}`);
     }
     await fill.exec();
     await admin.call("GET", "/v1/agents?limit=1");

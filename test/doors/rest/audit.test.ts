@@ -92,7 +92,15 @@ async function fill(redis: Awaited<ReturnType<typeof startBroker>>["redis"], by:
   const adding = redis.pipeline();
   const rest = ["action", "agent.update", "subject", by, "details", "{}"];
   for (let n = 0; n < number; n += 1) adding.xadd(OTHERS, "*", "by", by, ...rest);
-  await adding.exec();
+  const share = `${by}|rest`;
+  const indexing = redis.pipeline().zincrby(`${OTHERS}:shares`, number, share);
+  for (const [, id] of (await adding.exec()) ?? []) {
+    const place = String(id)
+      .split("-")
+      .map((part) => part.padStart(16, "0"));
+    indexing.zadd(`${OTHERS}:index`, 0, `${share}|${place.join("-")}`);
+  }
+  await indexing.exec();
 }
 
 test("it is bounded: others cannot displace the operator's entries, and old ones are deleted", async () => {
