@@ -149,7 +149,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { page } = await openTab(url);
     const headers = brokerOf(await fetch(`${url}/healthz`));
     await page.route(/\/v1\/delegations\?.*submitted/, (route) =>
-      route.fulfill({ headers, json: { delegations: [], next_cursor: "more" } }),
+      route.fulfill({ headers, json: { delegations: [], next_cursor: "more", scanned_to: null } }),
     );
     await signIn(page);
     await page.locator("h1", { hasText: "1 delegation: 1 asking" }).waitFor();
@@ -177,7 +177,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       }));
       await route.fulfill({
         headers: brokerOf(all),
-        json: { delegations: rows, next_cursor: isSecond ? null : "second" },
+        json: { delegations: rows, next_cursor: isSecond ? null : "second", scanned_to: null },
       });
     });
     await signIn(page);

@@ -64,7 +64,9 @@ test("an unknown beginning, and a head alone, are errors that say what to do", a
 test("an ambiguous beginning is an error that names some of its delegations", async () => {
   const ids = Array.from("abcdefg", (last) => `dlg_0_same${"0".repeat(21)}${last}`);
   const delegations = ids.map((id) => delegationLike({ id }));
-  const stub = await stubBroker((_, answer) => answer.json({ delegations, next_cursor: null }));
+  const stub = await stubBroker((_, answer) =>
+    answer.json({ delegations, next_cursor: null, scanned_to: null }),
+  );
   const env = { url: stub.url, token: "errand_secret" };
   const { code, ...problem } = problemIn((await runCommand(["get", "dlg_0_same", "--json"], { env })).stderr);
   expect([code, problem.details?.ids]).toEqual(["ambiguous_id", ids]);

@@ -145,13 +145,14 @@ async function screen(...argv: string[]): Promise<string> {
       const delegations = LIST.filter(
         (one: Record<string, unknown>) => states?.includes(String(one.state)) ?? true,
       );
-      answer.json({ delegations, next_cursor: null });
+      answer.json({ delegations, next_cursor: null, scanned_to: null });
     } else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
     else if (path === "/healthz") answer.json({ status: "ok" });
     else if (path === "/v1/stats") answer.json(STATS);
     else if (path === "/v1/status")
       answer.json({
         version: "1.2.3",
+        broker_id: "brk_1",
         url: "https://errand.example.org",
         now: NOW,
         started_at: ago(7200),
@@ -165,6 +166,7 @@ async function screen(...argv: string[]): Promise<string> {
           used_memory_bytes: 12_582_912,
           appendonly: true,
           appendfsync: "always",
+          latency_ms: 0.4,
         },
       });
     else if (path === "/v1/tokens" && method === "GET") answer.json({ tokens: [] });
@@ -184,7 +186,7 @@ async function screen(...argv: string[]): Promise<string> {
     else if (last === "events" && headers.accept?.includes("event-stream")) answer.events(STORY.map(frame));
     else if (last === "events") answer.json({ events: path.includes(id("c")) ? STORY : [], cursor: "1-0" });
     else if (last === "leases") answer.json({ leases: [leaseLike()] });
-    else if (last === "heartbeat") answer.json({ expires_at: NOW, messages: [] });
+    else if (last === "heartbeat") answer.json({ expires_at: NOW, messages: [], state: "working" });
     else if (last === "reply") answer.json({ outcome: "matched", delegation: DONE });
     else if (path.startsWith("/v1/agents/")) answer.json(AGENT);
     else answer.json([...LIST].find((one) => one.id === last) ?? DONE);

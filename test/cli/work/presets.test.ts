@@ -39,7 +39,8 @@ function setup(programs: Record<string, string>) {
           leases: given ? [] : [{ ...lease, delegation: Object.assign({}, lease.delegation, delegation) }],
         });
         given = true;
-      } else if (verb === "heartbeat") answer.json({ expires_at: "2026-01-01T00:02:00.000Z", messages: [] });
+      } else if (verb === "heartbeat")
+        answer.json({ expires_at: "2026-01-01T00:02:00.000Z", messages: [], state: "working" });
       else if (verb === "reply") answer.json({ outcome: "matched", delegation: completedWith("") });
       // Ends the worker, which would pause.
       else if (verb === "release") answer.problem(401, "unauthenticated", "AUTH");

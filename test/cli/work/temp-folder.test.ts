@@ -86,7 +86,7 @@ test("a worker begins with it, and notes the group of its command in the folder"
     else if (path.endsWith("/reply")) answer.json({ outcome: "matched", delegation: completedWith("") });
     else if (path.endsWith("/heartbeat")) {
       // The one that waits for messages gets no answer.
-      const renewed = { expires_at: "2026-01-01T00:02:00.000Z", messages: [] };
+      const renewed = { expires_at: "2026-01-01T00:02:00.000Z", messages: [], state: "working" };
       if (body.wait_seconds === undefined) answer.json(renewed);
     } else if (!isGiven) answer.json({ leases: [leaseLike(60)] });
     isGiven ||= path.endsWith("/leases");

@@ -17,7 +17,7 @@ import {
 import { until } from "../../support/until.ts";
 import { run } from "../fake-host.ts";
 
-const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [] };
+const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [], state: "working" };
 
 /** Grants one lease. `held` are the parked heartbeats. */
 async function brokerWith(text: string, agentExists = true, isFull = false, change = {}) {
