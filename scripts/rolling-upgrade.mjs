@@ -352,7 +352,8 @@ try {
   code = await main();
 } finally {
   for (const child of children) child.kill("SIGKILL");
-  for (const worktree of worktrees) execFileSync("git", ["-C", ROOT, "worktree", "remove", "--force", worktree]);
+  for (const worktree of worktrees)
+    execFileSync("git", ["-C", ROOT, "worktree", "remove", "--force", worktree]);
   rmSync(folder, { recursive: true, force: true });
 }
 process.exit(code);
