@@ -83,7 +83,7 @@ function programOf(build, name) {
 }
 
 async function startRedis() {
-  const { findRedisServer } = await import(join(ROOT, "build", "redis", "find-server.js"));
+  const { findRedisServer } = await import(join(ROOT, "build", "redis", "embedded", "find-server.js"));
   const { command, env } = await findRedisServer({
     configured: process.env.ERRAND_REDIS_BIN,
     path: process.env.PATH ?? "",
