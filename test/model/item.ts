@@ -103,7 +103,15 @@ export interface Item {
   closed: { readonly fence: number; readonly kind: ReplyKind; readonly used: number | undefined } | null;
   history: number;
   /** What its attempts have used, oldest first: the earlier leases' sum, and the last report of the newest one. */
-  readonly usage: { attempt: number; fence: number; before: number; now: number; complete: boolean }[];
+  readonly usage: {
+    attempt: number;
+    fence: number;
+    before: number;
+    now: number;
+    /** A lease of it ended otherwise than with a question, and may have used more. */
+    partial: boolean;
+    complete: boolean;
+  }[];
   artifacts: number;
   /** The fence of the newest artifact. */
   artifactFence: number;

@@ -273,14 +273,17 @@ export class Model {
     return used !== undefined && last?.fence === fence && used < last.now ? { code: "usage_shrinks" } : null;
   }
 
-  report({ usage, fence, attempt }: Item, used: number | undefined, isReply: boolean): void {
+  report({ usage, ends, fence, attempt }: Item, used: number | undefined, isReply: boolean): void {
     if (used === undefined) return;
     count(this.made, "reported usage");
     const last = usage.at(-1);
-    if (last?.fence === fence) Object.assign(last, { now: used, complete: isReply });
-    else if (last?.attempt === attempt)
-      Object.assign(last, { fence, before: last.before + last.now, now: used, complete: isReply });
-    else usage.push({ attempt, fence, before: 0, now: used, complete: isReply });
+    if (last?.fence === fence) Object.assign(last, { now: used, complete: isReply && !last.partial });
+    else if (last?.attempt === attempt) {
+      const between = Array.from({ length: fence - last.fence }, (_, at) => ends.get(last.fence + at));
+      const partial = last.partial || between.some((reason) => reason !== "interrupted");
+      const before = last.before + last.now;
+      Object.assign(last, { fence, before, now: used, partial, complete: isReply && !partial });
+    } else usage.push({ attempt, fence, before: 0, now: used, partial: false, complete: isReply });
   }
 
   retry(item: Item): void {
