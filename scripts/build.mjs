@@ -40,7 +40,8 @@ export async function buildProgram() {
 /** Everything that the package contains, and the single modules. */
 export async function build() {
   await buildProgram();
-  const inputs = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", "scripts/types.mjs"];
+  const own = ["scripts/build.mjs", "scripts/bundle.mjs", "scripts/types.mjs"];
+  const inputs = ["package-lock.json", "tsconfig.json", "tsconfig.build.json", ...own];
   await once(TYPES_STAMP, inputs, "Checking types", async () => {
     const modules = sources().filter((file) => file.endsWith(".ts"));
     const { transpile } = await import("./bundle.mjs");

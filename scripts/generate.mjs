@@ -180,11 +180,11 @@ ${table(["category", "CLI exit", "when"], categories)}
 ${table(["code", "HTTP", "category", "retryable", "what", "what to do", "with the CLI", "over A2A"], codes)}
 
 An agent may fail a delegation with a code of its own, in snake_case. \`errand work\` uses \`command_failed\` (UPSTREAM):
-the command ended with a status other than 0 or 79, could not be started, or asked an invalid question. Its
+the command ended with a status other than 0, 69 or 79, or asked an invalid question. Its
 \`error.message\` is the end of the command's stderr. The error is retryable if the status is 75.
 \`errand list --error-code command_failed\` lists these delegations. Its other codes are \`command_timeout\` (the command
-ran longer than \`--timeout\`, or printed nothing for \`--idle-timeout\`) and \`output_too_large\` (more than 3 MiB; the
-artifact \`stdout\` has the beginning).
+ran longer than \`--timeout\`, or printed nothing for \`--idle-timeout\`), \`output_too_large\` (more than 3 MiB; the
+artifact \`stdout\` has the beginning), \`result_invalid\`, \`worktree_failed\`, and those of [presets](workers.md#presets).
 `;
 }
 

@@ -1,7 +1,7 @@
 /**
- * npm calls this before and after it packs: meanwhile, package.json is the one that users get. The program and the library
- * are bundles, so it names no dependency. It keeps the scripts: if a packing is killed, the next task restores the project's
- * own. Limit: the copy names the process that packs, whose id another process may have by then.
+ * The steps `prepack` and `postpack`: while npm packs, package.json is the published one. It names no dependency, because the
+ * program and the library are bundles. It keeps the scripts, so that the next one after a killed packing restores the
+ * project's own. Limit: if another process has the id of the one that packed, that takes until it ends.
  */
 import * as fs from "node:fs";
 import { join } from "node:path";

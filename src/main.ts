@@ -26,7 +26,7 @@ const printVersion = () =>
     process.stdout.on("error", () => resolve(false));
     process.stdout.write(`${manifest.version}\n`, (error) => resolve(!error));
   });
-// Node 22 and newer can keep what they have compiled.
+// Node 22.1 and newer cache compiled code.
 function keepCompiled(): void {
   if (!("enableCompileCache" in nodeModule) || typeof nodeModule.enableCompileCache !== "function") return;
   try {
@@ -39,7 +39,7 @@ function keepCompiled(): void {
 }
 keepCompiled();
 const [first, ...more] = process.argv.slice(2);
-// Without the CLI, which takes longer to load.
+// To load the CLI takes longer than to print the version.
 if (more.length === 0 && (first === "--version" || first === "-V") && (await printVersion())) process.exit(0);
 
 const { runCli } = await import("./cli/run.ts");

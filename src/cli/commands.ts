@@ -42,7 +42,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   completion: async () => (await import("./completion/completion.ts")).addCompletion,
 };
 
-/** Options of all commands that have a value. */
+/** The global options that take a value. */
 const WITH_VALUE = ["--url", "--token"];
 
 /** The name of the command in the arguments. Undefined for what concerns all commands, such as their help. */

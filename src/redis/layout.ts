@@ -15,7 +15,7 @@ export class LayoutError extends Error {
   override readonly name = "LayoutError";
 }
 
-/** Raised with every change of the data after which builds from before and after it cannot share the data. */
+/** Raise it when builds before and after a change cannot share the data. */
 const VERSION = "1";
 
 /** Stored in place of the number of shards while data is restored or moved, so that no gateway starts. */

@@ -18,7 +18,7 @@ export function ownCommand({ folder, path, program }: Called): string {
   // Where npm has installed it for this folder alone.
   const installed = realPathOf(join(folder, "node_modules/.bin/errand"));
   if (installed !== undefined && installed === realPathOf(program)) return "npx errand-broker";
-  // npx keeps what it has fetched in a folder of its own, and has it on the PATH only meanwhile.
+  // npx puts a program that it has fetched on the PATH only while it runs.
   if (/[\\/]_npx[\\/]/.test(program))
     return isFetchedByName(program) ? "npx errand-broker" : `node ${shellWord(program)}`;
   const isOnPath = path
@@ -28,7 +28,7 @@ export function ownCommand({ folder, path, program }: Called): string {
   return isRunnable(clone) ? shellWord(clone) : `node ${shellWord(program)}`;
 }
 
-/** By npx; not from a tarball, for which npx would have to be told again where it is. */
+/** From a tarball, npx needs its path each time. */
 function isFetchedByName(program: string): boolean {
   try {
     const manifest = readFileSync(join(program, "../../../../package.json"), "utf8");
@@ -38,7 +38,7 @@ function isFetchedByName(program: string): boolean {
   }
 }
 
-function realPathOf(path: string): string | undefined {
+export function realPathOf(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {

@@ -32,6 +32,7 @@ import { howClientsConnect, variablesFor } from "./client-access.ts";
 import { DiskWatch } from "./disk-watch.ts";
 import { embeddedOptions } from "./embedded-options.ts";
 import { howToSignIn, nextSteps } from "./next-steps.ts";
+import { realPathOf } from "./own-command.ts";
 import { reachableLines } from "./reachable.ts";
 import type { Running } from "./running.ts";
 import { ServeError } from "./serve-error.ts";
@@ -140,7 +141,7 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
     const hasOwnToken = config.ERRAND_OPERATOR_TOKEN !== undefined;
     const started = { dataDir, url, hasOwnToken, announced };
     say(howClientsConnect(started));
-    const program = process.argv[1] ?? "errand";
+    const program = realPathOf(process.argv[1] ?? "errand") ?? "errand";
     const variables = variablesFor(started);
     const clients = { folder: resolve("."), path: env.PATH ?? "", program, variables };
     const isAtTerminal = process.stderr.isTTY && storage.embedded !== null;

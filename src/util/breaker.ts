@@ -11,7 +11,7 @@ export const FAST_MS = 10_000;
 export const FAILURES_IN_A_ROW = 3;
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 300_000;
-/** So often a worker that cannot work at all pauses longer for the same delegation: up to 40 s. */
+/** The rounds by which one delegation alone may make the pause longer: 5 s doubles to 40 s. */
 const ROUNDS_FOR_ONE = 4;
 /** The longest pause that a provider can ask for. */
 export const LONGEST_NAMED_MS = 86_400_000;
@@ -75,7 +75,7 @@ export class Breaker {
   readonly #onPause: ((pause: Pause) => void) | undefined;
   readonly #onResume: (() => void) | undefined;
   readonly #given = new Map<Permit, Given>();
-  /** The delegations that failed fast since the last success. One that fails again counts once. */
+  /** The delegations since the last success that failed fast, or for which the worker was unable. Each counts once. */
   readonly #row = new Set<string>();
   readonly #waiting = new Set<() => void>();
   #pauses = 0;
@@ -214,7 +214,7 @@ export class Breaker {
     const isKnown = this.#row.has(ended.id);
     if (this.#row.size < ROW_MAX) this.#row.add(ended.id);
     if (ended.kind === "unable") {
-      // Of a delegation that says so again, it is not known whether it is the cause.
+      // The delegation may itself be the cause.
       const most = isKnown ? ROUNDS_FOR_ONE : Number.POSITIVE_INFINITY;
       return this.#pause(ended.reason, most, ended.retryAfterMs);
     }
@@ -281,7 +281,7 @@ export class Breaker {
     this.#changed();
   }
 
-  /** Longer than the last one, unless that was of so many rounds. */
+  /** Twice as long as the last one, up to so many rounds. */
   #pause(reason: string, mostRounds: number, retryAfterMs?: number): Pause {
     this.#rounds = Math.max(this.#rounds, Math.min(this.#rounds + 1, mostRounds));
     const own = Math.min(this.#longestPauseMs, FIRST_PAUSE_MS * 2 ** Math.min(this.#rounds - 1, 16));

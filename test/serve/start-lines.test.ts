@@ -57,6 +57,11 @@ test("the program is named as a shell finds it", () => {
   expect(ownCommand({ folder: elsewhere, ...installed })).toBe("errand");
   const fetched = "/home/me/.npm/_npx/1a/node_modules/errand-broker/dist/errand.js";
   expect(ownCommand({ folder: elsewhere, path: "", program: fetched })).toBe("npx errand-broker");
+  const place = join(freshDir(), "_npx/1a");
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, "package.json"), '{"dependencies":{"errand-broker":"file:../a.tgz"}}');
+  const unpacked = join(place, "node_modules/errand-broker/dist/errand.js");
+  expect(ownCommand({ folder: elsewhere, path: "", program: unpacked })).toBe(`node ${unpacked}`);
   expect(ownCommand({ ...installed, folder: elsewhere, path: "" })).toBe(`node ${installed.program}`);
   mkdirSync(join(elsewhere, "node_modules/.bin"), { recursive: true });
   mkdirSync(join(elsewhere, "dist"));

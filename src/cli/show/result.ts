@@ -1,4 +1,4 @@
-/** The JSON that the delegator of a delegation with a result schema asked for. */
+/** The result of a delegation with a result schema. */
 import type { Delegation } from "../../schema/delegation.ts";
 import { jsonText } from "./output.ts";
 

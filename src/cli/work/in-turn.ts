@@ -1,4 +1,4 @@
-/** Lets those who use the same thing use it one after the other, in the order in which they came. */
+/** A lock for each key within this process. Those who wait get it in the order in which they came. */
 import { onAbort } from "../../util/timing.ts";
 
 export class InTurn {

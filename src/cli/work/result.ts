@@ -1,6 +1,6 @@
 /**
- * Results of delegations that say which JSON theirs must be. A program that takes a schema gets it, any other is told in
- * its prompt; what it says becomes the data of the reply, or the delegation fails. Limit: the broker decides whether a
+ * Results of delegations with a `result_schema`. A command gets the schema as a file, a program by a flag if it takes it,
+ * any other in its prompt; what it says becomes the data of the reply, or the delegation fails. Limit: the broker decides whether a
  * result fits. It is checked here, too, so that the failure has what the program said.
  */
 import type { Reply } from "../../client/work.ts";
@@ -13,7 +13,7 @@ import type { Preset } from "./presets/preset.ts";
 
 export interface WantedResult {
   readonly schema: unknown;
-  /** The program hands the result over apart from its answer, which is then none. */
+  /** The program hands the result over apart from its answer, which then is not the result. */
   readonly isApart: boolean;
   /** The program's arguments for it. */
   readonly args: readonly string[];

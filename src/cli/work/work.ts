@@ -67,11 +67,11 @@ All of stdout is the answer. The exit status decides what becomes of the delegat
          or of stdout
 After three delegations in a row that failed within 10 s each, the worker pauses, too, and returns them for another attempt.
 To find out, it may take the next delegation before it reports a failure, which then waits for at most 10 s. A pause takes
-5 s, doubling to 5 minutes (to 40 s while all tries are of one delegation), or until the time that a preset's provider named; then the worker tries one delegation.
+5 s, doubling to 5 minutes (for one delegation alone, to 40 s at most), or until the time that a preset's provider named; then the worker tries one delegation.
 Output of more than 64 KiB and output that is not text become the artifact 'stdout'. Output of more than 3 MiB fails the
 delegation with the error output_too_large.
-If the delegator gave a result schema, stdout must be JSON that fits it. The delegation fails with the error result_invalid
-otherwise, and the reply is the output.
+If the delegator gave a result schema, stdout must be JSON that fits it. Otherwise the delegation fails with the error
+result_invalid; the reply is the output.
 
 Files:
   ERRAND_ARTIFACTS_DIR   an empty folder, new for each attempt
@@ -93,8 +93,9 @@ eta_seconds; any other line of text is a message.
 Worktrees:
 With --worktree, in a folder of a git repository, each conversation (the delegations of one delegator in one context) works
 in a git worktree of its own, on a branch of its own. What differs from the commit where the branch began becomes the
-artifact 'changes.diff', for 'git apply'. After a delegation, a worktree in which nothing is uncommitted is removed; files
-that git ignores do not count. The branch stays if it has commits that no other branch has. 'git worktree list' shows them.
+artifact 'changes.diff', for 'git apply'. After a delegation, a worktree is removed if nothing would be lost with it, such as
+uncommitted changes; files that git ignores do not count. The branch stays if it has commits that no other branch has. 'git
+worktree list' lists the worktrees. See docs/workers.md.
 
 A question:
 Print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for example

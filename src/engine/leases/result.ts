@@ -1,6 +1,6 @@
 /**
  * Refuses results that do not fit the result schema of their delegation; schema/result-rules.ts has the rule. The script
- * says when a delegation has a schema, so that replies to all others need no second call of Redis.
+ * says when a delegation has a schema, so that replies to all others need no second call to Redis.
  */
 import type { Result } from "../../lifecycle/outcome.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -10,7 +10,7 @@ const MAX_ISSUES = 50;
 
 type Parts = Parameters<typeof resultIssues>[1];
 
-/** `make` makes the move; it runs once more if the result had to be checked first, and fits. */
+/** `make` makes the move. It is called again, with `checked`, after a result that fits. */
 export async function withCheckedResult(
   id: string,
   parts: Parts,
@@ -18,12 +18,15 @@ export async function withCheckedResult(
 ): Promise<Result> {
   const made = await make();
   if (made.outcome.kind !== "unchecked") return made;
-  // A delegation keeps its schema, so the record is not too old.
-  requireFitting(id, JSON.parse(made.record?.result_schema ?? "true"), parts);
+  // The schema never changes, so this record is current.
+  const schema = made.record?.result_schema;
+  if (schema === undefined || schema === null)
+    throw new Error("a delegation whose result must be checked has no schema");
+  requireFit(id, JSON.parse(schema), parts);
   return make(true);
 }
 
-function requireFitting(id: string, schema: unknown, parts: Parts): void {
+function requireFit(id: string, schema: unknown, parts: Parts): void {
   const issues = resultIssues(schema, parts);
   const [first] = issues;
   if (first === undefined) return;

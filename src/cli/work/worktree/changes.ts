@@ -35,7 +35,7 @@ export async function sendDiff(
     leftOut.length === 0 ? undefined : `Binary files are too large to be returned: ${namesOf(leftOut)}.`;
   if (diff === undefined) return tooLarge(tree);
   if (diff.length === 0) return missing;
-  const began = `What changed since commit ${base.slice(0, 12)}. The worker keeps it on the branch ${tree.branch}.`;
+  const began = `What changed since commit ${base.slice(0, 12)}. The worker keeps it in the worktree of the branch ${tree.branch}.`;
   const artifact = {
     artifactId: "diff",
     name: NAME,
@@ -96,4 +96,4 @@ const namesOf = (paths: readonly string[]): string =>
   ].join(", ");
 
 const tooLarge = ({ branch }: Tree): string =>
-  `The diff is too large to be returned; the worker keeps the changes on the branch ${branch}.`;
+  `The diff is too large to be returned; the worker keeps the changes in the worktree of the branch ${branch}.`;

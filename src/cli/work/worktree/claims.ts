@@ -1,9 +1,10 @@
 /**
- * Who uses a worktree: one process at a time, as a file beside it. A claim whose process is dead counts as none. Limit: a
+ * A lock file beside each worktree: one process has it at a time. The file of a dead process counts as none. Limit: a
  * process in another container that shares the folder counts as dead after two minutes without a sign of life.
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pid } from "node:process";
 import { sleep } from "../../../util/timing.ts";
@@ -20,20 +21,19 @@ export class Claims {
     this.#folder = folder;
   }
 
-  /** Undefined if another process has the worktree. Returns what ends the claim. */
+  /** Returns what ends the claim, or undefined if another process has the worktree. */
   async tryClaim(name: string): Promise<(() => Promise<void>) | undefined> {
     const file = join(this.#folder, `${name}.claim`);
+    const own = `${processPlace()} ${pid} ${startOf(pid)} ${randomUUID()}\n`;
     for (;;) {
       try {
-        await writeFile(file, `${processPlace()} ${pid} ${startOf(pid)}\n`, { flag: "wx", mode: 0o600 });
+        await writeFile(file, own, { flag: "wx", mode: 0o600 });
         break;
       } catch (error) {
         if (!hasCode(error, "EEXIST")) throw error;
-        if (!(await isAbandoned(file))) return undefined;
-        // Of several that find it, one can rename it.
-        const aside = `${file}.${pid}`;
-        await rename(file, aside).catch(() => undefined);
-        await rm(aside, { force: true });
+        const abandoned = await abandonedIn(file);
+        if (abandoned === undefined) return undefined;
+        await removeText(file, abandoned);
       }
     }
     const sign = setInterval(() => {
@@ -43,11 +43,11 @@ export class Claims {
     sign.unref();
     return async () => {
       clearInterval(sign);
-      await rm(file, { force: true });
+      await removeText(file, own);
     };
   }
 
-  /** Waits until no other process has it; `onWait` is called if it has to. Rejects if the signal aborts. */
+  /** Waits until no other process has it, and calls `onWait` once if it must wait. Rejects if the signal aborts. */
   async claim(name: string, signal: AbortSignal, onWait: () => void): Promise<() => Promise<void>> {
     for (let hasWaited = false; ; hasWaited = true) {
       signal.throwIfAborted();
@@ -59,15 +59,29 @@ export class Claims {
   }
 }
 
-async function isAbandoned(file: string): Promise<boolean> {
-  const [text, found] = await Promise.all([
-    readFile(file, "utf8").catch(() => ""),
-    stat(file).catch(() => undefined),
-  ]);
-  if (found === undefined) return false;
+/** The text of the file if its process is dead; "" if there is no file any more. */
+async function abandonedIn(file: string): Promise<string | undefined> {
+  const found = await stat(file).catch(() => undefined);
+  const text = await readFile(file, "utf8").catch(() => "");
   const [place, id = "", start = ""] = text.trim().split(" ");
-  if (place !== processPlace()) return Date.now() - found.mtimeMs > SILENT_MS;
-  return !isAlive(Number(id)) || startOf(Number(id)) !== start;
+  const isSilent = found !== undefined && Date.now() - found.mtimeMs > SILENT_MS;
+  // Its owner may not have written it yet.
+  if (text === "") return found === undefined || isSilent ? text : undefined;
+  const isDead = place === processPlace() ? !isAlive(Number(id)) || startOf(Number(id)) !== start : isSilent;
+  return isDead ? text : undefined;
+}
+
+/** Another process may have replaced the file meanwhile: that one goes back. */
+async function removeText(file: string, text: string): Promise<void> {
+  const aside = `${file}.${randomUUID()}`;
+  try {
+    await rename(file, aside);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return;
+    throw error;
+  }
+  if ((await readFile(aside, "utf8")) !== text) await link(aside, file).catch(() => undefined);
+  await rm(aside, { force: true });
 }
 
 /** When a process started, so that another one with its id is not taken for it. Only Linux says so. */

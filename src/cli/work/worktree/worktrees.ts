@@ -23,7 +23,7 @@ import { type Git, GitError } from "./git.ts";
 import { listWorktrees } from "./list.ts";
 import { Tree } from "./tree.ts";
 
-/** A question may be open for this long. */
+/** A worktree waits so long at most for the answer to a question. */
 const ASKED_MS = 31 * 24 * 60 * 60 * 1000;
 
 export interface WorktreeSetup {
@@ -38,7 +38,7 @@ export interface WorktreeSetup {
   readonly warn: (text: string) => void;
 }
 
-/** What this conversation's worktree lacks; those of others may be whole. */
+/** This conversation cannot have its worktree; others are not affected. */
 class TreeError extends Error {
   override readonly name = "TreeError";
 }
@@ -171,7 +171,7 @@ export class Worktrees {
     }
   }
 
-  /** Of a branch whose commits another one has, its tip: what was merged is no change any more. */
+  /** If another branch has the commits, the tip, because merged work is no change. */
   async #startFor(name: string, branch: string, tip: string): Promise<string> {
     if (await this.#isKept(tip, branch)) return tip;
     const known = await this.#commitOf(this.#startOf(name));
@@ -188,7 +188,7 @@ export class Worktrees {
     return folder;
   }
 
-  /** The answer is worth more: only the end of the lease is an error. */
+  /** A diff that fails must not fail the delegation: only a lost lease throws. */
   async #sendDiff(tree: Tree, name: string, task: Work): Promise<void> {
     const say = (why: string, detail = why) => {
       task.progress({ message: why });
@@ -201,7 +201,10 @@ export class Worktrees {
     } catch (error) {
       task.signal.throwIfAborted();
       const what = "What changed in the worktree cannot be returned";
-      say(`${what}; the worker keeps it on the branch ${tree.branch}.`, `${what}: ${oneLine(String(error))}`);
+      say(
+        `${what}; the worker keeps it in the worktree of the branch ${tree.branch}.`,
+        `${what}: ${oneLine(String(error))}`,
+      );
     }
   }
 
