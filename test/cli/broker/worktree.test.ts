@@ -230,5 +230,5 @@ test("it works in the same folder of the repository; without a commit or a repos
   expect(await early.ended()).toBe(64);
   const what = "--worktree requires a folder of a git repository that has a commit and is not bare";
   expect(early.stderr()).toContain(`${what} (the repository has no commit yet).`);
-  expect(outside.stderr()).toMatch(new RegExp(`${what} \\(fatal: .*\\)\\.\n`));
+  expect(outside.stderr()).toMatch(new RegExp(`${what} \\(fatal: .*\\)\\.`));
 });
