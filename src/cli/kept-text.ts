@@ -16,6 +16,10 @@ export interface KeptText {
 export const stateFolder = (stateHome: string | undefined): string =>
   join(stateHome || join(homedir(), ".local", "state"), "errand");
 
+/** A name for what a key names, which may have any characters. */
+export const hashOf = (key: readonly string[]): string =>
+  createHash("sha256").update(JSON.stringify(key)).digest("hex");
+
 /** `key` is what the text belongs to; the file's name is its hash. */
 export function keptText(
   stateHome: string | undefined,
@@ -23,7 +27,7 @@ export function keptText(
   key: readonly string[],
   pattern: RegExp,
 ): KeptText {
-  const name = createHash("sha256").update(JSON.stringify(key)).digest("hex");
+  const name = hashOf(key);
   const file = join(stateFolder(stateHome), folder, name);
   return {
     file,

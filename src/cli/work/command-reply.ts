@@ -14,6 +14,7 @@ import type { Head } from "./capture.ts";
 import { type CommandResult, type RunLimits, STDOUT_MAX } from "./child.ts";
 import { failed } from "./failed-reply.ts";
 import { invalidResult, resultReply, type WantedResult } from "./result.ts";
+import { errnoOf } from "./temp-folder.ts";
 
 /** Longer output becomes an artifact. */
 const TEXT_MAX = 64 * 1024;
@@ -74,9 +75,6 @@ export function cannotWrite(error: unknown): unknown {
   if (!NO_ROOM.includes(code)) return error;
   return new WorkerUnavailableError(`cannot write the files of a task (${code})`, { cause: error });
 }
-
-const errnoOf = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 function stopped(by: "timeout" | "idle-timeout", limits: RunLimits, stderr: string): Reply {
   const why =

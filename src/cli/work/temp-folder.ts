@@ -84,8 +84,11 @@ export function isAlive(process: number): boolean {
   }
 }
 
-const isDenied = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
+const isDenied = (error: unknown): boolean => ["EACCES", "EPERM"].includes(errnoOf(error) ?? "");
+
+/** The code of a system error, such as `ENOENT`. */
+export const errnoOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 async function makeWritable(folder: string): Promise<void> {
   await chmod(folder, 0o700);

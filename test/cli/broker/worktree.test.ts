@@ -131,7 +131,15 @@ test("what an agent or a user does with git loses nothing, and stops no other co
     "git checkout --quiet -; git merge --quiet --no-commit --no-ff b",
   );
   await run("inner", "mkdir tmp.log; git worktree add --quiet tmp.log/inner; touch tmp.log/inner/mine");
-  expect(trees()).toHaveLength(3);
+  const sub =
+    'git -c protocol.file.allow=always submodule --quiet add "$(git rev-parse --git-common-dir)" lib';
+  await run(
+    "submodule",
+    sub,
+    "git commit --quiet -m lib; cd lib; git checkout --quiet -b own",
+    "git commit --quiet --allow-empty -m own; git checkout --quiet -",
+  );
+  expect(trees()).toHaveLength(4);
   // What is in the way is kept, and the conversation goes on, on its branch.
   await run(
     "broken",

@@ -20,7 +20,7 @@ export interface ClaudeOptions extends AskTimes {
   readonly collectMs?: number;
   /** How long the program has to store the conversation after its question is parked. */
   readonly settleMs?: number;
-  /** A conversation that does not go on with its deferred call within this time is told to. */
+  /** A conversation that does not go on with its deferred call within this time gets a message to do so. */
   readonly goesOnMs?: number;
   /** Default: the broker's. */
   readonly approvals?: typeof brokerApprovals;

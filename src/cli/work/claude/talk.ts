@@ -126,14 +126,14 @@ export class Talk {
     this.#process.send(userMessage(said.text, uuid));
   }
 
-  /** It goes on by itself with the call that the conversation keeps. If it does not keep one any more, it is told to. */
+  /** It goes on by itself with the call that the conversation keeps. If it keeps none any more, it gets a message. */
   goOn(withinMs: number): void {
     this.#late = setTimeout(() => this.say({ text: "Continue." }), withinMs);
     void this.ended.catch(() => undefined).then(() => clearTimeout(this.#late));
     this.sendMore();
   }
 
-  /** It works, so it need not be told to. */
+  /** It works, so it needs no message. */
   goesOn(): void {
     clearTimeout(this.#late);
   }

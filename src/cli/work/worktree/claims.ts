@@ -8,7 +8,7 @@ import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import { pid } from "node:process";
 import { sleep } from "../../../util/timing.ts";
-import { isAlive, processPlace } from "../temp-folder.ts";
+import { errnoOf, isAlive, processPlace } from "../temp-folder.ts";
 
 const WAIT_MS = 200;
 const SIGN_EVERY_MS = 30_000;
@@ -30,7 +30,7 @@ export class Claims {
         await writeFile(file, own, { flag: "wx", mode: 0o600 });
         break;
       } catch (error) {
-        if (!hasCode(error, "EEXIST")) throw error;
+        if (errnoOf(error) !== "EEXIST") throw error;
         const abandoned = await abandonedIn(file);
         if (abandoned === undefined) return undefined;
         await removeText(file, abandoned);
@@ -77,7 +77,7 @@ async function removeText(file: string, text: string): Promise<void> {
   try {
     await rename(file, aside);
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return;
+    if (errnoOf(error) === "ENOENT") return;
     throw error;
   }
   if ((await readFile(aside, "utf8")) !== text) await link(aside, file).catch(() => undefined);
@@ -92,6 +92,3 @@ function startOf(id: number): string {
     return "";
   }
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && "code" in error && error.code === code;

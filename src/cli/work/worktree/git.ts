@@ -58,6 +58,11 @@ export class Git {
     return (await this.bytes(folder, args, options)).toString().replace(/\n$/, "");
   }
 
+  /** The commit that a ref names; undefined if there is no such ref. */
+  commitOf(folder: string, ref: string): Promise<string | undefined> {
+    return this.maybe(folder, ["rev-parse", "--verify", "--quiet", ref]);
+  }
+
   /** Undefined if it fails. */
   async maybe(folder: string, args: readonly string[], options?: RunOptions): Promise<string | undefined> {
     return this.text(folder, args, options).catch((error: unknown) => {

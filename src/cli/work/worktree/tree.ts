@@ -6,16 +6,16 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Git, RunOptions } from "./git.ts";
-import { listWorktrees } from "./list.ts";
 
-/** What git keeps of an operation that is under way. */
-const UNDER_WAY = [
+/** What git keeps of an operation that is under way, and of submodules. */
+const NEEDED = [
   "MERGE_HEAD",
   "CHERRY_PICK_HEAD",
   "REVERT_HEAD",
   "BISECT_LOG",
   "rebase-merge",
   "rebase-apply",
+  "modules",
 ];
 
 export class Tree {
@@ -59,26 +59,22 @@ export class Tree {
     return this.#git.maybe(this.path, [...this.#where(), ...args], options);
   }
 
-  /** Why it must stay; undefined if nothing would be lost with it. */
-  async whyKept(root: string): Promise<string | undefined> {
+  /** Whether nothing would be lost with it. `others`: the paths of the repository's worktrees. */
+  async isRemovable(others: readonly string[]): Promise<boolean> {
     const link = await readFile(join(this.path, ".git"), "utf8").catch(() => "");
-    if (link.trim() !== `gitdir: ${this.#gitDir}`) return "another repository is in its place";
-    if (UNDER_WAY.some((name) => existsSync(join(this.#gitDir, name))))
-      return "an operation of git is under way";
-    const head = await this.maybe(["symbolic-ref", "--quiet", "HEAD"]);
-    if (head !== `refs/heads/${this.branch}`) return "another branch or commit is checked out";
+    // Another repository may be in its place.
+    if (link.trim() !== `gitdir: ${this.#gitDir}`) return false;
+    if (NEEDED.some((name) => existsSync(join(this.#gitDir, name)))) return false;
+    if (others.some((path) => path.startsWith(`${this.path}/`))) return false;
+    // What an agent has committed on another branch, or on none, it wants to find there.
+    if ((await this.maybe(["symbolic-ref", "--quiet", "HEAD"])) !== `refs/heads/${this.branch}`) return false;
     const status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
-    if ((await this.text(status)) !== "") return "something is uncommitted";
-    // `git status` passes over these.
+    if ((await this.text(status)) !== "") return false;
+    // `git status` passes over files that are marked as unchanged.
     const marked = (await this.text(["ls-files", "-v", "-z"]))
       .split("\0")
       .filter((one) => /^[a-zS] /.test(one));
-    if (marked.some((one) => existsSync(join(this.path, one.slice(2)))))
-      return "files are marked as unchanged";
-    const others = (await listWorktrees(this.#git, root)).filter(({ path }) =>
-      path.startsWith(`${this.path}/`),
-    );
-    return others.length > 0 ? "another worktree is in it" : undefined;
+    return !marked.some((one) => existsSync(join(this.path, one.slice(2))));
   }
 
   #where(): string[] {

@@ -3,7 +3,6 @@
  * has a branch of its own, and both are named by a hash. A worktree is removed only if nothing would be lost with it, and its
  * branch only if another branch has its commits.
  */
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,8 +10,8 @@ import { QuestionOutcome } from "../../../client/questions.ts";
 import { WorkerUnavailableError } from "../../../client/unavailable.ts";
 import type { Outcome, Work } from "../../../client/work.ts";
 import { ParkedError } from "../../../lease-holder/lost.ts";
+import { hashOf } from "../../kept-text.ts";
 import { oneLine } from "../../show/output.ts";
-
 import { failed } from "../failed-reply.ts";
 import { InTurn } from "../in-turn.ts";
 import type { Place } from "../place.ts";
@@ -65,10 +64,9 @@ export class Worktrees {
     const { git, folder, home } = setup;
     const show = (...args: string[]) => git.text(folder, ["rev-parse", ...args]);
     const root = await show("--show-toplevel");
-    const has = async (ref: string) =>
-      (await git.maybe(root, ["rev-parse", "--verify", "--quiet", ref])) !== undefined;
-    if (!(await has("HEAD"))) throw new GitError("the repository has no commit yet");
-    if (await has("refs/heads/errand"))
+    if ((await git.commitOf(root, "HEAD")) === undefined)
+      throw new GitError("the repository has no commit yet");
+    if ((await git.commitOf(root, "refs/heads/errand")) !== undefined)
       throw new GitError("the branch 'errand' is in the way of branches 'errand/…'");
     await mkdir(home, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
       throw new GitError(`the folder ${home} cannot be made: ${oneLine(String(error))}; see XDG_STATE_HOME`);
@@ -118,8 +116,7 @@ export class Worktrees {
   }
 
   #nameFor({ delegation: { target, delegator, context_id } }: Work): string {
-    const key = JSON.stringify([this.#repository.gitDir, this.#setup.broker, target, delegator, context_id]);
-    return createHash("sha256").update(key).digest("hex").slice(0, 20);
+    return hashOf([this.#repository.gitDir, this.#setup.broker, target, delegator, context_id]).slice(0, 20);
   }
 
   #pathOf(name: string): string {
@@ -139,7 +136,7 @@ export class Worktrees {
     const { root } = this.#repository;
     const path = this.#pathOf(name);
     const found = (await listWorktrees(this.#git, root)).find((one) => one.path === path);
-    if (found?.state === "half-made") await this.#remove(path);
+    if (found?.state === "half-made") await this.#unregister(path);
     if (found?.state !== "whole") await this.#make(name, path, signal);
     const tree = await this.#treeAt(name);
     if (tree === undefined) throw new TreeError("The worktree of this conversation cannot be found.");
@@ -150,13 +147,13 @@ export class Worktrees {
     const { root } = this.#repository;
     const branch = `errand/${name}`;
     try {
-      // What is there is no worktree any more; somebody may still want it.
+      // An agent may have removed the link to the repository, and left its work.
       if (existsSync(path)) {
         const aside = `${path}.kept-${Date.now()}`;
         await rename(path, aside);
         this.#setup.warn(`${path} is no worktree any more; it is now ${aside}`);
       }
-      await this.#git.maybe(root, ["worktree", "remove", "--force", "--force", path]);
+      await this.#unregister(path);
       const tip = await this.#commitOf(`refs/heads/${branch}`);
       const head = await this.#git.text(root, ["rev-parse", "HEAD"]);
       const start = tip === undefined ? head : await this.#startFor(name, branch, tip);
@@ -242,12 +239,13 @@ export class Worktrees {
     const path = this.#pathOf(name);
     try {
       if (await this.#hasAsked(name)) return;
-      const found = (await listWorktrees(this.#git, this.#repository.root)).find((one) => one.path === path);
+      const all = await listWorktrees(this.#git, this.#repository.root);
+      const found = all.find((one) => one.path === path);
       if (found?.state === "half-made" || (found?.state === "gone" && !existsSync(path)))
-        await this.#remove(path);
+        await this.#unregister(path);
       else if (found !== undefined) {
         const tree = await this.#treeAt(name);
-        if (tree === undefined || (await tree.whyKept(this.#repository.root)) !== undefined) return;
+        if (!(await tree?.isRemovable(all.map((one) => one.path)))) return;
         await this.#remove(path);
       }
       await this.#removeBranch(name);
@@ -260,11 +258,17 @@ export class Worktrees {
     const { root } = this.#repository;
     try {
       await this.#git.text(root, ["worktree", "remove", path]);
-    } catch {
-      // Ignored folders may be read-only.
+    } catch (error) {
+      // git has refused it.
+      if ((await listWorktrees(this.#git, root)).some((one) => one.path === path)) throw error;
+      // git knows it no more, and could not delete all of it: an ignored folder may be read-only.
       await removeFolder(path);
-      await this.#git.maybe(root, ["worktree", "remove", "--force", "--force", path]);
     }
+  }
+
+  /** What has no folder, or only what git had begun to write. */
+  async #unregister(path: string): Promise<void> {
+    await this.#git.maybe(this.#repository.root, ["worktree", "remove", "--force", "--force", path]);
   }
 
   async #removeBranch(name: string): Promise<void> {
@@ -278,7 +282,7 @@ export class Worktrees {
   }
 
   #commitOf(ref: string): Promise<string | undefined> {
-    return this.#git.maybe(this.#repository.root, ["rev-parse", "--verify", "--quiet", ref]);
+    return this.#git.commitOf(this.#repository.root, ref);
   }
 
   /** Whether another branch has the commit. */
