@@ -74,7 +74,10 @@ const exitCode = await runCli(process.argv.slice(2), {
   backups: async () => (await import("./offline/backups.ts")).backups(childEnv, manifest.version),
   migrations: async () => (await import("./offline/migrations.ts")).migrations(childEnv),
   version: manifest.version,
-  command: ownCommand({ folder: process.cwd(), path: childEnv.PATH ?? "", program: PROGRAM }),
+  // Only what is printed needs it.
+  get command() {
+    return ownCommand({ folder: process.cwd(), path: childEnv.PATH ?? "", program: PROGRAM });
+  },
   program: PROGRAM,
 });
 // An open connection or timer must not keep the process running.

@@ -46,7 +46,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
 const WITH_VALUE = ["--url", "--token"];
 
 /** The name of the command in the arguments. Undefined for what concerns all commands, such as their help. */
-export function commandIn(argv: readonly string[]): string | undefined {
+export function commandNameIn(argv: readonly string[]): string | undefined {
   const at = argv.findIndex(
     (word, index) => !word.startsWith("-") && !WITH_VALUE.includes(argv[index - 1] ?? ""),
   );

@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import type { ErrandApiError } from "../client/errors.ts";
 import { delegationIdSchema } from "../schema/values.ts";
-import { commandIn } from "./commands.ts";
+import { commandNameIn } from "./commands.ts";
 import { connectToRead, type GlobalOptions } from "./context.ts";
 import { locate } from "./discover.ts";
 import { toFailure } from "./failure.ts";
@@ -34,7 +34,7 @@ export async function runCli(argv: string[], host: CliHost): Promise<number> {
       both.catch(() => undefined);
       helped = both.then(() => undefined);
     },
-    commandIn(argv),
+    commandNameIn(argv),
   );
   let command = "errand";
   let id: string | undefined;

@@ -15,7 +15,7 @@ export interface Called {
 export function ownCommand({ folder, path, program }: Called): string {
   const clone = join(dirname(dirname(program)), "errand");
   if (clone === join(folder, "errand") && isRunnable(clone)) return "./errand";
-  // Where npm has installed it for this folder alone.
+  // npm has installed it in this folder only.
   const installed = realPathOf(join(folder, "node_modules/.bin/errand"));
   if (installed !== undefined && installed === realPathOf(program)) return "npx errand-broker";
   // npx puts a program that it has fetched on the PATH only while it runs.
