@@ -155,9 +155,8 @@ const interrupt = step<{
   name: "interrupt",
   check: mayPick,
   async run(model, real, { via, pick, by, expires, again, hold, ...asked }) {
-    const before = again
-      ? (model.leases.findLast(hasAnswer) ?? model.leases.findLast(mayAskAgain))
-      : undefined;
+    const likely = [hasOpenQuestion, hasAnswer, mayAskAgain];
+    const before = again ? likely.map((fits) => model.leases.findLast(fits)).find(Boolean) : undefined;
     const held = before ?? pickLease(model, pick);
     const { item, fence } = held;
     const { kind, shape } = before?.item.questions.at(-1) ?? asked;
@@ -212,6 +211,9 @@ const interrupt = step<{
 const hasAnswer = (held: Held): boolean =>
   isLiving(held) && (held.item.questions.at(-1)?.answer ?? null) !== null;
 
+/** The lease is held while its question waits. */
+const hasOpenQuestion = (held: Held): boolean => isLiving(held) && held.item.open !== null;
+
 /** The lease ended with a question, or can repeat one that was asked before. */
 const mayAskAgain = (held: Held): boolean =>
   held.item.questions.length > 0 && (isLiving(held) || held.item.asked.has(held.fence));
@@ -240,41 +242,53 @@ async function raised(
   item.history += requests.length;
 }
 
-/** Takes the answer to a request of the newest question. */
-const use = step<{ via: number; pick: Pick; by: string; key: string }>({
+/** Takes the answer to a request of the newest question; `twice`: then another process of the worker tries to, too. */
+const use = step<{ via: number; pick: Pick; by: string; key: string; twice: boolean }>({
   name: "use",
   check: mayPick,
-  async run(model, real, { via, pick, by, key }) {
+  async run(model, real, { via, pick, by, key, twice }) {
     const held = (pick.fitting ? model.leases.findLast(hasAnswer) : undefined) ?? pickLease(model, pick);
-    const { item, fence } = held;
     const caller = principal(model, by, held);
-    const question = item.questions.at(-1);
-    const [request_id = "none"] = question?.requests ?? [];
-    const interrupt_id = question?.id ?? "int_unknown";
-    const body = { interrupt_id, request_id, use_key: key };
-    const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/use`, body);
-    const lost = model.mayWork(caller, held);
-    const open: Refusal | null = lost ? null : model.mayMove("use", item);
-    const none: Refusal | null = (question?.answer ?? null) === null ? { code: "answer_unknown" } : null;
-    const refusal = lost ?? open ?? none;
-    judge(answer, refusal);
-    if (!refusal) {
-      const place = `${interrupt_id}:${request_id}`;
-      const [before, now] = [item.used.get(place), `${fence} ${key}`];
-      const isFirst = before === undefined || before === now;
-      expect(answer.body.used).toBe(isFirst ? "now" : "before");
-      expect("answer" in answer.body).toBe(isFirst);
-      if (isFirst) {
-        item.used.set(place, now);
-        model.move("use", item);
-      } else {
-        count(model.made, "used before");
-        model.extend(item);
-      }
-    }
-    await real.check(item);
+    await useOnce(model, real, via, held, caller, key);
+    if (twice) await useOnce(model, real, via, held, caller, `${key}-other`);
   },
 });
+
+async function useOnce(
+  model: Model,
+  real: Real,
+  via: number,
+  held: Held,
+  caller: string,
+  key: string,
+): Promise<void> {
+  const { item, fence } = held;
+  const question = item.questions.at(-1);
+  const [request_id = "none"] = question?.requests ?? [];
+  const interrupt_id = question?.id ?? "int_unknown";
+  const body = { interrupt_id, request_id, use_key: key };
+  const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/use`, body);
+  const lost = model.mayWork(caller, held);
+  const open: Refusal | null = lost ? null : model.mayMove("use", item);
+  const none: Refusal | null = (question?.answer ?? null) === null ? { code: "answer_unknown" } : null;
+  const refusal = lost ?? open ?? none;
+  judge(answer, refusal);
+  if (!refusal) {
+    const place = `${interrupt_id}:${request_id}`;
+    const [before, now] = [item.used.get(place), `${fence} ${key}`];
+    const isFirst = before === undefined || before === now;
+    expect(answer.body.used).toBe(isFirst ? "now" : "before");
+    expect("answer" in answer.body).toBe(isFirst);
+    if (isFirst) {
+      item.used.set(place, now);
+      model.move("use", item);
+    } else {
+      count(model.made, "used before");
+      model.extend(item);
+    }
+  }
+  await real.check(item);
+}
 
 const release = step<{ via: number; pick: Pick; by: string; delay: number | undefined }>({
   name: "release",
@@ -376,7 +390,7 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
       ...base,
       progress: fc.boolean(),
       seen: fc.constantFrom(undefined, "m1", "m2", "m3"),
-      used: rarely(tokens),
+      used: fc.option(tokens, { nil: undefined, freq: 2 }),
     }).map(beat),
   ],
   [2, some(base).map(artifact)],
@@ -397,10 +411,10 @@ export const agentSteps: readonly [number, fc.Arbitrary<Step>][] = [
         "approval",
       ),
       expires: rarely(span(2)),
-      hold: fc.constantFrom(true, false, false),
+      hold: fc.boolean(),
     }).map(interrupt),
   ],
-  [3, some({ ...base, key: fc.constantFrom("k1", "k2") }).map(use)],
+  [3, some({ ...base, key: fc.constantFrom("k1", "k2"), twice: fc.boolean() }).map(use)],
   [3, some({ ...base, delay: rarely(span(1)) }).map(release)],
   [
     7,

@@ -96,7 +96,7 @@ test(`${RUNS} walks of up to ${STEPS} commands agree with the model`, { timeout:
   // So few walks may miss what is rare: some more then look for it.
   const missed = () => EVERYWHERE.filter((what) => !real.counts.has(what));
   const mustCover = RUNS >= 60 && MODEL_SEED === undefined && MODEL_PATH === undefined;
-  for (let more = 0; mustCover && more < 6 && missed().length > 0; more += 1) await walkOn(40);
+  for (let more = 0; mustCover && more < 10 && missed().length > 0; more += 1) await walkOn(40);
   const { counted, summed } = await real.kept();
   expect(counted).toEqual(summed);
   if (mustCover) expect(missed()).toEqual([]);
