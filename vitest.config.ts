@@ -1,11 +1,15 @@
 import { defineConfig } from "vitest/config";
-import { BrowserCount } from "./test/support/browser-count.ts";
-import { LongFirst } from "./test/support/long-first.ts";
+import { Summary } from "./test/support/summary.ts";
+
+/** `npm test` runs the others, unless it names files; `npm run slow` runs these; vitest itself runs both. */
+const SLOW = "test/**/*.slow.test.ts";
+const { ERRAND_TESTS } = process.env;
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    reporters: ["default", new BrowserCount()],
+    include: [ERRAND_TESTS === "slow" ? SLOW : "test/**/*.test.ts"],
+    exclude: ERRAND_TESTS === "quick" ? [SLOW] : [],
+    reporters: ["default", new Summary()],
     globalSetup: ["test/support/redis-server.ts"],
     // They end what hangs. A busy machine may take ten times as long as a quiet one.
     testTimeout: 60_000,
@@ -14,6 +18,5 @@ export default defineConfig({
     maxWorkers: 4,
     // The files share what they import: importing it anew for each took a fifth of the time.
     isolate: false,
-    sequence: { sequencer: LongFirst },
   },
 });

@@ -20,7 +20,8 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   demo    run examples/demo.ts
   bench   run the benchmarks (--help lists them)
   many    one gateway with 10 000 parked polls and 10 000 event streams, restarted: three minutes [--many N] [--json]
-  test    run the tests: vitest run [args...]
+  test    run the quick tests, or those in the files that are named, slow ones too: vitest run [args...]
+  slow    run the slow tests, in files named *.slow.test.ts: vitest run [args...]
   cluster start a Redis Cluster and two gateways on loopback, to try them (--help says more)
   test:cluster  run the tests of doors, flows, lifecycle and faults on a Redis Cluster: [test/flows ...]
   failover  kill a master of a Cluster under load, again and again, and account for every acknowledgment: [--kills 10] [--wait 1]
@@ -72,6 +73,16 @@ const isHelp = (args) => args.includes("--help") || args.includes("-h");
 /** Help needs no build. */
 const buildFor = (args) => (isHelp(args) ? undefined : build());
 
+/** `which`: quick or slow; without it, both. */
+function tests(which, args = []) {
+  if (which !== undefined) process.env.ERRAND_TESTS = which;
+  return run(bin("vitest"), ["run", ...args]);
+}
+
+/** Whether one of vitest's arguments is a path. A word without a slash after an option may be the option's value. */
+const namesFiles = (args) =>
+  args.some((one, at) => !one.startsWith("-") && (one.includes("/") || !args[at - 1]?.startsWith("-")));
+
 /** For tasks that take no arguments: those of HELP say what they do. */
 function noArguments(name, args) {
   const line = HELP.split("\n").find((one) => one.startsWith(`  ${name} `));
@@ -105,7 +116,11 @@ const TASKS = {
   },
   async test(args) {
     await buildFor(args);
-    await run(bin("vitest"), ["run", ...args]);
+    await tests(namesFiles(args) ? undefined : "quick", args);
+  },
+  async slow(args) {
+    await buildFor(args);
+    await tests("slow", args);
   },
   async cluster(args) {
     await buildFor(args);
@@ -121,7 +136,7 @@ const TASKS = {
     const suites = ["test/cluster", "test/doors", "test/flows", "test/lifecycle", "test/faults"];
     // These break the link between a gateway and the run's one Redis, on which they put a proxy.
     const linked = ["redis-away", "redis-away-answers", "redis-away-batch", "feed-gap"];
-    const excludes = linked.flatMap((name) => ["--exclude", `test/faults/${name}.test.ts`]);
+    const excludes = linked.flatMap((name) => ["--exclude", `test/faults/${name}.{test,slow.test}.ts`]);
     // One worker, because a Cluster has one database.
     await run(bin("vitest"), ["run", "--maxWorkers", "1", ...excludes, ...(args.length > 0 ? args : suites)]);
   },
@@ -222,7 +237,8 @@ async function check() {
     ["types", () => run(bin("tsc"), ["-p", "tsconfig.json"])],
     ["build", () => build()],
     ["generated docs", () => run(process.execPath, ["scripts/generate.mjs", "--check"])],
-    ["tests", () => run(bin("vitest"), ["run"])],
+    ["tests", () => tests("quick")],
+    ["slow tests", () => tests("slow")],
     ["package", () => npm(["pack", "--dry-run"])],
   ];
   for (const [index, [name, step]] of steps.entries()) {

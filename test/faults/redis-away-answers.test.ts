@@ -1,4 +1,4 @@
-/** Answers while Redis is away that are more than a plain "try again". redis-away.test.ts tests how fast they are. */
+/** Answers while Redis is away that are more than a plain "try again". redis-away.slow.test.ts tests how fast they are. */
 import { expect, inject, test, vi } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openRedisLink } from "../support/redis-link.ts";

@@ -1,5 +1,5 @@
 // A worker in its own process, to be suspended: polls for every agent at once over plain HTTP, replies, and sends the
-// results. hand-off-silent.test.ts starts it. Arguments: url, token, agents (comma separated).
+// results. hand-off-silent.slow.test.ts starts it. Arguments: url, token, agents (comma separated).
 const [, , url, token, agents] = process.argv;
 
 async function post(path, body) {

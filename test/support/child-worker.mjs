@@ -1,5 +1,5 @@
 // A worker in its own process, to be killed: leases, reports progress and replies over plain HTTP.
-// workers-killed.test.ts starts it. Arguments: url, token, agents (comma separated).
+// workers-killed.slow.test.ts starts it. Arguments: url, token, agents (comma separated).
 const [, , url, token, agents] = process.argv;
 
 async function post(path, body) {
