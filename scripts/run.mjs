@@ -33,7 +33,7 @@ const HELP = `node scripts/run.mjs <task> [args...]   (or: npm run <task> -- [ar
   acp-kills  kill workers of an ACP agent while people approve its calls: none is handed over twice (--help says more)
   fuzz    send more mutated requests than the tests do: [--runs 20000] [--seed N] [--path P]
   soak    run a steady load for long: memory, keys and descriptors must stay flat (--help says more)
-  limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/limits.md
+  limits  drive bounds to their limit and measure memory: [--write] [NAME ...]; --write updates docs/settings.md
           limits attacks [--seconds N] [--rounds N] [--together] [--write] [NAME ...]: a victim beside attacks
           limits bodies [--write] [VALUES] [NAME ...]: the CPU time of one request of each shape
   agents  run the coding agents of 'errand work --preset' against a scripted model: [--only gemini,...] (--help says more)

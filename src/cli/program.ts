@@ -1,5 +1,5 @@
 /**
- * The tree of commands in commander. Help, completion scripts and docs/cli.md are generated from it.
+ * The tree of commands in commander. Help, completion scripts and the table in docs/recipes.md are generated from it.
  */
 import { Command } from "commander";
 import { loadCommands } from "./commands.ts";

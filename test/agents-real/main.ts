@@ -24,7 +24,7 @@ works, and exits with 1 if something does not that should.
   --cache FOLDER  where the programs are installed           (${cacheFolder()})
   --scene         only the scene of two Claude Codes, a killed worker, an hour and the console (needs Chromium)
   --picture FILE  with --scene: writes the question in the console into this PNG file
-  --write         update the table in docs/workers.md
+  --write         update the table in docs/recipes.md
   --help          print this help
 `;
 

@@ -1,4 +1,4 @@
-/** What was seen of each program, in results.json, and the table of docs/workers.md that is made of it. */
+/** What was seen of each program, in results.json, and the table of docs/recipes.md that is made of it. */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
@@ -7,7 +7,7 @@ import { CELLS } from "./cells.ts";
 import { CELL_NAMES } from "./names.ts";
 
 const FILE = new URL("./results.json", import.meta.url);
-const PAGE = new URL("../../docs/workers.md", import.meta.url);
+const PAGE = new URL("../../docs/recipes.md", import.meta.url);
 const BEGIN = "<!-- works-with: written by npm run agents -- --write -->";
 const END = "<!-- works-with: end -->";
 
@@ -34,7 +34,7 @@ export async function writeResults(seen: Readonly<Record<string, ProgramResult>>
   await replaceBetween(BEGIN, END, tableOf(all));
 }
 
-/** Replaces what docs/workers.md has between two markers. */
+/** Replaces what docs/recipes.md has between two markers. */
 export async function replaceBetween(begin: string, end: string, text: string): Promise<void> {
   const page = await readFile(PAGE, "utf8");
   const [before, rest] = page.split(begin);

@@ -1,4 +1,4 @@
-/** What was seen of the scene, in scene.json, and the table of docs/workers.md that is made of it. */
+/** What was seen of the scene, in scene.json, and the table of docs/recipes.md that is made of it. */
 import { writeFile } from "node:fs/promises";
 import { replaceBetween, versionOf } from "./results.ts";
 

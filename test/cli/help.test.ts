@@ -1,11 +1,11 @@
-/** Every command's help is complete, and equal to docs/cli.md. */
+/** Every command's help is complete, and docs/recipes.md lists every command. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { buildProgram, everyCommand, pathOf } from "../../src/cli/program.ts";
 import { host, run } from "./fake-host.ts";
 
 const program = await buildProgram({ host: host(), end: () => undefined, unknownIds: new Map() });
-const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../docs/recipes.md", import.meta.url), "utf8");
 const flat = (text: string) => text.replaceAll(/\s+/g, " ");
 
 describe.each(everyCommand(program).map((command) => [pathOf(command), command] as const))(
@@ -21,8 +21,7 @@ describe.each(everyCommand(program).map((command) => [pathOf(command), command] 
         expect([long, description]).not.toEqual([long, ""]);
         expect(flat(stdout)).toContain(flat(`${description}`));
       }
-      // The page wraps lines elsewhere.
-      expect(flat(page)).toContain(flat(stdout).trim());
+      if (command.commands.length === 0) expect(page).toContain(`\n| \`${path}\` | `);
     });
   },
 );

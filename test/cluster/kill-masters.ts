@@ -1,6 +1,6 @@
 /**
  * `npm run failover`: kills a master under load, again and again, then accounts for every acknowledgment: each delegation
- * has ended, once, or is lost by the rules of docs/cluster.md. Prints a report as Markdown; exits with 1 if a rule is
+ * has ended, once, or is lost by the rules of docs/growing.md. Prints a report as Markdown; exits with 1 if a rule is
  * broken. Limit: one machine, so a replica is as near as it can be, and little is lost.
  */
 import { setTimeout as sleep } from "node:timers/promises";

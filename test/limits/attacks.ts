@@ -107,7 +107,7 @@ Measures how long a victim waits beside attacks, each alone and all at once, in 
   --seconds N  how long each takes                    (5)
   --rounds N   how often; the medians count           (5)
   --together   only all at once
-  --write      update docs/limits.md
+  --write      update docs/settings.md
   --help       print this help
 
   NAME         ${NAMES.map((name) => `"${name}"`).join("\n               ")}

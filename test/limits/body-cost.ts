@@ -12,7 +12,7 @@ import { SHAPES } from "./shapes.ts";
 const HELP = `npm run limits -- bodies [--write] [VALUES] [WORD ...]
 
 Measures how long one request of each shape keeps the event loop of a gateway
-busy, and prints the slowest first. --write updates docs/limits.md.
+busy, and prints the slowest first. --write updates docs/settings.md.
 
   VALUES  how many values a body has   (90000)
   WORD    only the shapes whose name contains one of the words:

@@ -71,7 +71,7 @@ const inMiB = ({ before, peak, after }: Memory): Bound["redis"] => [
 const HELP = `npm run limits -- [--write] [NAME ...]
 
 Drives bounds to their limit on a broker and a Redis of its own, and prints the memory of both, in MiB, before, at the
-peak and after. --write updates docs/limits.md.
+peak and after. --write updates docs/settings.md.
 
   NAME     ${Object.keys(DRIVERS).join("\n           ")}
 

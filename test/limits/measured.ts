@@ -1,4 +1,4 @@
-/** What the bounds cost: the file from which docs/limits.md is generated. */
+/** What the bounds cost: the file from which docs/settings.md is generated. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { z } from "zod";

@@ -31,7 +31,7 @@ work moves to its new shard. An agent with unfinished work stays; run the comman
 Delegations stay in their shard. Without --to or --to-data-dir, this changes the data in place: back it up first.
 
 --dry-run writes nothing. Other users of this machine can read command lines: pass a URL with a password in
-ERRAND_REDIS_URL, or on stdin (--to -). docs/migrate.md has the whole procedure.`;
+ERRAND_REDIS_URL, or on stdin (--to -). docs/growing.md has the whole procedure.`;
 
 const STOPPED =
   "the migration was stopped. If it has begun to write, no broker starts on that data until you run the command again.";

@@ -95,7 +95,7 @@ With --worktree, in a folder of a git repository, each conversation (the delegat
 in a git worktree of its own, on a branch of its own. What differs from the commit where the branch began becomes the
 artifact 'changes.diff', for 'git apply'. After a delegation, a worktree is removed if nothing would be lost with it, such as
 uncommitted changes; files that git ignores do not count. The branch stays if it has commits that no other branch has. 'git
-worktree list' lists the worktrees. See docs/workers.md.
+worktree list' lists the worktrees. See docs/recipes.md.
 
 A question:
 Print it to stdout and exit with 79. To ask for more than a text, print JSON as the last line, for example
@@ -133,14 +133,14 @@ steps are progress. The next delegation of the same delegator in the same contex
 kept in ~/.local/state/errand. Arguments after '--' go to the program. A person approves the tools of claude, and of gemini,
 copilot and opencode, which are run as agents that speak ACP; so is codex if its adapter 'codex-acp' is on the PATH and no
 arguments are given. The process waits for the answer (--hold); with --ask park, no process waits. With --ask none, they run headless: nobody is asked, and they may do what their own settings and arguments allow.
-'errand doctor --preset' says what is installed. See docs/workers.md. --preset shell runs what delegators send as a script:
+'errand doctor --preset' says what is installed. See docs/recipes.md. --preset shell runs what delegators send as a script:
 limit them with 'agent put --accepts-from'.
 
 Agents that speak ACP:
 With --acp, the command is an agent of the Agent Client Protocol, which is started once for each slot. A tool that needs
 approval becomes a question with its arguments. The process waits for the answer (--hold); after that it ends, and the
 answer lets a new one go on in the same conversation. The mode in which the agent asks is set each time. See
-docs/workers.md.`;
+docs/recipes.md.`;
 
 export function addWork(program: Command, { host }: Cli): void {
   const command = program

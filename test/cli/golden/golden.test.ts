@@ -127,7 +127,7 @@ const STORY = [
   }),
 ];
 
-/** Durations differ, and the list of commands is in docs/cli.md. */
+/** Durations differ, and the list of commands grows. */
 const withoutChance = (text: string): string =>
   text
     .replace(/^Commands:\n(?: .*\n)+/m, "Commands: …\n")
