@@ -1,53 +1,24 @@
 /** docs/agent-protocol.md is right: its transcripts are run, its tables are compared with the code. */
-import { execFileSync, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ERRORS, isErrorCode } from "../../src/schema/errors.ts";
 import { LEASE_LOST_REASONS, leaseRequestSchema } from "../../src/schema/lease.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
-import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
-import { compare, filled, openShell, parseTranscripts } from "../support/transcript.ts";
+import { as, client, startBroker } from "../support/broker.ts";
+import { compare } from "../support/transcript.ts";
 import { until } from "../support/until.ts";
+import { runTranscripts } from "./run-transcripts.ts";
 
 const PAGE = new URL("../../docs/agent-protocol.md", import.meta.url);
-const DEFAULT_URL = "http://127.0.0.1:4180";
 
 let page = "";
 beforeAll(async () => {
   page = await readFile(PAGE, "utf8");
 });
 
-/** A folder as `errand serve` creates it. */
-async function brokersFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "errand-docs-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await mkdir(join(folder, ".errand"));
-  await writeFile(join(folder, ".errand", "operator-token"), `${OPERATOR}\n`);
-  return folder;
-}
-
 test("the transcripts print what the page shows", async () => {
-  for (const program of ["bash", "curl"]) {
-    try {
-      execFileSync(program, ["--version"]);
-    } catch (cause) {
-      throw new Error(`the transcripts need ${program}, which does not run here; install it`, { cause });
-    }
-  }
-  const { url } = await startBroker();
-  const run = await openShell(await brokersFolder());
-  const said = new Map<string, string>();
-  const steps = parseTranscripts(page);
-  expect(steps.length).toBeGreaterThan(30);
-  for (const step of steps) {
-    const printed = await run(filled(step, said).replaceAll(DEFAULT_URL, url));
-    const wrong = compare(step.expected, printed, said);
-    if (wrong.length > 0) {
-      throw new Error(`docs/agent-protocol.md:${step.line}: $ ${step.command}\n${wrong.join("\n")}`);
-    }
-  }
+  expect(await runTranscripts("docs/agent-protocol.md")).toBeGreaterThan(30);
 });
 
 test("the agent at the beginning works, and reports what its work raises", async () => {
@@ -147,6 +118,12 @@ test.each([
   ["another beginning", '{"a": "dlg_…"}', '{"a": "lse_1"}', ['.a: expected "dlg_…", got "lse_1"']],
   ["another length", "[1]", "[1, 2]", ["the answer: expected [1], got [1,2]"]],
   ["another status", "{}\nHTTP 200", "{}\nHTTP 201", ["expected:\n{}\nHTTP 200\ngot:\n{}\nHTTP 201"]],
+  [
+    "an event",
+    'id: 1…\nevent: A\ndata: {"a": 1}\n\nHTTP 200',
+    'id: 17-0\nevent: A\ndata: {"a":2}\n\n\nHTTP 200',
+    ["[0].data.a: expected 1, got 2"],
+  ],
   ["words", "", "curl: (7) failed", ["expected:\n\ngot:\ncurl: (7) failed"]],
   [
     "nothing",

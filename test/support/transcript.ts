@@ -1,7 +1,7 @@
 /**
  * Runs the shell transcripts of a document and compares what is printed. Commands follow `$ ` (continued after `> `) in
- * fenced `console` blocks; one shell runs them all. Limit: an answer is JSON, then an `HTTP nnn` line; everything else
- * is compared as text.
+ * fenced `console` blocks; one shell runs them all. An answer is JSON or a stream of events with JSON, then perhaps an
+ * `HTTP nnn` line; everything else is compared as text.
  *
  * Marks in the expected text: `"dlg_…"` is any string that begins with `dlg_`; `"…"` is any value; a member
  * `"…": "…"` stands for members that are not shown. In a command, `dlg_…` is the last text that matched this mark.
@@ -72,15 +72,29 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 /** Compares the output of a command with the document. */
 export function compare(expected: string, printed: string, said: Map<string, string>): string[] {
   const [wanted, got] = [split(expected), split(printed)];
-  if (wanted.json === undefined || got.json === undefined || wanted.status !== got.status) {
+  if (wanted === undefined || got === undefined || wanted.status !== got.status) {
     return expected === printed ? [] : [`expected:\n${expected}\ngot:\n${printed}`];
   }
-  return differences(JSON.parse(wanted.json), JSON.parse(got.json), said);
+  return differences(wanted.value, got.value, said);
 }
 
-function split(text: string): { json?: string | undefined; status?: string | undefined } {
-  const found = /^(?<json>[[{].*[\]}])\s*(?:\n(?<status>HTTP \d+))?$/s.exec(text);
-  return { json: found?.groups?.json, status: found?.groups?.status };
+/** What an answer says, and its status. Undefined for other text. */
+function split(text: string): { value: unknown; status?: string | undefined } | undefined {
+  const [, body = "", status] = /^(.*?)\s*(?:(?:^|\n)(HTTP \d+))?$/s.exec(text) ?? [];
+  if (/^[[{].*[\]}]$/s.test(body)) return { value: JSON.parse(body), status };
+  return /^(?:retry|id|event|data): /.test(body) ? { value: frames(body), status } : undefined;
+}
+
+/** The frames of an event stream. In a document, `data` may have several lines. */
+function frames(text: string): unknown[] {
+  return text.split(/\n\n+/).map((frame) =>
+    Object.fromEntries(
+      frame.split(/\n(?=\w+: )/).map((line) => {
+        const [, name = "", value = ""] = /^(\w+): (.*)$/s.exec(line) ?? [];
+        return [name, name === "data" ? JSON.parse(value) : value];
+      }),
+    ),
+  );
 }
 
 /** One bash for all commands; it mixes standard error into the output. */
