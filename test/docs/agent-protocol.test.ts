@@ -1,4 +1,4 @@
-/** docs/agent-protocol.md is right: its transcripts are run, its tables are compared with the code. */
+/** The pages of the agent protocol are right: their transcripts are run, their tables are compared with the code. */
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -10,15 +10,16 @@ import { compare } from "../support/transcript.ts";
 import { until } from "../support/until.ts";
 import { runTranscripts } from "./run-transcripts.ts";
 
-const PAGE = new URL("../../docs/agent-protocol.md", import.meta.url);
+const PAGES = ["docs/agent-protocol.md", "docs/agent-protocol-details.md"];
 
 let page = "";
 beforeAll(async () => {
-  page = await readFile(PAGE, "utf8");
+  const texts = PAGES.map((one) => readFile(new URL(`../../${one}`, import.meta.url), "utf8"));
+  page = (await Promise.all(texts)).join("\n");
 });
 
-test("the transcripts print what the page shows", async () => {
-  expect(await runTranscripts("docs/agent-protocol.md")).toBeGreaterThan(30);
+test("the transcripts print what the pages show", async () => {
+  expect(await runTranscripts(...PAGES)).toBeGreaterThan(30);
 });
 
 test("the agent at the beginning works, and reports what its work raises", async () => {

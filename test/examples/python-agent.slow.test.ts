@@ -1,6 +1,6 @@
 /**
  * The agent in Python with a real gateway. Each test names the numbers of the conformance list in
- * docs/agent-protocol.md that it covers. One file, because the last test checks that the others cover the whole list.
+ * docs/agent-protocol-details.md that it covers. One file, because the last test checks that the others cover the whole list.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { checkHistory, eventsOf } from "../support/history.ts";
 import { until } from "../support/until.ts";
 
 const AGENT = fileURLToPath(new URL("../../examples/python/agent.py", import.meta.url));
-const PAGE = new URL("../../docs/agent-protocol.md", import.meta.url);
+const PAGE = new URL("../../docs/agent-protocol-details.md", import.meta.url);
 const SLOW = "30";
 
 const covered = new Set<number>();
