@@ -9,7 +9,7 @@ Figures go to standard output, progress to standard error.
 
   --json              print one JSON object per line: {name, value, unit, min, max, rounds, ...}
   --only NAMES        run only these, separated by commas: scenarios (${Object.keys(SCENARIOS).join(", ")}) or figures;
-                      without it, all but 'many', which npm run many measures
+                      without it, all but 'many', which npm run prove -- many measures
   --quick             use small numbers: takes a minute and checks that everything works, but gives no useful figures
   --rounds N          number of rounds, interleaved; the median is reported          (5)
   --seconds S         length of each measured round                                  (4)

@@ -230,7 +230,7 @@ function agentLimits() {
   ]);
 }
 
-/** What `npm run limits` measured: its three measurements each write their part. */
+/** What `npm run prove -- limits` measured: its three measurements each write their part. */
 function costs() {
   const url = new URL("../test/limits/measured.json", import.meta.url);
   const { machine, bounds, attacks, together, bodies } = JSON.parse(readFileSync(url, "utf8"));
@@ -248,8 +248,7 @@ function costs() {
   const slowest = bodies.rows
     .slice(0, SLOWEST)
     .map(({ name, kb, status, ms }) => [name, kb, status || "–", ms]);
-  return `Measured on ${machine} by \`npm run limits\` (memory), \`npm run limits -- attacks\` and \`npm run limits -- bodies\`, each with
-\`--write\`.
+  return `Measured on ${machine} by \`npm run prove -- limits\` (memory), and the same with \`attacks\` and with \`bodies\`, each with \`--write\`.
 
 **Memory** in MiB before → at the peak → after, with the bound driven to its limit on a new gateway and a new Redis. The
 resident size includes memory that Node has freed but not returned.

@@ -19,7 +19,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { orExit, parseArguments, WrongArguments } from "./arguments.mjs";
 
-const HELP = `npm run mutants -- [options] [part of a name...]
+const HELP = `npm run prove -- mutants [options] [part of a name...]
 
   --list         print the mutants and exit
   --no-baseline  skip the run on the unchanged sources

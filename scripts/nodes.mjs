@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { orExit, WrongArguments } from "./arguments.mjs";
 
 const VERSIONS = ["20", "22", "24"];
-const HELP = `npm run test:nodes -- [--node 20,22] [arguments of vitest...]
+const HELP = `npm run prove -- nodes [--node 20,22] [arguments of vitest...]
 
 Runs the tests on the newest Node ${VERSIONS.join(", ")}, one after the other. They are installed into
 ~/.cache/errand/node-<version>; delete a folder to get a newer one.

@@ -24,7 +24,7 @@ const SOON_MS = 10_000;
 const POLL_SECONDS = 40;
 
 const NAMES = ["nginx", "haproxy", "caddy"];
-const HELP = `npm run build && node scripts/proxies.mjs [options]
+const HELP = `npm run prove -- proxies [options]
 
   --only NAME  only this proxy: nginx, HAProxy or Caddy
   --long       also hold a poll for 60 s

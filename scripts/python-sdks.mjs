@@ -21,7 +21,7 @@ const STOP_MS = 10_000;
 /** Nothing listens there, and nothing leaves the machine: the checks create push configs, but await no call. */
 const PUSH_URL = "http://127.0.0.1:9/";
 
-const HELP = `npm run python-sdks -- [options]
+const HELP = `npm run prove -- python-sdks [options]
 
 Starts a broker and an agent, and checks them with clients of the official Python A2A SDKs (a2a-sdk), over JSON-RPC and
 HTTP+JSON, plain and streaming. The client 1.x also speaks 0.3. Prints a line for each check. Needs Python 3.10 or newer.

@@ -18,7 +18,7 @@ import { OPERATOR, send } from "./call-broker.mjs";
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 /** How long a call may wait for its answer, before it is repeated. */
 const ANSWER_MS = 20_000;
-const HELP = `npm run build && node scripts/rolling-upgrade.mjs --from BUILD [options]
+const HELP = `npm run prove -- upgrade --from BUILD [options]
 
 A BUILD is a commit, or a folder with a clone that is built.
 

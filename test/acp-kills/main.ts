@@ -1,5 +1,5 @@
 /**
- * `npm run acp-kills`: kills workers with an ACP agent while people approve its calls. Real gateway and Redis, the
+ * `npm run prove -- acp-kills`: kills workers with an ACP agent while people approve its calls. Real gateway and Redis, the
  * program's own `errand work --acp`. Limit: the agent is scripted.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { orExit, parseArguments } from "../../scripts/arguments.mjs";
 import { mulberry32 } from "../support/random.ts";
 import { check, type Seen } from "./check.ts";
 
-const HELP = `npm run acp-kills -- [options]
+const HELP = `npm run prove -- acp-kills [options]
 
 Delegates to workers of a scripted ACP agent, answers its questions after a random time, and kills a worker again and again. Then
 it checks that no approval was handed over twice, and that each call whose effect is unknown was asked for again with that word.

@@ -1,5 +1,5 @@
 /**
- * `npm run agents`: the coding agents that `errand work --preset` knows, each run against a broker and a scripted model on
+ * `npm run prove -- agents`: the coding agents that `errand work --preset` knows, each run against a broker and a scripted model on
  * loopback. Nothing reaches a real provider.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { REAL } from "./programs.ts";
 import { type ProgramResult, tableOf, writeResults } from "./results.ts";
 import { playScene } from "./scene-play.ts";
 
-const HELP = `npm run agents -- [options]
+const HELP = `npm run prove -- agents [options]
 
 Installs coding agents into a cache, runs each as 'errand work --preset' against a scripted model on loopback, prints what
 works, and exits with 1 if something does not that should.

@@ -8,7 +8,7 @@ import { CELL_NAMES } from "./names.ts";
 
 const FILE = new URL("./results.json", import.meta.url);
 const PAGE = new URL("../../docs/recipes.md", import.meta.url);
-const BEGIN = "<!-- works-with: written by npm run agents -- --write -->";
+const BEGIN = "<!-- works-with: written by npm run prove -- agents --write -->";
 const END = "<!-- works-with: end -->";
 
 const programSchema = z.object({

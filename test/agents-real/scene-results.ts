@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { replaceBetween, versionOf } from "./results.ts";
 
 const FILE = new URL("./scene.json", import.meta.url);
-const BEGIN = "<!-- scene: written by npm run agents -- --scene --write -->";
+const BEGIN = "<!-- scene: written by npm run prove -- agents --scene --write -->";
 const END = "<!-- scene: end -->";
 
 /** The rows of the table. */

@@ -1,4 +1,4 @@
-/** A short chaos run: some seconds of every fault, then all checks. `npm run chaos -- --minutes M` runs for longer. */
+/** A short chaos run: some seconds of every fault, then all checks. `npm run prove -- chaos` runs for longer. */
 import { expect, it } from "vitest";
 import { DEFAULTS } from "./options.ts";
 import { runChaos } from "./run.ts";

@@ -1,4 +1,4 @@
-/** The broken brokers can still be made from the build. `npm run chaos` shows that the rules find them. */
+/** The broken brokers can still be made from the build. `npm run prove -- chaos` shows that the rules find them. */
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { DEFECTS, isDefect, spoiled } from "./defects.ts";

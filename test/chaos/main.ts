@@ -1,11 +1,11 @@
-/** `npm run chaos`: see --help. Exits 0 when the checker found nothing, 1 when it did, 64 on a wrong option. */
+/** `npm run prove -- chaos`: see --help. Exits 0 when the checker found nothing, 1 when it did, 64 on a wrong option. */
 import { breakBrokers } from "./break-brokers.ts";
 import { helpOf, UsageError } from "./flags.ts";
 import { FLAGS, readOptions } from "./options.ts";
 import { screen, writeReport } from "./report.ts";
 import { runChaos } from "./run.ts";
 
-const HELP = `npm run chaos -- [options]
+const HELP = `npm run prove -- chaos [options]
 
 Runs gateways, agents, delegators and subscribers as processes, breaks them, Redis and its network, and checks the history
 of what every process observed. The seed fixes the load and the faults.

@@ -1,6 +1,6 @@
 /**
  * A Redis Cluster of three masters with a replica each, for a run. A node is never away long enough to be replaced: then
- * nothing that was acknowledged may be lost. `npm run failover` loses masters.
+ * nothing that was acknowledged may be lost. `npm run prove -- failover` loses masters.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

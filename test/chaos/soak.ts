@@ -1,5 +1,5 @@
 /**
- * `npm run soak`: a steady load for a long time, without faults. Once finished work is deleted as fast as new work
+ * `npm run prove -- soak`: a steady load for a long time, without faults. Once finished work is deleted as fast as new work
  * arrives, memory, keys and descriptors must stay flat. Exits 0 if they do, 1 if not, 64 for a wrong option. Limit:
  * Linux only; submits carry no idempotency key, because keys live for a day and would distort the count.
  */
@@ -23,7 +23,7 @@ const FLAGS = {
   report: { value: "FILE", help: "write the report to this Markdown file, the samples beside it as .json" },
 } as const satisfies Record<string, Flag>;
 
-const HELP = `npm run soak -- [options]\n\n${helpOf(FLAGS)}`;
+const HELP = `npm run prove -- soak [options]\n\n${helpOf(FLAGS)}`;
 
 interface Sample {
   readonly minute: number;

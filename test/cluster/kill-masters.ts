@@ -1,5 +1,5 @@
 /**
- * `npm run failover`: kills a master under load, again and again, then accounts for every acknowledgment: each delegation
+ * `npm run prove -- failover`: kills a master under load, again and again, then accounts for every acknowledgment: each delegation
  * has ended, once, or is lost by the rules of docs/growing.md. Prints a report as Markdown; exits with 1 if a rule is
  * broken. Limit: one machine, so a replica is as near as it can be, and little is lost.
  */
@@ -16,7 +16,7 @@ import { testRedisBinary } from "../support/redis-server.ts";
 import { openStream, type Stream } from "../support/sse.ts";
 import { until } from "../support/until.ts";
 
-const HELP = `npm run failover -- [options]
+const HELP = `npm run prove -- failover [options]
 
   --kills N     how often a master is killed                     (10)
   --wait N      ERRAND_REDIS_WAIT_REPLICAS                       (0)

@@ -1,4 +1,4 @@
-/** `npm run cluster`, as a person starts and stops it. */
+/** `npm run demo -- cluster`, as a person starts and stops it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * `npm run cluster`: a Redis Cluster of three masters and three replicas, and two gateways, on loopback, until a signal
+ * `npm run demo -- cluster`: a Redis Cluster of three masters and three replicas, and two gateways on loopback, until a signal
  * stops them. Limit: to try things; the data is deleted at the end, unless --dir names a folder.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -14,7 +14,7 @@ import { randomId } from "../../src/redis/shards.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis-cluster.ts";
 import { testRedisBinary } from "../support/redis-server.ts";
 
-const HELP = `npm run cluster -- [options]
+const HELP = `npm run demo -- cluster [options]
 
 Starts a Redis Cluster (three masters, each with a replica) and two gateways on 127.0.0.1, prints how to use them, and
 runs until Ctrl-C.

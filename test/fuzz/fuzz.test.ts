@@ -1,6 +1,6 @@
 /**
  * Sends valid, nearly valid and hostile requests, made from the schemas of the APIs: every answer is one of the
- * contract, a refused request writes nothing, and the gateway keeps working. `npm run fuzz -- --runs 20000` runs
+ * contract, a refused request writes nothing, and the gateway keeps working. `npm run prove -- fuzz --runs 20000` runs
  * longer.
  */
 import { setFlagsFromString } from "node:v8";

@@ -1,6 +1,6 @@
 /**
- * Attacks on a gateway, each from a token of its own, beside a victim that lists its delegations: `npm run limits --
- * attacks [--seconds N] [--rounds N] [--together] [--write] [NAME ...]`. Each round measures the victim alone, then beside
+ * Attacks on a gateway, each from a token of its own, beside a victim that lists its delegations: `npm run prove --
+ * limits attacks [--seconds N] [--rounds N] [--together] [--write] [NAME ...]`. Each round measures the victim alone, then beside
  * each attack, then beside all at once (`--together`: only that), on a gateway of its own. Prints the median of the rounds:
  * the victim's p99, that against its quiet value, and the gateway's highest memory; `--write` also writes them to
  * measured.json. Fails if a gateway dies. The attackers run in a process of their own (attackers.ts), so that their work
@@ -100,7 +100,7 @@ async function round(names: readonly string[], seconds: number): Promise<Result>
   }
 }
 
-const HELP = `npm run limits -- attacks [options] [NAME ...]
+const HELP = `npm run prove -- limits attacks [options] [NAME ...]
 
 Measures how long a victim waits beside attacks, each alone and all at once, in comparison to a quiet broker.
 

@@ -9,7 +9,7 @@ import { orExit, parseArguments, unknownName, WrongArguments } from "../../scrip
 import { type Measured, update } from "./measured.ts";
 import { SHAPES } from "./shapes.ts";
 
-const HELP = `npm run limits -- bodies [--write] [VALUES] [WORD ...]
+const HELP = `npm run prove -- limits bodies [--write] [VALUES] [WORD ...]
 
 Measures how long one request of each shape keeps the event loop of a gateway
 busy, and prints the slowest first. --write updates docs/settings.md.

@@ -68,15 +68,15 @@ const inMiB = ({ before, peak, after }: Memory): Bound["redis"] => [
   Math.round(after / MIB),
 ];
 
-const HELP = `npm run limits -- [--write] [NAME ...]
+const HELP = `npm run prove -- limits [--write] [NAME ...]
 
 Drives bounds to their limit on a broker and a Redis of its own, and prints the memory of both, in MiB, before, at the
 peak and after. --write updates docs/settings.md.
 
   NAME     ${Object.keys(DRIVERS).join("\n           ")}
 
-npm run limits -- attacks --help   a victim beside attacks
-npm run limits -- bodies --help    the CPU time of requests
+npm run prove -- limits attacks --help   a victim beside attacks
+npm run prove -- limits bodies --help    the CPU time of requests
 `;
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Random walks through the whole lifecycle, compared with the model after every step. `npm run model -- --runs 5000`
+ * Random walks through the whole lifecycle, compared with the model after every step. `npm run prove -- model --runs 5000`
  * walks further; a failure prints the seed and the path that replay it.
  */
 import * as fc from "fast-check";

@@ -14,8 +14,8 @@ const run = (args: readonly string[]) =>
 
 const tsx = (file: string): string[] => ["--import", "tsx", file];
 const PROGRAMS: [program: string[], known: string][] = [
-  [["scripts/run.mjs", "model"], "--replay"],
-  [["scripts/run.mjs", "fuzz"], "--seed"],
+  [["scripts/run.mjs", "prove", "model"], "--replay"],
+  [["scripts/run.mjs", "prove", "fuzz"], "--seed"],
   [["scripts/run.mjs", "check"], "--help"],
   [["scripts/run.mjs", "fix"], "--help"],
   [["scripts/run.mjs", "build"], "--help"],

@@ -1,4 +1,4 @@
-/** The list of mutants fits the sources; `npm run mutants` tries them. */
+/** The list of mutants fits the sources; `npm run prove -- mutants` tries them. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

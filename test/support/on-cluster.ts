@@ -1,5 +1,5 @@
 /**
- * `npm run test:cluster` runs tests on a Redis Cluster instead of the run's one Redis. Limit: a Cluster has one
+ * `npm run prove -- cluster` runs tests on a Redis Cluster instead of the run's one Redis. Limit: a Cluster has one
  * database, so that run has one worker, and each test begins with an empty Cluster.
  */
 import { Cluster, Redis } from "ioredis";

@@ -1,5 +1,5 @@
 /**
- * The scene of `npm run agents -- --scene` with a scripted program: a worker is killed while a person is asked, and an hour
+ * The scene of `npm run prove -- agents --scene` with a scripted program: a worker is killed while a person is asked, and an hour
  * later another one goes on. The workers are processes. Needs a build.
  */
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 /**
- * Compares the most common outputs, on a terminal of 80 columns, with the files beside this one. `npm run golden` updates
+ * Compares the most common outputs, on a terminal of 80 columns, with the files beside this one. `npm run prove -- golden` updates
  * them: read the difference before you commit it.
  */
 import { PassThrough } from "node:stream";

@@ -1,6 +1,6 @@
 /**
  * The programs that `--preset` knows, as data: how each is installed, started and signed in to, and the version with which
- * `npm run agents` was run. Limit: what a version changes, only the next run shows.
+ * `npm run prove -- agents` was run. Limit: what a version changes, only the next run shows.
  */
 import { claude } from "./claude.ts";
 import { codex } from "./codex.ts";
