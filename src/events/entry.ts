@@ -15,10 +15,12 @@ export interface Entry extends Readonly<Record<Exclude<EventLine, "seq" | "at" |
   readonly at: number;
   /** When the delegation was created, ms. */
   readonly created_at: number;
+  /** Only in the live feed: a parked poll took the event's ticket in the same step, so no poll needs to be woken for it. */
+  readonly matched: boolean;
 }
 
-/** Parses a stream entry, which has one field. */
-export function toEntry(shard: number, id: string, [, text = ""]: readonly string[]): Entry {
+/** Parses a stream entry: `e` and the event's text, and `m` with nothing if it is matched (lifecycle/lua/event.lua). */
+export function toEntry(shard: number, id: string, [, text = "", m]: readonly string[]): Entry {
   const lines = text.split("\n");
   const line = (name: EventLine) => lines[EVENT_LINE_NAMES.indexOf(name)] ?? "";
   return {
@@ -36,6 +38,7 @@ export function toEntry(shard: number, id: string, [, text = ""]: readonly strin
     created_at: Number(line("created_at")),
     more: line("more"),
     refs: line("refs"),
+    matched: m !== undefined,
   };
 }
 

@@ -128,11 +128,6 @@ export class Feed {
     return compareIds(newest, after) > 0;
   }
 
-  /** Whether this event was delivered already. */
-  hasDelivered(shard: number, id: string): boolean {
-    return compareIds(this.#positions[shard] ?? "0-0", id) >= 0;
-  }
-
   async stop(): Promise<void> {
     this.#running = false;
     for (const { redis } of this.#readers) redis.disconnect();

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { startBroker } from "../support/broker.ts";
+import { deliveredBy } from "../support/delivered.ts";
 import { entryFields } from "../support/entry.ts";
 import { until } from "../support/until.ts";
 
@@ -9,6 +10,7 @@ const STREAM = "{errand:0}:events";
 async function setup() {
   const { redis, gateway } = await startBroker();
   const { feed } = gateway.broker;
+  const delivered = deliveredBy(feed);
   const deliver = async (ids: readonly string[]): Promise<string[]> => {
     const written: string[] = [];
     // Fewer at once than one read returns, so no subscriber is notified of a gap.
@@ -18,7 +20,7 @@ async function setup() {
         batch.xadd(STREAM, "*", ...entryFields({ delegation_id }));
       }
       written.push(...((await batch.exec()) ?? []).map(([, id]) => String(id)));
-      await until(() => feed.hasDelivered(0, written.at(-1) ?? ""));
+      await until(() => delivered.has(written.at(-1) ?? ""));
     }
     return written;
   };

@@ -1,26 +1,35 @@
 /**
- * The hand-off: how work reaches a poll that waits for it, and how a waiting delegator gets the outcome.
+ * The hand-off: how work reaches a parked poll, and how a waiting delegator gets the outcome. A poll is woken by
+ * `wakeHere`, and by nothing else; then it fetches: one script takes the first ticket and leases its delegation.
  *
- * **Match.** An agent's polls park at any gateway (`queue/parked-polls.ts`). `submit` matches new work with a poll that is
- * parked here, and one script writes the record, adds the ticket and takes it for that poll. A match that takes nothing
- * (the work is delayed, the agent is blocked, another ticket was first) leaves the poll parked.
+ * **New tickets.** The event of a new ticket is the wake. Every gateway reads it in its feed and wakes one parked poll of
+ * the agent, if it has one (`#receive`). The gateway that made the ticket has nothing to send, so it may die:
  *
- * **Offer.** Without a match the ticket waits in the agent's queue, and polls are woken to fetch it:
- * - A ticket made by a move has an event. Every gateway receives it in its feed and wakes one of its polls, unless the
- *   feed brings the event of the ticket's lease with it. The gateway that made the ticket wakes its own poll at once
- *   (`announce`), and skips the event when the feed delivers it.
- * - A ticket without an event (`offer`: made again by the sweep or by a retry) is announced by a broadcast.
- * - A ticket that is kept for one worker (`keepFor`) is announced by a broadcast with its id. Each gateway wakes a poll of
- *   this worker, or remembers that its next poll must fetch. Other polls find the ticket when it is no longer kept.
- * - When there may be any number of tickets (an agent was resumed, a lease ended, wakes were lost), `wake` starts a
- *   drain: polls fetch until a fetch finds nothing.
- * Each wake is only a hint. A lost one costs time, never work: parked polls fetch now and then anyway.
+ *     gateway A   submit → the script adds the event 1785405600123-0 {e: "DELEGATION_SENT…"} and the ticket dlg_0_7f3.1
+ *     A and B     the feed delivers 1785405600123-0, each wakes a poll
+ *     B           its poll fetches first, and gets the lease of dlg_0_7f3
+ *     A           its poll fetches, finds the queue empty, and parks again
  *
- * **In doubt.** When Redis does not answer, a ticket may or may not be in the queue, a lease may or may not be granted or
- * returned. `InDoubt` keeps these cases and resolves them once Redis answers; a lease that no poll received is returned.
+ * **Match.** If a poll is parked where work is submitted, the same script also takes the first ticket for it. If that is
+ * the new one, its event has the field `m` (`Entry.matched`), which wakes nobody:
+ *
+ *     gateway A   submit → the script adds 1785405600124-0 {e: "DELEGATION_SENT…", m: ""} and 1785405600124-1
+ *                 {e: "DELEGATION_STATUS… leased"}, and answers the submit and the poll
+ *
+ * If the new ticket is not the first, its event has no `m` and wakes polls, while the matched poll gets the first one. If
+ * the agent is blocked, the poll stays parked, and the end of the block wakes the polls.
+ *
+ * **Other wakes** are broadcasts:
+ * - A ticket without an event (`offer`: added again by the sweep or by a retry).
+ * - A ticket that is kept for one worker (`keepFor`). Each gateway wakes a poll of this worker, or remembers that its next
+ *   poll must fetch. Other polls find the ticket when it is no longer kept.
+ * - Any number of tickets (`wake` with `drain`: an agent was resumed, a lease ended): polls fetch until one finds nothing.
+ * A wake is only a hint. A lost one costs time, never work: parked polls fetch now and then anyway.
+ *
+ * **In doubt.** When Redis does not answer, a ticket, a lease or a return may or may not exist: see in-doubt.ts.
  *
  * **Local waiters.** A delegator that waits at this gateway gets the record from the answer to the move itself, which is
- * earlier than its event; moves made by other gateways reach it through the feed (`local-waiters.ts`).
+ * earlier than its event; moves made by other gateways reach it through the feed (local-waiters.ts).
  */
 import type { Entry } from "../../events/entry.ts";
 import type { Feed } from "../../events/feed.ts";
@@ -46,7 +55,7 @@ export interface HandoffOptions
   readonly shards: Shards;
   readonly writer: Pick<Writer, "move" | "take" | "underWay">;
   readonly tickets: Pick<Tickets, "add">;
-  readonly feed: Pick<Feed, "subscribe" | "hasDelivered" | "mayHaveDelivered">;
+  readonly feed: Pick<Feed, "subscribe" | "mayHaveDelivered">;
   /** Wakes the polls of the agent at the other gateways. */
   readonly broadcast: (agent: string, how: WakeHow) => Promise<unknown>;
   /** Starts work for agents that do not poll. */
@@ -71,18 +80,15 @@ export interface Granted {
   readonly outcome: Moved;
 }
 
-/** Limit of remembered events and submits; dropping one costs a needless fetch. */
-const MAX_REMEMBERED = 10_000;
-/** The same for leases, which matter only while a fetch is in flight. */
-const MAX_FETCHED = 1_000;
+/** Limit of workers that are remembered; dropping one costs time. */
+const MAX_KEPT = 1_000;
 
 const SENT = "DELEGATION_SENT";
 const moves: readonly Move[] = Object.values(MOVES);
-/** The statuses of events whose move has this effect on the queue, besides the submit's. */
-const statusesOf = (effect: Move["queue"]): ReadonlySet<string> =>
-  new Set(moves.flatMap(({ queue, status }) => (queue === effect && status !== undefined ? [status] : [])));
-const TICKET_STATUSES = statusesOf("ticket");
-const LEASE_STATUSES = statusesOf("consume_ticket");
+/** The statuses of events whose move makes a ticket, besides the submit's. */
+const TICKET_STATUSES: ReadonlySet<string> = new Set(
+  moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
+);
 const hasTicket = (entry: Entry): boolean => entry.type === SENT || TICKET_STATUSES.has(entry.status);
 
 const ms = (seconds: number | undefined): number | undefined =>
@@ -101,30 +107,13 @@ const takerOf = (terms: PollTerms): Taker => ({
   confirm_ms: ms(terms.request.confirm_within_seconds),
 });
 
-/** Two shards may write events with the same id. */
-const eventKey = ({ shard, id }: Pick<Entry, "shard" | "id">): string => `${shard} ${id}`;
-
-/** Whether the command's work still waits: nothing was taken, or an older ticket. */
-const isLeft = (taken: Result | null | undefined, { id }: Command): boolean =>
-  !taken || (taken.outcome.kind === "ok" && taken.outcome.id !== id);
-
 export class Handoff {
   readonly polls: ParkedPolls<PollTerms, Result>;
   readonly inDoubt: InDoubt;
   readonly #options: HandoffOptions;
   readonly #waiters: LocalWaiters;
-  /** Events of tickets that this gateway announced before the feed delivered them, as {@link eventKey} names them. */
-  readonly #announced = new BoundedSet<string>(MAX_REMEMBERED);
-  /** Delegations that are being submitted with a match: `#receive` wakes no poll for them, and deletes them here. */
-  readonly #matched = new BoundedSet<string>(MAX_REMEMBERED);
-  /** Delegation id → its target: tickets that the feed has just delivered, and that may not be leased yet. */
-  readonly #offered = new Map<string, string>();
-  /** Delegations whose tickets woke no poll here, because the feed brought the lease with the ticket. */
-  readonly #unwoken = new BoundedSet<string>(MAX_FETCHED);
   /** Workers for which a ticket may be kept, as {@link keptKey} names them; their next poll fetches. */
-  readonly #kept = new BoundedSet<string>(MAX_FETCHED);
-  /** Delegations that a fetch of this gateway leased, until the feed delivers the lease. */
-  readonly #fetched = new BoundedSet<string>(MAX_FETCHED);
+  readonly #kept = new BoundedSet<string>(MAX_KEPT);
 
   constructor(options: HandoffOptions) {
     this.#options = options;
@@ -145,42 +134,38 @@ export class Handoff {
     this.inDoubt.stop();
   }
 
+  /** Called for each event that the feed delivers: the event of a ticket wakes a poll at every gateway. */
+  #receive(entry: Entry): void {
+    if (hasTicket(entry) && !entry.matched) this.wakeHere(entry.target, false);
+  }
+
   /** Makes the move that gives the agent its ticket. A parked poll, if there is one, takes it in the same script. */
   async submit(agent: string, command: Command): Promise<Result> {
     const match = this.polls.match(agent);
-    const moving = match ? this.#submitFor(match, command) : this.#options.writer.move(command);
-    const result = await moving;
-    const { outcome, taken } = result;
-    if (outcome.kind === "ok" && outcome.ticketed && isLeft(taken, command)) {
-      this.announce(agent, outcome.event_id);
-    }
+    const result = await (match ? this.#submitFor(match, command) : this.#options.writer.move(command));
+    const { outcome } = result;
+    if (outcome.kind === "ok" && outcome.ticketed) this.announce(agent, outcome.event_id);
     return result;
   }
 
   #submitFor({ terms, settle }: Match<PollTerms, Result>, command: Command): Promise<Result> {
     const taker = takerOf(terms);
-    this.#matched.add(command.id);
     const moving = this.#options.writer.move(command, taker);
-    const taking = moving.then(
-      ({ outcome, taken }) => {
-        // A ticket is ready, and its take failed: perhaps after the lease was written.
-        if (!taken && outcome.kind === "ok" && (outcome.ready_at ?? 0) <= outcome.now) {
-          this.inDoubt.grant(taker.agent, taker.nonce);
-        }
-        return taken ?? null;
-      },
-      (error: unknown) => {
-        // A script that Redis refuses for lack of memory has done nothing.
-        if (!isOutOfMemory(error)) this.inDoubt.grant(taker.agent, taker.nonce);
-        return null;
-      },
-    );
     settle(
-      taking.then((taken) => {
-        // The work is left. If `#receive` has skipped its event because of this match, no poll was woken for it yet.
-        if (isLeft(taken, command) && !this.#matched.delete(command.id)) this.wakeHere(taker.agent, false);
-        return taken;
-      }),
+      moving.then(
+        ({ outcome, taken }) => {
+          // A ticket is ready, and its take failed: perhaps after the lease was written.
+          if (!taken && outcome.kind === "ok" && (outcome.ready_at ?? 0) <= outcome.now) {
+            this.inDoubt.grant(taker.agent, taker.nonce);
+          }
+          return taken ?? null;
+        },
+        (error: unknown) => {
+          // A script that Redis refuses for lack of memory has done nothing.
+          if (!isOutOfMemory(error)) this.inDoubt.grant(taker.agent, taker.nonce);
+          return null;
+        },
+      ),
     );
     return moving;
   }
@@ -189,7 +174,6 @@ export class Handoff {
   async fetch(terms: PollTerms, first?: Result): Promise<Fetched<Granted>> {
     for (let result = first; ; result = undefined) {
       const { outcome, record } = result ?? (await this.#take(takerOf(terms)));
-      if (!result && outcome.kind === "ok") this.#replaceWake(terms.agent, outcome.id);
       if (outcome.kind === "empty") {
         const { next_due_at, now } = outcome;
         if (next_due_at === undefined) return { found: null };
@@ -200,15 +184,6 @@ export class Handoff {
       if (outcome.kind === "blocked") return { found: null, blocked: true };
       if (outcome.kind === "ok" && record) return { found: { record, outcome } };
     }
-  }
-
-  /**
-   * Call it with each delegation that a fetch leased. The fetch may have been for another ticket, which still waits: then
-   * the wake that was left out for this one is needed.
-   */
-  #replaceWake(agent: string, id = ""): void {
-    if (this.#unwoken.delete(id)) this.wakeHere(agent, false);
-    else this.#fetched.add(id);
   }
 
   #take(taker: Taker): Promise<Result> {
@@ -245,38 +220,9 @@ export class Handoff {
     this.wake(agent, drain);
   }
 
-  /** Wakes a poll for a ticket that this gateway made; `event_id`: the event of its move, if it has one. */
+  /** Call it when a move made a ticket. Its event wakes the polls; if it could not be published, a broadcast does. */
   announce(agent: string, event_id: string | undefined): void {
-    const { feed, shards } = this.#options;
-    if (event_id === undefined) {
-      this.wake(agent, false);
-      return;
-    }
-    const shard = shards.indexOfAgent(agent);
-    // The feed delivered the event before the script's answer came, and has woken a poll.
-    if (feed.hasDelivered(shard, event_id)) return;
-    this.#announced.add(eventKey({ shard, id: event_id }));
-    this.wakeHere(agent, false);
-  }
-
-  /** Called for each event that the feed delivers. */
-  #receive(entry: Entry): void {
-    const { delegation_id, target } = entry;
-    if (LEASE_STATUSES.has(entry.status)) {
-      const isOurs = this.#fetched.delete(delegation_id);
-      if (!isOurs && this.#offered.delete(delegation_id)) this.#unwoken.add(ownText(delegation_id));
-    }
-    if (!hasTicket(entry) || this.#announced.delete(eventKey(entry))) return;
-    if (entry.type === SENT && this.#matched.delete(delegation_id)) return;
-    // The feed delivers what one read returned without a pause. A match at another gateway writes both events at once.
-    if (this.#offered.size === 0) queueMicrotask(() => this.#wakeForOffered());
-    this.#offered.set(delegation_id, target);
-  }
-
-  #wakeForOffered(): void {
-    const targets = [...this.#offered.values()];
-    this.#offered.clear();
-    for (const target of targets) this.wakeHere(target, false);
+    if (event_id === undefined) this.wake(agent, false);
   }
 
   /** Call it when a ticket is kept for a worker: it is woken at whichever gateway it polls. */

@@ -1,9 +1,11 @@
 -- Events: one text each (fields.ts), under one id, in the shard's stream and the delegation's own list. The feeds of its
 -- two principals refer to it.
 
--- Appends an event to the shard's stream, which gives it its id.
-function publish(text)
-  return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text)
+-- Appends an event to the shard's stream, which gives it its id. The field `m` tells the gateways to wake no poll for the
+-- event's ticket, because a parked poll takes it in the same call: 1785405-0 → e "DELEGATION_SENT\ndlg_0_x…" m ""
+function publish(text, matched)
+  if not matched then return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text) end
+  return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text, 'm', '')
 end
 
 -- Adds a published event to the feeds and the delegation's list. `at` is the time of its move; nil when it is late.
@@ -47,8 +49,8 @@ function compose_event()
 end
 
 -- Publishes the event before the record is written, because the record stores the id of its newest event.
-function publish_event()
-  local ok, id = pcall(publish, event)
+function publish_event(matched)
+  local ok, id = pcall(publish, event, matched)
   if ok then
     event_id = id
     record.event_id = id

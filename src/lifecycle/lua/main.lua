@@ -28,11 +28,11 @@ function transition(first_key, args, taker, moved)
   if reply then return reply end
 
   change()
-  write()
+  -- The taker gets the new ticket if no other ticket is before it. Its event says so.
+  local is_first = taker and rule.queue == 'ticket' and is_ready_first()
+  write(is_first)
   if rule.queue ~= 'ticket' then return success_answer() end
   if not taker or ticket_at() > now then return success_answer(offer_ticket()) end
-  local ok, is_first = pcall(ticket_is_first, queue(), time_ms)
-  is_first = ok and is_first
   if not is_first and not offer_ticket() then return success_answer(false) end
   return take_for_poll(taker, success_json(''), is_first)
 end
@@ -105,8 +105,8 @@ function change_own()
   end
 end
 
--- Writes the record, with its indexes, and the event.
-function write()
+-- Writes the record, with its indexes, and the event. `matched`: a parked poll takes the new ticket in this call.
+function write(matched)
   if not rule.event_only then
     for i = 4, 2 + 2 * cmd.fields, 2 do
       if argv[i] ~= dropped then
@@ -121,7 +121,7 @@ function write()
     if not record.spoken then record.spoken = 1 end
   end
   if keeps ~= 0 then count_kept() end
-  if event and not record.unpublished then publish_event() end
+  if event and not record.unpublished then publish_event(matched) end
   save(unpack(set))
   index()
   if event then copy_event() end
@@ -141,8 +141,8 @@ function take_for_poll(taker, json, is_first)
   local ticketed = true
   if not is_taken then
     cmd, key, record, known = moved_cmd, moved_key, moved_record, moved.known
-    -- If the script cannot add the ticket, the gateway does, as after a move without a `take`.
-    if is_first and not offer_ticket() then ticketed, taken = false, nil end
+    -- After an error the gateway adds the ticket, as after a move without a `take`, and wakes polls: the event does not.
+    if is_first and not (ok and offer_ticket()) then ticketed, taken = false, nil end
   end
   local reply = { json .. json_tail(ticketed), '', {}, taken }
   if read and not is_taken then add_record(reply) end

@@ -40,6 +40,13 @@ function number_ticket()
   end
 end
 
+-- Whether the record's new ticket is ready, and would be the first in the queue. False when the queue cannot be read.
+function is_ready_first()
+  if ticket_at() > now then return false end
+  local ok, is_first = pcall(ticket_is_first, queue(), time_ms)
+  return ok and is_first
+end
+
 -- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway or the sweep adds it.
 function offer_ticket()
   return ticket_offer(queue(), cmd.id, record.ticket, record.priority, record.returned == 1,

@@ -6,6 +6,7 @@ import { expect, inject, test, vi } from "vitest";
 import type { Gateway, GatewayOptions } from "../../../src/gateway/gateway.ts";
 import type { Result } from "../../../src/lifecycle/outcome.ts";
 import { type Answer, client, request, startBroker } from "../../support/broker.ts";
+import { deliveredBy } from "../../support/delivered.ts";
 import { ownEvents } from "../../support/own-events.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 import { openRedisLink } from "../../support/redis-link.ts";
@@ -82,15 +83,12 @@ test("a parked poll gets new work by one script; no other poll fetches, and the 
   polls.push(await park({ worker_id: "w3" }));
   await own.redis.config("RESETSTAT");
   const scripts = vi.spyOn(gateway.broker.redis, "evalsha");
-  // As if the feed were slower than the answer.
-  const { feed } = gateway.broker;
-  const hasDelivered = vi.spyOn(feed, "hasDelivered").mockReturnValue(false);
+  const delivered = deliveredBy(gateway.broker.feed);
   const { status, body } = await api.delegate("scout");
-  hasDelivered.mockRestore();
   const { answer } = polls[1] ?? expect.unreachable();
   const [lease] = leasesOf(await answer);
   const [newest] = await own.redis.xrevrange("{errand:0}:events", "+", "-", "COUNT", 1);
-  await until(() => feed.hasDelivered(0, newest?.[0] ?? ""));
+  await until(() => delivered.has(newest?.[0] ?? ""));
   const commands = await own.redis.info("commandstats");
   // Other scripts keep presence.
   expect(scripts.mock.calls.filter(([, , key]) => String(key).includes(":d:"))).toHaveLength(1);
@@ -112,12 +110,13 @@ test("each gateway gives new work to a poll of its own; without polls it leaves 
   ];
   const fetches = vi.mocked(gateway.broker.writer.take).mock.calls;
   const fetchedWhenParked = fetches.length;
+  const delivered = deliveredBy(gateway.broker.feed);
   const { body: there } = await client(other.url).delegate("scout");
   expect(there.lease.worker_id).toBe("there");
   expect(leasesOf(await second.answer)).toHaveLength(1);
-  // The feed brings the lease with the ticket, so the poll here does not fetch.
+  // The event says that a poll has the ticket, so the poll here does not fetch.
   const { cursor } = (await api.events(there.id)).body;
-  await until(() => gateway.broker.feed.hasDelivered(0, cursor));
+  await until(() => delivered.has(cursor));
   await new Promise(setImmediate);
   expect(fetches).toHaveLength(fetchedWhenParked);
   expect((await api.delegate("scout")).body.lease.worker_id).toBe("here");
@@ -172,13 +171,41 @@ test("delayed work is reported as waiting, and a parked poll gets it when it is 
 test("work that was not taken is fetched although the feed was faster than the answer", async () => {
   const { api, gateway, park } = await setup();
   const { answer } = await park();
+  const delivered = deliveredBy(gateway.broker.feed);
   atSubmit(
     gateway,
     async () => {},
-    ({ record }) => until(() => gateway.broker.feed.hasDelivered(0, record?.event_id ?? "")),
+    ({ record }) => until(() => delivered.has(record?.event_id ?? "")),
   );
   const { body } = await api.delegate("scout", { delay_seconds: 0.3 });
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("if a match gets older work, a poll at another gateway gets the new work, also when the gateway of the match dies", async () => {
+  const { api, gateway, redis, park: here, another } = await setup();
+  const other = await another();
+  const [first, second] = [await here(), await park(other.gateway, other.url)];
+  // Paused and resumed without a wake, so that the older work waits in the queue.
+  await redis.hset("{errand:0}:agent:scout", "paused", 1);
+  const { body: older } = await api.delegate("scout");
+  expect(older.state).toBe("submitted");
+  await redis.hdel("{errand:0}:agent:scout", "paused");
+  // As if the gateway died before it receives the script's answer.
+  let die = (_: unknown) => {};
+  const death = new Promise((resolve) => {
+    die = resolve;
+  });
+  atSubmit(
+    gateway,
+    async () => {},
+    () => death,
+  );
+  const submit = api.delegate("scout");
+  const [{ delegation, attempt }] = leasesOf(await second.answer);
+  die(null);
+  const newer = (await submit).body;
+  expect([delegation.id, attempt]).toEqual([newer.id, 1]);
+  expect(leasesOf(await first.answer)).toMatchObject([{ attempt: 1, delegation: { id: older.id } }]);
 });
 
 test("work whose ticket the queue refused is not reported as taken, and is leased once the queue is repaired", async () => {
@@ -193,6 +220,27 @@ test("work whose ticket the queue refused is not reported as taken, and is lease
   const first = await answer;
   const leases = leasesOf(first.status === 200 ? first : await api.lease("scout"));
   expect(leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
+});
+
+test("work that a match failed to take is added again, and is leased", async () => {
+  const { api, gateway, redis, park } = await setup({}, { limits: { max_working: 5 } });
+  const { answer } = await park();
+  // Read by the take, and not by the submit.
+  const working = "{errand:0}:live:scout:working";
+  await redis.set(working, "no set");
+  const made = new Promise<Result>((resolve) => {
+    atSubmit(
+      gateway,
+      async () => {},
+      async (result) => {
+        await redis.del(working);
+        resolve(result);
+      },
+    );
+  });
+  const { body } = await api.delegate("scout");
+  expect((await made).outcome).toMatchObject({ kind: "ok", ticketed: false });
+  expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
 
 test("work for a poll whose client left meanwhile goes to the next, no attempt spent", async () => {
