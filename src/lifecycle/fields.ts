@@ -183,6 +183,13 @@ export type ReadName = {
   [N in FieldName]: Fields[N] extends { read: (value: Value) => unknown } ? N : never;
 }[FieldName];
 export type ReadFields = { readonly [N in ReadName]: ReturnType<Fields[N]["read"]> };
+/** Something with stored fields. A field is parsed each time it is read. */
+export interface Readable<N extends ReadName> {
+  get<K extends N>(name: K): ReadFields[K];
+}
+/** The parsers of {@link FIELDS}, in a type that keeps the name and the type of a field together. */
+export const READERS: { readonly [N in ReadName]: { readonly read: (value: Value) => ReadFields[N] } } =
+  FIELDS;
 export type OwnField = { [N in FieldName]: Fields[N] extends { own: true } ? N : never }[FieldName];
 
 const isField = (name: string): name is FieldName => name in FIELDS;

@@ -34,7 +34,7 @@ function partsOf({ parts, metadata }: Message): Message["parts"] {
 
 /** The newest answer as one message; answers to several requests of a question are merged. */
 function newestAnswer(record: StoredDelegation): Message | undefined {
-  if (record.answered === 0) return undefined;
+  if (record.get("answered") === 0) return undefined;
   const answers = historyOf(record).filter(
     ({ role, metadata }) => role === "ROLE_USER" && metadata?.interrupt_id !== undefined,
   );
@@ -47,7 +47,8 @@ function newestAnswer(record: StoredDelegation): Message | undefined {
 /** The message for the agent, as JSON text. It has a contextId and never a taskId. */
 function messageJson(record: StoredDelegation, lease_id: string): string {
   const answer = newestAnswer(record);
-  const { message, context_id } = record;
+  const message = record.get("message");
+  const context_id = record.get("context_id");
   // The broker writes the metadata as the last member, and the delegation's id last in it, so new members go before the
   // two closing braces.
   const end = `"delegation_id":"${record.id}"}}`;
@@ -66,11 +67,12 @@ export function leaseJson(
   secrets: readonly string[] = [],
 ): string {
   const record = secrets.length === 0 ? stored : withSecrets(stored, secrets);
-  const expires_at = toInstant(record.lease_expires_at ?? 0);
-  const head = `{"lease_id":"${lease_id}","expires_at":"${expires_at}","attempt":${record.attempt}`;
-  const trace = record.traceparent === null ? "" : `,"traceparent":${JSON.stringify(record.traceparent)}`;
+  const expires_at = toInstant(record.get("lease_expires_at") ?? 0);
+  const head = `{"lease_id":"${lease_id}","expires_at":"${expires_at}","attempt":${record.get("attempt")}`;
+  const trace =
+    record.get("traceparent") === null ? "" : `,"traceparent":${JSON.stringify(record.get("traceparent"))}`;
   const message = messageJson(record, lease_id);
   const request = `{"jsonrpc":"2.0","id":"${lease_id}","method":"SendMessage","params":{"message":${message}}}`;
-  const kept = record.checkpoint === null ? "" : `,"checkpoint":${record.checkpoint}`;
+  const kept = record.get("checkpoint") === null ? "" : `,"checkpoint":${record.get("checkpoint")}`;
   return `${head},"delegation":${record.json},"request":${request}${trace}${kept}}`;
 }

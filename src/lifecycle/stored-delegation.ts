@@ -9,11 +9,19 @@ import type { Shards } from "../redis/shards.ts";
 import { artifactSchema } from "../schema/a2a.ts";
 import { isTerminal } from "../schema/delegation.ts";
 import { toInstant } from "../schema/values.ts";
-import { FIELDS, PACKED, READ_NAMES, type ReadFields, type ReadName, type Value } from "./fields.ts";
+import {
+  PACKED,
+  READ_NAMES,
+  READERS,
+  type Readable,
+  type ReadFields,
+  type ReadName,
+  type Value,
+} from "./fields.ts";
 import { usageJson } from "./stored-usage.ts";
 
 /** The stored fields that the gateways read, and values derived from them. */
-export interface StoredDelegation extends ReadFields {
+export interface StoredDelegation extends Readable<ReadName> {
   readonly id: string;
   readonly finished: boolean;
   /** JSON texts of messages, oldest first; an element may hold several, comma separated. */
@@ -65,78 +73,66 @@ function wholeJson(chunks: readonly string[]): string {
 
 const PLACE: ReadonlyMap<string, number> = new Map(READ_NAMES.map((name, place) => [name, place]));
 
-/** The values of a record. Its fields are getters, so a field is parsed only when it is asked for. */
-class Values {
+class Stored implements StoredDelegation {
   readonly id: string;
-  protected readonly values: readonly Value[];
-  protected readonly lists: Lists;
+  readonly #values: readonly Value[];
+  readonly #lists: Lists;
+  #json: string | undefined;
 
   constructor(id: string, values: readonly Value[], lists: Lists) {
     this.id = id;
-    this.values = values;
-    this.lists = lists;
+    this.#values = values;
+    this.#lists = lists;
   }
 
-  /** The stored value; empty when the field is absent. */
-  protected value(name: ReadName): Value {
-    return this.values[PLACE.get(name) ?? -1] ?? "";
+  get<K extends ReadName>(name: K): ReadFields[K] {
+    return READERS[name].read(this.#value(name));
   }
-}
-
-for (const name of READ_NAMES) {
-  const { read } = FIELDS[name];
-  Object.defineProperty(Values.prototype, name, {
-    get(this: Values) {
-      return read(this.value(name));
-    },
-  });
-}
-
-type ClassOf<T> = new (id: string, values: readonly Value[], lists: Lists) => T;
-const hasFields = (values: ClassOf<Values>): values is ClassOf<Values & ReadFields> =>
-  READ_NAMES.every((name) => name in values.prototype);
-
-const Fields: ClassOf<Values> = Values;
-if (!hasFields(Fields)) throw new TypeError("a field has no getter");
-
-class Stored extends Fields implements StoredDelegation {
-  #json: string | undefined;
 
   get finished(): boolean {
-    return isTerminal(this.state);
+    return isTerminal(this.get("state"));
   }
   get history(): readonly string[] {
-    return this.lists.history;
+    return this.#lists.history;
   }
   get json(): string {
     this.#json ??= this.#toJson();
     return this.#json;
   }
 
+  /** The stored value; empty when the field is absent. */
+  #value(name: ReadName): Value {
+    return this.#values[PLACE.get(name) ?? -1] ?? "";
+  }
+
   withHistory(history: readonly string[]): StoredDelegation {
-    return new Stored(this.id, this.values, { ...this.lists, history });
+    return new Stored(this.id, this.#values, { ...this.#lists, history });
   }
 
   withoutAutoApprove(): StoredDelegation {
-    const values = this.values.map((value, place) => (place === PLACE.get("auto_approve") ? "" : value));
-    return new Stored(this.id, values, this.lists);
+    const values = this.#values.map((value, place) => (place === PLACE.get("auto_approve") ? "" : value));
+    return new Stored(this.id, values, this.#lists);
   }
 
   #toJson(): string {
-    const text = (name: ReadName) => TEXT(this.value(name));
-    const instant = (name: ReadName) => INSTANT(this.value(name));
+    const text = (name: ReadName) => TEXT(this.#value(name));
+    const instant = (name: ReadName) => INSTANT(this.#value(name));
+    const optional = (name: "auto_approve" | "result_schema") => {
+      const value = this.get(name);
+      return value === null ? "" : `"${name}":${value},`;
+    };
     return (
-      `{"id":"${this.id}","state":"${this.state}","version":${this.version},` +
+      `{"id":"${this.id}","state":"${this.get("state")}","version":${this.get("version")},` +
       `"target":${text("target")},"delegator":${text("delegator")},` +
       `"context_id":${text("context_id")},"parent_id":${text("parent_id")},` +
-      `"redrive_of":${text("redrive_of")},"priority":${this.priority},` +
-      `"metadata":${this.metadata},${this.auto_approve === null ? "" : `"auto_approve":${this.auto_approve},`}` +
-      `${this.result_schema === null ? "" : `"result_schema":${this.result_schema},`}"task_preview":${this.task_preview},` +
-      `"message":${this.message},"progress":${this.progress},` +
-      `"interrupt":${this.#interruptJson()},"artifacts":${artifactsJson(this.lists.artifacts)},` +
-      `"reply":${this.reply},"error":${this.error},` +
-      `"attempt":${this.attempt},"max_attempts":${this.max_attempts},` +
-      `"lease":${this.#leaseJson()},${this.#usageJson()}"history":[${this.lists.history.join(",")}],` +
+      `"redrive_of":${text("redrive_of")},"priority":${this.get("priority")},` +
+      `"metadata":${this.get("metadata")},${optional("auto_approve")}` +
+      `${optional("result_schema")}"task_preview":${this.get("task_preview")},` +
+      `"message":${this.get("message")},"progress":${this.get("progress")},` +
+      `"interrupt":${this.#interruptJson()},"artifacts":${artifactsJson(this.#lists.artifacts)},` +
+      `"reply":${this.get("reply")},"error":${this.get("error")},` +
+      `"attempt":${this.get("attempt")},"max_attempts":${this.get("max_attempts")},` +
+      `"lease":${this.#leaseJson()},${this.#usageJson()}"history":[${this.#lists.history.join(",")}],` +
       `"created_at":${instant("created_at")},"updated_at":${instant("updated_at")},` +
       `"not_before_at":${instant("not_before_at")},"deadline_at":${instant("deadline_at")},` +
       `"finished_at":${instant("finished_at")}}`
@@ -144,22 +140,25 @@ class Stored extends Fields implements StoredDelegation {
   }
 
   #interruptJson(): string {
-    if (this.interrupt === null) return "null";
-    const raised = INSTANT(this.value("interrupt_raised_at"));
-    const expires = INSTANT(this.value("interrupt_expires_at"));
-    return `{"raised_at":${raised},"expires_at":${expires},${this.interrupt.slice(1)}`;
+    const interrupt = this.get("interrupt");
+    if (interrupt === null) return "null";
+    const raised = INSTANT(this.#value("interrupt_raised_at"));
+    const expires = INSTANT(this.#value("interrupt_expires_at"));
+    return `{"raised_at":${raised},"expires_at":${expires},${interrupt.slice(1)}`;
   }
 
   #usageJson(): string {
-    if (this.usage === null || this.used === null) return "";
-    return `"usage":${usageJson(this.usage, this.used, this.fence)},`;
+    const usage = this.get("usage");
+    const used = this.get("used");
+    if (usage === null || used === null) return "";
+    return `"usage":${usageJson(usage, used, this.get("fence"))},`;
   }
 
   #leaseJson(): string {
-    if (this.lease_expires_at === null) return "null";
-    const worker = JSON.stringify(this.worker_id);
-    const granted = INSTANT(this.value("lease_granted_at"));
-    return `{"worker_id":${worker},"granted_at":${granted},"expires_at":${INSTANT(this.value("lease_expires_at"))}}`;
+    if (this.get("lease_expires_at") === null) return "null";
+    const worker = JSON.stringify(this.get("worker_id"));
+    const granted = INSTANT(this.#value("lease_granted_at"));
+    return `{"worker_id":${worker},"granted_at":${granted},"expires_at":${INSTANT(this.#value("lease_expires_at"))}}`;
   }
 }
 

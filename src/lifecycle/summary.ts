@@ -7,7 +7,7 @@ import type { Redis } from "../redis/connect.ts";
 import { Script } from "../redis/script.ts";
 import type { Shards } from "../redis/shards.ts";
 import { isTerminal } from "../schema/delegation.ts";
-import { FIELDS, type ReadFields, type Value } from "./fields.ts";
+import { FIELDS, READERS, type Readable, type Value } from "./fields.ts";
 import { FIELDS_OF_LUA } from "./read-fields.ts";
 
 const PARSED = [
@@ -17,12 +17,14 @@ const PARSED = [
 /** Packed fields. */
 const SUMMARIZED = [...PARSED, "interrupt_id"] as const;
 
-export interface RecordSummary extends Pick<ReadFields, (typeof PARSED)[number] | "error"> {
+type SummaryField = (typeof PARSED)[number] | "error";
+
+export interface RecordSummary extends Readable<SummaryField> {
   readonly id: string;
   /** Of the open question. */
   readonly interrupt_id: string | null;
   readonly finished: boolean;
-  /** Empty unless requested. */
+  /** Its text, parsed; empty unless requested. */
   readonly task_preview: string;
 }
 
@@ -84,16 +86,8 @@ function toSummary(id: string, value: (name: string) => Value): RecordSummary | 
   return {
     id,
     interrupt_id: interrupt_id === "" ? null : String(interrupt_id),
-    state,
-    target: FIELDS.target.read(value("target")),
-    delegator: FIELDS.delegator.read(value("delegator")),
-    context_id: FIELDS.context_id.read(value("context_id")),
-    parent_id: FIELDS.parent_id.read(value("parent_id")),
-    created_at: FIELDS.created_at.read(value("created_at")),
-    updated_at: FIELDS.updated_at.read(value("updated_at")),
-    bytes: FIELDS.bytes.read(value("bytes")),
-    error: FIELDS.error.read(value("error")),
     finished: isTerminal(state),
     task_preview: previewSchema.parse(JSON.parse(FIELDS.task_preview.read(value("task_preview")))),
+    get: (name) => READERS[name].read(value(name)),
   };
 }

@@ -245,7 +245,7 @@ test("a question whose approval would exceed the delegation's size is refused, n
   const { gateway, scout, alice, leased } = await setup();
   const { id, lease } = await leased(true);
   const { redis, shards } = gateway.broker;
-  const bytes = async () => (await readRecord(redis, shards, id))?.bytes ?? 0;
+  const bytes = async () => (await readRecord(redis, shards, id))?.get("bytes") ?? 0;
   const put = async (artifactId: string, length: number) => {
     const artifact = { artifactId, parts: [{ text: "x".repeat(length) }] };
     const sent = await scout.call("POST", `/v1/leases/${lease.lease_id}/artifacts`, { artifact });

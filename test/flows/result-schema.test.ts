@@ -127,7 +127,7 @@ test("it counts for the bytes of the delegation", async () => {
   const { gateway, leased } = await setup();
   const { redis, shards } = gateway.broker;
   const bytes = async (result_schema: unknown) =>
-    (await readRecord(redis, shards, (await leased(result_schema)).id))?.bytes ?? 0;
+    (await readRecord(redis, shards, (await leased(result_schema)).id))?.get("bytes") ?? 0;
   expect(await bytes(SCHEMA)).toBe((await bytes(NONE)) + JSON.stringify(SCHEMA).length);
 });
 

@@ -11,7 +11,7 @@ const shownOf = async (lifecycle: TestLifecycle, id: string) =>
 
 /** Sends artifacts on the live lease. */
 async function send(lifecycle: TestLifecycle, id: string, artifacts: Command["artifacts"]): Promise<string> {
-  const params = { fence: (await lifecycle.read(id))?.fence };
+  const params = { fence: (await lifecycle.read(id))?.get("fence") };
   return (await lifecycle.writer.move({ move: "artifact", id, params, ...(artifacts && { artifacts }) }))
     .outcome.kind;
 }

@@ -126,7 +126,8 @@ test("two moves of one delegation are one step: the second one only if the first
     broker.writer.move(message("three")),
   ]);
   expect(both?.first.outcome).toMatchObject({ kind: "ok", move: "message" });
-  expect(both?.second).toMatchObject({ outcome: { kind: "ok", state: "canceled" }, record: { version: 4 } });
+  expect(both?.second?.outcome).toMatchObject({ kind: "ok", state: "canceled" });
+  expect(both?.second?.record?.get("version")).toBe(4);
   expect(after.outcome.kind).toBe("state");
   expect(sizes().slice(-1)).toEqual([2]);
 });
@@ -161,7 +162,7 @@ test("two moves that exceed the size of the delegation together are both refused
   const small = message("small", "x");
   const large = message("large", "x".repeat(LIMITS.delegation_bytes.value - 150));
   const both = await broker.writer.moveBoth(small, large);
-  expect([both?.first.outcome.kind, both?.first.record?.version, both?.second]).toEqual([
+  expect([both?.first.outcome.kind, both?.first.record?.get("version"), both?.second]).toEqual([
     "too_large",
     1,
     null,
@@ -185,8 +186,6 @@ test("when Redis has no memory for two moves, neither is made", async () => {
   const cancel = { move: "cancel" as const, id: made.id };
   expect(await broker.writer.moveBoth(message, cancel)).toBeNull();
   expect(calls).toHaveBeenCalledTimes(2);
-  expect(await broker.writer.move(message)).toMatchObject({
-    outcome: { kind: "ok" },
-    record: { version: 2 },
-  });
+  const { outcome, record } = await broker.writer.move(message);
+  expect([outcome.kind, record?.get("version")]).toEqual(["ok", 2]);
 });

@@ -9,7 +9,7 @@ const keyOf = (lifecycle: TestLifecycle, id: string) => lifecycle.shards.at(0).d
 const eventsOf = (lifecycle: TestLifecycle, id: string) => ownEvents(lifecycle.redis, id);
 
 async function reportProgress(lifecycle: TestLifecycle, id: string, progress: string) {
-  const params = { fence: (await lifecycle.read(id))?.fence };
+  const params = { fence: (await lifecycle.read(id))?.get("fence") };
   const json = JSON.stringify({ message: progress });
   const command = {
     move: "progress",
@@ -72,7 +72,7 @@ describe("beyond the event limit", () => {
       }
       expect(await lifecycle.move(move, id)).toMatchObject({ kind: "ok", move: "give_up", state: "failed" });
       const record = await lifecycle.read(id);
-      expect(JSON.parse(record?.error ?? "")).toMatchObject({ code: "attempts_exhausted" });
+      expect(JSON.parse(record?.get("error") ?? "")).toMatchObject({ code: "attempts_exhausted" });
       expect((await lifecycle.move("heartbeat", id)).kind).toBe("lease");
     },
   );
@@ -104,7 +104,9 @@ describe("returns by workers that cannot work", () => {
     await lifecycle.move("lease", id);
     const last = await lifecycle.move("release", id, { unable: true });
     expect(last).toMatchObject({ kind: "ok", move: "give_up", state: "failed" });
-    expect(JSON.parse((await lifecycle.read(id))?.error ?? "")).toMatchObject({ code: "worker_unavailable" });
+    expect(JSON.parse((await lifecycle.read(id))?.get("error") ?? "")).toMatchObject({
+      code: "worker_unavailable",
+    });
   });
 
   test("beyond the bound do not end a delegation that a stopping worker releases", async () => {
@@ -130,7 +132,7 @@ test("hand-offs that fail do not count as releases; after many they back off too
   expect([await next("unconfirm"), await next("unconfirm"), await next("unconfirm")]).toEqual([
     0, 1_000, 2_000,
   ]);
-  expect((await lifecycle.read(id))?.attempt).toBe(1);
+  expect((await lifecycle.read(id))?.get("attempt")).toBe(1);
 });
 
 test("the children of a delegation are bounded; an existing child does not count again", async () => {
@@ -168,7 +170,7 @@ describe("an event that its stream refuses", () => {
     });
     expect(await lifecycle.move("complete", id)).toMatchObject({ kind: "ok", version: 5 });
     expect(await seqs(lifecycle, id)).toEqual([1, 2, 3, 4, 5]);
-    expect((await eventsOf(lifecycle, id)).at(-1)?.[0]).toBe((await lifecycle.read(id))?.event_id);
+    expect((await eventsOf(lifecycle, id)).at(-1)?.[0]).toBe((await lifecycle.read(id))?.get("event_id"));
     expect(await lifecycle.redis.exists(lifecycle.shards.at(0).unpublished(id))).toBe(0);
   });
 

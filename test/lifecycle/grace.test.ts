@@ -12,7 +12,7 @@ async function away({ redis, shards, clock }: TestLifecycle, start: number, from
 }
 
 async function grantedAt(lifecycle: TestLifecycle, id: string): Promise<number> {
-  return (await lifecycle.read(id))?.lease_granted_at ?? 0;
+  return (await lifecycle.read(id))?.get("lease_granted_at") ?? 0;
 }
 
 // The lease lasts 60 s, from 0.
@@ -32,7 +32,7 @@ test.each([
   lifecycle.clock.offset_ms += 500;
   expect(await lifecycle.move("due", id)).toMatchObject(expected);
   if (expected.move !== "grace") return;
-  const expires = (await lifecycle.read(id))?.lease_expires_at;
+  const expires = (await lifecycle.read(id))?.get("lease_expires_at");
   expect(expires).toBe(start + (to + 60) * 1000);
   const event = (await ownEvents(lifecycle.redis, id)).at(-1)?.[1] ?? "";
   expect(event).toContain("\nbroker_away\n");
@@ -47,7 +47,7 @@ test("a lease that still runs after an outage gets what is missing of a period w
   expect((await lifecycle.move("due", id)).kind).toBe("not_due");
   lifecycle.clock.offset_ms = 60_500;
   expect(await lifecycle.move("due", id)).toMatchObject({ move: "grace" });
-  expect((await lifecycle.read(id))?.lease_expires_at).toBe(start + 80_000);
+  expect((await lifecycle.read(id))?.get("lease_expires_at")).toBe(start + 80_000);
   lifecycle.clock.offset_ms = 80_500;
   expect(await lifecycle.move("due", id)).toMatchObject({ move: "lapse", attempt: 2 });
 });

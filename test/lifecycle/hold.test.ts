@@ -81,7 +81,7 @@ test("a holder that is silent loses the lease, and no attempt is spent; an outag
   const { lifecycle, id } = await open();
   lifecycle.clock.offset_ms = 61_000;
   const keys = lifecycle.shards.at(0);
-  const from = (await lifecycle.read(id))?.lease_granted_at ?? 0;
+  const from = (await lifecycle.read(id))?.get("lease_granted_at") ?? 0;
   await lifecycle.redis.rpush(keys.outages, `${from} ${from + 60_500}`);
   expect(await lifecycle.move("due", id)).toMatchObject({ move: "grace", state: "input_required" });
   lifecycle.clock.offset_ms = 125_000;
@@ -106,12 +106,12 @@ test.each([
 ])("an answer $after is a $move", async ({ ms, outage, move, state }) => {
   const { lifecycle, id } = await open();
   lifecycle.clock.offset_ms = ms;
-  const from = (await lifecycle.read(id))?.lease_granted_at ?? 0;
+  const from = (await lifecycle.read(id))?.get("lease_granted_at") ?? 0;
   if (outage) await lifecycle.redis.rpush(lifecycle.shards.at(0).outages, `${from} ${from + 60_500}`);
   expect(await lifecycle.move("answer", id)).toMatchObject({ kind: "ok", move, state });
   const late = await lifecycle.move("heartbeat", id);
   expect(late).toMatchObject(state === "working" ? { kind: "ok" } : { kind: "lease", reason: "interrupted" });
-  expect((await lifecycle.read(id))?.attempt).toBe(1);
+  expect((await lifecycle.read(id))?.get("attempt")).toBe(1);
 });
 
 test.each(["complete", "reject", "fail", "retry", "cancel", "progress", "artifact"] as const)(
@@ -163,7 +163,7 @@ test("an answer is used by one call, however often it is repeated, and by none o
   await lifecycle.move("answer", id, { answers });
   const use = (more: object) => lifecycle.move("use", id, { request_id: "a", use_key: "k1", ...more });
   for (let n = 0; n < 2; n += 1) expect(await use({})).toMatchObject({ kind: "ok", move: "use", answers });
-  const { version } = (await lifecycle.read(id)) ?? {};
+  const version = (await lifecycle.read(id))?.get("version");
   expect(await use({ use_key: "k2" })).toMatchObject({ kind: "used", version });
   expect(await use({ request_id: "b", use_key: "k2" })).toMatchObject({ kind: "ok" });
   expect(await use({ request_id: "c" })).toMatchObject({ kind: "interrupt" });
@@ -209,7 +209,7 @@ test("what comes with the end of the wait is stored, and nothing of the question
     before.history,
     [{ artifactId: "a", parts }],
   ]);
-  expect((await lifecycle.read(id))?.checkpoint).toBe('{"n":2}');
+  expect((await lifecycle.read(id))?.get("checkpoint")).toBe('{"n":2}');
   const key = lifecycle.shards.at(0).delegation(id);
   expect(Number(await fieldOf(lifecycle.redis, key, "bytes"))).toBeLessThan(200);
 });
@@ -228,7 +228,7 @@ test("a question keeps as many bytes of its delegator's share if it is held", as
 
 test("an answer long after the lease, which an outage extended no longer, is no hand-over", async () => {
   const { lifecycle, id } = await open();
-  const from = (await lifecycle.read(id))?.lease_granted_at ?? 0;
+  const from = (await lifecycle.read(id))?.get("lease_granted_at") ?? 0;
   await lifecycle.redis.rpush(lifecycle.shards.at(0).outages, `${from + 30_000} ${from + 40_000}`);
   lifecycle.clock.offset_ms = 99_000;
   expect(await lifecycle.move("heartbeat", id)).toMatchObject({ kind: "ok" });

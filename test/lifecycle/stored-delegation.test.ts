@@ -45,14 +45,14 @@ onOneRedis("it delays what the run's one Redis says")(
     const artifact = { artifactId: "a", parts: [{ text: "x" }] };
     const chunk = async () => {
       clock.offset_ms += 1_000;
-      const params = { fence: before.fence };
+      const params = { fence: before.get("fence") };
       await writer.move({ move: "artifact", id, params, artifacts: [{ artifact, append: true }] });
     };
     const slow = await slowRedis(databaseOf(redis), chunk);
     for (let round = 0; round < 5; round += 1) {
       const record = await readRecord(slow, shards, id);
       const [kept] = JSON.parse(record?.json ?? "{}").artifacts;
-      expect(record?.version).toBe(before.version + kept.parts.length);
+      expect(record?.get("version")).toBe(before.get("version") + kept.parts.length);
     }
   },
 );

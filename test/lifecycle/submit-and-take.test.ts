@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import type { Command, Taker } from "../../src/lifecycle/command.ts";
 import { Tickets } from "../../src/queue/tickets.ts";
-import { openLifecycle } from "../support/lifecycle.ts";
+import { openLifecycle, readFieldsOf } from "../support/lifecycle.ts";
 import { ownEvents } from "../support/own-events.ts";
 import { fieldsOf } from "../support/record.ts";
 
@@ -35,8 +35,8 @@ test("new work is created and taken in one script with the taker's settings, and
   expect(scripts).toHaveBeenCalledTimes(1);
   expect(outcome).toMatchObject({ kind: "ok", move: "submit", state: "submitted", ticketed: true });
   expect(taken?.outcome).toMatchObject({ kind: "ok", move: "lease", id, fence: 1, attempt: 1 });
-  expect(record).toMatchObject({ id, state: "working", version: 2, fence: 1 });
-  expect(taken?.record).toMatchObject({ id, version: 2, message: record?.message });
+  expect(readFieldsOf(record)).toMatchObject({ id, state: "working", version: 2, fence: 1 });
+  expect(readFieldsOf(taken?.record)).toMatchObject({ id, version: 2, message: record?.get("message") });
   const stored = await read(id);
   expect(JSON.parse(stored?.json ?? "")).toEqual(JSON.parse(record?.json ?? ""));
   const { lease } = JSON.parse(stored?.json ?? "");
@@ -67,7 +67,7 @@ test("the script's answers only mark texts that the command stored, whatever oth
   const { id } = asked;
   const scripts = vi.spyOn(redis, "evalsha");
   const { record: leased, taken } = await writer.move(asked, { ...TAKER, worker_id: "=" });
-  expect(taken?.record).toMatchObject({ worker_id: "=", message });
+  expect(readFieldsOf(taken?.record)).toMatchObject({ worker_id: "=", message });
   expect(leased).toMatchObject({ worker_id: "=", message, reply: "null" });
   const complete = await command("complete", id);
   const reply = '{"messageId":"r","role":"ROLE_AGENT","parts":[]}';
@@ -86,12 +86,12 @@ test("the first ticket in the queue is taken, even if it is not that of the new 
   const { submit, inState, ticketOf } = await takingDesk();
   const older = await inState("submitted");
   const { id, record, taken } = await submit();
-  expect(taken?.record).toMatchObject({ id: older, state: "working" });
-  expect(record).toMatchObject({ id, state: "submitted", version: 1 });
+  expect(readFieldsOf(taken?.record)).toMatchObject({ id: older, state: "working" });
+  expect(readFieldsOf(record)).toMatchObject({ id, state: "submitted", version: 1 });
   expect([await ticketOf(older), await ticketOf(id)]).toEqual(["missing", "queued"]);
   // Unless the new work comes before it.
   const urgent = await submit({ priority: 9 });
-  expect(urgent.taken?.record).toMatchObject({ id: urgent.id, state: "working" });
+  expect(readFieldsOf(urgent.taken?.record)).toMatchObject({ id: urgent.id, state: "working" });
 });
 
 test("stale tickets are removed with the take, and the new one stays", async () => {
@@ -100,7 +100,7 @@ test("stale tickets are removed with the take, and the new one stays", async () 
   await move("cancel", canceled);
   const { id, record, taken } = await submit();
   expect(taken?.outcome).toMatchObject({ kind: "state", id: canceled });
-  expect(record).toMatchObject({ id, state: "submitted" });
+  expect(readFieldsOf(record)).toMatchObject({ id, state: "submitted" });
   expect([await ticketOf(canceled), await ticketOf(id)]).toEqual(["missing", "queued"]);
 });
 
@@ -109,12 +109,12 @@ test("no ticket is taken for a blocked agent", async () => {
   await agents.setPaused("scout", true);
   const paused = await submit();
   expect(paused.taken).toMatchObject({ outcome: { kind: "blocked", why: "paused" }, record: null });
-  expect(paused.record).toMatchObject({ id: paused.id, state: "submitted" });
+  expect(readFieldsOf(paused.record)).toMatchObject({ id: paused.id, state: "submitted" });
   await agents.setPaused("scout", false);
-  expect((await submit()).taken?.record).toMatchObject({ id: paused.id, state: "working" });
+  expect(readFieldsOf((await submit()).taken?.record)).toMatchObject({ id: paused.id, state: "working" });
   const full = await submit();
   expect(full.taken?.outcome).toMatchObject({ kind: "blocked", why: "max_working" });
-  expect([full.record?.state, await ticketOf(full.id)]).toEqual(["submitted", "queued"]);
+  expect([full.record?.get("state"), await ticketOf(full.id)]).toEqual(["submitted", "queued"]);
 });
 
 test("delayed work is not taken, and no other ticket is taken in its place", async () => {
@@ -122,7 +122,7 @@ test("delayed work is not taken, and no other ticket is taken in its place", asy
   const ready = await inState("submitted");
   const { id, outcome, record, taken } = await submit({ delay_ms: 60_000 });
   expect(outcome).toMatchObject({ kind: "ok", ticketed: true });
-  expect([taken, record?.state]).toEqual([undefined, "submitted"]);
+  expect([taken, record?.get("state")]).toEqual([undefined, "submitted"]);
   expect([await ticketOf(id), await ticketOf(ready)]).toEqual(["delayed", "queued"]);
 });
 
@@ -136,7 +136,7 @@ test.each([
   if (refusal === "no_agent") await agents.beginDeletion("scout", true);
   const { outcome, record, taken } = await submit({}, refusal === "exists" ? waiting : undefined);
   expect([outcome.kind, taken]).toEqual([refusal, undefined]);
-  expect(record?.state).toBe(refusal === "exists" ? "submitted" : undefined);
+  expect(record?.get("state")).toBe(refusal === "exists" ? "submitted" : undefined);
   expect(await ticketOf(waiting)).toBe("queued");
   expect(await redis.zcard("{errand:0}:live:scout:working")).toBe(0);
 });
@@ -146,7 +146,7 @@ test("if the queue refuses the ticket, none is taken and the move is returned as
   await redis.set("{errand:0}:q:scout:prioritized", "not what BullMQ keeps there");
   const { outcome, record, taken } = await submit();
   expect(outcome).toMatchObject({ kind: "ok", ticketed: false });
-  expect([taken, record?.state]).toEqual([undefined, "submitted"]);
+  expect([taken, record?.get("state")]).toEqual([undefined, "submitted"]);
 });
 
 test("if the poll does not take the new work, and the queue refuses its ticket, the move is not ticketed", async () => {
@@ -155,7 +155,7 @@ test("if the poll does not take the new work, and the queue refuses its ticket, 
   await agents.setPaused("scout", true);
   const { outcome, record, taken } = await submit();
   expect(outcome).toMatchObject({ kind: "ok", ticketed: false });
-  expect([taken, record?.state]).toEqual([undefined, "submitted"]);
+  expect([taken, record?.get("state")]).toEqual([undefined, "submitted"]);
 });
 
 test("BullMQ trims the events of a queue whose first ticket had a taker", async () => {
@@ -171,7 +171,7 @@ test("a failure of the take undoes nothing of the move, and the move is answered
   const { id, outcome, record, taken } = await submit();
   expect(outcome).toMatchObject({ kind: "ok", move: "submit" });
   expect(taken).toBeUndefined();
-  expect(record).toMatchObject({ id });
+  expect(readFieldsOf(record)).toMatchObject({ id });
   expect(await read(id)).toMatchObject({ id });
   expect(await ticketOf(id)).toBe("queued");
 });

@@ -102,7 +102,7 @@ test("releases are free ten times, then they back off", async () => {
     lifecycle.clock.offset_ms += delay;
   }
   expect(delays).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1_000, 2_000, 4_000]);
-  expect((await lifecycle.read(id))?.attempt).toBe(1);
+  expect((await lifecycle.read(id))?.get("attempt")).toBe(1);
 });
 
 test("the ticket of a waiting delegation is checked at growing intervals", async () => {

@@ -30,7 +30,7 @@ test("a report replaces the lease's earlier one, and what it leaves out stays", 
   expect(second).toMatchObject({ kind: "ok", used: { input_tokens: 3, cost: 0.1 } });
   const sum = { input_tokens: 8, output_tokens: 1, cost: 0.1, currency: "USD", complete: false };
   expect(await usage()).toEqual({ attempts: [{ attempt: 1, ...sum, model: "m-1" }], total: sum });
-  expect((await read(id))?.version).toBe(2);
+  expect((await read(id))?.get("version")).toBe(2);
 });
 
 test("a question does not end the attempt: its leases are added up", async () => {

@@ -5,9 +5,10 @@
 import { onTestFinished } from "vitest";
 import { AgentStore } from "../../src/engine/agents/store.ts";
 import type { Command } from "../../src/lifecycle/command.ts";
+import { READ_NAMES } from "../../src/lifecycle/fields.ts";
 import type { Outcome } from "../../src/lifecycle/outcome.ts";
 import type { MoveName } from "../../src/lifecycle/states.ts";
-import { readRecord } from "../../src/lifecycle/stored-delegation.ts";
+import { readRecord, type StoredDelegation } from "../../src/lifecycle/stored-delegation.ts";
 import { Writer } from "../../src/lifecycle/writer.ts";
 import type { Redis } from "../../src/redis/connect.ts";
 import { Shards } from "../../src/redis/shards.ts";
@@ -15,6 +16,10 @@ import { agentRequestSchema } from "../../src/schema/agent.ts";
 import type { State } from "../../src/schema/delegation.ts";
 import { freshDb, openRedis } from "./broker.ts";
 import { testShards } from "./on-cluster.ts";
+
+/** A record as a plain object with the fields that the gateways read, to compare with. */
+export const readFieldsOf = (record: StoredDelegation | null | undefined) =>
+  record && { id: record.id, ...Object.fromEntries(READ_NAMES.map((name) => [name, record.get(name)])) };
 
 /** `own`: another Redis than that of the run. */
 export async function openLifecycle(spec: unknown = {}, own?: Redis) {
@@ -34,7 +39,7 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
   /** The move with every parameter that it needs, for the record's current state. */
   async function command(move: MoveName, id: string): Promise<Command> {
     const record = await read(id);
-    const holder = { fence: record?.fence ?? 1 };
+    const holder = { fence: record?.get("fence") ?? 1 };
     const interrupt = '{"id":"int_1","kind":"input","requests":[]}';
     const error = '{"code":"x"}';
     const params: Partial<Record<MoveName, Command["params"]>> = {
@@ -45,7 +50,7 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
         priority: 5,
         ttl_ms: 604_800_000,
       },
-      lease: { ticket: record?.ticket ?? 1, nonce: nonces.next().value, worker_id: "w" },
+      lease: { ticket: record?.get("ticket") ?? 1, nonce: nonces.next().value, worker_id: "w" },
       heartbeat: holder,
       progress: holder,
       artifact: holder,
@@ -68,7 +73,7 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
       complete: { ...holder, reply_hash: "h" },
       reject: { ...holder, reply_hash: "h" },
       fail: { ...holder, reply_hash: "h" },
-      reticket: { ticket: record?.ticket ?? 1 },
+      reticket: { ticket: record?.get("ticket") ?? 1 },
     };
     const failing = move === "fail" || move === "reject" || move === "cancel";
     return {

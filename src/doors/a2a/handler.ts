@@ -155,7 +155,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
       const found = await readTask(this.#context, id);
       if (found.finished) {
         throw new UnsupportedOperationError(
-          `Task ${id} is ${found.state}, so it has no more updates. Call GetTask.`,
+          `Task ${id} is ${found.get("state")}, so it has no more updates. Call GetTask.`,
         );
       }
       return found;
@@ -245,7 +245,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
     yield limited({ task: toTaskJson(delegation, { historyLength }) });
     if (record.finished) return;
     const sent = new SentArtifacts(artifactsOf(delegation));
-    for await (const event of delegationEvents(broker, record, record.event_id, signal)) {
+    for await (const event of delegationEvents(broker, record, record.get("event_id"), signal)) {
       if (!("entry" in event)) continue;
       const { entry } = event;
       const ended = isTerminalEvent(entry)

@@ -107,7 +107,7 @@ async function sendFollowUp(run: Run): Promise<StoredDelegation> {
   const message = requireMessage(run.input);
   const found = await findFollowed(run, message);
   // The agent has it.
-  if (isTask(message, found.message)) return found;
+  if (isTask(message, found.get("message"))) return found;
   return followUp(broker, principal, found.id, { message: toMessage(message) });
 }
 

@@ -40,8 +40,8 @@ const ownQuery = (run: Run) => ({ ...visibleQuery(run), delegator: run.request.p
 
 async function findNamed({ request, agent, input }: Run, id: string): Promise<StoredDelegation> {
   const record = await read(request.broker, request.principal, id);
-  if (record.target !== agent) throw notFound(id);
-  if (record.context_id === input.threadId) return record;
+  if (record.get("target") !== agent) throw notFound(id);
+  if (record.get("context_id") === input.threadId) return record;
   throw new ErrandError("invalid_request", `The delegation ${id} belongs to another thread.`, {
     details: { issues: [{ path: "threadId", reason: "send the context_id of the delegation" }] },
     delegation_id: id,
@@ -99,7 +99,7 @@ async function findByBrokerMessage({ request, agent, input }: Run): Promise<Stor
     throw isNotFound(error) ? brokerMessageGone(id) : error;
   });
   // A client may send one conversation to several agents.
-  return shown.target === agent && shown.context_id === input.threadId ? shown : null;
+  return shown.get("target") === agent && shown.get("context_id") === input.threadId ? shown : null;
 }
 
 const isNotFound = (error: unknown): boolean =>
@@ -128,8 +128,8 @@ async function findByLastMessage(run: Run): Promise<StoredDelegation | null> {
 
 /** Whether a run of this caller with the delegation's task, as messages show it, finds the delegation. */
 export async function isFoundByTask(run: Run, record: StoredDelegation): Promise<boolean> {
-  if (record.delegator !== run.request.principal.text) return false;
-  const [message] = parsed(record.message);
+  if (record.get("delegator") !== run.request.principal.text) return false;
+  const [message] = parsed(record.get("message"));
   if (!message || !hasParts(shownText(message), message.parts)) return false;
   return (await findByKey(run, message.messageId))?.id === record.id;
 }
@@ -216,7 +216,7 @@ export async function findCanceled(run: Run): Promise<StoredDelegation> {
   const { delegation_id } = propsOf(run);
   if (delegation_id !== undefined) return findNamed(run, delegation_id);
   const found = (await findByLastMessage(run)) ?? (await findOwnLive(run)) ?? (await findOwn(run));
-  if (found?.delegator === run.request.principal.text) return found;
+  if (found?.get("delegator") === run.request.principal.text) return found;
   throw noneFound(found || taskOf(run.input) ? "with the last user message" : "in this thread");
 }
 

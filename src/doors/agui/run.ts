@@ -99,7 +99,7 @@ export class RunStream {
 
   async *#events(record: StoredDelegation, signal: AbortSignal): AsyncGenerator<AgUiEvent, void, undefined> {
     const { broker, principal } = this.#request;
-    const entries = delegationEvents(broker, record, record.event_id, signal);
+    const entries = delegationEvents(broker, record, record.get("event_id"), signal);
     for await (const event of this.#wakes.over(entries)) {
       if (event === null) {
         if (this.#pendingSnapshot?.isDue && (yield* this.#snapshotNow(signal))) return;
@@ -177,10 +177,10 @@ export class RunStream {
     yield { type: "MESSAGES_SNAPSHOT", messages: threadMessages(input, delegation, { places, keepsTaskId }) };
     yield { type: "STATE_SNAPSHOT", snapshot: stateOf(input, delegation, presence) };
     this.#artifacts.reset(delegation.artifacts);
-    this.#version = record.version;
+    this.#version = record.get("version");
     clearTimeout(this.#pendingSnapshot?.timer);
     this.#pendingSnapshot = undefined;
-    const bytes = this.#input.length + record.bytes;
+    const bytes = this.#input.length + record.get("bytes");
     const pauseMs = Math.max(SNAPSHOT_PAUSE_MS, (1_000 * bytes) / SNAPSHOT_BYTES_PER_SECOND);
     this.#nextSnapshotAt = performance.now() + pauseMs;
     this.#note(delegation);

@@ -46,25 +46,27 @@ export class Subagents {
     return children.reverse().flatMap((child) => [...this.#begin(child), ...this.#end(child)]);
   }
 
-  #begin({ id, target, task_preview }: StoredDelegation): AgUiEvent[] {
+  #begin(child: StoredDelegation): AgUiEvent[] {
+    const { id } = child;
     if (this.#active.has(id) || this.#ended.has(id)) return [];
     const stop = this.#broker.feed.subscribe(
       { kind: "delegation", id },
       { push: ({ type }) => TERMINAL_EVENT_TYPES.includes(type) && this.#onChange(), gap: this.#onChange },
     );
     this.#active.set(id, stop);
-    const description = previewOf(task_preview);
-    return [{ type: "SUBAGENT_STARTED", subagentRunId: id, name: target, description }];
+    const description = previewOf(child.get("task_preview"));
+    return [{ type: "SUBAGENT_STARTED", subagentRunId: id, name: child.get("target"), description }];
   }
 
-  #end({ id, state, error, finished }: StoredDelegation): AgUiEvent[] {
-    if (!finished || !this.#active.has(id)) return [];
+  #end(child: StoredDelegation): AgUiEvent[] {
+    const { id } = child;
+    if (!child.finished || !this.#active.has(id)) return [];
     this.#active.get(id)?.();
     this.#active.delete(id);
     this.#ended.add(id);
-    if (state === "completed")
+    if (child.get("state") === "completed")
       return [{ type: "SUBAGENT_FINISHED", subagentRunId: id, outcome: { type: "success" } }];
-    const { message, code } = errorOf(error);
+    const { message, code } = errorOf(child.get("error"));
     return [{ type: "SUBAGENT_ERROR", subagentRunId: id, message, code }];
   }
 

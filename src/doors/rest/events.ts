@@ -35,9 +35,13 @@ const cursorOf = (request: AuthenticatedRequest, after: string | undefined): str
   request.header("last-event-id") || after;
 
 function snapshot(record: StoredDelegation): Frame {
-  const head = JSON.stringify({ id: record.event_id, type: "DELEGATION_SNAPSHOT", delegation_id: record.id });
+  const head = JSON.stringify({
+    id: record.get("event_id"),
+    type: "DELEGATION_SNAPSHOT",
+    delegation_id: record.id,
+  });
   const json = `${head.slice(0, -1)},"delegation":${record.json}}`;
-  return { id: record.event_id, type: "DELEGATION_SNAPSHOT", json };
+  return { id: record.get("event_id"), type: "DELEGATION_SNAPSHOT", json };
 }
 
 const sizeOf = ({ json }: Frame): number => json.length;
@@ -100,7 +104,7 @@ export const eventRoutes: readonly Route[] = [
       const { broker } = request;
       const record = await read(broker, request.principal, id);
       const given = cursorOf(request, after);
-      const [from = "0-0"] = given === undefined ? [record.event_id] : parseCursor(given, 1);
+      const [from = "0-0"] = given === undefined ? [record.get("event_id")] : parseCursor(given, 1);
       if (given !== undefined && isPastEnd(record, from)) return noContent();
       const first = given === undefined ? [snapshot(record)] : [];
       if (first.length > 0 && record.finished) {

@@ -140,7 +140,7 @@ export const leaseRoutes: readonly Route[] = [
         const head = `{"outcome":"${outcome}","delegation":${record.json}`;
         if (body.next === undefined) return jsonText(200, `${head}}`);
         // The poll is kept by the agent's name.
-        const agent = ownText(record.target);
+        const agent = ownText(record.get("target"));
         const leases = await lease(broker, principal, agent, body.next, scope);
         return jsonText(200, `${head},"leases":${deliver(request, leases)}}`);
       });

@@ -1,5 +1,6 @@
 /** Permissions of principals. Limit: for the verbs of a lease, the script checks that the caller is the lease's agent. */
 import type * as z from "zod";
+import type { Readable } from "../../lifecycle/fields.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { principalKindSchema } from "../../schema/values.ts";
@@ -49,20 +50,21 @@ export const matchesPattern = (principal: Principal, pattern: string): boolean =
 export async function canSee(
   { agents }: { readonly agents: Pick<AgentStore, "since"> },
   principal: Principal,
-  record: Pick<StoredDelegation, "delegator" | "target" | "created_at">,
+  record: Readable<"delegator" | "target" | "created_at">,
 ): Promise<boolean> {
   if (seesAll(principal)) return true;
   const concerned =
-    record.delegator === principal.text || (principal.kind === "agent" && principal.name === record.target);
+    record.get("delegator") === principal.text ||
+    (principal.kind === "agent" && principal.name === record.get("target"));
   if (!concerned || principal.kind !== "agent") return concerned;
   // An older delegation belongs to a deleted agent of the same name.
-  return record.created_at >= (await agents.since(principal.name));
+  return record.get("created_at") >= (await agents.since(principal.name));
 }
 
 /** Throws `forbidden` unless the principal may cancel, answer and send messages. (The target uses its lease.) */
 export function requireControl(principal: Principal, record: StoredDelegation, what: string): void {
   if (principal.kind === "operator" || principal.kind === "approver") return;
-  if (record.delegator === principal.text) return;
+  if (record.get("delegator") === principal.text) return;
   throw new ErrandError("forbidden", `Only the delegator, an approver or the operator may ${what}.`, {
     delegation_id: record.id,
     delegation_valid: !record.finished,

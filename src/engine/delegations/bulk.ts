@@ -78,11 +78,11 @@ async function inBulk(
         const one = refusedAs(broker, record.id, error);
         // Return the finished ones; the next call starts with the delegation that failed.
         if (!one && records.length === 0) throw error;
-        if (!one) return { records, refused, next_before: toInstant(record.created_at + 1) };
+        if (!one) return { records, refused, next_before: toInstant(record.get("created_at") + 1) };
         refused.push(one);
       }
       if (done) records.push(done);
-      before = toInstant(record.created_at + 1);
+      before = toInstant(record.get("created_at") + 1);
     }
     if (found.next_cursor === null) return { records, refused, next_before: null };
     cursor = found.next_cursor;
@@ -93,7 +93,8 @@ async function inBulk(
 }
 
 /** False when the replacement was refused or never written: then it can be redriven again. */
-async function isRedriven(broker: Broker, { redriven_as }: StoredDelegation): Promise<boolean> {
+async function isRedriven(broker: Broker, failed: StoredDelegation): Promise<boolean> {
+  const redriven_as = failed.get("redriven_as");
   return redriven_as !== null && (await readRecord(broker.redis, broker.shards, redriven_as)) !== null;
 }
 

@@ -190,11 +190,12 @@ async function requireAccepted(
 
 /** For a retry: the first response may have been lost together with the ticket. A ticket added twice is one ticket. */
 async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
-  if (record.state !== "submitted" || record.fence > 0 || record.not_before_at !== null) return;
+  if (record.get("state") !== "submitted" || record.get("fence") > 0 || record.get("not_before_at") !== null)
+    return;
   await broker.handoff.offer({
-    agent: record.target,
-    data: { delegation_id: record.id, ticket: record.ticket },
-    order: { priority: record.priority, returned: false, delay_ms: 0 },
+    agent: record.get("target"),
+    data: { delegation_id: record.id, ticket: record.get("ticket") },
+    order: { priority: record.get("priority"), returned: false, delay_ms: 0 },
   });
 }
 

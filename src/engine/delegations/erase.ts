@@ -33,8 +33,11 @@ export async function erase(broker: Broker, principal: Principal, id: string): P
   for (let tries = 0; tries < TRIES; tries += 1) {
     const { outcome } = await broker.writer.move({ move: "erase", id, params: { key_retired } });
     if (outcome.kind === "removed") {
-      const { target, delegator, state } = record;
-      return audit(broker, principal, "delegation.erase", id, { target, delegator, state });
+      return audit(broker, principal, "delegation.erase", id, {
+        target: record.get("target"),
+        delegator: record.get("delegator"),
+        state: record.get("state"),
+      });
     }
     if (outcome.kind === "retire_key") {
       const { idempotency: name, created_at, now } = outcome;

@@ -138,7 +138,7 @@ export async function reserve(options: ReserveOptions): Promise<Reservation> {
     if (stored === null) return reservation(newId);
     const [storedHash, id = "", mark = "", created = ""] = stored.split(" ");
     const earlier = await find(id);
-    const createdAt = earlier?.created_at ?? (mark === "gone" ? Number(created) : null);
+    const createdAt = earlier?.get("created_at") ?? (mark === "gone" ? Number(created) : null);
     if (createdAt !== null) {
       const isOver = options.renews === true && earlier?.finished !== false;
       // Otherwise a deleted agent of the same name used the key.
@@ -183,7 +183,7 @@ export async function findByKey({ redis, principal, key, find, deletedAt }: KeyO
   const [, id = ""] = stored?.split(" ") ?? [];
   const record = id === "" ? null : await find(id);
   // A deleted agent of the same name used the key.
-  return record && record.created_at < ((await deletedAt()) ?? 0) ? null : record;
+  return record && record.get("created_at") < ((await deletedAt()) ?? 0) ? null : record;
 }
 
 /** Sets the key and returns null, or returns its text. At full memory it only reads, so that retries find their work. */

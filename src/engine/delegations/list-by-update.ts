@@ -42,7 +42,7 @@ function parseCursor(cursor: string | undefined): Cursor {
 const formatPosition = ({ at, id }: Position): string =>
   at === Number.POSITIVE_INFINITY ? "." : `${at}.${id}`;
 
-const changedAt = ({ updated_at, id }: RecordSummary): Position => ({ at: updated_at, id });
+const changedAt = (summary: RecordSummary): Position => ({ at: summary.get("updated_at"), id: summary.id });
 
 /** `total` is the number of matches in the stretch, so it is exact if the index has at most 1 000 records. */
 export function listByUpdate(
@@ -105,7 +105,7 @@ async function scanStretch(
       positions.map(({ id }) => id),
     );
     for (const summary of summaries) {
-      if (!summary || summary.updated_at < changed_since) continue;
+      if (!summary || summary.get("updated_at") < changed_since) continue;
       if (await matches(broker, principal, filter, summary)) found.push(summary);
     }
     position = last;

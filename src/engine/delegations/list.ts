@@ -3,6 +3,7 @@
  * conditions, so a page may be short or empty although there is a next one.
  */
 
+import type { Readable } from "../../lifecycle/fields.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import { contextIndex, type ShardKeys } from "../../redis/keys.ts";
@@ -140,22 +141,27 @@ export async function scan(broker: Broker, plan: Plan, after: Position): Promise
   return [...found.values()].sort(newestFirst).slice(0, BATCH);
 }
 
+/** A record, or its summary. */
+type Listed = Readable<
+  "state" | "target" | "delegator" | "context_id" | "parent_id" | "created_at" | "error"
+>;
+
 export async function matches(
   broker: Broker,
   principal: Principal,
   query: ListQuery,
-  record: Omit<RecordSummary, "bytes" | "updated_at" | "task_preview" | "interrupt_id">,
+  record: Listed,
 ): Promise<boolean> {
-  if (query.target !== undefined && query.target !== record.target) return false;
-  if (query.delegator !== undefined && query.delegator !== record.delegator) return false;
-  if (query.context_id !== undefined && query.context_id !== record.context_id) return false;
-  if (query.parent_id !== undefined && query.parent_id !== record.parent_id) return false;
-  if (query.state !== undefined && !query.state.includes(record.state)) return false;
-  if (query.error_code !== undefined && query.error_code !== errorCode(record)) return false;
+  if (query.target !== undefined && query.target !== record.get("target")) return false;
+  if (query.delegator !== undefined && query.delegator !== record.get("delegator")) return false;
+  if (query.context_id !== undefined && query.context_id !== record.get("context_id")) return false;
+  if (query.parent_id !== undefined && query.parent_id !== record.get("parent_id")) return false;
+  if (query.state !== undefined && !query.state.includes(record.get("state"))) return false;
+  if (query.error_code !== undefined && query.error_code !== errorCode(record.get("error"))) return false;
   return canSee(broker, principal, record);
 }
 
-function errorCode({ error }: { readonly error: string | null }): string | null {
+function errorCode(error: string | null): string | null {
   return error === null ? null : delegationErrorSchema.parse(JSON.parse(error)).code;
 }
 

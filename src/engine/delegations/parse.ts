@@ -10,7 +10,7 @@ export const toDelegation = ({ json }: Pick<StoredDelegation, "json">): Delegati
 const storedInterruptSchema = interruptSchema.pick({ id: true, kind: true, requests: true });
 
 /** The open question; null when there is none. */
-export const openInterrupt = ({
-  interrupt,
-}: Pick<StoredDelegation, "interrupt">): z.infer<typeof storedInterruptSchema> | null =>
-  interrupt === null ? null : storedInterruptSchema.parse(JSON.parse(interrupt));
+export function openInterrupt(record: StoredDelegation): z.infer<typeof storedInterruptSchema> | null {
+  const interrupt = record.get("interrupt");
+  return interrupt === null ? null : storedInterruptSchema.parse(JSON.parse(interrupt));
+}

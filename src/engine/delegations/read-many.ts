@@ -11,7 +11,8 @@ const HEAD_BYTES = 2_048;
 const AT_ONCE = 16;
 const AT_ONCE_BYTES = 1024 * 1024;
 
-const sizeOf = (summary: RecordSummary | null): number => (summary === null ? 0 : summary.bytes + HEAD_BYTES);
+const sizeOf = (summary: RecordSummary | null): number =>
+  summary === null ? 0 : summary.get("bytes") + HEAD_BYTES;
 
 /** How many of the first records fit into one response; at least one. */
 export function countFitting(summaries: readonly (RecordSummary | null)[]): number {

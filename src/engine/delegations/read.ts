@@ -23,8 +23,8 @@ export async function readIfKept(
 }
 
 /** True when the delegation is finished or waits for an answer. */
-export const isSettled = ({ finished, state }: StoredDelegation): boolean =>
-  finished || state.endsWith("_required");
+export const isSettled = (record: StoredDelegation): boolean =>
+  record.finished || record.get("state").endsWith("_required");
 
 export interface WaitOptions {
   readonly wait_seconds: number;
@@ -44,7 +44,9 @@ export async function readWhenReady(
 ): Promise<StoredDelegation> {
   const { after_version } = options;
   const isReady = (record: StoredDelegation): boolean =>
-    after_version === undefined ? isSettled(record) : record.version > after_version || record.finished;
+    after_version === undefined
+      ? isSettled(record)
+      : record.get("version") > after_version || record.finished;
   const waiter = broker.handoff.waitFor(id, options, {
     record: isReady,
     entry: ({ state, seq }) =>
@@ -73,9 +75,11 @@ export async function readWhenReady(
 }
 
 /** The delegation as JSON text; only the operator and the target see the checkpoint. */
-export function delegationJson(principal: Principal, { json, checkpoint, target }: StoredDelegation): string {
+export function delegationJson(principal: Principal, record: StoredDelegation): string {
+  const { json } = record;
+  const checkpoint = record.get("checkpoint");
   const seesCheckpoint =
-    principal.kind === "operator" || (principal.kind === "agent" && principal.name === target);
+    principal.kind === "operator" || (principal.kind === "agent" && principal.name === record.get("target"));
   return checkpoint === null || !seesCheckpoint ? json : `${json.slice(0, -1)},"checkpoint":${checkpoint}}`;
 }
 

@@ -44,11 +44,9 @@ export async function idElsewhere(
 }
 
 /** Called before a delegation is erased. */
-export async function forbidRedrive(
-  broker: Broker,
-  { id, redrive_of, finished }: StoredDelegation,
-): Promise<void> {
-  if (redrive_of === null || !finished || areTogether(broker, redrive_of, id)) return;
+export async function forbidRedrive(broker: Broker, record: StoredDelegation): Promise<void> {
+  const redrive_of = record.get("redrive_of");
+  if (redrive_of === null || !record.finished || areTogether(broker, redrive_of, record.id)) return;
   const key = broker.shards.ofId(redrive_of)?.delegation(redrive_of);
   if (key !== undefined) await erasedScript.run(broker.redis, [key], []);
 }

@@ -34,7 +34,7 @@ export async function redriveRecord(
   principal: Pick<Principal, "text">,
   failed: StoredDelegation,
 ): Promise<StoredDelegation> {
-  const newId = broker.shards.newDelegationId(failed.target);
+  const newId = broker.shards.newDelegationId(failed.get("target"));
   const { outcome } = await broker.writer.move({
     move: "redrive",
     id: failed.id,
@@ -56,27 +56,31 @@ export async function redriveRecord(
   const earlier = chosen === newId ? null : await readRecord(broker.redis, broker.shards, chosen);
   if (earlier) return earlier;
   const id = await idElsewhere(broker, failed, chosen, newId);
-  const parent = failed.parent_id && (await readRecord(broker.redis, broker.shards, failed.parent_id));
-  const agent = await broker.agents.read(failed.target);
+  const parent_id = failed.get("parent_id");
+  const parent = parent_id && (await readRecord(broker.redis, broker.shards, parent_id));
+  const agent = await broker.agents.read(failed.get("target"));
   const auto_approve = isStillApproved(principal, failed, agent) ? autoApproveOf(failed) : null;
+  const result_schema = failed.get("result_schema");
+  const callback = failed.get("callback");
   const asked = delegateRequestSchema.parse({
-    target: failed.target,
-    message: messageInputSchema.parse(JSON.parse(failed.message)),
-    context_id: failed.context_id,
-    priority: failed.priority,
-    max_attempts: failed.max_attempts,
-    metadata: JSON.parse(failed.metadata),
+    target: failed.get("target"),
+    message: messageInputSchema.parse(JSON.parse(failed.get("message"))),
+    context_id: failed.get("context_id"),
+    priority: failed.get("priority"),
+    max_attempts: failed.get("max_attempts"),
+    metadata: JSON.parse(failed.get("metadata")),
     ...(auto_approve && { auto_approve }),
-    ...(failed.result_schema !== null && { result_schema: JSON.parse(failed.result_schema) }),
-    ...(failed.callback !== null && { callback: JSON.parse(failed.callback) }),
+    ...(result_schema !== null && { result_schema: JSON.parse(result_schema) }),
+    ...(callback !== null && { callback: JSON.parse(callback) }),
     // A finished parent accepts no children, so it is left out.
     ...(parent && !parent.finished && { parent_id: parent.id }),
   });
   // As long as the original, which may exceed the largest ttl_seconds of a request.
-  const ttl_seconds = (failed.deadline_at - (failed.not_before_at ?? failed.created_at)) / 1000;
+  const ttl_seconds =
+    (failed.get("deadline_at") - (failed.get("not_before_at") ?? failed.get("created_at"))) / 1000;
   const request = { ...asked, ttl_seconds };
-  const traceparent = failed.traceparent ?? undefined;
-  const made = await submit(broker, toPrincipal(failed.delegator), request, id, {
+  const traceparent = failed.get("traceparent") ?? undefined;
+  const made = await submit(broker, toPrincipal(failed.get("delegator")), request, id, {
     redriveOf: failed.id,
     traceparent,
     ...(auto_approve && { agentCreatedAt: agent?.created_at }),
@@ -92,9 +96,9 @@ export async function redriveRecord(
  */
 function isStillApproved(
   principal: Pick<Principal, "text">,
-  { delegator, created_at }: StoredDelegation,
+  failed: StoredDelegation,
   agent: StoredAgent | null,
 ): boolean {
-  if (agent === null || principal.text !== delegator) return false;
-  return created_at >= agent.created_at && agent.spec.approvals !== "person";
+  if (agent === null || principal.text !== failed.get("delegator")) return false;
+  return failed.get("created_at") >= agent.created_at && agent.spec.approvals !== "person";
 }

@@ -24,8 +24,8 @@ export async function ancestorsOf(
   const ancestors: Ancestor[] = [];
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
-    if (parent.finished) throw finishedParent(parentId, parent.state);
-    ancestors.push(...parent.ancestors, [parent.id, parent.target]);
+    if (parent.finished) throw finishedParent(parentId, parent.get("state"));
+    ancestors.push(...parent.get("ancestors"), [parent.id, parent.get("target")]);
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
     throw new ErrandError(

@@ -47,7 +47,7 @@ export async function subscribe(
     return of(principal.text, { matches: (entry) => entry.created_at >= since });
   }
   if (!seesAll(principal)) return of(principal.text);
-  if (record) return of(record.delegator);
+  if (record) return of(record.get("delegator"));
   if (filter.delegator !== undefined) return of(filter.delegator);
   if (filter.target !== undefined) return of(`agent:${filter.target}`);
   return { source: { kind: "all" }, filter };
@@ -186,4 +186,4 @@ export async function* storedEvents(
 
 /** True when no event can follow this cursor. */
 export const isPastEnd = (record: StoredDelegation, cursor: string): boolean =>
-  record.finished && !isStart(cursor) && compareIds(cursor, record.event_id) >= 0;
+  record.finished && !isStart(cursor) && compareIds(cursor, record.get("event_id")) >= 0;

@@ -55,7 +55,7 @@ async function collect(
     let isAllowed: Promise<boolean> | undefined;
     for (let next = await first; next !== null; next = await poll.more()) {
       const { record } = next;
-      if (record.auto_approve !== null) isAllowed ??= showsAutoApprove(broker, agent);
+      if (record.get("auto_approve") !== null) isAllowed ??= showsAutoApprove(broker, agent);
       const one = toLease(broker, next, (await isAllowed) === false ? record.withoutAutoApprove() : record);
       granted.push(one);
       size += one.json.length;
@@ -77,7 +77,8 @@ const showsAutoApprove = (broker: Broker, agent: string): Promise<boolean> =>
   allowsApprovalInAdvance(broker, agent).catch(() => false);
 
 function toLease(broker: Broker, { outcome }: Granted, record: StoredDelegation): GrantedLease {
-  const { id, fence } = record;
+  const { id } = record;
+  const fence = record.get("fence");
   notifyReceivers(broker, id, outcome);
   return { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets) };
 }

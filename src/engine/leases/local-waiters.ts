@@ -56,7 +56,7 @@ export class LocalWaiters {
     const waiting = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, waiting.add(receive));
     return {
-      isCurrent: ({ event_id }) => !feed.mayHaveDelivered(shards.indexOfId(id) ?? 0, id, event_id),
+      isCurrent: (record) => !feed.mayHaveDelivered(shards.indexOfId(id) ?? 0, id, record.get("event_id")),
       done: async () => {
         await event.done;
         // The feed may be faster than the answer to this gateway's own move.

@@ -96,7 +96,7 @@ export async function reply(
   const by = { reply_hash: bodyHash(body), ...params };
   const { outcome, record } = await asHolder(broker, id, params, () => replyMove(broker, id, by, body));
   if (outcome.kind === "ok" && record) {
-    if (worker) broker.presence.paused(record.target, worker);
+    if (worker) broker.presence.paused(record.get("target"), worker);
     await afterMove(broker, id, outcome);
     return { outcome: "matched", record };
   }

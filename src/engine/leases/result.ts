@@ -19,7 +19,7 @@ export async function withCheckedResult(
   const made = await make();
   if (made.outcome.kind !== "unchecked") return made;
   // The schema never changes, so this record is current.
-  const schema = made.record?.result_schema;
+  const schema = made.record?.get("result_schema");
   if (schema === undefined || schema === null)
     throw new Error("a delegation whose result must be checked has no schema");
   requireFit(id, JSON.parse(schema), parts);

@@ -20,7 +20,7 @@ export async function queueCallbacks(broker: Broker, id: string): Promise<void> 
   const record = await readRecord(broker.redis, broker.shards, id);
   if (!record) return;
   const seqs = [...record.notify.keys()].sort((a, b) => a - b);
-  const added = seqs.filter((seq) => seq > record.notified_seq);
+  const added = seqs.filter((seq) => seq > record.get("notified_seq"));
   for (const seq of added.slice(-MAX_QUEUED)) await broker.outbound.add({ delegation_id: id, ticket: seq });
   // Removes as many old calls as were added. If the gateway dies first, `deliverCallback` gives them up.
   const tooOld = added.length === 0 ? [] : seqs.slice(0, -MAX_QUEUED).slice(-added.length);
@@ -39,7 +39,8 @@ export async function deliverCallback(
   const keys = broker.shards.ofId(delegation_id);
   const record = await readRecord(broker.redis, broker.shards, delegation_id);
   const event_id = record?.notify.get(ticket);
-  if (!keys || !record?.callback || event_id === undefined || isTooOld(record, ticket)) {
+  const callback = record?.get("callback");
+  if (!keys || !record || !callback || event_id === undefined || isTooOld(record, ticket)) {
     broker.metrics.callbacks.inc({ outcome: "given_up" });
     const why = record ? "too many newer calls are queued" : "its delegation no longer exists";
     broker.log.warn({ delegation_id, seq: ticket }, `callback given up: ${why}`);
@@ -47,12 +48,12 @@ export async function deliverCallback(
   }
   const found = await readEvent(broker.redis, keys.delegationEvents(delegation_id), event_id);
   if (!found) return null;
-  const { url, secret = [], token } = callbackSchema.parse(JSON.parse(record.callback));
+  const { url, secret = [], token } = callbackSchema.parse(JSON.parse(callback));
   const stored = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found);
   const entry = await broker.bodies.load(stored);
   const body = toEventJson(entry, event_id);
   const headers = sign(`evt_${delegation_id}_${ticket}`, body, [secret].flat());
-  const { delegator } = record;
+  const delegator = record.get("delegator");
   const about = { what: "callback", delegation_id, delegator, seq: ticket, url, since: entry.at } as const;
   const outcome = await httpCall(broker, about, {
     headers: { ...headers, ...(token && bearer(token)) },

@@ -9,7 +9,6 @@ import { classify } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { artifactSchema, type Message } from "../../schema/a2a.ts";
-import { isTerminal } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { interruptRequestSchema } from "../../schema/interrupt.ts";
 import { invalidRequest } from "../../schema/issues.ts";
@@ -194,7 +193,7 @@ export class PushAgentLease {
     if (lost === "canceled") return true;
     if (lost !== "expired") return false;
     return read(this.#broker, this.#principal, this.#lease.delegation.id).then(
-      ({ state }) => isTerminal(state),
+      ({ finished }) => finished,
       () => false,
     );
   }

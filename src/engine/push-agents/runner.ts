@@ -180,8 +180,9 @@ export class PushAgentRunner implements PushAgentService {
   async cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
     const { redis, shards, clock, log } = this.#broker();
     const record = await readRecord(redis, shards, delegation_id);
-    if (!record?.finished || record.checkpoint === null) return null;
-    const { target, checkpoint } = record;
+    const checkpoint = record?.get("checkpoint") ?? null;
+    if (!record?.finished || checkpoint === null) return null;
+    const target = record.get("target");
     const delegation = toDelegation(record);
     const age = Date.now() + clock.offset_ms - Date.parse(delegation.finished_at ?? delegation.updated_at);
     if (age < SETTLE_MS) return SETTLE_MS - age;

@@ -15,8 +15,8 @@ export const APPROVAL = { decision: "approve" } as const;
 type Question = Pick<Interrupt, "kind" | "requests">;
 
 /** What the delegator approved in advance; null if it is nothing, or cannot be read: then a person is asked. */
-export function autoApproveOf({ auto_approve }: Pick<StoredDelegation, "auto_approve">): AutoApprove | null {
-  return autoApproveSchema.safeParse(parseJson(auto_approve ?? "")).data ?? null;
+export function autoApproveOf(record: StoredDelegation): AutoApprove | null {
+  return autoApproveSchema.safeParse(parseJson(record.get("auto_approve") ?? "")).data ?? null;
 }
 
 /** Whether the setting approves every request of the question. */

@@ -132,15 +132,15 @@ export async function askMove(
   const artifacts = (question.artifacts ?? []).map(withoutLease);
   const isNamed = question.requests.every((one) => one.request_id ?? one.message?.messageId);
   const before = await readRecord(broker.redis, broker.shards, id);
-  const answered = isNamed ? 0 : (before?.answered ?? 0);
+  const answered = isNamed ? 0 : (before?.get("answered") ?? 0);
   const requests = question.requests.map((one, index) =>
     toRequest(kind, one, [id, kind, answered, index].join("\n")),
   );
   requireDistinct(requests.map(({ request_id }) => request_id));
   const asked = { kind, requests };
-  const hasAutoApprove = (before?.auto_approve ?? null) !== null;
+  const hasAutoApprove = (before?.get("auto_approve") ?? null) !== null;
   // Read once: the id and the approval must not depend on two states of the setting.
-  const isAllowed = hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.target ?? ""));
+  const isAllowed = hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.get("target") ?? ""));
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
   const ofPerson = personalId ?? plainId;
@@ -181,7 +181,7 @@ export async function askMove(
   const approval = answerCommand(
     id,
     { interrupt_id: plainId, ...APPROVAL },
-    { by: before.delegator, auto: true },
+    { by: before.get("delegator"), auto: true },
     { id: plainId, kind },
     requests.map(({ request_id }) => [request_id, APPROVAL] as const),
   );

@@ -35,7 +35,7 @@ export async function message(
     id,
     params: {
       ...stored,
-      max_kept: principal.text === known.delegator ? broker.memory.maxKeptBytes(principal) : undefined,
+      max_kept: principal.text === known.get("delegator") ? broker.memory.maxKeptBytes(principal) : undefined,
     },
     event: { message: json, by: JSON.stringify(principal.text) },
     history: [json],

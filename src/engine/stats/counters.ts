@@ -112,7 +112,7 @@ export class Counters {
     const add = (field: string) => {
       this.#add("all", at, field);
       this.#add(`target:${target}`, at, field);
-      if (record) this.#add(`delegator:${record.delegator}`, at, field);
+      if (record) this.#add(`delegator:${record.get("delegator")}`, at, field);
     };
     if (outcome.used) this.#addUsed(outcome.used, target, at);
     if (move === "submit") add(FIELD.sent);
@@ -124,7 +124,7 @@ export class Counters {
     const field = endField(state);
     if (record) {
       add(field);
-      this.#addCode(record.delegator, target, at, state, record.error);
+      this.#addCode(record.get("delegator"), target, at, state, record.get("error"));
     } else if (id !== undefined && this.#unread.length < MAX_UNREAD) {
       this.#unread.push({ id, target, field, at });
     } else add(field);
@@ -232,8 +232,9 @@ export class Counters {
       this.#add(`target:${target}`, at, field);
       const summary = summaries[index];
       if (!summary) continue;
-      this.#add(`delegator:${summary.delegator}`, at, field);
-      this.#addCode(summary.delegator, target, at, summary.state, summary.error);
+      const delegator = summary.get("delegator");
+      this.#add(`delegator:${delegator}`, at, field);
+      this.#addCode(delegator, target, at, summary.get("state"), summary.get("error"));
     }
   }
 

@@ -82,12 +82,12 @@ describe("waiting for a version", () => {
     const lease = (await api.lease("scout")).body.leases[0].lease_id;
     await received(2);
     await api.heartbeat(lease, { progress: { message: "half" } });
-    expect((await waiting).version).toBe(3);
+    expect((await waiting).get("version")).toBe(3);
   });
 
   test("ends at once if no greater version can come", async () => {
     const { api, wait } = await setup();
     await api.reply((await api.lease("scout")).body.leases[0].lease_id);
-    expect((await wait(3)).state).toBe("completed");
+    expect((await wait(3)).get("state")).toBe("completed");
   });
 });

@@ -175,7 +175,7 @@ test("work that was not taken is fetched although the feed was faster than the a
   atSubmit(
     gateway,
     async () => {},
-    ({ record }) => until(() => delivered.has(record?.event_id ?? "")),
+    ({ record }) => until(() => delivered.has(record?.get("event_id") ?? "")),
   );
   const { body } = await api.delegate("scout", { delay_seconds: 0.3 });
   expect(leasesOf(await answer)).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);

@@ -15,11 +15,9 @@ export function mayAnswerWithMessage({ message, configuration }: SendMessageRequ
 }
 
 /** Null unless the agent answered with a bare Message. A2A has no Message without parts: that is shown as a Task. */
-export function toMessageAnswer(
-  { a2a_form }: Pick<StoredDelegation, "a2a_form">,
-  delegation: Delegation,
-): Message | null {
+export function toMessageAnswer(record: StoredDelegation, delegation: Delegation): Message | null {
   const { state, reply } = delegation;
-  if (a2a_form !== "message" || state !== "completed" || !reply || reply.parts.length === 0) return null;
+  if (record.get("a2a_form") !== "message" || state !== "completed" || !reply || reply.parts.length === 0)
+    return null;
   return inTask(reply, statusSourceOf(delegation));
 }

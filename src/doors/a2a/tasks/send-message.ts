@@ -25,7 +25,7 @@ import { namedInterrupt, toAnswerRequest } from "./answer-request.ts";
 export async function readTask({ request, agent }: A2AContext, id: string): Promise<StoredDelegation> {
   if (!delegationIdSchema.safeParse(id).success) throw notFound(id);
   const record = await read(request.broker, request.principal, id);
-  if (record.target !== agent) throw notFound(id);
+  if (record.get("target") !== agent) throw notFound(id);
   return record;
 }
 
@@ -90,7 +90,7 @@ async function continueTask(
 ): Promise<StoredDelegation> {
   const { broker, principal } = context.request;
   const record = await readTask(context, taskId);
-  if (contextId !== undefined && contextId !== record.context_id) {
+  if (contextId !== undefined && contextId !== record.get("context_id")) {
     throw new ErrandError("invalid_request", "message.contextId is not the context of this task.", {
       details: { issues: [{ path: "message.contextId", reason: "omit it, or send the task's own" }] },
     });
@@ -98,7 +98,7 @@ async function continueTask(
   // Created before the message is sent, so that the receiver is notified of its effect.
   if (push && !record.finished)
     await createPushConfig(broker, principal, taskId, push.input, push.version, PUSH_URL);
-  const inContext = { ...message, contextId: record.context_id };
+  const inContext = { ...message, contextId: record.get("context_id") };
   const open = openInterrupt(record);
   const interrupt_id = namedInterrupt(message) ?? open?.id;
   if (interrupt_id !== undefined) {
@@ -109,6 +109,6 @@ async function continueTask(
     return answer(broker, principal, taskId, request, key);
   }
   // A2A refuses every message to a finished task, also one that the task has already.
-  if (record.finished) throw wrongState(taskId, record.state);
+  if (record.finished) throw wrongState(taskId, record.get("state"));
   return followUp(broker, principal, taskId, { message: inContext });
 }

@@ -38,7 +38,7 @@ export async function waitWithProgress(
     await sleep(Math.min(MIN_INTERVAL_MS, left * 1000), undefined, { signal }).catch(() => {});
     record = await readWhenReady(broker, principal, id, {
       wait_seconds: Math.max(0, Math.min(MAX_SILENCE_SECONDS, (until - performance.now()) / 1000)),
-      after_version: record.version,
+      after_version: record.get("version"),
       signal,
     });
   }

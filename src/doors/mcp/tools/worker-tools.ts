@@ -254,7 +254,7 @@ export const workerTools: readonly Tool[] = [
         id,
         check(replyRequestSchema, request, "arguments"),
       );
-      return endedOutput(outcome, record);
+      return endedOutput(outcome, record.id, record.get("state"));
     },
   }),
   defineTool({
@@ -282,7 +282,7 @@ export const workerTools: readonly Tool[] = [
       const error = { code: code ?? (rejected ? "rejected" : "agent_error"), message, retryable };
       const request = check(replyRequestSchema, { state, error }, "arguments");
       const { outcome, record } = await reply(broker, principal, id, request);
-      return endedOutput(outcome, record);
+      return endedOutput(outcome, record.id, record.get("state"));
     },
   }),
   defineTool({
@@ -300,7 +300,7 @@ export const workerTools: readonly Tool[] = [
   }),
 ];
 
-function endedOutput(outcome: string, { id, state }: { readonly id: string; readonly state: string }) {
+function endedOutput(outcome: string, id: string, state: string) {
   const already = outcome === "duplicate" ? "already " : "";
   return {
     text: `Delegation ${id} is ${already}${state}. Call poll_inbox for the next task.`,

@@ -23,7 +23,7 @@ const PAGE = 50;
 
 async function readOwned(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
   const record = await read(broker, principal, id);
-  if (principal.kind === "operator" || principal.text === record.delegator) return record;
+  if (principal.kind === "operator" || principal.text === record.get("delegator")) return record;
   throw new ErrandError("forbidden", "Only the delegator and the operator may manage push configs.", {
     delegation_id: id,
     delegation_valid: !record.finished,
@@ -62,7 +62,7 @@ function shown(
   record: StoredDelegation,
   { version: _kept, ...push }: StoredPushConfig,
 ): PushConfig {
-  if (principal.text === record.delegator) return push;
+  if (principal.text === record.get("delegator")) return push;
   const { token: _token, authentication, ...open } = push;
   return { ...open, ...(authentication && { authentication: { scheme: authentication.scheme } }) };
 }
