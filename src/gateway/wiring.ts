@@ -14,7 +14,7 @@ import { findGrants } from "../engine/leases/find-grants.ts";
 import { Handoff } from "../engine/leases/handoff.ts";
 import { HeldHeartbeats } from "../engine/leases/held-heartbeats.ts";
 import { returnLease } from "../engine/leases/lease.ts";
-import { formatWake, PUSH_AGENTS_CHANGED, parseWake } from "../engine/leases/wake-message.ts";
+import { formatWake, parseWake } from "../engine/leases/wake-message.ts";
 import { deliverCallback } from "../engine/outbound/callbacks.ts";
 import { Egress } from "../engine/outbound/egress.ts";
 import { HostLimiter } from "../engine/outbound/host-limiter.ts";
@@ -31,7 +31,7 @@ import { Sweep } from "../engine/upkeep/sweep.ts";
 import { Bodies } from "../events/bodies.ts";
 import { Feed } from "../events/feed.ts";
 import { type Observe, Writer } from "../lifecycle/writer.ts";
-import { OUTBOUND_QUEUE, OutboundQueue } from "../queue/outbound-queue.ts";
+import { OutboundQueue } from "../queue/outbound-queue.ts";
 import { Tickets } from "../queue/tickets.ts";
 import { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
@@ -83,7 +83,6 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   const observe: Observe = (command, outcome, record) => {
     count(command, outcome, record);
     counters.count(command, outcome, record);
-    if (record && outcome.kind === "ok") handoff.moved(record);
   };
   const replicas = connections.openReplicas(options.waitReplicas ?? 0);
   const writer = new Writer(redis, shards, clock, retentionMs, observe, memory, replicas);
@@ -99,8 +98,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     tickets,
     feed,
     pushAgents,
-    broadcast: (agent, how) =>
-      bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent, ...how })),
+    broadcast: (wake) => bus.publish(shards.ofAgent(wake.agent).wake, formatWake({ from: gateway, wake })),
     isBlocked: (agent) => agents.isBlocked(agent),
     findGrants: (agent, grants) => findGrants(broker, agent, grants),
     returnLease: (lease) => returnLease(broker, lease),
@@ -120,7 +118,10 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
         : ticket.ticket === CANCEL_TASK
           ? pushAgents.cancelTaskOf(ticket.delegation_id, stopping)
           : deliverCallback(broker, ticket),
-    wake: () => handoff.wake(OUTBOUND_QUEUE),
+    wake: () =>
+      void bus
+        .publish(shards.at(0).wake, formatWake({ from: gateway, wake: { kind: "outbound" } }))
+        .catch((error: unknown) => warn(broker, error, "wake not sent")),
     onError: (error) => warn(broker, error, "outbound queue not read"),
   });
   const broker: Broker = {
@@ -216,12 +217,18 @@ const nothing = () => {};
 async function receiveWakes({ gateway, bus, shards, outbound, pushAgents, handoff }: Broker): Promise<void> {
   for (const shard of shards.all) {
     await bus.subscribe(shard.wake, (message) => {
-      const { gateway: sender, agent, drain = false, worker } = parseWake(message);
-      if (sender === gateway) return;
-      if (agent === OUTBOUND_QUEUE) outbound.wake();
-      else if (agent === PUSH_AGENTS_CHANGED) pushAgents.reload();
-      else if (worker !== undefined) handoff.keepForHere(agent, worker);
-      else handoff.wakeHere(agent, drain);
+      const { from, wake } = parseWake(message) ?? {};
+      if (from === gateway) return;
+      switch (wake?.kind) {
+        case "ticket":
+          return handoff.wakeHere(wake.agent, wake.drain);
+        case "kept_ticket":
+          return handoff.keepForHere(wake.agent, wake.worker);
+        case "push_agents":
+          return pushAgents.reload();
+        case "outbound":
+          return outbound.wake();
+      }
     });
   }
   bus.onGap(() => {

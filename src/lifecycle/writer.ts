@@ -77,6 +77,7 @@ export class Writer {
   readonly #observe: Observe;
   readonly #ceiling: Ceiling;
   readonly #replicas: Replicas;
+  #onMoved: (record: StoredDelegation) => void = () => {};
   readonly #underWay = new Map<string, Promise<unknown>>();
 
   /** `observe` gets every outcome, with the record if it was read. */
@@ -95,6 +96,11 @@ export class Writer {
     this.#observe = observe;
     this.#ceiling = ceiling;
     this.#replicas = replicas;
+  }
+
+  /** `listener` gets each record that a move returned, before the move's caller does. */
+  onMoved(listener: (record: StoredDelegation) => void): void {
+    this.#onMoved = listener;
   }
 
   /**
@@ -234,6 +240,7 @@ export class Writer {
         ? storedFrom(id, withGiven(record.split("\n"), given), { history, artifacts: toFields(artifacts) })
         : null;
     this.#observe(command, outcome, isReported ? stored : null);
+    if (isReported && stored && outcome.kind === "ok") this.#onMoved(stored);
     if (!taken) return { outcome, record: stored, unseen: unseen.map(followUpIn) };
     const took = this.#result(taken, TAKE, true, given);
     const newer = took.record?.id === id ? took.record : null;

@@ -48,25 +48,22 @@ import { BoundedSet } from "../../util/bounded.ts";
 import { ownText } from "../../util/own-text.ts";
 import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
 import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
-import type { WakeMessage } from "./wake-message.ts";
+import type { AgentWake } from "./wake-message.ts";
 
 export interface HandoffOptions
   extends Pick<InDoubtOptions, "findGrants" | "returnLease" | "onReturn" | "warn"> {
   readonly shards: Shards;
-  readonly writer: Pick<Writer, "move" | "take" | "underWay">;
+  readonly writer: Pick<Writer, "move" | "take" | "underWay" | "onMoved">;
   readonly tickets: Pick<Tickets, "add">;
   readonly feed: Pick<Feed, "subscribe" | "mayHaveDelivered">;
   /** Wakes the polls of the agent at the other gateways. */
-  readonly broadcast: (agent: string, how: WakeHow) => Promise<unknown>;
+  readonly broadcast: (wake: AgentWake) => Promise<unknown>;
   /** Starts work for agents that do not poll. */
   readonly pushAgents: { wake(agent: string): void; recheckAll(): void };
   readonly isBlocked: (agent: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly polls: ParkedPollsOptions;
 }
-
-/** `drain`: there may be several tickets. `worker`: the ticket is kept for this worker. */
-export type WakeHow = Pick<WakeMessage, "drain" | "worker">;
 
 /** The agent of a poll, and its request. */
 export interface PollTerms {
@@ -123,10 +120,9 @@ export class Handoff {
   }
 
   start(): void {
-    this.#options.feed.subscribe(
-      { kind: "all" },
-      { push: (entry) => this.#receive(entry), gap: () => this.wakeAllHere() },
-    );
+    const { feed, writer } = this.#options;
+    feed.subscribe({ kind: "all" }, { push: (entry) => this.#receive(entry), gap: () => this.wakeAllHere() });
+    writer.onMoved((record) => this.#waiters.notify(record));
     this.inDoubt.start();
   }
 
@@ -228,7 +224,7 @@ export class Handoff {
   /** Call it when a ticket is kept for a worker: it is woken at whichever gateway it polls. */
   keepFor(agent: string, worker: string): void {
     this.keepForHere(agent, worker);
-    this.#broadcast(agent, { worker });
+    this.#broadcast({ kind: "kept_ticket", agent, worker });
   }
 
   keepForHere(agent: string, worker: string): void {
@@ -244,11 +240,11 @@ export class Handoff {
   /** Wakes the agent's polls at all gateways: one each for one ticket, or (`drain`) as long as there are tickets. */
   wake(agent: string, drain = true): void {
     this.wakeHere(agent, drain);
-    this.#broadcast(agent, { drain });
+    this.#broadcast({ kind: "ticket", agent, drain });
   }
 
-  #broadcast(agent: string, how: WakeHow): void {
-    this.#options.broadcast(agent, how).catch((error: unknown) => this.#options.warn(error, "wake not sent"));
+  #broadcast(wake: AgentWake): void {
+    this.#options.broadcast(wake).catch((error: unknown) => this.#options.warn(error, "wake not sent"));
   }
 
   wakeHere(agent: string, drain: boolean): void {
@@ -260,11 +256,6 @@ export class Handoff {
   wakeAllHere(): void {
     this.polls.wakeAll();
     this.#options.pushAgents.recheckAll();
-  }
-
-  /** Call it with each record that a move of this gateway returned. */
-  moved(record: StoredDelegation): void {
-    this.#waiters.notify(record);
   }
 
   /** Waits here for a change of a delegation; the caller must stop the waiter. */

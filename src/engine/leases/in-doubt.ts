@@ -1,7 +1,16 @@
 /**
- * Resolves the cases in doubt after a lost answer of Redis: tickets that may be missing, leases that may have been
- * granted, leases that may not have been returned. It tries every half second, so that work does not wait for the sweep.
- * Limit: in memory; after a crash the sweep resolves them.
+ * Resolves what is in doubt after a lost answer of Redis: a ticket that may be missing, a lease that may have been
+ * granted, a lease that may not have been returned. A lost answer of a fetch:
+ *
+ *     0.0 s   a poll of scout fetches with the nonce "h3Kx…"; the script leases dlg_0_7f3, and the connection breaks
+ *     2.0 s   the command times out: the poll fails, and `grants` has scout → [{nonce: "h3Kx…", at: 2.0 s}]
+ *     2.5 s   Redis is still away; the round ends at its first error
+ *     3.0 s   Redis answers: dlg_0_7f3 is leased with this nonce (find-grants.ts), and no poll received the lease. It is
+ *             returned: the event "released" wakes a poll, and no attempt is spent
+ *     8.0 s   the nonce is dropped: until now Redis could still execute the fetch, if it came late
+ *
+ * A round comes every half second, so that work does not wait for the sweep. Limit: in memory. If the gateway dies, the
+ * sweep adds missing tickets, and leases expire.
  */
 import type { TicketData, TicketOrder } from "../../queue/tickets.ts";
 import { isUnavailable } from "../../redis/errors.ts";

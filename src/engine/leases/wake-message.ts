@@ -1,33 +1,33 @@
 /**
- * The message by which a gateway wakes polls at the others, on the channel `wake` of a shard: `<gateway> <name>`, then
- * ` drain` if there may be several tickets, or
- * ` for=<worker>` if it is for this worker alone. The name is of an agent, of the outbound queue, or {@link PUSH_AGENTS_CHANGED}.
+ * The messages by which a gateway wakes the others, on the channel `wake` of a shard:
+ *
+ *     {"from":"g7Qx…","wake":{"kind":"ticket","agent":"scout","drain":false}}
+ *
+ * A message is a hint. One that is lost, or of a kind that this build does not know, costs time, never work.
  */
+import * as z from "zod";
+import { parseJson } from "../../util/parse-json.ts";
 
-/** Says that the list of push agents has changed. No agent can have this name. */
-export const PUSH_AGENTS_CHANGED = "~push-agents";
+const agent = z.string();
+const wakeSchema = z.discriminatedUnion("kind", [
+  /** The agent's queue has a ticket; with `drain`, perhaps several. */
+  z.object({ kind: z.literal("ticket"), agent, drain: z.boolean() }),
+  /** The agent's queue has a ticket that is kept for this worker. */
+  z.object({ kind: z.literal("kept_ticket"), agent, worker: z.string() }),
+  /** The queue of outgoing calls has a call. */
+  z.object({ kind: z.literal("outbound") }),
+  /** The list of push agents has changed, or the server of one. */
+  z.object({ kind: z.literal("push_agents") }),
+]);
+export type Wake = Readonly<z.infer<typeof wakeSchema>>;
+/** A wake of one agent's polls. */
+export type AgentWake = Extract<Wake, { readonly agent: string }>;
 
-export interface WakeMessage {
-  /** The sender, which ignores its own messages. */
-  readonly gateway: string;
-  readonly agent: string;
-  readonly drain?: boolean;
-  /** The ticket is kept for this worker. */
-  readonly worker?: string | undefined;
-}
+/** `from`: the gateway that sent it, which ignores its own messages. */
+const messageSchema = z.object({ from: z.string(), wake: wakeSchema });
+export type WakeMessage = Readonly<z.infer<typeof messageSchema>>;
 
-const FOR = "for=";
+export const formatWake = (message: WakeMessage): string => JSON.stringify(message);
 
-export const formatWake = ({ gateway, agent, drain = false, worker }: WakeMessage): string =>
-  [
-    gateway,
-    agent,
-    ...(drain ? ["drain"] : []),
-    ...(worker === undefined ? [] : [FOR + encodeURIComponent(worker)]),
-  ].join(" ");
-
-export function parseWake(text: string): WakeMessage {
-  const [gateway = "", agent = "", how] = text.split(" ");
-  if (how?.startsWith(FOR)) return { gateway, agent, worker: decodeURIComponent(how.slice(FOR.length)) };
-  return { gateway, agent, drain: how !== undefined };
-}
+export const parseWake = (text: string): WakeMessage | undefined =>
+  messageSchema.safeParse(parseJson(text)).data;

@@ -19,7 +19,7 @@ import { type DeliveryCredentials, sameCredentials } from "../agents/delivery-cr
 import type { Broker, PushAgentService } from "../broker.ts";
 import { toDelegation } from "../delegations/parse.ts";
 import { lease } from "../leases/lease.ts";
-import { formatWake, PUSH_AGENTS_CHANGED } from "../leases/wake-message.ts";
+import { formatWake } from "../leases/wake-message.ts";
 import { EgressRefusedError } from "../outbound/egress.ts";
 import { PushAgentLease } from "./lease.ts";
 
@@ -125,7 +125,8 @@ export class PushAgentRunner implements PushAgentService {
     const { bus, shards, gateway } = this.#broker();
     this.#breakers.get(agent)?.reset();
     await this.#load();
-    await bus.publish(shards.ofAgent(agent).wake, formatWake({ gateway, agent: PUSH_AGENTS_CHANGED }));
+    const message = formatWake({ from: gateway, wake: { kind: "push_agents" } });
+    await bus.publish(shards.ofAgent(agent).wake, message);
   }
 
   /** Call it when another gateway published a change. It wakes new push agents, because earlier wakes were ignored. */

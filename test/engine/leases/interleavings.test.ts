@@ -65,6 +65,7 @@ class Gateway {
           return walk.command(this, () => walk.takeFirst(this, taker));
         },
         underWay: () => undefined,
+        onMoved: () => {},
       },
       tickets: { add: (_, data) => walk.command(this, () => walk.add(data.ticket)) },
       feed: {
@@ -74,7 +75,7 @@ class Gateway {
         },
         mayHaveDelivered: () => true,
       },
-      broadcast: (agent, { drain = false }) => walk.broadcast(this, agent, drain),
+      broadcast: (wake) => walk.broadcast(this, wake.kind === "ticket" && wake.drain),
       pushAgents: { wake: () => {}, recheckAll: () => {} },
       isBlocked: () => walk.command(this, () => walk.blocked),
       findGrants: (_, grants) => walk.command(this, () => walk.findGrants(grants.map(({ nonce }) => nonce))),
@@ -228,12 +229,12 @@ class Walk {
     return result;
   }
 
-  broadcast(from: Gateway, agent: string, drain: boolean): Promise<void> {
+  broadcast(from: Gateway, drain: boolean): Promise<void> {
     if (from.isDead) return never();
     this.stirs += 1;
     for (const gateway of this.gateways) {
       if (gateway === from) continue;
-      void this.#later("wake").then(() => gateway.isDead || gateway.handoff.wakeHere(agent, drain));
+      void this.#later("wake").then(() => gateway.isDead || gateway.handoff.wakeHere(AGENT, drain));
     }
     return Promise.resolve();
   }
