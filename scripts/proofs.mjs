@@ -55,7 +55,7 @@ export const PROOFS = {
     async run(args) {
       const options = { runs: text("5000"), seed: text(), path: text(), replay: text() };
       settings("MODEL", MODEL_HELP, options, args);
-      await vitest(["test/model"]);
+      await vitest(["test/model/walk.slow.test.ts"]);
     },
   },
   chaos: {

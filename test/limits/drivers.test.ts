@@ -7,7 +7,7 @@ import { DRIVERS } from "./drivers.ts";
 
 /** The test that drives a bound, and a text in that file which proves it. */
 const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> = {
-  metadata_bytes: ["test/limits/shard-events.test.ts", "LIMITS.metadata_bytes"],
+  metadata_bytes: ["test/limits/shard-events.slow.test.ts", "LIMITS.metadata_bytes"],
   usage_attempts: ["test/lifecycle/usage.test.ts", "LIMITS.usage_attempts"],
   checkpoint_bytes: ["test/doors/rest/checkpoints.test.ts", "what is too large is refused"],
   delegation_events: ["test/limits/at-rest.slow.test.ts", "LIMITS.delegation_events"],
@@ -16,12 +16,12 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   children: ["test/limits/at-rest.slow.test.ts", "LIMITS.children"],
   idempotency_hours: ["test/engine/delegations/idempotency.test.ts", "86_400"],
   void_minutes: ["test/doors/rest/idempotency.test.ts", "void_minutes"],
-  live_events: ["test/limits/shard-events.test.ts", "LIMITS.live_events"],
-  live_bytes: ["test/limits/shard-events.test.ts", "LIMITS.live_bytes"],
+  live_events: ["test/limits/shard-events.slow.test.ts", "LIMITS.live_events"],
+  live_bytes: ["test/limits/shard-events.slow.test.ts", "LIMITS.live_bytes"],
   delegator_percent: ["test/limits/delegator-share.slow.test.ts", "the limit follows maxmemory"],
   memory_new_work: ["test/faults/memory.test.ts", "when memory is short new work is refused"],
-  memory_ceiling: ["test/faults/ceiling.test.ts", "test.each("],
-  ceiling_bytes: ["test/faults/ceiling.test.ts", "LIMITS.ceiling_bytes"],
+  memory_ceiling: ["test/faults/ceiling.slow.test.ts", "test.each("],
+  ceiling_bytes: ["test/faults/ceiling.slow.test.ts", "LIMITS.ceiling_bytes"],
   agents: ["test/doors/http/agent-and-token-limits.test.ts", "agents are bounded in number"],
   agent_bytes: ["test/doors/rest/agents.test.ts", "one agent's settings are bounded in bytes"],
   credentials_bytes: [

@@ -1,51 +1,10 @@
-/**
- * Random walks through the whole lifecycle, compared with the model after every step. `npm run prove -- model --runs 5000`
- * walks further; a failure prints the seed and the path that replay it.
- */
-import * as fc from "fast-check";
+/** Some random walks; walk.slow.test.ts walks further, until every move and error code has occurred. */
 import { expect, test } from "vitest";
-import { MOVE_NAMES, MOVES, type Move } from "../../src/lifecycle/states.ts";
-import { agentSteps, leases } from "./agent-steps.ts";
-import { delegations, delegatorSteps } from "./delegator-steps.ts";
-import { pushSteps } from "./push-steps.ts";
-import { Real } from "./real.ts";
+import { MOVES, type Move } from "../../src/lifecycle/states.ts";
 import { STEPS } from "./step.ts";
-import { timeSteps } from "./time-steps.ts";
+import { patienceMs, walks } from "./walks.ts";
 
-const { MODEL_RUNS, MODEL_SEED, MODEL_PATH, MODEL_REPLAY } = process.env;
-const RUNS = Number(MODEL_RUNS ?? 60);
-const STARTS = 10;
-/** Commands offered to a walk. It skips those that make no sense at their turn, and runs at most {@link STEPS}. */
-const OFFERED = 110;
-/** Moves that no record shows, or that need more events than a walk makes. */
-const ELSEWHERE: readonly string[] = ["adopt", "redrive", "follow_up", "reticket", "give_up"];
-/** The moves that a record shows, and every error code that a walk can get. */
-const EVERYWHERE = [
-  ...MOVE_NAMES.filter((name) => !ELSEWHERE.includes(name)),
-  "already_finished",
-  "wrong_state",
-  "lease_lost",
-  "lease_unknown",
-  "interrupt_not_open",
-  "invalid_request",
-  "forbidden",
-  "delegation_not_found",
-  "delegation_loop",
-  "queue_full",
-  "agent_busy",
-  "asked again",
-  "again with the answer",
-  "held again",
-  "used before",
-  "answer_unknown",
-  "usage_shrinks",
-  "reported usage",
-  "an answer that does not fit",
-  "replied again",
-  "made again",
-];
-// Ten times what they take on a quiet machine.
-const PATIENCE_MS = 180_000 + RUNS * 4_000;
+const RUNS = 20;
 
 test("the constants that the model takes from the table are those of the contract", () => {
   const named = (fits: (move: Move) => boolean) =>
@@ -68,36 +27,6 @@ test("the constants that the model takes from the table are those of the contrac
   expect(named((move) => move.from.includes("submitted") && move.lease === "grant")).toEqual(["lease"]);
 });
 
-test(`${RUNS} walks of up to ${STEPS} commands agree with the model`, { timeout: PATIENCE_MS }, async () => {
-  const real = await Real.start();
-  const steps = [...delegatorSteps, ...agentSteps, ...timeSteps, ...pushSteps].flatMap(([often, one]) =>
-    Array.from({ length: often }, () => one),
-  );
-  // Starts with work, because a walk without any soon ends.
-  const starts = fc.array(fc.oneof(delegations, leases), { minLength: 4, maxLength: STARTS });
-  const walks = fc.commands(steps, {
-    maxCommands: OFFERED,
-    size: "max",
-    ...(MODEL_REPLAY !== undefined && { replayPath: MODEL_REPLAY }),
-  });
-  const walk = fc.asyncProperty(starts, fc.noBias(walks), async (start, commands) => {
-    const model = await real.begin();
-    await fc.asyncModelRun(() => ({ model: { model }, real }), start);
-    await fc.asyncModelRun(() => ({ model: { model }, real }), commands);
-    await real.end(model);
-  });
-  const walkOn = (numRuns: number) =>
-    fc.assert(walk, {
-      numRuns,
-      ...(MODEL_SEED !== undefined && { seed: Number(MODEL_SEED) }),
-      ...(MODEL_PATH !== undefined && { path: MODEL_PATH, endOnFailure: true }),
-    });
-  await walkOn(RUNS);
-  // So few walks may miss what is rare: some more then look for it.
-  const missed = () => EVERYWHERE.filter((what) => !real.counts.has(what));
-  const mustCover = RUNS >= 60 && MODEL_SEED === undefined && MODEL_PATH === undefined;
-  for (let more = 0; mustCover && more < 10 && missed().length > 0; more += 1) await walkOn(40);
-  const { counted, summed } = await real.kept();
-  expect(counted).toEqual(summed);
-  if (mustCover) expect(missed()).toEqual([]);
-});
+test(`${RUNS} walks of up to ${STEPS} commands agree with the model`, { timeout: patienceMs(RUNS) }, () =>
+  walks(RUNS),
+);
