@@ -15,7 +15,7 @@ import { signingKeySchema } from "./schema/signing-key.ts";
 import { parseProxy } from "./util/proxy.ts";
 import { isServiceLink } from "./util/service-links.ts";
 import { Closest } from "./util/similar.ts";
-import { EncodingError, utf8 } from "./util/utf8.ts";
+import { EncodingError, utf8 } from "./util/text.ts";
 
 export const EXIT_CONFIG = 78;
 

@@ -41,7 +41,7 @@ export type { OutageEvent } from "./client/outage.ts";
 export type { Answered, AskOptions, ProposedAction, Question, QuestionOutcome } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export { WorkerUnavailableError, type WorkerUnavailableOptions } from "./client/unavailable.ts";
-export { sumUsage, type UsageOfAll } from "./client/usage-sum.ts";
+export { sumUsage, type UsageOfAll } from "./client/usage.ts";
 export {
   type AgentEvent,
   AgentStoppingError,

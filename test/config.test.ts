@@ -3,8 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { COMMAND_VARIABLES } from "../src/cli/work/command-variables.ts";
 import { ConfigError, hasPortOfService, readConfig } from "../src/config.ts";
-import { ServeError } from "../src/serve/serve-error.ts";
-import { checkAddress } from "../src/serve/start-error.ts";
+import { checkAddress, ServeError } from "../src/serve/errors.ts";
 
 const problemsOf = (env: Record<string, string>, flags: Record<string, string> = {}): readonly string[] => {
   try {

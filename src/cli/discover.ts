@@ -4,15 +4,16 @@
  */
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
+import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { getuid } from "node:process";
 import * as z from "zod";
 import { checkUrl } from "../client/connection-errors.ts";
 import { type ErrandApiError, localError } from "../client/errors.ts";
 import { cleanToken } from "../client/token.ts";
-import { EncodingError, utf8 } from "../util/utf8.ts";
+import { EncodingError, utf8 } from "../util/text.ts";
 import type { CliHost } from "./host.ts";
-import { isOnThisMachine } from "./this-machine.ts";
 
 export interface Target {
   readonly url: string;
@@ -198,4 +199,15 @@ function foreign(folder: string) {
     detail: `${folder} belongs to another user and is not trusted`,
     recovery: "Set ERRAND_URL and ERRAND_TOKEN.",
   });
+}
+
+/**
+ * Whether a URL leads to this machine. Only an address of this machine and localhost do. The request looks up every other
+ * name, also that of this machine, and the answer could be the address of another machine.
+ */
+function isOnThisMachine(url: string): boolean {
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, "");
+  if (isIP(name) === 0) return name === "localhost";
+  const own = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
+  return /^127\.|^::1$/.test(name) || own.includes(name);
 }

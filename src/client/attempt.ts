@@ -24,11 +24,10 @@ import {
   refusedReply,
 } from "./handler-outcome.ts";
 import { type Http, route } from "./http.ts";
-import { leaseTransport } from "./lease-transport.ts";
+import { isForUsage, leaseTransport } from "./lease-transport.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AnsweredAll, answersIn, QuestionOutcome, toInterrupt } from "./questions.ts";
 import { WorkerUnavailableError } from "./unavailable.ts";
-import { isForUsage } from "./usage-refusal.ts";
 import {
   type AgentEvent,
   AgentStoppingError,

@@ -4,7 +4,7 @@ const PRIME = 0x100000001b3n;
 const OFFSET = 0xcbf29ce484222325n;
 
 /** FNV-1a, 16 hex digits. */
-export function hashOf(text: string): string {
+function hashOf(text: string): string {
   let hash = OFFSET;
   for (const byte of new TextEncoder().encode(text)) {
     hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * PRIME);

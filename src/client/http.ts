@@ -6,7 +6,7 @@
 import type * as z from "zod";
 import { problemSchema } from "../schema/problem.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
-import { startOf } from "../util/start-of.ts";
+import { startOf } from "../util/text.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { checkUrl, connectionError, noAnswer } from "./connection-errors.ts";
 import { locate } from "./environment.ts";

@@ -1,11 +1,27 @@
 /** Starts the console in the page. */
 import { render } from "preact";
 import { config } from "zod";
-import { App } from "./app/app.tsx";
-import { loadLater } from "./app/lazy.tsx";
+import { lazy, loadLater } from "./app/lazy.tsx";
 import { takeCode } from "./app/route.ts";
+import { Shell } from "./app/shell.tsx";
 import { followTheme } from "./app/theme.ts";
 import { reasonOf, resumeSession, session, stayOut } from "./session/session.ts";
+
+const SignIn = lazy((later) => later.SignIn);
+const LinkQuestion = lazy((later) => later.LinkQuestion, null);
+
+/** The whole page: the sign-in, or the views. */
+function App() {
+  if (session.value === undefined) return <p class="loading whole">Signing in …</p>;
+  if (session.value === null) return <SignIn />;
+  return (
+    <>
+      {/* Nothing of one session is left in the next. */}
+      <Shell key={session.value.id} />
+      <LinkQuestion />
+    </>
+  );
+}
 
 // zod would try to compile its checks to code, which the page's security policy forbids.
 config({ jitless: true });

@@ -7,7 +7,7 @@ import type { Reader } from "../redis/connections.ts";
 import { isMovingSlot, isUnavailable } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
-import { ownText } from "../util/own-text.ts";
+import { ownText } from "../util/text.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import { FanOut } from "./fan-out.ts";
 import { edges } from "./stored.ts";

@@ -9,7 +9,7 @@ export function urlOf(host: string, port: number): string {
 }
 
 /**
- * The same with the address of a name, because the CLI trusts no name but localhost (cli/this-machine.ts). A name that
+ * The same with the address of a name, because the CLI trusts no name but localhost (cli/discover.ts). A name that
  * cannot be looked up stays.
  */
 export async function addressUrlOf(

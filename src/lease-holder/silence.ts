@@ -18,7 +18,7 @@ export interface Moment {
 
 export const now = (): Moment => ({ monotonic: performance.now(), wall: Date.now() });
 
-export const msBetween = (from: Moment, to: Moment): number =>
+const msBetween = (from: Moment, to: Moment): number =>
   Math.max(to.monotonic - from.monotonic, to.wall - from.wall);
 
 /**

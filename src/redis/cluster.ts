@@ -89,7 +89,7 @@ export function masterOf(cluster: Cluster, slot: number): Address | undefined {
 }
 
 /** Names of the nodes that serve slots, or only of the masters. */
-export function namesOfNodes(cluster: Cluster, role: "all" | "master" = "all"): ReadonlySet<string> {
+function namesOfNodes(cluster: Cluster, role: "all" | "master" = "all"): ReadonlySet<string> {
   const names = new Set<string>();
   for (const nodes of cluster.slots) {
     for (const name of nodes ?? []) {

@@ -25,7 +25,7 @@ const BLOCKING_SILENCE_MS = 2_500;
 export type Options = Omit<RedisOptions, "replyMapping">;
 
 /** Soon, with jitter, so that gateways do not reconnect all at once. */
-export const retryDelay = (round: number): number =>
+const retryDelay = (round: number): number =>
   Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100;
 
 export function optionsOf(role: Role): Options {

@@ -7,7 +7,7 @@ import type { Redis } from "./connect.ts";
 import { isOneServer } from "./servers.ts";
 
 /** How long replicas may take. Less than the silence after which the connection is given up. */
-export const CONFIRM_MS = 1_000;
+const CONFIRM_MS = 1_000;
 const MARK_MS = 10_000;
 
 /** A small write to wait for, allowed at full memory. A replica that has it has every earlier write, too. */
@@ -16,7 +16,7 @@ redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])
 return 1`;
 
 /** The master has the write, but too few replicas have confirmed it. */
-export class NotReplicated extends Error {
+class NotReplicated extends Error {
   override readonly name = "NotReplicated";
 }
 

@@ -63,6 +63,6 @@ const CLIENT_LEFT = [460, 499];
 const NOT_REACHED = [501, 503, 505, 511, 521, 522, 523, 525, 526, 530];
 
 /** Whether a status that no A2A answer has proves that the request was not processed. 500, 502 and 504 do not. */
-export function isNotPassedOn(status: number): boolean {
+function isNotPassedOn(status: number): boolean {
   return status < 500 ? !CLIENT_LEFT.includes(status) : NOT_REACHED.includes(status);
 }

@@ -2,7 +2,7 @@
  * The innermost fetch of all calls to an A2A server: it sends credentials only to the server's own origin and follows no
  * redirects. `boundedText` limits the size of answers.
  */
-import { startOf } from "../util/start-of.ts";
+import { startOf } from "../util/text.ts";
 import { RemoteError, toRemoteError } from "./remote-error.ts";
 
 /** The size limit of an answer: above that of a delegation, because a task also has a history. */

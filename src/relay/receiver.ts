@@ -4,7 +4,7 @@ import type { State } from "../schema/delegation.ts";
 import { truncate } from "../schema/text.ts";
 import type { AnsweredQuestion } from "./answered-question.ts";
 import { pause } from "./backoff.ts";
-import type { CheckpointStore } from "./checkpoint-store.ts";
+import type { CheckpointStore } from "./checkpoint.ts";
 import type { FollowUpSender } from "./follow-ups.ts";
 import { asked, canceled, messaged, replied } from "./outcomes.ts";
 import type { Output } from "./output.ts";

@@ -6,7 +6,7 @@
 import type { Message } from "../schema/a2a.ts";
 import { AnsweredQuestion, questionKey } from "./answered-question.ts";
 import { pause, retryUnsent, retryWhileAway, triesFor } from "./backoff.ts";
-import { CheckpointStore } from "./checkpoint-store.ts";
+import { CheckpointStore } from "./checkpoint.ts";
 import { FollowUpSender } from "./follow-ups.ts";
 import { followUpMessage, isSameMessage, taskMessage } from "./messages.ts";
 import { failed, released, unreadable } from "./outcomes.ts";

@@ -1,5 +1,5 @@
 /** Ends a run that was stopped, or that failed before the remote task had a result. */
-import type { CheckpointStore } from "./checkpoint-store.ts";
+import type { CheckpointStore } from "./checkpoint.ts";
 import { taskMessage } from "./messages.ts";
 import { failed, released, taskLost, tooLarge } from "./outcomes.ts";
 import { OutputTooLargeError } from "./output.ts";

@@ -16,7 +16,7 @@ const patchSchema = z.array(
 );
 export type JsonPatch = z.infer<typeof patchSchema>;
 
-export const agUiInterruptSchema = z.object({
+const agUiInterruptSchema = z.object({
   id: z.string(),
   reason: z.enum(["input_required", "auth_required"]),
   message: z.string(),

@@ -43,7 +43,7 @@ const sourceSchema = z.discriminatedUnion("type", [
 
 const partShape = { id: optional(z.string()), metadata: optional(z.unknown()) };
 const MEDIA = ["image", "audio", "video", "document"] as const;
-export const contentPartSchema = z.discriminatedUnion("type", [
+const contentPartSchema = z.discriminatedUnion("type", [
   z.object({ ...partShape, type: z.literal("text"), text: z.string() }),
   z.object({ ...partShape, type: z.enum(MEDIA), source: sourceSchema }),
 ]);

@@ -54,7 +54,7 @@ const offersDecision = ({
   (options.every((option) => typeof option === "string") &&
     decisionSchema.options.every((decision) => options.includes(decision)));
 
-export const questionSchema = z
+const questionSchema = z
   .strictObject(questionShape)
   .refine(hasAtMostOneText, TWO_TEXTS)
   .refine(editsAction, EDITS_NOTHING)

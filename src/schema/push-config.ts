@@ -9,12 +9,12 @@ const headerSchema = z
   .max(4096)
   .regex(PRINTABLE, "printable ASCII characters, without line breaks or surrounding blanks");
 
-export const pushConfigIdSchema = z
+const pushConfigIdSchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters without spaces");
 
 /** The format of the updates: the A2A version by which the config was created. */
-export const pushVersionSchema = z.enum(["1.0", "0.3"]);
+const pushVersionSchema = z.enum(["1.0", "0.3"]);
 export type PushVersion = z.infer<typeof pushVersionSchema>;
 
 export const pushConfigInputSchema = z.strictObject({
@@ -33,7 +33,7 @@ export const pushConfigInputSchema = z.strictObject({
 });
 export type PushConfigInput = z.infer<typeof pushConfigInputSchema>;
 
-export const pushConfigSchema = pushConfigInputSchema.extend({ id: pushConfigIdSchema });
+const pushConfigSchema = pushConfigInputSchema.extend({ id: pushConfigIdSchema });
 /** A push notification config as its delegation's delegator sees it. */
 export type PushConfig = z.infer<typeof pushConfigSchema>;
 

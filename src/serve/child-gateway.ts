@@ -7,10 +7,9 @@ import type { Config } from "../config.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import { type Channel, Siblings } from "../gateways/siblings.ts";
 import { createLog } from "../telemetry/log.ts";
+import { ServeError, startFailure } from "./errors.ts";
 import { optionsOf } from "./running.ts";
-import { ServeError } from "./serve-error.ts";
 import { signInLine } from "./sign-in-link.ts";
-import { startFailure } from "./start-error.ts";
 
 /** How long a stop may take once the supervisor is dead; a live supervisor kills a process that stops for longer. */
 const ORPHAN_MS = 9_000;

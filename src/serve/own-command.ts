@@ -1,7 +1,6 @@
 /** How a shell runs this program: for the commands that it prints. */
 import { accessSync, constants, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { shellWord } from "./client-access.ts";
 
 export interface Called {
   /** The folder in which the commands work. */
@@ -54,3 +53,9 @@ function isRunnable(path: string): boolean {
     return false;
   }
 }
+
+/** In single quotes, whatever it contains. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** Quoted unless it is one plain word for every shell. */
+export const shellWord = (text: string): string => (/^[\w./@+:-]+$/.test(text) ? text : quoted(text));

@@ -3,8 +3,6 @@
  * process, or several under it (ERRAND_WORKERS, serve/several-gateways.ts); gateways elsewhere share a Redis through ERRAND_REDIS_URL or
  * the data directory. Start and stop are one sequence, so it is long.
  */
-import { closeSync, openSync } from "node:fs";
-import { chmod, link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import {
   type Config,
@@ -12,42 +10,26 @@ import {
   EXIT_CONFIG,
   type Flags,
   hasPortOfService,
-  OPERATOR_TOKEN,
-  OPERATOR_TOKEN_FORM,
   readConfig,
 } from "../config.ts";
 import { addressUrlOf, urlOf } from "../gateway/url-of.ts";
 import { channelToSupervisor } from "../gateways/fork.ts";
-import { checkTarget, WrongTarget } from "../redis/check.ts";
-import { type EmbeddedRedis, startEmbedded } from "../redis/embedded/embedded.ts";
-import { RedisBinaryError } from "../redis/embedded/find-server.ts";
-import { DataDirError, secureDataDir } from "../redis/embedded/home.ts";
-import { randomId } from "../redis/shards.ts";
-import type { RedisTarget } from "../redis/target.ts";
 import { createLog, type Log } from "../telemetry/log.ts";
 import { textLine } from "../telemetry/log-text.ts";
-import { EncodingError, utf8 } from "../util/utf8.ts";
 import { announce } from "./announcement.ts";
-import { howClientsConnect, variablesFor } from "./client-access.ts";
 import { DiskWatch } from "./disk-watch.ts";
-import { embeddedOptions } from "./embedded-options.ts";
-import { howToSignIn, nextSteps } from "./next-steps.ts";
+import { checkAddress, ServeError, startFailure } from "./errors.ts";
+import { howClientsConnect, howToSignIn, nextSteps, reachableLines, variablesFor } from "./lines.ts";
 import { realPathOf } from "./own-command.ts";
-import { reachableLines } from "./reachable.ts";
 import type { Running } from "./running.ts";
-import { ServeError } from "./serve-error.ts";
 import { superviseGateways } from "./several-gateways.ts";
-import { checkAddress, EXIT_TRANSPORT, startFailure } from "./start-error.ts";
+import { type StopCause, type StopSignals, stopSignals } from "./signals.ts";
+import { checkDataDir, openStorage, operatorTokenIn, type Storage } from "./storage.ts";
 
 /** How long the process that started the embedded Redis has to restart it before another process does. */
 const OWNER_FIRST_MS = 300;
 /** How long the gateway may take to stop. The embedded Redis gets the rest of ten seconds, even if something hangs. */
 const STOP_MS = 7_500;
-
-interface Storage {
-  readonly target: RedisTarget;
-  readonly embedded: EmbeddedRedis | null;
-}
 
 const say = (line: string): void => {
   process.stderr.write(`${line}\n`);
@@ -117,7 +99,7 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
   await checkDataDir(dataDir);
   await checkAddress(config, dataDir, flags);
-  const storage = await openStorage(config, env, dataDir, log);
+  const storage = await openStorage(config, env, dataDir, say, log);
   const disk = storage.embedded === null ? null : new DiskWatch(dataDir, log);
   await disk?.start();
   let stoppedAt = Date.now();
@@ -182,62 +164,6 @@ function stopLine({ signal, text }: StopCause, busy: number): string {
   return `errand is stopping (${text})${first}. That takes at most ten seconds; ${second} ends it at once, and loses nothing`;
 }
 
-async function checkDataDir(dataDir: string): Promise<void> {
-  try {
-    await secureDataDir(dataDir);
-  } catch (error) {
-    if (error instanceof DataDirError) throw new ServeError(error.message, EXIT_CONFIG);
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ServeError(`the data directory ${dataDir} cannot be prepared: ${why}`, EXIT_TRANSPORT);
-  }
-}
-
-async function openStorage(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  dataDir: string,
-  log: Log,
-): Promise<Storage> {
-  if (config.ERRAND_REDIS_URL !== undefined) {
-    const target = await checkExternal({ url: config.ERRAND_REDIS_URL }, config.ERRAND_SHARDS, log);
-    return { target, embedded: null };
-  }
-  if (config.ERRAND_REDIS_WAIT_REPLICAS > 0) {
-    throw new ServeError(
-      "ERRAND_REDIS_WAIT_REPLICAS needs a Redis with replicas; set ERRAND_REDIS_URL, or unset it: the private Redis has none",
-      EXIT_CONFIG,
-    );
-  }
-  try {
-    const embedded = await startEmbedded(embeddedOptions(config, env, dataDir, say, log));
-    return { target: { socket: embedded.socket, password: embedded.password }, embedded };
-  } catch (error) {
-    const exitCode = error instanceof RedisBinaryError ? EXIT_CONFIG : EXIT_TRANSPORT;
-    throw new ServeError(error instanceof Error ? error.message : String(error), exitCode);
-  }
-}
-
-/** Returns the target, marked if it is a Cluster. */
-async function checkExternal(given: RedisTarget, shards: number, log: Log): Promise<RedisTarget> {
-  const { target, refused, warnings, status } = await checkTarget(given).catch((error: unknown) => {
-    if (error instanceof WrongTarget) throw new ServeError(error.message, EXIT_CONFIG);
-    const reason = error instanceof Error ? error.message : "unknown";
-    throw new ServeError(
-      `Redis at ERRAND_REDIS_URL does not respond (${reason}); check that it is running and the URL is correct`,
-      EXIT_TRANSPORT,
-    );
-  });
-  for (const warning of warnings) log.warn(`Redis: ${warning}`);
-  if (refused.length > 0) throw new ServeError(`Redis: ${refused.join("; ")}`, EXIT_CONFIG);
-  const { masters = 1 } = status;
-  if (shards < masters) {
-    log.warn(
-      `Redis: a Cluster of ${masters} masters, and ERRAND_SHARDS is ${shards}: most of the work is on ${shards === 1 ? "one of them" : `${shards} of them`}`,
-    );
-  }
-  return target;
-}
-
 /** Null if it was stopped before several gateways were ready. */
 async function start(
   config: Config,
@@ -268,33 +194,6 @@ async function start(
   }
 }
 
-/** The operator token, created at the first start. Anyone who can read the data directory can act as the operator. */
-async function operatorTokenIn(dataDir: string): Promise<string> {
-  const path = join(dataDir, "operator-token");
-  if (!(await stat(path).catch(() => null))) {
-    // A crash half-way must not leave an empty file, so the file is linked when it is complete.
-    const draft = `${path}.${process.pid}`;
-    await writeFile(draft, `errand_operator_${randomId(52)}\n`, { mode: 0o600 });
-    await link(draft, path).catch((error: unknown) => {
-      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
-    });
-    await rm(draft, { force: true });
-  }
-  if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600);
-  const bytes = await readFile(path);
-  try {
-    const token = utf8(bytes, path).trim();
-    if (OPERATOR_TOKEN.test(token)) return token;
-  } catch (error) {
-    if (!(error instanceof EncodingError)) throw error;
-    throw new ServeError(`${error.message}. ${error.remedy}`, EXIT_CONFIG);
-  }
-  throw new ServeError(
-    `${path} contains no valid token (${OPERATOR_TOKEN_FORM}); delete it, and the next start creates one`,
-    EXIT_CONFIG,
-  );
-}
-
 async function within(work: Promise<void>, ms: number, log: Log): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
@@ -305,78 +204,4 @@ async function within(work: Promise<void>, ms: number, log: Log): Promise<void> 
   });
   await Promise.race([work, late]);
   clearTimeout(timer);
-}
-
-interface StopCause {
-  readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP";
-  readonly text: string;
-}
-
-interface StopSignals {
-  /** Aborts on the first signal that asks for a stop. */
-  readonly signal: AbortSignal;
-  /** The first signal that asked for a stop. */
-  readonly cause: () => StopCause;
-  /** Sets the action of a SIGHUP that does not ask for a stop. */
-  readonly onHangup: (callback: () => unknown) => void;
-  /** Called before the second signal ends the process. */
-  readonly onSecond: (callback: () => void) => void;
-  readonly release: () => void;
-}
-
-/**
- * SIGINT, SIGTERM and SIGHUP ask for a stop. A second one, more than a second later, ends the process at once. With
- * several gateways, a SIGHUP replaces them instead, unless the terminal was closed.
- */
-function stopSignals(hasSeveralGateways: boolean): StopSignals {
-  const controller = new AbortController();
-  const isAtTerminal = process.stdin.isTTY || process.stderr.isTTY;
-  let hangUp: () => unknown = () => {};
-  let beforeExit = () => {};
-  let firstAt = 0;
-  let cause: StopCause = { signal: "SIGTERM", text: "SIGTERM" };
-  const stop = (signal: StopCause["signal"], text: string = signal) => {
-    const now = Date.now();
-    // npm and the terminal may each send a signal for one Ctrl-C.
-    if (firstAt !== 0 && now - firstAt > 1_000) {
-      beforeExit();
-      process.exit(130);
-    }
-    if (firstAt === 0) [firstAt, cause] = [now, { signal, text }];
-    controller.abort();
-  };
-  const hangup = () => {
-    if (isAtTerminal && !hasTerminal()) stop("SIGHUP", "its terminal was closed");
-    else if (!hasSeveralGateways) stop("SIGHUP", "SIGHUP, which replaces gateways only with ERRAND_WORKERS");
-    else if (firstAt === 0) hangUp();
-  };
-  const handlers = {
-    SIGINT: () => stop("SIGINT"),
-    SIGTERM: () => stop("SIGTERM"),
-    SIGHUP: hangup,
-  } as const;
-  process.on("SIGINT", handlers.SIGINT).on("SIGTERM", handlers.SIGTERM).on("SIGHUP", handlers.SIGHUP);
-  return {
-    signal: controller.signal,
-    cause: () => cause,
-    onHangup: (callback) => {
-      hangUp = callback;
-    },
-    onSecond: (callback) => {
-      beforeExit = callback;
-    },
-    release: () => {
-      process.off("SIGINT", handlers.SIGINT).off("SIGTERM", handlers.SIGTERM).off("SIGHUP", handlers.SIGHUP);
-    },
-  };
-}
-
-/** Whether this process still has a terminal. */
-function hasTerminal(): boolean {
-  try {
-    closeSync(openSync("/dev/tty", "r"));
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,8 +1,8 @@
 /** Runs several gateways on one port (ERRAND_WORKERS), each in a process of its own (serve/child-gateway.ts). */
 import { forkWith } from "../gateways/fork.ts";
 import { GatewayStartError, Supervisor } from "../gateways/supervisor.ts";
+import { ServeError } from "./errors.ts";
 import type { Parts, Running } from "./running.ts";
-import { ServeError } from "./serve-error.ts";
 
 interface SuperviseParts extends Parts {
   /** Writes a line of the log. */

@@ -17,7 +17,7 @@ import type { MetricValues } from "./summed-metrics.ts";
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
 
 /** Agents whose queues are shown by name; those with the most waiting come first. */
-export const AGENT_CAP = 100;
+const AGENT_CAP = 100;
 
 export interface QueueDepth {
   readonly agent: string;

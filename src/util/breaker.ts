@@ -14,7 +14,7 @@ const LONGEST_PAUSE_MS = 300_000;
 /** The rounds by which one delegation alone may make the pause longer: 5 s doubles to 40 s. */
 const ROUNDS_FOR_ONE = 4;
 /** The longest pause that a provider can ask for. */
-export const LONGEST_NAMED_MS = 86_400_000;
+const LONGEST_NAMED_MS = 86_400_000;
 /** The longest row that is remembered. */
 const ROW_MAX = 1_000;
 

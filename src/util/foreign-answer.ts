@@ -2,7 +2,7 @@
  * Says who answered in place of the server that was asked, and with what. Foreign text is shown on one line, cut, and without the
  * credentials that were sent. Limit: a server that changes the credentials, for example decodes them, may show them.
  */
-import { oneLine } from "./shown-text.ts";
+import { oneLine } from "./text.ts";
 
 const SHOWN_CHARS = 80;
 const READ_CHARS = 2_000;

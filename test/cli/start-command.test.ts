@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { startCommand } from "../../src/cli/show/start-command.ts";
+import { startCommand } from "../../src/cli/show/transfer.ts";
 
 test.each([
   ["redis://host:6379", "'errand serve --redis-url redis://host:6379'"],

@@ -1,6 +1,6 @@
 /** A tree from a list of delegations. */
 import { expect, test } from "vitest";
-import { type Nested, nest } from "../../src/client/nest.ts";
+import { type Nested, nest } from "../../src/client/tree.ts";
 
 type One = { readonly id: string; readonly parent_id: string | null };
 

@@ -2,10 +2,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { howClientsConnect, variablesFor } from "../../src/serve/client-access.ts";
-import { nextSteps } from "../../src/serve/next-steps.ts";
+import { howClientsConnect, nextSteps, reachableLines, variablesFor } from "../../src/serve/lines.ts";
 import { ownCommand } from "../../src/serve/own-command.ts";
-import { reachableLines } from "../../src/serve/reachable.ts";
 import { freshDir } from "../support/program.ts";
 
 /** A folder with the program's start, as a clone has it. */

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { displayWidth } from "../../src/cli/show/display-width.ts";
+import { displayWidth } from "../../src/cli/show/text.ts";
 import { PATH } from "./program.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/errand.js", import.meta.url));

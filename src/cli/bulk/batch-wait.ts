@@ -8,8 +8,8 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import { type Delegation, isTerminal, type State } from "../../schema/delegation.ts";
 import { TimeLimit } from "../../util/timing.ts";
 import type { CliHost } from "../host.ts";
-import { cutTo } from "../show/display-width.ts";
 import { StatusLine } from "../show/status-line.ts";
+import { cutTo } from "../show/text.ts";
 import { bar, elapsedText } from "../show/wait-text.ts";
 
 /** How many delegations are read at once. */

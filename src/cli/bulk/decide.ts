@@ -17,7 +17,7 @@ import { QUESTION_STATES } from "../rights.ts";
 import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
 import { isYesOrNo, requestLine, whyDecisionIsNotEnough } from "../show/questions.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
-import { wrapText } from "../show/wrap.ts";
+import { wrapText } from "../show/text.ts";
 import { interruptible } from "../signals.ts";
 import { concernsOne, throwIfUnknown } from "./each-id.ts";
 

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { findDataDir } from "../discover.ts";
 import type { Place } from "../host.ts";
-import { addPlaceOptions } from "../input/place.ts";
+import { addPlaceOptions } from "../input/arguments.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
 import { contentText, progressNotes } from "../show/transfer.ts";

@@ -15,7 +15,7 @@ import { plainText, print, printJson, withCommand } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sendersOf, stateRows, whyQueued } from "../show/state-details.ts";
 import { wrapWidth } from "../show/terminal-width.ts";
-import { wrapRows } from "../show/wrap.ts";
+import { wrapRows } from "../show/text.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
 
 interface GetOptions extends GlobalOptions, ArtifactOptions {

@@ -1,14 +1,15 @@
 /** `errand invite`: a token for a person or a program, with the lines to paste on their machine. */
+import { networkInterfaces } from "node:os";
 import { type Command, InvalidArgumentError } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { urlProblem } from "../../client/connection-errors.ts";
+import { BROKER_HEADER } from "../../client/known-broker.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { cliError } from "../failure.ts";
 import { agentName } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
-import { reachableAddress } from "../reachable-address.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { ageText, localTime } from "../show/time.ts";
 
@@ -132,3 +133,31 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 const isLocal = (url: string): boolean =>
   URL.canParse(url) && /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
+
+/** The address at which other machines reach a broker of this machine. Limit: a firewall may still be in between. */
+const PROBE_MS = 2_000;
+
+/**
+ * Asks this machine's own addresses, IPv4 first, for the broker with this id at the port of `url`; undefined if it answers
+ * at none, because it listens on loopback only.
+ */
+async function reachableAddress(url: string, brokerId: string): Promise<string | undefined> {
+  const { port, protocol } = new URL(url);
+  if (protocol !== "http:") return undefined;
+  const all = Object.values(networkInterfaces()).flatMap((found = []) => found);
+  const outside = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
+  const names = [
+    ...outside.filter(({ family }) => family === "IPv4").map(({ address }) => address),
+    ...outside.filter(({ family }) => family === "IPv6").map(({ address }) => `[${address}]`),
+  ];
+  const urls = names.map((name) => `http://${name}${port === "" ? "" : `:${port}`}`);
+  const answered = await Promise.all(urls.map(async (one) => (await isBroker(one, brokerId)) && one));
+  return answered.find((one) => one !== false);
+}
+
+async function isBroker(url: string, id: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(PROBE_MS);
+  const answer = await fetch(`${url}/healthz`, { signal, redirect: "manual" }).catch(() => null);
+  await answer?.body?.cancel();
+  return answer?.headers.get(BROKER_HEADER) === id;
+}

@@ -5,12 +5,10 @@ import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { findDataDir } from "../discover.ts";
 import { Interrupted, usageError } from "../failure.ts";
 import type { CliHost, MigrationSummary, Place } from "../host.ts";
-import { wholeBetween } from "../input/arguments.ts";
-import { addPlaceOptions, notEmpty } from "../input/place.ts";
+import { addPlaceOptions, notEmpty, wholeBetween } from "../input/arguments.ts";
 import { secretFromStdin } from "../input/server-credentials.ts";
 import { note, print, printJson } from "../show/output.ts";
-import { startCommand } from "../show/start-command.ts";
-import { countText, progressNotes } from "../show/transfer.ts";
+import { countText, progressNotes, startCommand } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 
 interface MigrateOptions extends GlobalOptions, Place {

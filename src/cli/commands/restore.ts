@@ -3,11 +3,10 @@ import type { Command } from "commander";
 import { type Cli, examples, type GlobalOptions } from "../context.ts";
 import { Interrupted } from "../failure.ts";
 import type { Place } from "../host.ts";
-import { addPlaceOptions } from "../input/place.ts";
+import { addPlaceOptions } from "../input/arguments.ts";
 import { note, oneLine, print, printJson } from "../show/output.ts";
-import { startCommand } from "../show/start-command.ts";
 import { localTime } from "../show/time.ts";
-import { contentText, progressNotes } from "../show/transfer.ts";
+import { contentText, progressNotes, startCommand } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 
 interface RestoreOptions extends GlobalOptions, Place {

@@ -1,8 +1,7 @@
 /** `errand stats`: the figures of the last hour or day. */
-
 import { type Command, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
-import { usageText } from "../../client/usage-text.ts";
+import { usageText } from "../../client/usage.ts";
 import { durationText } from "../../client/words.ts";
 import { type Durations, type Stats, type StatsPeriod, statsPeriodSchema } from "../../schema/stats.ts";
 import { principalSchema } from "../../schema/values.ts";

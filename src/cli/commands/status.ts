@@ -6,11 +6,11 @@ import type { GatewayStatus, RedisStatus } from "../../schema/status.ts";
 import { type Cli, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
-import { cutTo } from "../show/display-width.ts";
 import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
 import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
+import { cutTo } from "../show/text.ts";
 import { ageText, localTime } from "../show/time.ts";
 import { MAX_QUESTIONS, type Overview, overviewOf } from "../status/overview.ts";
 

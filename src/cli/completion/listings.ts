@@ -9,9 +9,9 @@ import { Pages } from "../../client/pages.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { shortIds } from "../input/short-id.ts";
 import { mayAnswer, QUESTION_STATES } from "../rights.ts";
-import { cutTo } from "../show/display-width.ts";
 import { oneLine, stateText } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
+import { cutTo } from "../show/text.ts";
 import { ageText } from "../show/time.ts";
 
 export const LISTINGS = ["agents", "delegations", "questions"] as const;

@@ -97,7 +97,7 @@ export function clockCheck(aheadMs: number, errorMs: number): Check {
   return { check: "clock", status: "warn", detail: `the broker's clock is ${skew}`, remedy };
 }
 
-export function gatewaysCheck(gateways: readonly GatewayStatus[]): Check {
+function gatewaysCheck(gateways: readonly GatewayStatus[]): Check {
   const check = "gateways";
   const ready = gateways.filter(({ state }) => state === "ready").length;
   const restarts = gateways.reduce((sum, one) => sum + one.restarts, 0);

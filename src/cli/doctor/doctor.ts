@@ -7,7 +7,7 @@ import { exitCodeOf, toFailure, worstExitCode } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
-import { wrapText } from "../show/wrap.ts";
+import { wrapText } from "../show/text.ts";
 import { PROGRAMS, type PresetName } from "../work/presets/programs.ts";
 import { brokerChecks } from "./broker.ts";
 import type { Check } from "./check.ts";

@@ -15,13 +15,13 @@ interface Row {
 }
 
 /** `3 h left` of a question, `5m ago` of a result. */
-export function whenText(entry: Entry, now: number): string {
+function whenText(entry: Entry, now: number): string {
   if (isQuestion(entry)) return `${timeLeft(Date.parse(entry.interrupt.expires_at) - now)} left`;
   return entry.finished_at ? `${ageText(entry.finished_at, now)} ago` : "-";
 }
 
 /** The state in words. */
-export const stateText = (entry: Entry): string => (isQuestion(entry) ? "asks" : entry.state);
+const stateText = (entry: Entry): string => (isQuestion(entry) ? "asks" : entry.state);
 
 const COLUMNS: readonly Column<Row>[] = [
   { name: "id", cell: ({ shortId }) => shortId },

@@ -4,8 +4,8 @@ import type { CliHost } from "../host.ts";
 import type { Frame, Size } from "../screen/full-screen.ts";
 import { bodyRows, layout } from "../screen/layout.ts";
 import { Scroll } from "../screen/scroll.ts";
-import { displayWidth } from "../show/display-width.ts";
 import { painter } from "../show/output.ts";
+import { displayWidth } from "../show/text.ts";
 import { entryLines } from "./columns.ts";
 import { type Entry, isQuestion } from "./entry.ts";
 

@@ -1,6 +1,5 @@
 /** Parsers for arguments and options. They refuse a mistake before anything is sent. */
-
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type * as z from "zod";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { agentNameSchema } from "../../schema/values.ts";
@@ -83,4 +82,20 @@ export function json(value: string): unknown {
     if (error instanceof InexactNumberError) throw new InvalidArgumentError(`In it, ${error.message}.`);
     throw new InvalidArgumentError("It must be JSON; put a string in double quotes.");
   }
+}
+
+/**
+ * The options of backup, restore and migrate that say where the data of a broker is. `--data-dir` wins over ERRAND_REDIS_URL, so both options together would be
+ * ambiguous.
+ */
+export function addPlaceOptions(command: Command, dataDir: string, redisUrl: string): Command {
+  return command
+    .addOption(new Option("--data-dir <folder>", dataDir).conflicts("redisUrl").argParser(notEmpty))
+    .addOption(new Option("--redis-url <url>", redisUrl).argParser(notEmpty));
+}
+
+/** An unset variable of a script must not select the default place. */
+export function notEmpty(text: string): string {
+  if (text === "") throw new InvalidArgumentError("It is empty.");
+  return text;
 }

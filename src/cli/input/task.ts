@@ -2,7 +2,6 @@
  * Reads the task of `errand delegate` or the text of `errand message`: from arguments, a file, stdin, or an A2A Message
  * in a JSON file. The broker checks the size.
  */
-
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { messageInputSchema } from "../../schema/a2a.ts";
@@ -10,7 +9,7 @@ import type { DelegateInput } from "../../schema/delegation.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { EncodingError, utf8 } from "../../util/utf8.ts";
+import { EncodingError, utf8 } from "../../util/text.ts";
 import { CliError, cliError, usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { sizeText } from "../show/size.ts";

@@ -1,13 +1,12 @@
 /**
  * Sends an MCP message to the broker by POST. Redirects are not followed, so that the token is sent to no other server.
  */
-
 import { connectionError, noAnswer } from "../../client/connection-errors.ts";
 import { environmentFetch } from "../../client/environment-fetch.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { KnownBroker } from "../../client/known-broker.ts";
 import { notTheBroker } from "../../client/not-the-broker.ts";
-import { startOf } from "../../util/start-of.ts";
+import { startOf } from "../../util/text.ts";
 import type { TimeLimit } from "../../util/timing.ts";
 import type { Target } from "../discover.ts";
 

@@ -1,7 +1,7 @@
 /** The parts of a screen: a title, a body that scrolls, and the lines below it. */
 import { stripVTControlCharacters } from "node:util";
-import { cutTo, displayWidth, padTo } from "../show/display-width.ts";
 import type { Painter } from "../show/output.ts";
+import { cutTo, displayWidth, padTo } from "../show/text.ts";
 import type { Frame, Size } from "./full-screen.ts";
 import type { Scroll } from "./scroll.ts";
 

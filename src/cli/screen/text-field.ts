@@ -1,8 +1,6 @@
 /** A text that a person edits with the usual keys of a terminal. The rows that show it contain no control characters. */
-
-import { displayWidth } from "../show/display-width.ts";
-import { graphemesOf } from "../show/graphemes.ts";
 import { oneLine } from "../show/output.ts";
+import { displayWidth, graphemesOf } from "../show/text.ts";
 import type { Key } from "./keys.ts";
 
 const split = (text: string): string[] => [...graphemesOf(text)].map(({ segment }) => segment);

@@ -1,8 +1,6 @@
 /** Breaks text by others into lines of a screen, without characters that control it. */
-
-import { displayWidth } from "../show/display-width.ts";
-import { graphemesOf } from "../show/graphemes.ts";
 import { oneLine } from "../show/output.ts";
+import { displayWidth, graphemesOf } from "../show/text.ts";
 
 /** Each line of the text, broken between words where possible. Continued lines are indented like their line. */
 export function wrapped(text: string, width: number): string[] {

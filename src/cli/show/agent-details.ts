@@ -4,8 +4,8 @@ import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, withCommand } from "./output.ts";
 import { wrapWidth } from "./terminal-width.ts";
+import { wrapRows } from "./text.ts";
 import { localTime } from "./time.ts";
-import { wrapRows } from "./wrap.ts";
 
 export function agentDetails(host: CliHost, agent: Agent): string {
   const { name, description, delivery, presence, paused, counts, limits, accepts_from } = agent;

@@ -1,5 +1,5 @@
 /** The columns of lists of delegations: `errand list`, as a list and as trees. */
-import { costText } from "../../client/usage-text.ts";
+import { costText } from "../../client/usage.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { shortIds } from "../input/short-id.ts";
 import { ageColumn, type Column } from "./list-table.ts";

@@ -1,14 +1,14 @@
 /** A delegation as text for a person: its fields as a table, then its reply. */
-import { usageLine } from "../../client/usage-text.ts";
+import { usageLine } from "../../client/usage.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { artifactText, filesText, howToSave } from "./artifact-line.ts";
 import { historyRows } from "./history.ts";
 import { oneLine, progressText, stateText } from "./output.ts";
 import { howToAnswer, requestLine } from "./questions.ts";
-import { resultText } from "./result.ts";
+import { resultText } from "./reply.ts";
+import { wrapRows } from "./text.ts";
 import { localTime } from "./time.ts";
-import { wrapRows } from "./wrap.ts";
 
 /** How many of the newest messages are shown; `errand get --history` shows all. */
 const MESSAGES = 6;

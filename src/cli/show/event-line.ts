@@ -1,13 +1,12 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
-
 import * as z from "zod";
 import { durationText } from "../../client/words.ts";
 import { type Delegation, interruptSchema, progressSchema } from "../../schema/delegation.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { WatchedEvent } from "../watch-questions.ts";
-import { cutTo, displayWidth } from "./display-width.ts";
 import { oneLine, type Painter, stateText } from "./output.ts";
 import { questionText } from "./questions.ts";
+import { cutTo, displayWidth } from "./text.ts";
 import { localTime } from "./time.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);

@@ -2,6 +2,7 @@
  * Fits help to the terminal: paragraphs are wrapped again, examples continue on the next line. Indented lines stay as
  * they are. Limit: a word that is longer than a line is not cut.
  */
+import { inLines } from "./text.ts";
 
 const INDENT = "      ";
 const PROMPT = "  $ ";
@@ -10,7 +11,7 @@ export function fitHelp(text: string, columns: number): string {
   const fitted: string[] = [];
   let paragraph: string[] = [];
   const flush = () => {
-    if (paragraph.length > 0) fitted.push(...wrapped(paragraph.join(" ").split(" "), columns));
+    if (paragraph.length > 0) fitted.push(...inLines(paragraph.join(" ").split(" "), columns));
     paragraph = [];
   };
   for (const line of text.split("\n")) {
@@ -27,24 +28,11 @@ export function fitHelp(text: string, columns: number): string {
   return fitted.join("\n");
 }
 
-/** Lines of at most `columns` characters. */
-function wrapped(words: readonly string[], columns: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of words) {
-    if (line !== "" && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
-}
-
 /** Broken between the words of the shell, so that it can be pasted. */
 function example(line: string, columns: number): string[] {
   const words = line.slice(PROMPT.length).match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
   const width = columns - INDENT.length - 2;
-  const lines = wrapped(words, width).map((line) => (line.length > width ? script(line, width) : [line]));
+  const lines = inLines(words, width).map((line) => (line.length > width ? script(line, width) : [line]));
   const last = lines.length - 1;
   return lines.flatMap((parts, at) =>
     parts.map((part, nth) => {
@@ -57,4 +45,4 @@ function example(line: string, columns: number): string[] {
 
 /** A quoted script for the shell, where a line may end after each of its commands. */
 const script = (word: string, width: number): string[] =>
-  /^'[^']*'$/.test(word) ? wrapped(word.split(/(?<=;) /), width) : [word];
+  /^'[^']*'$/.test(word) ? inLines(word.split(/(?<=;) /), width) : [word];

@@ -7,9 +7,9 @@ import { didYouMean } from "../../util/similar.ts";
 import type { GlobalOptions } from "../context.ts";
 import type { CliHost } from "../host.ts";
 import { separated } from "../input/arguments.ts";
-import { cutTo, displayWidth, padTo } from "./display-width.ts";
 import { note, oneLine, type Painter, painter, print } from "./output.ts";
 import { terminalWidth } from "./terminal-width.ts";
+import { cutTo, displayWidth, padTo } from "./text.ts";
 import { ageText, localTime } from "./time.ts";
 
 export interface Column<T> {

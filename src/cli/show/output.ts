@@ -5,10 +5,10 @@
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../../client/errors.ts";
 import type { Progress, State } from "../../schema/delegation.ts";
-import { oneLine, plainText } from "../../util/shown-text.ts";
+import { oneLine, plainText } from "../../util/text.ts";
 import type { CliHost } from "../host.ts";
 import { terminalWidth } from "./terminal-width.ts";
-import { wrapText } from "./wrap.ts";
+import { wrapText } from "./text.ts";
 
 export { oneLine, plainText };
 
@@ -98,7 +98,7 @@ export function statePaint(state: State, { bold, green, red, yellow }: Painter):
 /** What JSON leaves as it is. */
 const JSON_CONTROLS = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 /** Columns padded to their widest cell. */
-export function table(rows: readonly (readonly string[])[]): string {
+function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [column, cell] of row.entries()) {

@@ -7,8 +7,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { joined } from "../artifacts/content.ts";
 import type { CliHost } from "../host.ts";
 import { artifactText, howToSave } from "./artifact-line.ts";
-import { note, plainText, print, write } from "./output.ts";
-import { resultText } from "./result.ts";
+import { jsonText, note, plainText, print, write } from "./output.ts";
 
 /** The key in a reply's metadata that names the artifact with its output, if that is large or not text. */
 export const OUTPUT_ARTIFACT = "output_artifact";
@@ -60,4 +59,14 @@ export async function printReply(host: CliHost, delegation: Delegation): Promise
   const { truncated, kept_bytes, stdout_bytes } = reply?.metadata ?? {};
   if (truncated === true)
     await note(host, `the agent truncated the reply to ${kept_bytes} of ${stdout_bytes} bytes.`);
+}
+
+/** On one line; undefined if it asked for none, or has none. */
+export function resultText({
+  result_schema,
+  reply,
+}: Pick<Delegation, "result_schema" | "reply">): string | undefined {
+  if (result_schema === undefined) return undefined;
+  const part = reply?.parts.find((one) => one.data !== undefined);
+  return part && jsonText(part.data);
 }

@@ -4,10 +4,10 @@ import { durationText, largestUnit } from "../../client/words.ts";
 import { type Artifact, artifactSchema, messageSchema, textOf } from "../../schema/a2a.ts";
 import { type DelegationEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { artifactText } from "./artifact-line.ts";
-import { cutTo } from "./display-width.ts";
 import { extrasSchema } from "./event-line.ts";
 import { oneLine, type Painter, progressText } from "./output.ts";
 import { questionText } from "./questions.ts";
+import { cutTo } from "./text.ts";
 import { localTime } from "./time.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);

@@ -1,6 +1,6 @@
-/** Notes about the progress of a backup or restore, and about its content. */
-import type { BackupSummary, CliHost } from "../host.ts";
-import { note } from "./output.ts";
+/** What backup, restore and migrate print: their progress, what they moved, and how a broker is started on it. */
+import type { BackupSummary, CliHost, Place } from "../host.ts";
+import { note, oneLine } from "./output.ts";
 import { sizeText } from "./size.ts";
 
 const EVERY_MS = 2_000;
@@ -25,3 +25,17 @@ export function countText({ delegations, keys }: Pick<BackupSummary, "delegation
 /** `3 delegations, 41 keys, 1.5 MiB` */
 export const contentText = ({ bytes, ...counts }: BackupSummary): string =>
   `${countText(counts)}, ${sizeText(bytes)}`;
+
+/** The command that starts a broker on the restored data. An address that may contain a password is not repeated. */
+export function startCommand({ dataDir, redisUrl }: Place): string {
+  if (redisUrl !== undefined) {
+    // Lists of nodes are no URLs that can be parsed.
+    const hasSecret = /[@?]/.test(redisUrl);
+    if (hasSecret) return "'errand serve' with the same URL in ERRAND_REDIS_URL";
+    return `'errand serve --redis-url ${oneLine(redisUrl)}'`;
+  }
+  if (dataDir === undefined) return "'errand serve'";
+  return /^[\w./@+-]+$/.test(dataDir)
+    ? `'errand serve --data-dir ${dataDir}'`
+    : `'errand serve --data-dir ${JSON.stringify(oneLine(dataDir))}'`;
+}

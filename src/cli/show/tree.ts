@@ -3,9 +3,8 @@
  * is printed level by level.
  */
 import type { Delegator } from "../../client/delegator.ts";
-import { type Nested, nest } from "../../client/nest.ts";
-import { sumUsage } from "../../client/usage-sum.ts";
-import { usageText } from "../../client/usage-text.ts";
+import { type Nested, nest } from "../../client/tree.ts";
+import { sumUsage, usageText } from "../../client/usage.ts";
 import type { CliHost } from "../host.ts";
 import { type DelegationRow, delegationRows, type Listed } from "./delegation-columns.ts";
 import type { ListTable } from "./list-table.ts";

@@ -1,8 +1,8 @@
 /** The status line of a wait for a delegation: state, progress bar, step, time left. */
 import { durationText, timeLeft } from "../../client/words.ts";
 import type { Progress } from "../../schema/delegation.ts";
-import { cutTo, displayWidth } from "./display-width.ts";
 import { oneLine } from "./output.ts";
+import { cutTo, displayWidth } from "./text.ts";
 
 export interface WaitStatus {
   readonly state: string;

@@ -4,10 +4,10 @@ import type { Delegation } from "../../schema/delegation.ts";
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
 import { presenceText } from "../show/agent-details.ts";
-import { cutTo } from "../show/display-width.ts";
 import { type Column, ListTable } from "../show/list-table.ts";
 import { oneLine, type Painter } from "../show/output.ts";
 import { questionText } from "../show/questions.ts";
+import { cutTo } from "../show/text.ts";
 import type { AgentRow, Snapshot } from "./read.ts";
 
 export interface TopLines {

@@ -7,8 +7,8 @@ import type { AgentEvent, Work } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, type Painter, painter, write } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
+import { wrapText } from "../show/text.ts";
 import { localTime } from "../show/time.ts";
-import { wrapText } from "../show/wrap.ts";
 
 export interface LogOptions {
   readonly json?: boolean;

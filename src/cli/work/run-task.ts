@@ -1,6 +1,8 @@
 /** Runs the command of `errand work` for one delegation, and turns its end into the handler's outcome. */
+import { readFile } from "node:fs/promises";
 import type { QuestionOutcome } from "../../client/questions.ts";
 import type { Outcome, Reply, Work } from "../../client/work.ts";
+import { type UsageReport, usageReportSchema } from "../../schema/usage.ts";
 import { oneLine } from "../show/output.ts";
 import type { ChildProcesses, CommandResult, CommandRun, RunLimits, Source } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
@@ -8,7 +10,6 @@ import type { CommandFiles } from "./command-files.ts";
 import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, throwIfUnavailable, toReply } from "./command-reply.ts";
-import { readUsage } from "./command-usage.ts";
 import { isCompleted } from "./is-completed.ts";
 import type { Place } from "./place.ts";
 import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
@@ -164,4 +165,25 @@ function progressOf(line: string, from: Source, fd: number | undefined) {
   const wanted = fd === undefined || from === (fd === 2 ? "stderr" : "progress");
   if (!wanted || isQuestionLine(line)) return undefined;
   return toProgress(line, from !== "stdout");
+}
+
+/**
+ * The usage that a command writes to the file ERRAND_USAGE_FILE: a JSON object, or one on each line, of which the last
+ * whole one counts. Undefined if there is none.
+ */
+async function readUsage(file: string): Promise<UsageReport | undefined> {
+  const text = await readFile(file, "utf8").catch(() => "");
+  for (const candidate of [text, ...text.trim().split("\n").reverse()]) {
+    const { data } = usageReportSchema.safeParse(parsed(candidate));
+    if (data) return data;
+  }
+  return undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -15,7 +15,7 @@ import { note } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 import { type AcpChoice, type AcpFlags, acpChoice, withAcpOptions } from "./acp/options.ts";
 import { ChildProcesses } from "./child.ts";
-import { type ClaudeChoice, type ClaudeFlags, claudeChoice, withClaudeOptions } from "./claude/options.ts";
+import { type ClaudeChoice, type ClaudeFlags, claudeChoice, withClaudeOptions } from "./claude/setup.ts";
 import { ClaudeWorker } from "./claude/worker.ts";
 import { checkCommand } from "./find-command.ts";
 import { here, type Place } from "./place.ts";

@@ -1,18 +1,19 @@
 import type { Agent } from "../../schema/agent.ts";
-import { go, href } from "../app/route.ts";
+import { go, href, hrefOf } from "../app/route.ts";
 import { readAgents } from "../data/agents.ts";
+import { flightOf } from "../data/flights.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
 import { isOperator, isSelf, seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
+import { Age } from "../ui/age.tsx";
 import { Confirm } from "../ui/confirm.tsx";
+import { CopyLine } from "../ui/copy.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { count } from "../ui/words.ts";
+import { count, taskText } from "../ui/words.ts";
 import { AgentSettings } from "./agent-settings.tsx";
-import { Connect } from "./connect.tsx";
-import { Workers } from "./workers.tsx";
 
 /** One agent: its presence and work, its settings, and how to start a worker. */
 export function AgentPage({ name }: { readonly name: string }) {
@@ -95,4 +96,64 @@ function Controls({ agent, onChanged }: ControlsProps) {
       {paused && <p class="dim">Paused: its workers get nothing new, and what is delegated to it waits.</p>}
     </div>
   );
+}
+
+/** The lines to paste to work as the agent, and to reach it. */
+function Connect({ name, cardUrl }: { readonly name: string; readonly cardUrl: string }) {
+  const broker = new URL(".", location.href).href.replace(/\/$/, "");
+  return (
+    <section class="connect" aria-labelledby="connect-title">
+      <h2 id="connect-title">Connect</h2>
+      <p class="dim">
+        A worker needs a token of agent:{name}, a client that delegates one of caller:NAME.
+        {isOperator.value && (
+          <>
+            {" "}
+            <a href={href("agents", { part: "tokens" })}>Create a token</a>
+          </>
+        )}
+      </p>
+      <h3>A worker: any command becomes the agent</h3>
+      <CopyLine text={`ERRAND_URL=${broker} ERRAND_TOKEN=… errand work --agent ${name} -- COMMAND`} />
+      <h3>An A2A client: the agent's card</h3>
+      <CopyLine text={cardUrl} />
+      <h3>An MCP client: Claude Code, and others by the address and the token</h3>
+      <CopyLine
+        text={`claude mcp add --transport http errand ${broker}/mcp --header "Authorization: Bearer $ERRAND_TOKEN"`}
+      />
+      <CopyLine text={`${broker}/mcp`} />
+    </section>
+  );
+}
+
+/** The processes that work under the agent's name. */
+function Workers({ name }: { readonly name: string }) {
+  const { value } = useLoaded(name, ({ admin }, signal) => admin.listWorkers(name, { signal }));
+  if (value === null || value.length === 0) return null;
+  return (
+    <>
+      <h2>Workers</h2>
+      <ul class="workers">
+        {value.map(({ id, last_seen_at, delegations }) => (
+          <li key={id}>
+            <Said>{id}</Said>{" "}
+            <span class="dim">
+              seen <Age at={last_seen_at} ago />
+            </span>{" "}
+            {delegations.map((delegation) => (
+              <a key={delegation} href={hrefOf(delegation)}>
+                <Said>{titleOf(delegation)}</Said>
+              </a>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** Its task, if it is among those in view. */
+function titleOf(id: string): string {
+  const flight = flightOf(id)?.value;
+  return flight ? taskText(flight) : `…${id.slice(-8)}`;
 }

@@ -1,6 +1,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { startAgents } from "../data/agents.ts";
+import { isAway } from "../data/away.ts";
 import { startStream } from "../data/stream.ts";
 import { Live } from "../live/live.tsx";
 import { watchAnswers } from "../needs/answers.ts";
@@ -10,8 +11,6 @@ import { Header } from "./header.tsx";
 import { focusByKeyboard, helpIsOpen, moveFocus, useKey } from "./keys.ts";
 import { lazy, loadLater } from "./lazy.tsx";
 import { lazyFrom } from "./lazy-from.tsx";
-import { PhoneBar } from "./phone-bar.tsx";
-import { Reconnecting } from "./reconnecting.tsx";
 import { go, href, hrefWith, opened, route, type View } from "./route.ts";
 
 const Help = lazy((later) => later.Help);
@@ -112,3 +111,32 @@ function viewOf(): View {
 
 /** From this width on, the open questions are beside every view. */
 const TWO_COLUMNS = 800;
+
+/** On a phone, the main views are under the thumb. */
+function PhoneBar({ view }: { readonly view: View }) {
+  const waiting = mine.value.length;
+  const entry = (name: View, title: string) => (
+    <a href={href(name)} aria-current={view === name ? "page" : undefined}>
+      {title}
+      {name === "needs" && waiting > 0 && <span class="badge">{waiting}</span>}
+    </a>
+  );
+  return (
+    <nav class="phone-bar" aria-label="Main views">
+      {entry("needs", "Needs you")}
+      {entry("live", "Live")}
+      {entry("find", "Find")}
+      {entry("agents", "Agents")}
+      {entry("charts", "Charts")}
+    </nav>
+  );
+}
+
+/** Says that the broker is away, once that lasts longer than a moment. */
+function Reconnecting() {
+  return (
+    <p class={isAway.value ? "reconnecting" : "sr-only"} role="status">
+      {isAway.value ? "Reconnecting … What you see may be old." : ""}
+    </p>
+  );
+}

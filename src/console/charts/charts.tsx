@@ -3,14 +3,14 @@ import { useEffect } from "preact/hooks";
 import type { Stats, StatsBucket } from "../../schema/stats.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 import { adopt } from "../app/adopt.ts";
-import { go, hrefWith, route } from "../app/route.ts";
+import { go, href, hrefWith, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { seesAll } from "../session/rights.ts";
 import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { Chart } from "./chart.tsx";
 import { styles } from "./charts.css";
-import { Failures } from "./failures.tsx";
 import { TIMES } from "./scale.ts";
 
 adopt(styles);
@@ -184,3 +184,29 @@ function seconds(value: number): string {
   if (value < 60) return `${Math.round(value * 10) / 10} s`;
   return value < 3600 ? `${Math.round(value / 6) / 10} min` : `${Math.round(value / 360) / 10} h`;
 }
+
+/** The codes of failed and rejected delegations, as bars; each links to its delegations. */
+function Failures({ failures }: Pick<Stats["totals"], "failures">) {
+  const most = failures[0]?.count ?? 1;
+  return (
+    <figure class="chart failures">
+      <figcaption>
+        <h2>Failures by code</h2>
+        <b>{failures.length === 0 ? "none" : ""}</b>
+      </figcaption>
+      <ul>
+        {failures.slice(0, SHOWN).map(({ code, count }) => (
+          <li key={code}>
+            {code === "other" ? <Said>{code}</Said> : <a href={href("find", { error_code: code })}>{code}</a>}
+            <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+              <rect class="bar failed" width={(100 * count) / most} height={8} />
+            </svg>
+            <b>{count.toLocaleString("en")}</b>
+          </li>
+        ))}
+      </ul>
+    </figure>
+  );
+}
+
+const SHOWN = 12;

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { MessageInput } from "../../schema/a2a.ts";
+import type { MessageInput, Part } from "../../schema/a2a.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import { go, href, route } from "../app/route.ts";
@@ -9,7 +9,6 @@ import { PresenceOf } from "../live/agent-row.tsx";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
-import { partOf } from "./file-to-part.ts";
 
 /** Delegates work to an agent, and opens the delegation. */
 export function Delegate() {
@@ -135,4 +134,23 @@ async function inputOf(form: FormData): Promise<DelegateInput> {
     ...(text("parent") !== "" && { parent_id: text("parent") }),
     ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),
   };
+}
+
+/** A file as a part of a message. */
+async function partOf(file: File): Promise<Part> {
+  return {
+    raw: base64(new Uint8Array(await file.arrayBuffer())),
+    mediaType: file.type || "application/octet-stream",
+    filename: file.name,
+  };
+}
+
+/** Every browser accepts this many arguments in one call. */
+const CHUNK = 8192;
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += CHUNK)
+    text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
+  return btoa(text);
 }

@@ -5,9 +5,12 @@ import { isFollowUp, type Message } from "../../schema/a2a.ts";
 import type { Delegation, DelegationError } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { optionText } from "../needs/proposal.ts";
+import { session } from "../session/session.ts";
 import { Age } from "../ui/age.tsx";
+import { Problem } from "../ui/problem.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
+import { useAction } from "../ui/use-action.ts";
 import { count, nameOf } from "../ui/words.ts";
 import { Output } from "./output.tsx";
 import { Progress } from "./progress.tsx";
@@ -164,4 +167,36 @@ function blockOf(message: Message, { target }: Delegation): Head {
   if (isFollowUp(message)) return { author, what: "added", at: when };
   const what = `${DECISIONS[String(decision)] ?? "answered"}${auto === true ? " in advance" : ""}`;
   return { author, what: redacted === true ? `${what} with a secret` : what, at: when };
+}
+
+/** A message to the agent while it works. */
+export function FollowUp({ id, onSent }: { readonly id: string; readonly onSent: () => void }) {
+  const text = useSignal("");
+  const { isRunning, error, run } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await session.value?.connection.delegator.message(id, text.value);
+      text.value = "";
+      onSent();
+    });
+  };
+  return (
+    <form class="follow-up" onSubmit={submit}>
+      <textarea
+        rows={2}
+        aria-label="A follow-up for the agent"
+        placeholder="Say more to the agent"
+        required
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+        }}
+      />
+      <button type="submit" disabled={isRunning || text.value.trim() === ""}>
+        Send
+      </button>
+      <Problem error={error} />
+    </form>
+  );
 }

@@ -1,25 +1,25 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { Delegation } from "../../schema/delegation.ts";
-import { isTerminal } from "../../schema/delegation.ts";
+import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
 import { focusByKeyboard } from "../app/keys.ts";
 import { go, hrefWith, route } from "../app/route.ts";
+import { now } from "../data/clock.ts";
 import { toFlight } from "../data/flight.ts";
+import { useSoonAfter } from "../data/use-soon-after.ts";
 import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
 import { maySteer } from "../session/rights.ts";
 import { CopyLine } from "../ui/copy.tsx";
 import { JsonText } from "../ui/json.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { useLoaded } from "../ui/use-loaded.ts";
 import { Actions } from "./actions.tsx";
-import { Artifacts } from "./artifacts.tsx";
-import { Conversation } from "./conversation.tsx";
-import { FollowUp } from "./follow-up.tsx";
+import { Conversation, FollowUp } from "./conversation.tsx";
+import { Artifacts } from "./output.tsx";
+import { useEvents } from "./read-events.ts";
 import { Summary } from "./summary.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
-import { useDelegation } from "./use-delegation.ts";
-import { useEvents } from "./use-events.ts";
 
 const TABS = ["conversation", "timeline", "artifacts", "tree", "raw"] as const;
 type Tab = (typeof TABS)[number];
@@ -125,4 +125,24 @@ function Talk({ delegation, events, reload }: TalkProps) {
       )}
     </>
   );
+}
+
+/** An agent may report progress many times a second. */
+const PAUSE_MS = 250;
+/** The shortest time between two readings of a lease. */
+const LEASE_MS = 2_000;
+
+/** One delegation, read again soon after each of its events, and while a worker may extend its lease without one. */
+function useDelegation(id: string) {
+  const loaded = useLoaded(id, ({ delegator }, signal) => delegator.get(id, { signal }));
+  const { reload, value } = loaded;
+  useSoonAfter((event) => event.delegation_id === id, reload, PAUSE_MS);
+  // Half of the time that is left: often enough to show a lease that is not extended as it ends.
+  const leaseEnds = Date.parse(value?.lease?.expires_at ?? "");
+  useEffect(() => {
+    if (Number.isNaN(leaseEnds)) return;
+    const timer = setTimeout(reload, Math.max(LEASE_MS, (leaseEnds - now.peek()) / 2));
+    return () => clearTimeout(timer);
+  }, [value]);
+  return loaded;
 }

@@ -1,8 +1,10 @@
 /** An agent's text: shown as written, or formatted as Markdown on request. */
 import { useSignal } from "@preact/signals";
-import type { Part } from "../../schema/a2a.ts";
+import type { Artifact, Part } from "../../schema/a2a.ts";
 import { lazyFrom } from "../app/lazy-from.tsx";
+import { Empty } from "../ui/empty.tsx";
 import { Parts } from "../ui/parts.tsx";
+import { Said } from "../ui/said.tsx";
 
 const Formatted = lazyFrom(
   () => import("../markdown/formatted.tsx"),
@@ -39,4 +41,32 @@ function isMarkdown({ text, mediaType = "" }: Part): boolean {
   if (text === undefined) return false;
   if (mediaType === "text/markdown") return true;
   return (mediaType === "" || mediaType === "text/plain") && SIGNS.test(text);
+}
+
+/** The artifacts of the delegation. */
+export function Artifacts({ artifacts }: { readonly artifacts: readonly Artifact[] }) {
+  if (artifacts.length === 0) {
+    return (
+      <Empty title="No artifacts">
+        Files and other output that the agent sends while it works appear here.
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {artifacts.map(({ artifactId, name = artifactId, description, parts }) => (
+        <section class="artifact" key={artifactId}>
+          <h2>
+            <Said>{name}</Said>
+          </h2>
+          {description !== undefined && (
+            <p class="dim">
+              <Said>{description}</Said>
+            </p>
+          )}
+          <Output parts={parts} />
+        </section>
+      ))}
+    </>
+  );
 }

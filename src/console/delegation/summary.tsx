@@ -1,5 +1,5 @@
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
-import { usageLine } from "../../client/usage-text.ts";
+import { usageLine } from "../../client/usage.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";

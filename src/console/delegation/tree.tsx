@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { ErrandApiError } from "../../client/errors.ts";
-import { type Nested, nest } from "../../client/nest.ts";
-import { sumUsage } from "../../client/usage-sum.ts";
-import { usageText } from "../../client/usage-text.ts";
+import { type Nested, nest } from "../../client/tree.ts";
+import { sumUsage, usageText } from "../../client/usage.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { href, hrefOf } from "../app/route.ts";

@@ -6,7 +6,7 @@ import {
   stateSchema,
 } from "../../schema/delegation.ts";
 
-export const FIELDS = ["q", "state", "target", "delegator", "error_code", "since", "until"] as const;
+const FIELDS = ["q", "state", "target", "delegator", "error_code", "since", "until"] as const;
 export type FieldName = (typeof FIELDS)[number];
 
 const fields = delegationFilterSchema.shape;

@@ -1,16 +1,18 @@
 import type { Signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { textOf } from "../../schema/a2a.ts";
 import { hrefOf, opened } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
 import type { Flight } from "../data/flight.ts";
-import { Age, Elapsed } from "../ui/age.tsx";
+import { refresh } from "../data/flights.ts";
+import { session } from "../session/session.ts";
+import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { queuedText } from "../ui/queued-text.ts";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
-import { FlightMore } from "./flight-more.tsx";
+import { etaOf, nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
 
 /** One delegation: what is asked, and its way from the delegator to the agent. */
 export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
@@ -92,4 +94,35 @@ function statusOf(flight: Flight): string {
   if (state === "submitted")
     return queuedText(flight, isAway.value ? undefined : agentOf(target), now.peek());
   return error === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${error}`;
+}
+
+/** If a lease seems to end within this time, the page asks the broker whether a heartbeat extended it. */
+const SOON_MS = 10_000;
+/** The shortest time between two such calls. */
+const PAUSE_MS = 2_000;
+
+/** Details of work in progress: the tools used, the estimated time left, and the time left of its lease. */
+function FlightMore({ flight }: { readonly flight: Flight }) {
+  const { id, attempt, lease, progress } = flight;
+  const ends = Date.parse(lease?.expires_at ?? "");
+  useEffect(() => {
+    if (Number.isNaN(ends)) return;
+    const ask = () => {
+      if (!document.hidden && session.value) void refresh(session.value.connection, id);
+    };
+    const timer = setInterval(ask, Math.max(PAUSE_MS, ends - now.peek() - SOON_MS));
+    return () => clearInterval(timer);
+  }, [lease]);
+  return (
+    <span class="flight-more">
+      {attempt > 1 && <span>attempt {attempt}</span>}
+      {progress?.tools_used?.length ? <Said>{progress.tools_used.join(", ")}</Said> : null}
+      {progress?.eta_seconds !== undefined && <span>{etaOf(flight)}</span>}
+      {lease && (
+        <span>
+          lease <Left until={lease.expires_at} />
+        </span>
+      )}
+    </span>
+  );
 }

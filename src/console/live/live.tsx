@@ -1,13 +1,14 @@
+import type { Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
+import type { Flight } from "../data/flight.ts";
 import { flightOf, inView, isLoaded } from "../data/flights.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { count } from "../ui/words.ts";
 import { AgentRow, PresenceOf } from "./agent-row.tsx";
-import { FlightList } from "./flight-list.tsx";
 import { FlightRow } from "./flight-row.tsx";
 import { agentsByNeed, MANY } from "./need.ts";
 import { type Group, groups, tally, tallyText } from "./tally.ts";
@@ -148,3 +149,30 @@ function AgentList() {
     </section>
   );
 }
+
+/** The rows, newest first. They keep their places also while somebody reads further down. */
+function FlightList() {
+  const list = useRef<HTMLDivElement>(null);
+  const { rows, waiting, showAll } = useSteady(list, inView.value, idOf, { isRead: isScrolledDown });
+  const show = () => {
+    showAll();
+    list.current?.closest(".column")?.scrollTo({ top: 0 });
+  };
+  return (
+    <div class="steady" ref={list}>
+      <News count={waiting} onShow={show} />
+      <ul class="rows">
+        {rows.map((flight) => (
+          <li key={idOf(flight)}>
+            <FlightRow flight={flight} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const idOf = (flight: Signal<Flight>): string => flight.peek().id;
+
+const isScrolledDown = (list: Element | null): boolean =>
+  (list?.closest(".column")?.scrollTop ?? 0) > 8 || scrollY > 8;

@@ -2,6 +2,7 @@
  * Answers on their way: each waits a few seconds, in which it can be taken back, and is then sent. When the page closes
  * meanwhile, it is sent at once. The outcome is shown in the place of the question for a while.
  */
+import { signal } from "@preact/signals";
 import type { Answer, Answers } from "../../client/answer.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
@@ -14,7 +15,6 @@ import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
-import { SignalMap } from "./signal-map.ts";
 
 const UNDO_MS = 4_000;
 const NOTE_MS = 8_000;
@@ -36,6 +36,36 @@ export interface Note {
   readonly flight: Flight;
   readonly text: string;
   readonly at?: string;
+}
+
+/** A map; components that read it are drawn again when it changes. */
+class SignalMap<T> {
+  readonly #map = signal<ReadonlyMap<string, T>>(new Map());
+
+  get(id: string): T | undefined {
+    return this.#map.value.get(id);
+  }
+
+  keys(): string[] {
+    return [...this.#map.value.keys()];
+  }
+
+  entries(): [string, T][] {
+    return [...this.#map.value];
+  }
+
+  set(id: string, value: T): void {
+    this.#map.value = new Map(this.#map.peek()).set(id, value);
+  }
+
+  clear(): void {
+    this.#map.value = new Map();
+  }
+
+  delete(id: string): void {
+    const left = new Map(this.#map.peek());
+    if (left.delete(id)) this.#map.value = left;
+  }
 }
 
 /** By the question's id. */

@@ -1,15 +1,18 @@
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { hrefOf } from "../app/route.ts";
 import type { Flight } from "../data/flight.ts";
 import { expiryOf, hasQuestions } from "../data/flights.ts";
 import { isOperator } from "../session/rights.ts";
+import { Age } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
+import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
-import { useFirst } from "../ui/use-first.tsx";
+import { taskText } from "../ui/words.ts";
 import { closed, type Note, notes, pending } from "./answers.ts";
 import { rememberAsked } from "./last-asked.ts";
 import { Several } from "./lazy-fields.ts";
 import { mine } from "./mine.ts";
-import { NoteCard } from "./note-card.tsx";
 import { QuestionCard } from "./question-card.tsx";
 
 /** Every question is a form; thousands of forms would hold up the page. */
@@ -106,4 +109,39 @@ function NothingNeeded() {
       waits.{isOperator.value && " This runs an example that asks:"}
     </Empty>
   );
+}
+
+/** The outcome of a question that was here a moment ago. */
+function NoteCard({ note }: { readonly note: Note }) {
+  const { flight, text, at } = note;
+  return (
+    <div class="question over">
+      <a class="question-task" href={hrefOf(flight.id)}>
+        <Said>{taskText(flight)}</Said>
+      </a>
+      <p>
+        {/* An age that grows every second is not announced. */}
+        <span role="status">{text}</span> {at !== undefined && <Age at={at} ago />}
+      </p>
+    </div>
+  );
+}
+
+/** The first of many items, and a button that shows more of them; null if all are shown. */
+function useFirst<T>(items: readonly T[], step: number) {
+  const most = useSignal(step);
+  const shown = items.slice(0, most.value);
+  const left = items.length - shown.length;
+  const more = left > 0 && (
+    <button
+      type="button"
+      class="quiet more"
+      onClick={() => {
+        most.value += step;
+      }}
+    >
+      {left.toLocaleString("en")} more
+    </button>
+  );
+  return { shown, more };
 }

@@ -1,9 +1,9 @@
 /** The session of the reader, and the connection to the broker with it. */
 import { signal } from "@preact/signals";
+import * as z from "zod";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { Principal } from "../../schema/values.ts";
 import { type Connection, connect } from "../data/connection.ts";
-import { type StoredSession, storedSession } from "./stored-session.ts";
 
 export interface Session {
   readonly id: string;
@@ -120,3 +120,30 @@ function endSession(ended: Pick<Session, "id"> | null | undefined, because: stri
 storedSession.onReplaced((id, isCleared) => {
   if (session.value?.id === id) stayOut(isCleared ? null : REPLACED);
 });
+
+/** Where the session is kept between reloads, for all tabs of this browser. */
+const KEY = "errand-session";
+const storedSchema = z.object({ id: z.string(), token: z.string() });
+type StoredSession = z.infer<typeof storedSchema>;
+
+const storedSession = {
+  read: (): StoredSession | null => parse(localStorage.getItem(KEY)),
+  write: ({ id, token }: StoredSession): void => localStorage.setItem(KEY, JSON.stringify({ id, token })),
+  /** Deletes this session, but not a newer one that another tab has stored. */
+  clear(id: string): void {
+    if (storedSession.read()?.id === id) localStorage.removeItem(KEY);
+  },
+  /** Calls back with the id of the session when another tab signs out, or signs in with another session. */
+  onReplaced: (listener: (id: string | undefined, isCleared: boolean) => void): void =>
+    addEventListener("storage", ({ key, oldValue, newValue }) => {
+      if (key === KEY) listener(parse(oldValue)?.id, newValue === null);
+    }),
+};
+
+function parse(text: string | null): StoredSession | null {
+  try {
+    return storedSchema.parse(JSON.parse(text ?? ""));
+  } catch {
+    return null;
+  }
+}

@@ -1,6 +1,5 @@
 import type { Part } from "../../schema/a2a.ts";
 import { Code } from "./code.tsx";
-import { Diff } from "./diff.tsx";
 import { FilePart } from "./file-part.tsx";
 import { Json } from "./json.tsx";
 import { Said } from "./said.tsx";
@@ -54,4 +53,29 @@ function Link({ url, name }: { readonly url: string; readonly name: string | und
       )}
     </p>
   );
+}
+
+/** Beyond this, the elements of the lines would hold up the page. */
+const MAX_LINES = 5_000;
+
+/** A unified diff with its lines marked by sign and colour, unless there are very many. */
+function Diff({ text }: { readonly text: string }) {
+  const lines = text.replace(/\n$/, "").split("\n");
+  if (lines.length > MAX_LINES) return <Code>{text}</Code>;
+  return (
+    <Code kind="diff">
+      {lines.map((line, index) => (
+        <span key={index} class={kindOf(line)}>
+          {line}
+          {"\n"}
+        </span>
+      ))}
+    </Code>
+  );
+}
+
+function kindOf(line: string): string {
+  if (line.startsWith("+") && !line.startsWith("+++")) return "added";
+  if (line.startsWith("-") && !line.startsWith("---")) return "removed";
+  return line.startsWith("@@") ? "place" : "";
 }

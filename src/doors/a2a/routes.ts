@@ -1,5 +1,4 @@
 /** A2A routes: every agent is an A2A server under its name, even behind a NAT. */
-
 import type { Broker } from "../../engine/broker.ts";
 import { publicPath } from "../http/links.ts";
 import type { Mount } from "../http/mount.ts";
@@ -9,7 +8,7 @@ import { rpc } from "./bindings/rpc.ts";
 import { KeptCards } from "./cards/kept-cards.ts";
 import { servePublicCard } from "./cards/public-card.ts";
 import type { CardSigner } from "./cards/signing.ts";
-import { SUPPORTED } from "./version.ts";
+import { SUPPORTED } from "./service-parameters.ts";
 
 export function a2aRoutes(broker: Broker, signer: CardSigner | null): readonly Mount[] {
   const { log } = broker;

@@ -2,10 +2,16 @@
  * A delegation as messages: its task, its history with the texts of its artifacts in between, its reply. A pure
  * function, so every gateway shows the same. Limit: an artifact's other parts are in the state.
  */
+import type { Broker } from "../../engine/broker.ts";
+import { storedEvents } from "../../engine/events/subscribe.ts";
+import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { Artifact, Message } from "../../schema/a2a.ts";
+import type { AgUiEvent } from "../../schema/ag-ui-event.ts";
 import { type AgUiMessage, agUiMessageSchema, type RunAgentInput } from "../../schema/ag-ui-input.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import type { StopSignal } from "../../util/stop-signal.ts";
 import { hasParts, shownText } from "./content.ts";
+import { dropsArtifacts, fieldsOf, historyAdded } from "./entry-fields.ts";
 import { artifactMessageId, messageIdOf, replyId } from "./ids.ts";
 
 /** For each artifact id, the length of the history when the artifact began. */
@@ -115,4 +121,58 @@ export function threadMessages(
     ),
     ...own.filter(({ id }) => !seen.has(id)),
   ];
+}
+
+/** The text messages of a run that have begun and not ended. A message that ended may begin again, to be continued. */
+interface TextMessage {
+  readonly id: string;
+  readonly content: string;
+  readonly role: "assistant";
+  readonly metadata: Record<string, unknown>;
+}
+
+export class TextMessages {
+  readonly #open = new Set<string>();
+
+  /** Adds the content to the message; `isWhole`: nothing follows. */
+  *add({ id, content, role, metadata }: TextMessage, isWhole: boolean): Generator<AgUiEvent> {
+    if (!this.#open.has(id)) yield { type: "TEXT_MESSAGE_START", messageId: id, role, metadata };
+    this.#open.add(id);
+    yield { type: "TEXT_MESSAGE_CONTENT", messageId: id, delta: content };
+    if (isWhole) yield* this.close(id);
+  }
+
+  *close(id: string): Generator<AgUiEvent> {
+    if (this.#open.delete(id)) yield { type: "TEXT_MESSAGE_END", messageId: id };
+  }
+
+  *closeAll(): Generator<AgUiEvent> {
+    for (const id of [...this.#open]) yield* this.close(id);
+  }
+}
+
+/**
+ * The places of artifacts among the messages of the history. The record has both, but only the events have their order.
+ * Limit: if a lost lease dropped some artifacts, those that remain are placed at the end.
+ */
+export async function placesOf(
+  broker: Broker,
+  record: StoredDelegation,
+  { history, artifacts }: Delegation,
+  signal: StopSignal,
+): Promise<Places> {
+  const places = new Map<string, number>();
+  // The usual case has only one of the two, so there is no order to find.
+  if (history.length === 0 || artifacts.length === 0) return places;
+  let length = 0;
+  for await (const entry of storedEvents(broker, record, signal)) {
+    const fields = fieldsOf(entry);
+    if (dropsArtifacts(entry, fields)) places.clear();
+    const { artifact, artifacts: more = [] } = fields;
+    for (const { artifactId } of artifact ? [artifact, ...more] : more) {
+      if (!places.has(artifactId)) places.set(artifactId, length);
+    }
+    length += historyAdded(entry, fields);
+  }
+  return places;
 }

@@ -3,8 +3,10 @@
  * HTTP error; a later failure is the stream's `RUN_ERROR`.
  */
 import * as z from "zod";
-import { agUiCapabilitiesSchema, agUiEventSchema } from "../../schema/ag-ui-event.ts";
+import type { StoredAgent } from "../../engine/agents/stored-agent.ts";
+import { type AgUiCapabilities, agUiCapabilitiesSchema, agUiEventSchema } from "../../schema/ag-ui-event.ts";
 import { runAgentInputSchema } from "../../schema/ag-ui-input.ts";
+import type { Presence } from "../../schema/agent.ts";
 import { ERRORS } from "../../schema/errors.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -14,7 +16,6 @@ import { type Route, route } from "../http/route.ts";
 import { EventStream, toReader } from "../http/stream.ts";
 import { jsonText } from "../http/text-response.ts";
 import { begin } from "./begin.ts";
-import { toCapabilities } from "./capabilities.ts";
 import type { Run } from "./find.ts";
 import { metadataOf } from "./messages.ts";
 import { RunStream } from "./run.ts";
@@ -74,3 +75,29 @@ export const agUiRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** An agent's capabilities in AG-UI's form. AG-UI defines no address for them; its clients look below the agent's URL. */
+function toCapabilities({ name, spec, paused }: StoredAgent, presence: Presence): AgUiCapabilities {
+  const { description, version, approvals } = spec;
+  return {
+    identity: {
+      ...{ name, type: "errand", version: version || "1" },
+      ...(description !== "" && { description }),
+      metadata: { errand: { presence, paused } },
+    },
+    transport: {
+      ...{ streaming: true, websocket: false, httpBinary: false, pushNotifications: false },
+      // A broken stream cannot be continued; a new run can show the same delegation.
+      resumable: false,
+    },
+    tools: { supported: false, clientProvided: false },
+    state: { snapshots: true, deltas: true, persistentState: true },
+    multiAgent: { supported: true, delegation: true },
+    reasoning: { supported: false },
+    humanInTheLoop: {
+      ...{ supported: true, approvals: true, interventions: true, interrupts: true },
+      approveWithEdits: true,
+    },
+    custom: { errand: { attach: true, follow_up: true, cancel: true, auto_approve: approvals !== "person" } },
+  };
+}

@@ -20,14 +20,19 @@ import { endOf, type RunIds } from "./end.ts";
 import { artifactsOf, dropsArtifacts, type EntryFields, fieldsOf } from "./entry-fields.ts";
 import type { Run } from "./find.ts";
 import { activityId } from "./ids.ts";
-import { artifactMessage, metadataOf, replyMessage, threadMessages } from "./messages.ts";
-import { placesOf } from "./places.ts";
+import {
+  artifactMessage,
+  metadataOf,
+  placesOf,
+  replyMessage,
+  TextMessages,
+  threadMessages,
+} from "./messages.ts";
 import { ShownArtifacts } from "./shown-artifacts.ts";
 import { activityOf, artifactPatch, artifactState, patchOf, stateOf } from "./state.ts";
 import { Subagents } from "./subagents.ts";
-import { TextMessages } from "./text-messages.ts";
 
-export const PROTOCOL_VERSION = "1.0";
+const PROTOCOL_VERSION = "1.0";
 const ACTIVITY = "errand.progress";
 
 /** Events that change the history or the question. */

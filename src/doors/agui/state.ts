@@ -11,7 +11,7 @@ import { artifactMessageId } from "./ids.ts";
 import { artifactText } from "./messages.ts";
 
 /** Parts that no message shows. */
-export const otherParts = ({ parts }: Pick<Artifact, "parts">): Part[] =>
+const otherParts = ({ parts }: Pick<Artifact, "parts">): Part[] =>
   parts.filter(({ text }) => text === undefined);
 
 export function artifactState(id: string, artifact: Artifact) {

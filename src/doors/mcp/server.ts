@@ -55,7 +55,7 @@ function toListedTool({
 const LISTED_TOOLS = TOOLS.map((tool) => ({ tool, listed: toListedTool(tool) }));
 const TOOLS_BY_NAME = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
-export const toolsFor = ({ kind }: Principal): ListedTool[] =>
+const toolsFor = ({ kind }: Principal): ListedTool[] =>
   LISTED_TOOLS.filter(({ tool }) => tool.visibleTo.includes(kind)).map(({ listed }) => listed);
 
 /** Additional tools and handlers, for tests of the protocol itself; no setting enables them. */

@@ -30,7 +30,7 @@ const BROKER_FAILURES = [
   "not_picked_up",
 ];
 
-export const isBrokerFailure = ({ state, error }: Delegation): boolean =>
+const isBrokerFailure = ({ state, error }: Delegation): boolean =>
   state === "failed" &&
   error !== null &&
   BROKER_FAILURES.includes(error.code) &&

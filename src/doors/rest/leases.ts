@@ -28,7 +28,7 @@ import {
   replySchema,
 } from "../../schema/lease.ts";
 import { agentNameSchema, leaseIdSchema } from "../../schema/values.ts";
-import { ownText } from "../../util/own-text.ts";
+import { ownText } from "../../util/text.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import type { RequestScope } from "../http/request-scope.ts";
 import { type Route, route } from "../http/route.ts";

@@ -45,7 +45,7 @@ import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId, type Shards } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import { BoundedSet } from "../../util/bounded.ts";
-import { ownText } from "../../util/own-text.ts";
+import { ownText } from "../../util/text.ts";
 import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
 import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
 import type { AgentWake } from "./wake-message.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { buildProgram, everyCommand, pathOf } from "../../../src/cli/program.ts";
-import { displayWidth } from "../../../src/cli/show/display-width.ts";
+import { displayWidth } from "../../../src/cli/show/text.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
 import { freshDir } from "../../support/program.ts";
 import { host } from "../fake-host.ts";

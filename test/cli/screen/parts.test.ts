@@ -1,5 +1,4 @@
 /** The parts of a full-screen view: keys, the text field, wrapped text, the position in a text. */
-
 import { emitKeypressEvents, type Key as ReadlineKey } from "node:readline";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
@@ -7,7 +6,7 @@ import { type Key, KeyDecoder } from "../../../src/cli/screen/keys.ts";
 import { Scroll } from "../../../src/cli/screen/scroll.ts";
 import { TextField } from "../../../src/cli/screen/text-field.ts";
 import { wrapped } from "../../../src/cli/screen/wrap.ts";
-import { displayWidth } from "../../../src/cli/show/display-width.ts";
+import { displayWidth } from "../../../src/cli/show/text.ts";
 
 function keysOf(typed: string): Key[] {
   const stream = new PassThrough();

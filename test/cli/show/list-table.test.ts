@@ -1,8 +1,8 @@
 /** Tables that fit the terminal, and what text takes on it. */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { cutTo, displayWidth, padTo } from "../../../src/cli/show/display-width.ts";
 import { type Column, ListTable, type TableOptions } from "../../../src/cli/show/list-table.ts";
+import { cutTo, displayWidth, padTo } from "../../../src/cli/show/text.ts";
 import { ageText, localTime } from "../../../src/cli/show/time.ts";
 import { host } from "../fake-host.ts";
 

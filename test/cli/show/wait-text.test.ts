@@ -1,6 +1,6 @@
 /** The line that a wait shows: state, bar, step, time left, in as many columns as there are. */
 import { expect, test } from "vitest";
-import { displayWidth } from "../../../src/cli/show/display-width.ts";
+import { displayWidth } from "../../../src/cli/show/text.ts";
 import { waitText } from "../../../src/cli/show/wait-text.ts";
 
 const AT = { elapsedMs: 12_004, ageMs: 0 };

@@ -1,5 +1,7 @@
 /** What an agent asks a person, as a question of the broker, and how the answer goes back. */
+import { createHash } from "node:crypto";
 import type { Answered, Question } from "../../../client/questions.ts";
+import { sortedJson } from "../../../util/sorted-json.ts";
 
 export interface Asked<R> {
   /** What it is about, for people and for the agent. */
@@ -22,3 +24,7 @@ export interface Settled<R> {
   /** For people who watch. */
   readonly shown?: string | undefined;
 }
+
+/** The identity of what an agent asks. The caller decides what belongs to it. */
+export const digestOf = (value: unknown): string =>
+  createHash("sha256").update(sortedJson(value)).digest("hex");

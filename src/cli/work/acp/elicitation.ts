@@ -3,9 +3,8 @@ import * as z from "zod";
 import type { Answered, Question } from "../../../client/questions.ts";
 import { schemaIssues } from "../../../schema/json-schema/check-schema.ts";
 import { oneLine } from "../../show/output.ts";
-import type { Asked, Settled } from "./asked.ts";
+import { type Asked, digestOf, type Settled } from "./asked.ts";
 import type { ElicitationAnswer } from "./connection.ts";
-import { digestOf } from "./digest.ts";
 import type { Elicitation } from "./schemas.ts";
 
 const TITLE_MAX = 200;

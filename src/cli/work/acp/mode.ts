@@ -26,7 +26,7 @@ const ASKS: readonly ((value: string) => boolean)[] = [
 const ALLOWS_LESS = /^(?:plan|read-only|ask|manual)$|#plan$/;
 
 /** Whether a person is asked, or the tool is refused, as far as the value's name says. */
-export const asksFirst = (value: string): boolean => ASKS.some((is) => is(value)) || ALLOWS_LESS.test(value);
+const asksFirst = (value: string): boolean => ASKS.some((is) => is(value)) || ALLOWS_LESS.test(value);
 
 /** The options of an agent that decide about approvals. */
 const ABOUT_APPROVAL = /mode(?!l)|permission|approv|allow|sandbox|trust/i;

@@ -6,11 +6,10 @@
 import type { Answered, Question } from "../../../client/questions.ts";
 import { sortedJson } from "../../../util/sorted-json.ts";
 import { oneLine } from "../../show/output.ts";
-import type { Asked, Settled } from "./asked.ts";
+import { type Asked, digestOf, type Settled } from "./asked.ts";
 import type { PermissionAnswer } from "./connection.ts";
-import { digestOf } from "./digest.ts";
+import { unifiedDiff } from "./diffs.ts";
 import type { PermissionOption, ToolCall } from "./schemas.ts";
-import { unifiedDiff } from "./unified-diff.ts";
 
 /** More than this, nobody reads; and what is cut could not be approved. */
 const SHOWN_MAX = 64 * 1024;

@@ -67,7 +67,7 @@ const toolShape = {
   rawInput: z.unknown().optional(),
   _meta: meta,
 };
-export const toolCallSchema = z.object(toolShape);
+const toolCallSchema = z.object(toolShape);
 export type ToolCall = z.infer<typeof toolCallSchema>;
 
 const chunkShape = {

@@ -24,7 +24,7 @@ import type { Session } from "../presets/sessions.ts";
 import { type WantedResult, wantedResult } from "../result.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
-import { argumentsOf } from "./arguments.ts";
+import { argumentsOf } from "./claude-process.ts";
 import { Deciding } from "./deciding.ts";
 import { Hook, type HookAnswer, type HookCall } from "./hook.ts";
 import type { ClaudeSetup } from "./setup.ts";

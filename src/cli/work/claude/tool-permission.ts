@@ -6,17 +6,16 @@ import * as z from "zod";
 import type { Answered, Question } from "../../../client/questions.ts";
 import { sortedJson } from "../../../util/sorted-json.ts";
 import { oneLine } from "../../show/output.ts";
-import type { Asked, Settled } from "../acp/asked.ts";
-import { digestOf } from "../acp/digest.ts";
+import { type Asked, digestOf, type Settled } from "../acp/asked.ts";
+import { unifiedDiff } from "../acp/diffs.ts";
 import { NAME_MAX, tooLong } from "../acp/permission.ts";
 import { toolText } from "../presets/claude.ts";
 import type { ToolDecision, ToolRequest } from "./control.ts";
-import { diffOf } from "./edit-diff.ts";
 
 const argumentsSchema = z.record(z.string(), z.unknown());
 
 const deny = (message: string): ToolDecision => ({ behavior: "deny", message });
-export const CANCELED = deny("The work was canceled.");
+const CANCELED = deny("The work was canceled.");
 
 export interface TooLong {
   readonly why: string;
@@ -42,7 +41,7 @@ export function toPermission(request: ToolRequest): Asked<ToolDecision> | TooLon
 export const digestOfCall = ({ tool_name: tool, input }: ToolRequest): string =>
   digestOf({ type: "can_use_tool", tool, input });
 
-export const titleOf = ({ tool_name, input }: ToolRequest): string => toolText({ tool_name, input });
+const titleOf = ({ tool_name, input }: ToolRequest): string => toolText({ tool_name, input });
 
 function settled(
   { decision, data, text: comment }: Answered,
@@ -70,4 +69,28 @@ function settled(
 function saidOf(title: string, edited: object | undefined, comment: string): string {
   const how = edited ? `, but with other arguments, with which it runs: ${JSON.stringify(edited)}` : "";
   return `A person allowed '${title}'${how}.${comment === "" ? "" : ` The person says: ${comment}`}`;
+}
+
+/**
+ * The change that a tool of Claude Code is to make to a file, as a diff. Only the tool's own arguments are shown: the file
+ * may have what the person who is asked must not see. So the diff has no line numbers.
+ */
+const editSchema = z.object({ old_string: z.string(), new_string: z.string() });
+const changesSchema = z.object({ file_path: z.string(), edits: z.array(editSchema).min(1) });
+const changeSchema = editSchema.extend({ file_path: z.string() });
+
+/** Undefined for a tool that makes no such change. */
+function diffOf({ input }: Pick<ToolRequest, "input">): string | undefined {
+  const one = changeSchema.safeParse(input).data;
+  const { file_path: path, edits } =
+    changesSchema.safeParse(input).data ?? (one && { ...one, edits: [one] }) ?? {};
+  if (path === undefined || edits === undefined) return undefined;
+  return edits
+    .map(({ old_string, new_string }) =>
+      unifiedDiff({ type: "diff", path, oldText: old_string, newText: new_string }).replace(
+        /^@@ .* @@$/m,
+        "@@",
+      ),
+    )
+    .join("\n");
 }

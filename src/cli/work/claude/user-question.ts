@@ -2,8 +2,7 @@
 import * as z from "zod";
 import type { Answered, Question } from "../../../client/questions.ts";
 import { oneLine } from "../../show/output.ts";
-import type { Asked, Settled } from "../acp/asked.ts";
-import { digestOf } from "../acp/digest.ts";
+import { type Asked, digestOf, type Settled } from "../acp/asked.ts";
 import type { ToolDecision, ToolRequest } from "./control.ts";
 
 const TITLE_MAX = 200;

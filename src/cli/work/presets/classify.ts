@@ -106,7 +106,7 @@ function wordsOf({ failure, name }: Facts, { exitCode, signal, printed }: End): 
 }
 
 /** The first row whose condition holds decides. */
-export const ROWS: readonly Row[] = [
+const ROWS: readonly Row[] = [
   {
     name: "the provider refuses all work",
     if: (facts, end) => hasFailed(facts, end) && causeOf(facts) !== undefined,

@@ -3,12 +3,23 @@
  * version 2.1.331.
  */
 import * as z from "zod";
+import { isObject } from "../../../schema/json-schema/keywords.ts";
 import { oneLine } from "../../show/output.ts";
 import type { Cause } from "./classify.ts";
-import { claudeResult } from "./claude-result.ts";
 import { claudeUsage } from "./claude-usage.ts";
-import { absent, TOOL_MAX } from "./event.ts";
-import type { Preset, Seen } from "./preset.ts";
+import { absent, type Preset, type ResultBySchema, type Seen, TOOL_MAX } from "./preset.ts";
+
+/**
+ * The schema of a result as an argument of Claude Code: its model must call a tool with the result, which comes apart from
+ * the answer. The provider takes only objects as the input of a tool, and no choice at the root.
+ */
+const CHOICES = ["allOf", "anyOf", "oneOf"];
+
+const claudeResult: ResultBySchema = {
+  takes: (schema) => isObject(schema) && schema.type === "object" && !CHOICES.some((name) => name in schema),
+  args: (schema) => ["--json-schema", JSON.stringify(schema)],
+  isApart: true,
+};
 
 const contentSchema = z.object({
   type: z.string(),

@@ -1,8 +1,7 @@
 /** GitHub Copilot CLI in headless mode, by the output of version 1.0.102. */
 import * as z from "zod";
 import { oneLine } from "../../show/output.ts";
-import { absent, TOOL_MAX } from "./event.ts";
-import type { Preset, Seen } from "./preset.ts";
+import { absent, type Preset, type Seen, TOOL_MAX } from "./preset.ts";
 import { providerCause } from "./provider-words.ts";
 
 const eventSchema = z.object({

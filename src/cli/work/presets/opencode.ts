@@ -1,8 +1,7 @@
 /** OpenCode in headless mode, by the output of version 1.18.33. It refuses what its settings ask a person for. */
 import * as z from "zod";
 import { oneLine } from "../../show/output.ts";
-import { absent, TOOL_MAX } from "./event.ts";
-import type { Preset, Seen } from "./preset.ts";
+import { absent, type Preset, type Seen, TOOL_MAX } from "./preset.ts";
 import { providerCause } from "./provider-words.ts";
 
 const eventSchema = z.object({

@@ -1,4 +1,5 @@
 /** A program for `errand work --preset`: how to start it, and how to read its output. */
+import type * as z from "zod";
 import type { UsageReport } from "../../../schema/usage.ts";
 import type { Facts } from "./classify.ts";
 
@@ -42,3 +43,9 @@ export interface Seen extends Partial<Omit<Facts, "name">> {
   /** A piece of the answer, after those before it. */
   readonly answerMore?: string | undefined;
 }
+
+/** Undefined or null if it is not there; undefined if it is something else. */
+export const absent = <T extends z.ZodType>(schema: T) => schema.nullish().catch(undefined);
+
+/** Characters of a tool call as progress or in an error. */
+export const TOOL_MAX = 200;

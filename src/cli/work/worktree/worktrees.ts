@@ -18,8 +18,7 @@ import type { Place } from "../place.ts";
 import { removeFolder } from "../temp-folder.ts";
 import { sendDiff } from "./changes.ts";
 import { Claims } from "./claims.ts";
-import { type Git, GitError } from "./git.ts";
-import { listWorktrees } from "./list.ts";
+import { type Git, GitError, listWorktrees } from "./git.ts";
 import { Tree } from "./tree.ts";
 
 /** A worktree waits so long at most for the answer to a question. */

@@ -1,4 +1,6 @@
 /** The HTTP+JSON binding in 1.0 and 0.3. Limit: no tenants in paths; each agent has its own path. */
+import { A2A_CONTENT_TYPE } from "@a2a-js/sdk";
+import { parseAccept } from "hono/utils/accept";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { parseBody } from "../../http/body.ts";
@@ -9,12 +11,10 @@ import { json, noContent, type TextResponse } from "../../http/text-response.ts"
 import type { CardSigner } from "../cards/signing.ts";
 import { A2AContext } from "../context.ts";
 import { restError, restErrorV03, toFailure } from "../errors.ts";
-import { activatedExtensions } from "../extensions.ts";
 import { checkParams } from "../params.ts";
 import { withPathMembers } from "../protojson.ts";
+import { activatedExtensions, errorVersion, requireVersion, type Version } from "../service-parameters.ts";
 import { runOperationV03 } from "../v03/rest-operations.ts";
-import { errorVersion, requireVersion, type Version } from "../version.ts";
-import { errorType, resultType } from "./media-type.ts";
 import { runOperation } from "./rest-operations.ts";
 import { findOperation, methodsAt, type Operation } from "./rest-routes.ts";
 import { streamResponse } from "./stream.ts";
@@ -89,3 +89,25 @@ function routeNotFound({ method, rest: path }: MountedRequest, version: Version)
       : "Check the method and path against the agent's card and the A2A specification.";
   return new ErrandError("not_found", `There is no ${method} ${path} here.`, { recovery: hint });
 }
+
+/** The media type of an HTTP+JSON response: plain JSON or A2A's own. */
+const PLAIN = "application/json";
+type Headers = Pick<MountedRequest, "header">;
+
+/** The media type that the request prefers; undefined if it accepts neither. */
+function accepted({ header }: Headers): string | undefined {
+  const ranges = parseAccept(header("accept") ?? "").filter(({ q }) => q > 0);
+  return ranges
+    .sort((a, b) => b.q - a.q)
+    .map(({ type }) => type.toLowerCase())
+    .find((type) => type === PLAIN || type === A2A_CONTENT_TYPE);
+}
+
+/** The media type of a result. Without a preference, it is that of the request's body. */
+function resultType(incoming: Headers): string {
+  const isPlain = (incoming.header("content-type") ?? "").toLowerCase().startsWith(PLAIN);
+  return accepted(incoming) ?? (isPlain ? PLAIN : A2A_CONTENT_TYPE);
+}
+
+/** The media type of an error. The default is plain JSON, because many clients and proxies read no other. */
+const errorType = (incoming: Headers): string => accepted(incoming) ?? PLAIN;

@@ -15,12 +15,11 @@ import { jsonText, type TextResponse } from "../../http/text-response.ts";
 import type { CardSigner } from "../cards/signing.ts";
 import { A2AContext } from "../context.ts";
 import { errorInfo, rpcError, toFailure } from "../errors.ts";
-import { activatedExtensions } from "../extensions.ts";
 import { BrokerA2AHandler } from "../handler.ts";
 import { checkParams, isMethod } from "../params.ts";
 import { markFinalV03 } from "../sdk.ts";
+import { activatedExtensions, requireVersion, type Version } from "../service-parameters.ts";
 import { checkParamsV03, isMethodV03 } from "../v03/params.ts";
-import { requireVersion, type Version } from "../version.ts";
 import { streamResponse } from "./stream.ts";
 
 type Id = string | number | null;

@@ -4,7 +4,7 @@ import type { Principal } from "../../../engine/access/access.ts";
 import type { StoredAgent } from "../../../engine/agents/stored-agent.ts";
 import type { Broker } from "../../../engine/broker.ts";
 import { camelMembers } from "../camel-case.ts";
-import { EXTENSION } from "../extensions.ts";
+import { EXTENSION } from "../service-parameters.ts";
 
 /** Texts for the cards of agents that have none, because the codec would omit an empty member. */
 const DEFAULTS = {
@@ -24,8 +24,8 @@ const INTERFACES = [
   { path: "rpc", protocolBinding: "JSONRPC", protocolVersion: "0.3" },
   { path: "rest", protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
 ];
-export const STREAMING = true;
-export const PUSH_NOTIFICATIONS = true;
+const STREAMING = true;
+const PUSH_NOTIFICATIONS = true;
 
 type Params = Readonly<Record<string, unknown>>;
 

@@ -2,6 +2,7 @@
  * SendMessage: the `taskId` and the task's state decide whether a message is new work, the answer to an open question, or
  * a follow-up. If that fails, it is not tried as one of the others: a late answer must not answer the next question.
  */
+import type { SendMessageRequest } from "@a2a-js/sdk";
 import { delegate } from "../../../engine/delegations/delegate.ts";
 import { bodyHash } from "../../../engine/delegations/idempotency.ts";
 import { openInterrupt } from "../../../engine/delegations/parse.ts";
@@ -11,8 +12,8 @@ import { createPushConfig, pushConfigMaker } from "../../../engine/outbound/push
 import { answer } from "../../../engine/questions/answer.ts";
 import { message as followUp } from "../../../engine/questions/message.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
-import { type MessageInput, messageInputSchema } from "../../../schema/a2a.ts";
-import { delegateRequestSchema } from "../../../schema/delegation.ts";
+import { type Message, type MessageInput, messageInputSchema } from "../../../schema/a2a.ts";
+import { type Delegation, delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import type { PushConfigInput, PushVersion } from "../../../schema/push-config.ts";
 import { CONTEXT_ID_RULE, contextIdSchema, delegationIdSchema } from "../../../schema/values.ts";
@@ -20,6 +21,7 @@ import { check } from "../../http/route.ts";
 import { traceparentOf } from "../../http/trace.ts";
 import type { A2AContext } from "../context.ts";
 import { namedInterrupt, toAnswerRequest } from "./answer-request.ts";
+import { inTask, statusSourceOf } from "./task.ts";
 
 /** Reads a task of this agent that the caller may see; any other counts as not found. */
 export async function readTask({ request, agent }: A2AContext, id: string): Promise<StoredDelegation> {
@@ -111,4 +113,22 @@ async function continueTask(
   // A2A refuses every message to a finished task, also one that the task has already.
   if (record.finished) throw wrongState(taskId, record.get("state"));
   return followUp(broker, principal, taskId, { message: inContext });
+}
+
+/** Whether a Message may answer: the caller waits, starts the task, and no push notification shows it the task. */
+export function mayAnswerWithMessage({ message, configuration }: SendMessageRequest): boolean {
+  const { returnImmediately = false, taskPushNotificationConfig } = configuration ?? {};
+  return !returnImmediately && !taskPushNotificationConfig && (message?.taskId ?? "") === "";
+}
+
+/**
+ * The answer to a send as a Message instead of a Task, to a caller that has not seen the task yet. Null unless the agent
+ * answered with a bare Message. A2A has no Message without parts: that is shown as a Task. Limit: the task exists all the
+ * same, and GetTask shows it.
+ */
+export function toMessageAnswer(record: StoredDelegation, delegation: Delegation): Message | null {
+  const { state, reply } = delegation;
+  if (record.get("a2a_form") !== "message" || state !== "completed" || !reply || reply.parts.length === 0)
+    return null;
+  return inTask(reply, statusSourceOf(delegation));
 }

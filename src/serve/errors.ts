@@ -4,7 +4,17 @@ import { type Config, EXIT_CONFIG, type Flags } from "../config.ts";
 import { isUnavailable } from "../redis/errors.ts";
 import { LayoutError } from "../redis/layout.ts";
 import { findRunningGateway } from "./announcement.ts";
-import { ServeError } from "./serve-error.ts";
+
+/** Why `errand serve` ends: a known cause, reported without a stack trace. */
+export class ServeError extends Error {
+  override readonly name = "ServeError";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
 
 export const EXIT_TRANSPORT = 75;
 const CANNOT_LISTEN = ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"];

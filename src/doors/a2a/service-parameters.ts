@@ -1,6 +1,7 @@
 /**
- * The A2A version of a request: from the header, or else the query parameter. Only major and minor count; absent or
- * empty means 0.3, as the specification says.
+ * A2A's service parameters of a request. Its version is in the header, or else the query parameter: only major and minor
+ * count, and absent or empty means 0.3, as the specification says. Of its extensions, every response repeats those that
+ * are active, and ignores unknown ones. The broker has one extension, in one version, and requires none.
  */
 import { VersionNotSupportedError } from "@a2a-js/sdk/errors";
 
@@ -26,4 +27,24 @@ export function requireVersion(header: string | undefined, parameter: string | u
     message: `This version of A2A is not supported. Send A2A-Version: ${SUPPORTED.join(" or ")}.`,
     metadata: { supportedVersions: SUPPORTED.join(",") },
   });
+}
+
+/** A new version for every change that a client must know of. `v1` had snake_case names. */
+export const EXTENSION = "urn:errand:a2a:v2";
+/** The second is that of 0.3. Either is read in both versions, and answered under the same name. */
+const EXTENSION_HEADERS = ["A2A-Extensions", "X-A2A-Extensions"] as const;
+
+const parseList = (header: string | undefined): string[] =>
+  (header ?? "")
+    .split(",")
+    .map((uri) => uri.trim())
+    .filter((uri) => uri !== "");
+
+/** Response headers that list the active extensions. */
+export function activatedExtensions(header: (name: string) => string | undefined): Record<string, string> {
+  return Object.fromEntries(
+    EXTENSION_HEADERS.filter((name) => parseList(header(name.toLowerCase())).includes(EXTENSION)).map(
+      (name) => [name, EXTENSION],
+    ),
+  );
 }
