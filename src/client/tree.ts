@@ -38,7 +38,7 @@ export interface Nested<One> {
   readonly one: One;
   readonly below: Nested<One>[];
   /** Its parent was not read: it was erased meanwhile, or may not be seen. It stands below the root. */
-  readonly isApart: boolean;
+  readonly isOrphan: boolean;
 }
 
 /** Undefined if the root is not among them. */
@@ -49,8 +49,8 @@ export function nest<One extends { readonly id: string; readonly parent_id: stri
   const ids = new Set(found.map(({ id }) => id));
   const byId = new Map(
     found.map((one): [string, Nested<One>] => {
-      const isApart = one.id !== rootId && !ids.has(one.parent_id ?? "");
-      return [one.id, { one, below: [], isApart }];
+      const isOrphan = one.id !== rootId && !ids.has(one.parent_id ?? "");
+      return [one.id, { one, below: [], isOrphan }];
     }),
   );
   const root = byId.get(rootId);

@@ -50,7 +50,7 @@ export async function checkLayout(redis: Redis, shards: number): Promise<Checked
   }
   const checked = await readStored(redis);
   const layout = layoutOf(checked);
-  requireShards(layout, shards);
+  requireUsable(layout, shards);
   return {
     brokerId: layout.brokerId,
     history: layout.history,
@@ -74,7 +74,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[1], 'shards', ARGV[2], 'broker', ARGV[3])
 return 1`);
 
-function requireShards(layout: StoredLayout, shards: number): void {
+function requireUsable(layout: StoredLayout, shards: number): void {
   if (layout.state === "restoring") {
     throw new LayoutError(
       "A restore or a migration has not finished. Wait until it ends; if it failed, run 'errand restore' or 'errand migrate' again.",

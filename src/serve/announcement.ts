@@ -8,23 +8,17 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import * as z from "zod";
 import type { Log } from "../telemetry/log.ts";
+import { parseJson } from "../util/parse-json.ts";
 
 const FILE = "gateway.json";
 /** How often a gateway checks whether the file names a gateway that runs. */
 const CHECK_MS = 1_000;
 const CONNECT_MS = 1_000;
-const announcementSchema = z
-  .string()
-  .transform((text, ctx) => {
-    try {
-      const announced: unknown = JSON.parse(text);
-      return announced;
-    } catch {
-      ctx.addIssue({ code: "custom", message: "is not JSON" });
-      return z.NEVER;
-    }
-  })
-  .pipe(z.object({ url: z.string(), port: z.number(), pid: z.number().int().positive() }));
+const announcementSchema = z.object({
+  url: z.string(),
+  port: z.number(),
+  pid: z.number().int().positive(),
+});
 export type Announcement = z.output<typeof announcementSchema>;
 
 export interface Announced {
@@ -87,7 +81,7 @@ const isTooManyFiles = (error: unknown): boolean =>
  */
 export async function findRunningGateway(dataDir: string): Promise<Announcement | null> {
   const text = await readFile(join(dataDir, FILE), "utf8").catch(() => "");
-  const { data } = announcementSchema.safeParse(text);
+  const { data } = announcementSchema.safeParse(parseJson(text));
   if (data === undefined || data.pid === process.pid) return null;
   return isAlive(data.pid) && (await takesConnections(data)) ? data : null;
 }

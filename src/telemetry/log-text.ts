@@ -5,6 +5,7 @@
 import { styleText } from "node:util";
 import * as z from "zod";
 import { localDateTime } from "../util/local-time.ts";
+import { parseJson } from "../util/parse-json.ts";
 
 const TRACE = ["trace", "gray"] as const;
 const LEVELS = [
@@ -34,7 +35,7 @@ const escaped = (text: string): string =>
 
 /** `line`: what pino wrote. Any other text is returned with its control characters escaped. */
 export function textLine(line: string, color: boolean): string {
-  const { level, time, msg, ...fields } = parse(line) ?? {};
+  const { level, time, msg, ...fields } = entrySchema.safeParse(parseJson(line)).data ?? {};
   if (level === undefined || time === undefined || msg === undefined) return `${escaped(line.trimEnd())}\n`;
   const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
     color ? styleText(style, text, { validateStream: false }) : text;
@@ -56,14 +57,6 @@ export function textLine(line: string, color: boolean): string {
     ...short,
   ];
   return [head.join(" "), ...long.map((more) => `    ${escaped(more)}`), ""].join("\n");
-}
-
-function parse(line: string) {
-  try {
-    return entrySchema.safeParse(JSON.parse(line)).data;
-  } catch {
-    return undefined;
-  }
 }
 
 function quoted(text: string): string {

@@ -10,8 +10,8 @@ const of = (line: string): One[] =>
     return { id, parent_id: parent ?? null };
   });
 
-const drawn = ({ one, below, isApart }: Nested<One>): string =>
-  `${isApart ? "?" : ""}${one.id}${below.length === 0 ? "" : `(${below.map(drawn).join(" ")})`}`;
+const drawn = ({ one, below, isOrphan }: Nested<One>): string =>
+  `${isOrphan ? "?" : ""}${one.id}${below.length === 0 ? "" : `(${below.map(drawn).join(" ")})`}`;
 
 test.each([
   ["level by level", "r a<r b<r c<a d<a e<b", "r(a(c d) b(e))"],

@@ -93,7 +93,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     }
     const { ids } = await setScene(url);
     await showView(page, "#/live");
-    await page.locator(".flight").first().waitFor();
+    await page.locator(".row").first().waitFor();
     await page.locator(".agent-row").first().waitFor();
     const views = {
       live: "#/live",

@@ -336,19 +336,19 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { page } = await openTab(url, { movesClock: true });
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
-    const flight = page.locator(".flight", { hasText: "Look around" });
-    await flight.locator("text=queued").waitFor();
+    const row = page.locator(".row", { hasText: "Look around" });
+    await row.locator("text=queued").waitFor();
     const [{ lease_id: lease }] = (await api.lease("scout", { lease_seconds: 120 })).body.leases;
-    await flight.locator("text=lease 2 min left").waitFor();
+    await row.locator("text=lease 2 min left").waitFor();
     const usage = { input_tokens: 1500, cost: 0.5, currency: "USD", model: "m-1" };
     await api.heartbeat(lease, {
       progress: { done: 1, tools_used: ["grep", "sed"], eta_seconds: 400 },
       usage,
     });
-    const more = flight.locator(".flight-more");
+    const more = row.locator(".row-more");
     await more.locator("text=grep, sed").waitFor();
     await more.locator("text=about 7 min to go").waitFor();
-    await flight.click();
+    await row.click();
     await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
     await page.locator(".summary", { hasText: "Used at least 1,500 tokens in, 0.5 USD, m-1" }).waitFor();
     const { version } = (await api.get(id)).body;

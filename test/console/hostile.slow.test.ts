@@ -158,7 +158,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.goto(url);
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.locator(".flight").first().waitFor();
+    await page.locator(".row").first().waitFor();
     const talk = `#/live?open=${asking}&tab=conversation`;
     const views = [
       "#/live",

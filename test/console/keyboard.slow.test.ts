@@ -38,7 +38,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("Enter");
     await page.locator(".agent-row").first().waitFor();
     await until(() => page.evaluate("document.activeElement?.id === 'view'"));
-    const flight = page.locator(".flight", { hasText: "Fix the flaky login test" });
+    const row = page.locator(".row", { hasText: "Fix the flaky login test" });
     await page.locator(`main [data-row="${ids.long}"]`).waitFor();
 
     // The questions come first among the rows, then the delegations.
@@ -66,7 +66,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".needs .question").getByText("Choose an option (Tab)").waitFor();
     await page.keyboard.press("j");
     for (let n = 0; n < 6; n += 1) await page.keyboard.press("j");
-    expect(await flight.evaluate((row) => row === document.activeElement)).toBe(true);
+    expect(await row.evaluate((row) => row === document.activeElement)).toBe(true);
     await page.keyboard.press("Enter");
     await until(async () => (await focused(page)) === "Delegation");
     await page.locator(".summary").waitFor();
@@ -89,7 +89,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await focused(page)).toBe("Cancel");
     expect(new URL(page.url()).hash).toContain("#/live?open=");
     await page.keyboard.press("Escape");
-    await until(() => flight.evaluate((row) => row === document.activeElement));
+    await until(() => row.evaluate((row) => row === document.activeElement));
 
     // The answer is taken back by the key that gave it.
     const approve = page.locator(".needs").getByRole("button", { name: "Approve" });
@@ -147,7 +147,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { page } = await openTab(url, { reducedMotion: "reduce" });
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.locator(".flight").first().waitFor();
+    await page.locator(".row").first().waitFor();
     const travel = page.locator(".track-carrier").first();
     expect(await travel.evaluate((one) => getComputedStyle(one).transitionDuration)).toBe("0s");
     const views = [

@@ -1,12 +1,12 @@
 /** What the console keeps of the questions that it showed. */
 import { beforeEach, expect, test } from "vitest";
-import type { Flight } from "../../src/console/data/flight.ts";
+import type { ListedDelegation } from "../../src/console/data/listed.ts";
 import { forgetAsked, lastAsked, rememberAsked } from "../../src/console/needs/last-asked.ts";
 import type { State } from "../../src/schema/delegation.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 
 const AT = "2026-01-01T12:00:00.000Z";
-const flight: Flight = {
+const listed: ListedDelegation = {
   ...{ id: "d", state: "input_required", version: 2, target: "scout", delegator: "caller:alice" },
   ...{ task_preview: "", created_at: AT, not_before_at: null, attempt: 1 },
   ...{ progress: null, lease: null, error: null, finished_at: null },
@@ -20,19 +20,19 @@ const event = (state: State): DelegationEvent => ({
 
 beforeEach(() => {
   lastAsked.clear();
-  rememberAsked(flight);
+  rememberAsked(listed);
 });
 
 test("a question is forgotten when it is answered, and when its delegation is out of view", () => {
-  forgetAsked(event("submitted"), { ...flight, state: "submitted", interrupt: null });
+  forgetAsked(event("submitted"), { ...row, state: "submitted", interrupt: null });
   expect(lastAsked.size).toBe(0);
-  rememberAsked(flight);
+  rememberAsked(listed);
   forgetAsked(event("canceled"), undefined);
   expect(lastAsked.size).toBe(0);
 });
 
 test("while it is open, or the next one is, it is kept", () => {
   forgetAsked(event("input_required"), undefined);
-  forgetAsked(event("submitted"), flight);
+  forgetAsked(event("submitted"), listed);
   expect(lastAsked.size).toBe(1);
 });

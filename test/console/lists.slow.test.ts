@@ -35,7 +35,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { page } = await openTab(url);
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
-    const rows = page.locator(".flight");
+    const rows = page.locator(".row");
     await rows.first().focus();
     for (let n = 0; n < 3; n += 1) await client(second.url).delegate("scout", { task: `Later ${n}` });
     await page.getByRole("button", { name: "3 new" }).click();
@@ -130,15 +130,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
         "nightly no worker, 40 wait 40 queued",
         "scout paused, 40 wait 1 working, 1 asking, 40 queued",
       ]);
-    const rows = await groups.last().locator(".flight").allTextContents();
+    const rows = await groups.last().locator(".row").allTextContents();
     expect(
       rows.map(
         (row) => /working(?=lease \d+ \w+ left$)|asks a question(?=May I\?$)|queued: paused$/.exec(row)?.[0],
       ),
     ).toEqual(["asks a question", "working", ...Array.from({ length: 3 }, () => "queued: paused")]);
-    await groups.first().locator(".flight", { hasText: "queued: no worker polls" }).first().waitFor();
+    await groups.first().locator(".row", { hasText: "queued: no worker polls" }).first().waitFor();
     // A row that is used keeps its place, although what is in progress comes first otherwise; it is added to them.
-    const coder = groups.first().locator(".flight");
+    const coder = groups.first().locator(".row");
     const first = await coder.first().textContent();
     await coder.first().focus();
     await api.delegate("coder", { task: "Urgent", priority: 9 });

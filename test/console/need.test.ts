@@ -1,12 +1,12 @@
 /** The order where the console does not show everything: what needs somebody first. */
 import { expect, test } from "vitest";
-import type { Flight } from "../../src/console/data/flight.ts";
+import type { ListedDelegation } from "../../src/console/data/listed.ts";
 import { agentsByNeed, byNeed, MANY } from "../../src/console/live/need.ts";
 import type { Agent } from "../../src/schema/agent.ts";
 
 const at = (minute: number): string => `2026-01-01T12:${String(minute).padStart(2, "0")}:00.000Z`;
 
-const flight = (id: string, fields: Partial<Flight>): { readonly value: Flight } => ({
+const listed = (id: string, fields: Partial<ListedDelegation>): { readonly value: ListedDelegation } => ({
   value: {
     ...{ id, state: "submitted", version: 1, target: "scout", delegator: "caller:alice", task_preview: id },
     ...{ created_at: at(0), not_before_at: null, attempt: 1 },
@@ -21,17 +21,17 @@ const question = (minute: number) => ({
 });
 
 test("within an agent, questions come first by their expiry, then work in progress, then the queue, oldest first", () => {
-  const flights = [
-    flight("new", { created_at: at(9) }),
-    flight("later", { created_at: at(1), not_before_at: at(30) }),
-    flight("old", { created_at: at(2) }),
-    flight("works, new", { state: "working", created_at: at(8) }),
-    flight("asks, patient", { state: "input_required", created_at: at(1), interrupt: question(50) }),
-    flight("ended", { state: "completed", created_at: at(7), finished_at: at(9) }),
-    flight("works, old", { state: "working", created_at: at(3) }),
-    flight("asks, urgent", { state: "auth_required", created_at: at(5), interrupt: question(40) }),
+  const delegations = [
+    listed("new", { created_at: at(9) }),
+    listed("later", { created_at: at(1), not_before_at: at(30) }),
+    listed("old", { created_at: at(2) }),
+    listed("works, new", { state: "working", created_at: at(8) }),
+    listed("asks, patient", { state: "input_required", created_at: at(1), interrupt: question(50) }),
+    listed("ended", { state: "completed", created_at: at(7), finished_at: at(9) }),
+    listed("works, old", { state: "working", created_at: at(3) }),
+    listed("asks, urgent", { state: "auth_required", created_at: at(5), interrupt: question(40) }),
   ];
-  expect(byNeed(flights).map(({ value }) => value.id)).toEqual([
+  expect(byNeed(delegations).map(({ value }) => value.id)).toEqual([
     "asks, urgent",
     "asks, patient",
     "works, old",

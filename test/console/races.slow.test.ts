@@ -120,7 +120,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { id } = (await api.delegate("deployer", { task: "Deploy it" })).body;
     const { page } = await openTab(url, { movesClock: true });
     await signIn(page);
-    await page.locator(".flight", { hasText: "Deploy it" }).waitFor();
+    await page.locator(".row", { hasText: "Deploy it" }).waitFor();
     // Rows of the live view are read again when their leases end.
     await showView(page, "#/agents");
     const failed = page.waitForResponse((response) => response.url().endsWith(id));

@@ -222,13 +222,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const page = await open();
     const group = page.locator(".group", { has: page.locator("h2", { hasText: "coder" }) });
     await group.getByText("32 more").waitFor();
-    await group.locator(".flight").first().hover();
+    await group.locator(".row").first().hover();
     for (const id of ids.slice(0, 5)) await api.call("POST", `/v1/delegations/${id}/cancel`, {});
     await until(async () => {
       await pass(page, 5);
       return page.getByText("32 queued").first().isVisible();
     });
     await group.getByText("32 more").waitFor();
-    expect(await group.locator(".flight").count()).toBe(5);
+    expect(await group.locator(".row").count()).toBe(5);
   });
 });

@@ -15,7 +15,7 @@ async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
-const flightOf = (page: Page, text: string) => page.locator(".flight", { hasText: text });
+const rowOf = (page: Page, text: string) => page.locator(".row", { hasText: text });
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("delegate, watch, be asked, approve by keyboard, see it complete; reload and restart in between", async () => {
@@ -41,8 +41,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Approve in advance").fill("tests.run, fs.*");
     await page.getByRole("button", { name: "Delegate" }).click();
     // It opens beside the live view.
-    const flight = flightOf(page, "Fix the login test");
-    await flight.locator("text=queued").waitFor();
+    const row = rowOf(page, "Fix the login test");
+    await row.locator("text=queued").waitFor();
     await page.locator(".why", { hasText: "No worker is polling coder" }).waitFor();
     const id = new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("open") ?? "";
     expect(id).toMatch(/^dlg_/);
@@ -61,10 +61,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
 
     const [{ lease_id: lease }] = (await api.lease("coder")).body.leases;
     await api.heartbeat(lease, { progress: { done: 5, total: 8, current_step: "testing" } });
-    await flight.locator("text=5/8 testing").waitFor();
+    await row.locator("text=5/8 testing").waitFor();
     await (await as(url, "approver:ann")).message(id, "Also the docs");
     await page.reload();
-    await flight.locator("text=5/8 testing").waitFor();
+    await row.locator("text=5/8 testing").waitFor();
     // The agents are read again from time to time.
     await pass(page, 10);
     await page.locator(".agent-row", { hasText: "1 working" }).waitFor();
@@ -87,7 +87,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await question.locator("text=Push the fix?").waitFor();
     await question.locator(".time-left", { hasText: /\d+ \w+ left to answer/ }).waitFor();
     // What is asked is in the row, too.
-    await flight.locator("text=Push the fix?").waitFor();
+    await row.locator("text=Push the fix?").waitFor();
     await question.locator("header", { hasText: "coder asks, for operator" }).waitFor();
     await until(async () => (await page.title()) === "(1) Errand");
     // The icon has the count, too.
@@ -99,7 +99,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const next = page.locator(".needs .question", { hasText: "Delete the branch?" });
     await next.waitFor();
     await page.keyboard.press("Escape");
-    await until(() => flight.evaluate((row) => row === document.activeElement));
+    await until(() => row.evaluate((row) => row === document.activeElement));
     // The first key focuses the question, and decides nothing.
     await page.keyboard.press("a");
     expect(await question.locator("text=Undo").count()).toBe(0);
@@ -131,9 +131,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const [again] = (await api.lease("coder")).body.leases;
     expect(again.delegation.history.at(-1).metadata).toMatchObject({ decision: "approve", by: "operator" });
     await api.reply(again.lease_id, { text: "Pushed." });
-    await flight.locator("text=completed").waitFor();
+    await row.locator("text=completed").waitFor();
     await until(async () => (await page.title()) === "Errand");
-    await flight.click();
+    await row.click();
     await page.locator(".conversation", { hasText: "Pushed." }).waitFor();
     await page.locator(".conversation", { hasText: "approved" }).waitFor();
     await page.locator(".conversation", { hasText: "approver ann added" }).waitFor();
@@ -151,9 +151,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
       );
     expect(cut).toEqual([]);
     // What ended leaves the live view after a while.
-    expect(await flight.count()).toBe(1);
+    expect(await row.count()).toBe(1);
     await pass(page, 20);
-    await until(async () => (await flight.count()) === 0);
+    await until(async () => (await row.count()) === 0);
   }, 120_000);
 
   test("an answer can be taken back; pages of two gateways agree; the other page says who answered", async () => {
@@ -185,7 +185,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       parts: [{ text: "Tonight" }],
       metadata: { by: "approver:ann" },
     });
-    await flightOf(two.page, "Deploy it").locator("text=queued").waitFor();
+    await rowOf(two.page, "Deploy it").locator("text=queued").waitFor();
   });
 
   test("a proposed action is shown, edited in place and approved", async () => {

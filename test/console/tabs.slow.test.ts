@@ -18,7 +18,7 @@ const setHidden = (page: Page, hidden: boolean) =>
     document.dispatchEvent(new Event("visibilitychange"));
   }, hidden);
 
-const flightOf = (page: Page, text: string) => page.locator(".flight", { hasText: text });
+const rowOf = (page: Page, text: string) => page.locator(".row", { hasText: text });
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("seven pages share one stream, also when the page that reads it closes", async () => {
@@ -35,16 +35,16 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await page.locator(".agent-row").waitFor();
     }
     const { id } = (await api.delegate("scout", { task: "The first" })).body;
-    for (const page of [first.page, ...others]) await flightOf(page, "The first").waitFor();
+    for (const page of [first.page, ...others]) await rowOf(page, "The first").waitFor();
     await first.page.close();
     await api.delegate("scout", { task: "The second" });
-    for (const page of others) await flightOf(page, "The second").waitFor();
+    for (const page of others) await rowOf(page, "The second").waitFor();
     // The last page can still act.
     const [last] = others.slice(-1);
     await last?.goto(`${url}/#/live?open=${id}`);
     await last?.getByRole("button", { name: "Cancel" }).click();
     await last?.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    for (const page of others) await flightOf(page, "The first").locator("text=canceled").waitFor();
+    for (const page of others) await rowOf(page, "The first").locator("text=canceled").waitFor();
   });
 
   test("a page takes over from one that is frozen, which then goes on", async () => {
@@ -58,20 +58,20 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await second.goto(url);
     await second.locator(".agent-row").waitFor();
     await api.delegate("scout", { task: "The first" });
-    for (const one of [page, second]) await flightOf(one, "The first").waitFor();
+    for (const one of [page, second]) await rowOf(one, "The first").waitFor();
     // As a browser freezes it: nothing of it runs.
     const devtools = await context.newCDPSession(page);
     await devtools.send("Debugger.enable");
     await devtools.send("Debugger.pause");
     const { id } = (await api.delegate("scout", { task: "The second" })).body;
     await setHidden(second, false);
-    await flightOf(second, "The second").waitFor();
+    await rowOf(second, "The second").waitFor();
     await api.cancel(id);
-    await flightOf(second, "The second").locator("text=canceled").waitFor();
+    await rowOf(second, "The second").locator("text=canceled").waitFor();
     await devtools.send("Debugger.disable");
-    await flightOf(page, "The second").locator("text=canceled").waitFor();
+    await rowOf(page, "The second").locator("text=canceled").waitFor();
     await api.delegate("scout", { task: "The third" });
-    for (const one of [page, second]) await flightOf(one, "The third").waitFor();
+    for (const one of [page, second]) await rowOf(one, "The third").waitFor();
   });
 
   test.each([
@@ -101,15 +101,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await signIn(page);
     await until(() => streams.opened === 1);
     const { id } = (await api.delegate("scout", { task: "Hidden" })).body;
-    await flightOf(page, "Hidden").waitFor();
+    await rowOf(page, "Hidden").waitFor();
     await setHidden(page, true);
     await pass(page, 31);
     if (!hasLocks) await until(() => streams.closed === 1);
     await api.cancel(id);
     await api.delegate("scout", { task: "Meanwhile" });
     await setHidden(page, false);
-    await flightOf(page, "Meanwhile").waitFor();
-    await flightOf(page, "Hidden").locator("text=canceled").waitFor();
+    await rowOf(page, "Meanwhile").waitFor();
+    await rowOf(page, "Hidden").locator("text=canceled").waitFor();
     expect(streams).toEqual(hasLocks ? { opened: 1, closed: 0 } : { opened: 2, closed: 1 });
   });
 
@@ -125,7 +125,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.delegate("scout", { task: "Counted" });
     await until(async () => {
       await page.clock.runFor(50);
-      return flightOf(page, "Counted").isVisible();
+      return rowOf(page, "Counted").isVisible();
     });
     await page.clock.runFor(500);
     await page.locator(".agent-row", { hasText: "1 queued" }).waitFor();
@@ -165,7 +165,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       const { id } = (await api.delegate("scout", { task })).body;
       const [{ lease_id: lease }] = (await api.lease("scout")).body.leases;
       await api.interrupt(lease, { text: "May I?" });
-      await flightOf(page, task.slice(0, 99)).locator("text=asks").first().waitFor();
+      await rowOf(page, task.slice(0, 99)).locator("text=asks").first().waitFor();
       return id;
     };
     const shown = () => page.evaluate("globalThis.shown");

@@ -15,7 +15,7 @@ const TOUCH: BrowserContextOptions = {
 async function signIn(page: Page): Promise<void> {
   await page.getByLabel("Token").fill(OPERATOR);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.locator(".flight").first().waitFor();
+  await page.locator(".row").first().waitFor();
 }
 
 describe.skipIf(SKIP)("in Chromium", () => {
@@ -52,10 +52,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     for (const name of ["coder", "scout", "deployer", "nightly"]) await api.agent(name);
     await setCrowd(url, 40);
     const pages = { mouse: (await openTab(url)).page, touch: (await openTab(url, TOUCH)).page };
-    const hovered = (page: Page) => page.locator(".group .rows:hover .flight").first();
+    const hovered = (page: Page) => page.locator(".group .rows:hover .row").first();
     for (const page of Object.values(pages)) {
       await signIn(page);
-      const box = await page.locator(".group .flight").first().boundingBox();
+      const box = await page.locator(".group .row").first().boundingBox();
       await page.mouse.move((box?.x ?? 0) + 20, (box?.y ?? 0) + 5);
       await hovered(page).waitFor();
     }

@@ -21,8 +21,8 @@ const LIMITS = {
 };
 
 test("a queued delegation says in a few words why it waits", () => {
-  const of = (agent?: Parameters<typeof queuedText>[1], flight: Parameters<typeof queuedText>[0] = QUEUED) =>
-    queuedText(flight, agent, NOW);
+  const of = (agent?: Parameters<typeof queuedText>[1], listed: Parameters<typeof queuedText>[0] = QUEUED) =>
+    queuedText(listed, agent, NOW);
   const working = { ...AGENT.counts, working: 2 };
   expect([
     of(),

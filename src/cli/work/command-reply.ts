@@ -2,7 +2,6 @@
  * Turns a command's exit status and output into a reply. A short text becomes the reply itself; longer output and binary
  * output become an artifact, in pieces if it does not fit one request. Output that does not fit a delegation fails.
  */
-
 import { ErrandApiError } from "../../client/errors.ts";
 import { WorkerUnavailableError } from "../../client/unavailable.ts";
 import { durationText } from "../../client/words.ts";
@@ -35,7 +34,7 @@ export interface ReplyContext {
   readonly send: (artifact: Artifact, options: { append: boolean; lastChunk: boolean }) => Promise<void>;
   readonly limits: RunLimits;
   /** The JSON that the output must be; undefined: it may be anything. */
-  readonly result?: Pick<WantedResult, "schema" | "isApart"> | undefined;
+  readonly result?: Pick<WantedResult, "schema" | "isSeparate"> | undefined;
 }
 
 export async function toReply(result: CommandResult, context: ReplyContext): Promise<Reply> {

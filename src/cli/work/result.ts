@@ -14,25 +14,24 @@ import type { Preset } from "./presets/preset.ts";
 export interface WantedResult {
   readonly schema: unknown;
   /** The program hands the result over apart from its answer, which then is not the result. */
-  readonly isApart: boolean;
-  /** The program's arguments for it. */
-  readonly args: readonly string[];
+  readonly isSeparate: boolean;
+  /** The program's arguments for it. `file` has the schema. */
+  readonly args: (file: string) => readonly string[];
   /** What its prompt says of it. */
   readonly words: readonly string[];
 }
 
-/** Undefined: the reply may be anything. `file` has the schema. */
+/** Undefined: the reply may be anything. */
 export function wantedResult(
   { result_schema: schema }: Pick<Delegation, "result_schema">,
-  file = "",
   preset?: Preset,
 ): WantedResult | undefined {
   if (schema === undefined) return undefined;
   const own = preset?.result?.takes(schema) ? preset.result : undefined;
   return {
     schema,
-    isApart: own?.isApart === true,
-    args: own?.args(schema, file) ?? [],
+    isSeparate: own?.isSeparate === true,
+    args: (file) => own?.args(schema, file) ?? [],
     words: own === undefined ? [wordsFor(schema)] : [],
   };
 }

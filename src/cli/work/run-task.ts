@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { QuestionOutcome } from "../../client/questions.ts";
 import type { Outcome, Reply, Work } from "../../client/work.ts";
 import { type UsageReport, usageReportSchema } from "../../schema/usage.ts";
+import { parseJson } from "../../util/parse-json.ts";
 import { oneLine } from "../show/output.ts";
 import type { ChildProcesses, CommandResult, CommandRun, RunLimits, Source } from "./child.ts";
 import { type CommandEnvironment, envFor } from "./command-env.ts";
@@ -11,7 +12,6 @@ import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, throwIfUnavailable, toReply } from "./command-reply.ts";
 import { isCompleted } from "./is-completed.ts";
-import type { Place } from "./place.ts";
 import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
 import type { Preset } from "./presets/preset.ts";
 import { PresetRun } from "./presets/run.ts";
@@ -20,6 +20,7 @@ import { wantedResult } from "./result.ts";
 import { sendFiles, withUnsent } from "./returned-files.ts";
 import { toVerdictReply } from "./verdict-reply.ts";
 import { withCommandFiles } from "./with-command-files.ts";
+import type { Workspace } from "./workspace.ts";
 
 /** The parts that all delegations share. */
 export interface Job {
@@ -42,20 +43,20 @@ export interface Start {
   readonly input: string;
 }
 
-export async function runTask(task: Work, place: Place, job: Job): Promise<Outcome> {
+export async function runTask(task: Work, workspace: Workspace, job: Job): Promise<Outcome> {
   const { preset } = job;
   const outcome =
     preset === undefined
-      ? await runOnce(task, place, job)
-      : await job.sessions.use(preset.program, place.folder, task, (session) =>
-          runPreset(task, place, job, preset, session),
+      ? await runOnce(task, workspace, job)
+      : await job.sessions.use(preset.program, workspace.folder, task, (session) =>
+          runPreset(task, workspace, job, preset, session),
         );
   job.hasWorked ||= isCompleted(outcome);
   return outcome;
 }
 
-async function runOnce(task: Work, place: Place, job: Job): Promise<Reply | QuestionOutcome> {
-  const result = await runCommand(task, place, job, undefined);
+async function runOnce(task: Work, workspace: Workspace, job: Job): Promise<Reply | QuestionOutcome> {
+  const result = await runCommand(task, workspace, job, undefined);
   if (!("exitCode" in result)) return result;
   if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
   // A script of a delegator may end as it likes.
@@ -66,12 +67,12 @@ async function runOnce(task: Work, place: Place, job: Job): Promise<Reply | Ques
 const replyContext = (task: Work, { limits, preset }: Job) => ({
   limits,
   send: (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk),
-  result: wantedResult(task.delegation, undefined, preset),
+  result: wantedResult(task.delegation, preset),
 });
 
 async function runPreset(
   task: Work,
-  place: Place,
+  workspace: Workspace,
   job: Job,
   preset: Preset,
   session: Session,
@@ -81,7 +82,7 @@ async function runPreset(
       const progress = toProgress(text, false);
       if (progress !== undefined) task.progress(progress);
     });
-    return { run, result: await runCommand(task, place, job, id, run) };
+    return { run, result: await runCommand(task, workspace, job, id, run) };
   };
   let { run, result } = await begin(session.id);
   if (!("exitCode" in result)) return result;
@@ -119,7 +120,7 @@ export const notKept = (error: unknown): string =>
 /** Returns a reply if its files cannot be returned. Throws if the command cannot be started. */
 async function runCommand(
   task: Work,
-  { folder }: Place,
+  { folder }: Workspace,
   job: Job,
   session: string | undefined,
   preset?: PresetRun,
@@ -174,16 +175,8 @@ function progressOf(line: string, from: Source, fd: number | undefined) {
 async function readUsage(file: string): Promise<UsageReport | undefined> {
   const text = await readFile(file, "utf8").catch(() => "");
   for (const candidate of [text, ...text.trim().split("\n").reverse()]) {
-    const { data } = usageReportSchema.safeParse(parsed(candidate));
+    const { data } = usageReportSchema.safeParse(parseJson(candidate));
     if (data) return data;
   }
   return undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -13,15 +13,16 @@ const ANSWER_MAX = 64 * 1024;
 /** The reply of a run that did not do its work has what the model said, besides the error. */
 export async function toVerdictReply(
   verdict: Verdict,
-  { answer = "", structured }: Pick<Facts, "answer" | "structured">,
+  { answer = "", separateResult }: Pick<Facts, "answer" | "separateResult">,
   context: ReplyContext,
 ): Promise<Reply> {
   switch (verdict.kind) {
     case "completed": {
-      const isApart = context.result?.isApart === true;
-      if (isApart && structured == null) return invalidResult("the program handed none over", verdict.answer);
+      const isSeparate = context.result?.isSeparate === true;
+      if (isSeparate && separateResult == null)
+        return invalidResult("the program handed none over", verdict.answer);
       const stdout = new Head(STDOUT_MAX);
-      stdout.add(Buffer.from((isApart && structured) || verdict.answer));
+      stdout.add(Buffer.from((isSeparate && separateResult) || verdict.answer));
       return toReply({ exitCode: 0, signal: null, stdout, stdoutEnd: "", stderr: "" }, context);
     }
     case "unable": {

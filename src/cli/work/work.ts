@@ -18,7 +18,6 @@ import { ChildProcesses } from "./child.ts";
 import { type ClaudeChoice, type ClaudeFlags, claudeChoice, withClaudeOptions } from "./claude/setup.ts";
 import { ClaudeWorker } from "./claude/worker.ts";
 import { checkCommand } from "./find-command.ts";
-import { here, type Place } from "./place.ts";
 import { PROGRAMS } from "./presets/programs.ts";
 import { foldersOf, promptOf } from "./presets/prompt.ts";
 import { Sessions } from "./presets/sessions.ts";
@@ -27,6 +26,7 @@ import { wantedResult } from "./result.ts";
 import { type Job, runTask } from "./run-task.ts";
 import { removeLeftBehind } from "./temp-folder.ts";
 import { agentOptions, ensureAgent, mayLease, type WorkerOptions, withWorkerOptions } from "./worker.ts";
+import { here, type Workspace } from "./workspace.ts";
 import { Git, GitError, withoutRepository } from "./worktree/git.ts";
 import { Worktrees } from "./worktree/worktrees.ts";
 
@@ -236,10 +236,10 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
     ? await acpWorker(host, [program, ...args], job, acp, way)
     : claudeWorker(host, program, words, job, asking);
   const workOn = speaker
-    ? (task: Work, place: Place) => speaker.run(task, place)
-    : (task: Work, place: Place) => runTask(task, place, job);
+    ? (task: Work, workspace: Workspace) => speaker.run(task, workspace)
+    : (task: Work, workspace: Workspace) => runTask(task, workspace, job);
   const handle: Handler = worktrees
-    ? (task) => worktrees.use(task, (place) => workOn(task, place))
+    ? (task) => worktrees.use(task, (workspace) => workOn(task, workspace))
     : (task) => workOn(task, here());
   const agent = new Agent(
     { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
@@ -280,7 +280,7 @@ async function openWorktrees(
 
 /** A worker for a program that asks people while it works. */
 interface Speaker {
-  readonly run: (task: Work, place: Place) => Promise<Outcome>;
+  readonly run: (task: Work, workspace: Workspace) => Promise<Outcome>;
   readonly close?: () => Promise<void>;
 }
 
@@ -365,10 +365,11 @@ function startOf(
   if (way?.kind !== "headless") return ({ text }) => ({ command: [program, ...words.slice(1)], input: text });
   const { preset } = way;
   return ({ text, delegation }, session, files) => {
-    const { args = [], words: more = [] } = wantedResult(delegation, files.resultSchema, preset) ?? {};
+    const result = wantedResult(delegation, preset);
+    const args = result?.args(files.resultSchema ?? "") ?? [];
     return {
       command: [program, ...preset.args(session, [...args, ...words], foldersOf(files))],
-      input: promptOf([text, ...more], files),
+      input: promptOf([text, ...(result?.words ?? [])], files),
     };
   };
 }

@@ -1,7 +1,7 @@
 import type { Agent } from "../../schema/agent.ts";
 import { go, href, hrefOf } from "../app/route.ts";
 import { readAgents } from "../data/agents.ts";
-import { flightOf } from "../data/flights.ts";
+import { listedOf } from "../data/delegations.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
 import { isOperator, isSelf, seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
@@ -154,6 +154,6 @@ function Workers({ name }: { readonly name: string }) {
 
 /** Its task, if it is among those in view. */
 function titleOf(id: string): string {
-  const flight = flightOf(id)?.value;
-  return flight ? taskText(flight) : `…${id.slice(-8)}`;
+  const listed = listedOf(id)?.value;
+  return listed ? taskText(listed) : `…${id.slice(-8)}`;
 }

@@ -1,6 +1,6 @@
 /** Shows the number of open questions outside the page: in its title, its favicon and, if wanted, a notification. */
 import { effect } from "@preact/signals";
-import type { Flight } from "../data/flight.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { mine } from "../needs/mine.ts";
 import { taskText } from "../ui/words.ts";
 import { wantsNotices } from "./notices.ts";
@@ -67,17 +67,17 @@ async function iconWith(icon: string, text: string): Promise<string> {
 /** Questions that need no notification: they were open at the start, or had one. */
 const notified = new Set<string>();
 
-function notify(questions: readonly Flight[]): void {
-  for (const flight of questions) {
-    const { interrupt, target } = flight;
+function notify(questions: readonly ListedDelegation[]): void {
+  for (const listed of questions) {
+    const { interrupt, target } = listed;
     if (!interrupt || notified.has(interrupt.id)) continue;
     notified.add(interrupt.id);
     if (!wantsNotices.value || !document.hidden) continue;
     // The same tag in several tabs shows one notification.
-    const notice = new Notification(`${target} asks`, { body: taskText(flight), tag: interrupt.id });
+    const notice = new Notification(`${target} asks`, { body: taskText(listed), tag: interrupt.id });
     notice.onclick = () => {
       focus();
-      go(hrefOf(flight.id));
+      go(hrefOf(listed.id));
       notice.close();
     };
   }

@@ -7,7 +7,7 @@ import { effect, signal } from "@preact/signals";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { checkSession, isCurrent, session } from "../session/session.ts";
 import { type Connection, lostSince } from "./connection.ts";
-import { applyEvents, clearFlights, readFlights } from "./flights.ts";
+import { applyEvents, clearDelegations, readDelegations } from "./delegations.ts";
 
 const HIDDEN_MS = 30_000;
 /** Events that arrive together are applied together. */
@@ -53,17 +53,17 @@ export function startStream(): () => void {
   let of: Connection | undefined;
   return effect(() => {
     const { connection, id = "" } = session.value ?? {};
-    if (!connection) clearFlights();
+    if (!connection) clearDelegations();
     if (!connection || !isWanted.value) return;
     if (of !== connection) {
-      clearFlights();
+      clearDelegations();
       cursor = undefined;
       of = connection;
     }
     const stop = new AbortController();
     const { signal: abort } = stop;
     const waiting: DelegationEvent[] = [];
-    const readAll = () => persist(() => readFlights(connection, abort), abort);
+    const readAll = () => persist(() => readDelegations(connection, abort), abort);
     const readAgain = () => {
       for (const listener of listeners) listener(null);
       void readAll();

@@ -4,7 +4,7 @@ import type { AutoApprove } from "../../schema/auto-approve.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import { go, href, route } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
-import { show } from "../data/flights.ts";
+import { show } from "../data/delegations.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { go, hrefOf, hrefWith } from "../app/route.ts";
-import { clearOne, show } from "../data/flights.ts";
+import { clearOne, show } from "../data/delegations.ts";
 import { mayRedrive, maySteer } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";

@@ -5,7 +5,7 @@ import { delegationIdSchema } from "../../schema/values.ts";
 import { focusByKeyboard } from "../app/keys.ts";
 import { go, hrefWith, route } from "../app/route.ts";
 import { now } from "../data/clock.ts";
-import { toFlight } from "../data/flight.ts";
+import { toListed } from "../data/listed.ts";
 import { useSoonAfter } from "../data/use-soon-after.ts";
 import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
 import { maySteer } from "../session/rights.ts";
@@ -117,7 +117,7 @@ function Talk({ delegation, events, reload }: TalkProps) {
           aria-label="The open question"
         >
           <TimeLeft interrupt={interrupt} />
-          <AnswerForm flight={toFlight(delegation)} interrupt={interrupt} />
+          <AnswerForm listed={toListed(delegation)} interrupt={interrupt} />
         </section>
       )}
       {!interrupt && !isTerminal(state) && maySteer(delegation) && (

@@ -70,10 +70,10 @@ interface LevelProps {
 function Level({ nodes, current, class: name }: LevelProps) {
   return (
     <ul class={name}>
-      {nodes.map(({ one, below, isApart }) => (
+      {nodes.map(({ one, below, isOrphan }) => (
         <li key={one.id}>
           <Line one={one} isCurrent={one.id === current}>
-            {isApart && <span class="dim">its parent is gone, or hidden from you</span>}
+            {isOrphan && <span class="dim">its parent is gone, or hidden from you</span>}
           </Line>
           {below.length > 0 && <Level nodes={below} current={current} />}
         </li>

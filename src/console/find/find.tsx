@@ -56,10 +56,10 @@ function Row({ delegation }: { readonly delegation: Delegation }) {
       aria-current={opened.value === id ? "true" : undefined}
     >
       <StateMark phase={phase} />
-      <span class="flight-task">
+      <span class="row-task">
         <Said>{taskText(delegation)}</Said>
       </span>
-      <span class="flight-age">
+      <span class="row-age">
         <Age at={created_at} ago />
       </span>
       <span class="found-who">

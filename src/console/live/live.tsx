@@ -2,14 +2,14 @@ import type { Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
-import type { Flight } from "../data/flight.ts";
-import { flightOf, inView, isLoaded } from "../data/flights.ts";
+import { inView, isLoaded, listedOf } from "../data/delegations.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { count } from "../ui/words.ts";
 import { AgentRow, PresenceOf } from "./agent-row.tsx";
-import { FlightRow } from "./flight-row.tsx";
+import { DelegationRow } from "./delegation-row.tsx";
 import { agentsByNeed, MANY } from "./need.ts";
 import { type Group, groups, tally, tallyText } from "./tally.ts";
 
@@ -27,7 +27,7 @@ export function Live() {
         ) : total > MANY ? (
           <Groups />
         ) : (
-          <FlightList />
+          <DelegationList />
         )}
       </section>
       {(total > 0 || agents.value?.length !== 0) && <AgentList />}
@@ -88,9 +88,9 @@ function OneGroup({ group, list }: GroupProps) {
   const agent = agentOf(target);
   // What asks or is in progress is added, rather than hidden.
   const appends = ({ value }: Group["rows"][number]) => value.state !== "submitted";
-  const { rows } = useSteady(list, group.rows, (flight) => flight.peek().id, { appends });
+  const { rows } = useSteady(list, group.rows, (listed) => listed.peek().id, { appends });
   // Rows and groups that are over may still have their places.
-  const live = rows.filter((flight) => flightOf(flight.peek().id) !== undefined);
+  const live = rows.filter((listed) => listedOf(listed.peek().id) !== undefined);
   const more = (groups.value.get(target)?.total ?? 0) - live.length;
   return (
     <section class="group" aria-label={target}>
@@ -98,9 +98,9 @@ function OneGroup({ group, list }: GroupProps) {
         {target} {agent && <PresenceOf agent={agent} />} <small>{tallyText(group)}</small>
       </h2>
       <ul class="rows">
-        {rows.map((flight) => (
-          <li key={flight.peek().id}>
-            <FlightRow flight={flight} />
+        {rows.map((listed) => (
+          <li key={listed.peek().id}>
+            <DelegationRow listed={listed} />
           </li>
         ))}
       </ul>
@@ -151,7 +151,7 @@ function AgentList() {
 }
 
 /** The rows, newest first. They keep their places also while somebody reads further down. */
-function FlightList() {
+function DelegationList() {
   const list = useRef<HTMLDivElement>(null);
   const { rows, waiting, showAll } = useSteady(list, inView.value, idOf, { isRead: isScrolledDown });
   const show = () => {
@@ -162,9 +162,9 @@ function FlightList() {
     <div class="steady" ref={list}>
       <News count={waiting} onShow={show} />
       <ul class="rows">
-        {rows.map((flight) => (
-          <li key={idOf(flight)}>
-            <FlightRow flight={flight} />
+        {rows.map((listed) => (
+          <li key={idOf(listed)}>
+            <DelegationRow listed={listed} />
           </li>
         ))}
       </ul>
@@ -172,7 +172,7 @@ function FlightList() {
   );
 }
 
-const idOf = (flight: Signal<Flight>): string => flight.peek().id;
+const idOf = (listed: Signal<ListedDelegation>): string => listed.peek().id;
 
 const isScrolledDown = (list: Element | null): boolean =>
   (list?.closest(".column")?.scrollTop ?? 0) > 8 || scrollY > 8;

@@ -1,8 +1,8 @@
 /** The live delegations, counted: all of them, and those of each agent. */
 import { computed, type Signal } from "@preact/signals";
 import { now } from "../data/clock.ts";
-import type { Flight } from "../data/flight.ts";
-import { inView } from "../data/flights.ts";
+import { inView } from "../data/delegations.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { count, PHASES, type Phase } from "../ui/words.ts";
 import { byNeed, instantOf } from "./need.ts";
 
@@ -17,7 +17,7 @@ export interface Group extends Tally {
   /** Since when the oldest has been queued; null if none is. */
   readonly oldestAt: string | null;
   /** The rows to show, and of how many. */
-  readonly rows: readonly Signal<Flight>[];
+  readonly rows: readonly Signal<ListedDelegation>[];
   readonly total: number;
 }
 
@@ -26,35 +26,40 @@ const SHOWN = 5;
 
 /** By agent, in the order of the names, so that no group moves. */
 export const groups = computed<ReadonlyMap<string, Group>>(() => {
-  const byTarget = new Map<string, Signal<Flight>[]>();
-  for (const flight of inView.value) {
+  const byTarget = new Map<string, Signal<ListedDelegation>[]>();
+  for (const listed of inView.value) {
     // The target of a delegation never changes.
-    const { target } = flight.peek();
+    const { target } = listed.peek();
     const group = byTarget.get(target);
-    if (group) group.push(flight);
-    else byTarget.set(target, [flight]);
+    if (group) group.push(listed);
+    else byTarget.set(target, [listed]);
   }
   return new Map(
     [...byTarget]
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([target, flights]) => [target, { target, ...tallyOf(flights), ...rowsOf(byNeed(flights)) }]),
+      .map(([target, delegations]) => [
+        target,
+        { target, ...tallyOf(delegations), ...rowsOf(byNeed(delegations)) },
+      ]),
   );
 });
 
 export const tally = computed<Tally>(() => tallyOf(inView.value));
 
-function tallyOf(flights: readonly Signal<Flight>[]): Tally {
-  const number = (phase: Phase) => flights.filter(({ value }) => PHASES[value.state] === phase).length;
+function tallyOf(delegations: readonly Signal<ListedDelegation>[]): Tally {
+  const number = (phase: Phase) => delegations.filter(({ value }) => PHASES[value.state] === phase).length;
   return { working: number("working"), asking: number("asks"), queued: number("queued") };
 }
 
 /** Of delegations in the order of need. */
-function rowsOf(flights: readonly Signal<Flight>[]): Pick<Group, "rows" | "total" | "oldestAt"> {
-  const oldest = flights.find(({ value }) => value.state === "submitted");
+function rowsOf(
+  delegations: readonly Signal<ListedDelegation>[],
+): Pick<Group, "rows" | "total" | "oldestAt"> {
+  const oldest = delegations.find(({ value }) => value.state === "submitted");
   const oldestAt = oldest ? instantOf(oldest.value) : null;
   return {
-    rows: flights.slice(0, SHOWN),
-    total: flights.length,
+    rows: delegations.slice(0, SHOWN),
+    total: delegations.length,
     // The first may be one that starts later.
     oldestAt: oldestAt !== null && Date.parse(oldestAt) <= now.peek() ? oldestAt : null,
   };

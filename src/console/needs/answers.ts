@@ -9,8 +9,8 @@ import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
-import { asks, type Flight } from "../data/flight.ts";
-import { flightOf, refresh, show } from "../data/flights.ts";
+import { listedOf, refresh, show } from "../data/delegations.ts";
+import { asks, type ListedDelegation } from "../data/listed.ts";
 import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
@@ -20,7 +20,7 @@ const UNDO_MS = 4_000;
 const NOTE_MS = 8_000;
 
 export interface Pending {
-  readonly flight: Flight;
+  readonly listed: ListedDelegation;
   readonly interrupt: Interrupt;
   /** "Approved", for the reader. */
   readonly done: string;
@@ -33,7 +33,7 @@ export interface Pending {
 
 /** The outcome of a question that is no longer open. */
 export interface Note {
-  readonly flight: Flight;
+  readonly listed: ListedDelegation;
   readonly text: string;
   readonly at?: string;
 }
@@ -129,14 +129,14 @@ function send(id: string): Promise<void> {
 }
 
 async function sendNow(one: Pending): Promise<void> {
-  const { flight, interrupt, connection } = one;
+  const { listed, interrupt, connection } = one;
   const { id } = interrupt;
   // The next session must not show it.
   const isOver = () => !isCurrent(connection);
   try {
-    const answered = await connection.delegator.answer(flight.id, id, one.answer);
+    const answered = await connection.delegator.answer(listed.id, id, one.answer);
     if (isOver()) return;
-    note(id, { flight, text: one.done, at: new Date(now.peek()).toISOString() });
+    note(id, { listed, text: one.done, at: new Date(now.peek()).toISOString() });
     show(answered);
   } catch (error) {
     checkSession(error);
@@ -149,11 +149,11 @@ async function sendNow(one: Pending): Promise<void> {
 }
 
 /** Notes who answered first. */
-async function noteOther(connection: Connection, { flight, interrupt }: Pending): Promise<void> {
-  const delegation = await connection.delegator.get(flight.id).catch(() => null);
+async function noteOther(connection: Connection, { listed, interrupt }: Pending): Promise<void> {
+  const delegation = await connection.delegator.get(listed.id).catch(() => null);
   const text = delegation === null ? "This question is no longer open" : whoAnswered(delegation, interrupt);
-  note(interrupt.id, { flight, text, at: delegation?.updated_at ?? new Date(now.peek()).toISOString() });
-  await refresh(connection, flight.id);
+  note(interrupt.id, { listed, text, at: delegation?.updated_at ?? new Date(now.peek()).toISOString() });
+  await refresh(connection, listed.id);
 }
 
 function whoAnswered({ history, state }: Delegation, { id }: Interrupt): string {
@@ -173,12 +173,12 @@ function note(id: string, text: Note): void {
 }
 
 /** The note on a question that nobody is known to have answered. */
-export function closed(flight: Flight): Note {
-  const ends = flight.interrupt?.expires_at ?? "";
+export function closed(listed: ListedDelegation): Note {
+  const ends = listed.interrupt?.expires_at ?? "";
   const hasExpired = Date.parse(ends) <= now.peek();
   return hasExpired
-    ? { flight, text: "Nobody answered in time", at: ends }
-    : { flight, text: "This question is no longer open" };
+    ? { listed, text: "Nobody answered in time", at: ends }
+    : { listed, text: "This question is no longer open" };
 }
 
 /** Notes the answers that other people give while their questions are in view. */
@@ -186,10 +186,10 @@ export function watchAnswers(): () => void {
   const quiet = onEvents((events) => {
     for (const event of events ?? []) {
       if (event.status === "answered") noteEvent(event);
-      forgetAsked(event, flightOf(event.delegation_id)?.value);
+      forgetAsked(event, listedOf(event.delegation_id)?.value);
     }
     // Of what ended while events were lost, no event tells.
-    if (!events) for (const id of lastAsked.keys()) if (!flightOf(id)) lastAsked.delete(id);
+    if (!events) for (const id of lastAsked.keys()) if (!listedOf(id)) lastAsked.delete(id);
   });
   const leave = () => Promise.all(pending.keys().map(send));
   addEventListener("pagehide", leave);
@@ -211,10 +211,10 @@ export function watchAnswers(): () => void {
 function noteEvent(event: DelegationEvent): void {
   const asked = lastAsked.get(event.delegation_id);
   const id = asked?.interrupt?.id;
-  const flight = flightOf(event.delegation_id)?.value;
-  if (!asked || id === undefined || !flight || asks(flight.state) || pending.get(id) || notes.get(id)) return;
+  const listed = listedOf(event.delegation_id)?.value;
+  if (!asked || id === undefined || !listed || asks(listed.state) || pending.get(id) || notes.get(id)) return;
   note(id, {
-    flight: asked,
+    listed: asked,
     text: `${nameOf(String(event.by))} ${verbOf(event.decision)} this`,
     at: event.at,
   });

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { hrefOf } from "../app/route.ts";
-import type { Flight } from "../data/flight.ts";
-import { expiryOf, hasQuestions } from "../data/flights.ts";
+import { expiryOf, hasQuestions } from "../data/delegations.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { isOperator } from "../session/rights.ts";
 import { Age } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
@@ -21,14 +21,14 @@ const SHOWN = 50;
 interface Row {
   /** Of the question. */
   readonly id: string;
-  readonly flight: Flight;
+  readonly listed: ListedDelegation;
   readonly note?: Note;
 }
 
 /** Everything that waits for the reader. */
 export function Needs() {
   const questions = mine.value;
-  for (const flight of questions) rememberAsked(flight);
+  for (const listed of questions) rememberAsked(listed);
   const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const list = useRef<HTMLDivElement>(null);
   const { rows, waiting, isUsed, showAll } = useSteady(list, rowsOf(questions, open), ({ id }) => id);
@@ -48,14 +48,14 @@ export function Needs() {
       </p>
       <div class="steady" ref={list}>
         <News count={waiting} onShow={showAll} />
-        {shown.map(({ id, flight, note }) => {
-          const outcome = note ?? (open.has(id) ? undefined : closed(flight));
+        {shown.map(({ id, listed, note }) => {
+          const outcome = note ?? (open.has(id) ? undefined : closed(listed));
           // While the list is in use, a card keeps its height, and so does a note.
           if (outcome && !isUsed) folded.current.add(id);
           return outcome && folded.current.has(id) ? (
             <NoteCard key={id} note={outcome} />
           ) : (
-            <QuestionCard key={id} flight={flight} note={outcome} />
+            <QuestionCard key={id} listed={listed} note={outcome} />
           );
         })}
         {more}
@@ -72,14 +72,17 @@ export function Needs() {
 }
 
 /** The open questions, and those with a note in their places: the soonest to expire first. */
-function rowsOf(questions: readonly Flight[], open: ReadonlySet<string | undefined>): readonly Row[] {
+function rowsOf(
+  questions: readonly ListedDelegation[],
+  open: ReadonlySet<string | undefined>,
+): readonly Row[] {
   const over = notes
     .entries()
-    .flatMap(([id, note]) => (open.has(id) ? [] : { id, flight: note.flight, note }));
-  const asked = questions.flatMap((flight) => (flight.interrupt ? { id: flight.interrupt.id, flight } : []));
+    .flatMap(([id, note]) => (open.has(id) ? [] : { id, listed: note.listed, note }));
+  const asked = questions.flatMap((listed) => (listed.interrupt ? { id: listed.interrupt.id, listed } : []));
   return over.length === 0
     ? asked
-    : [...asked, ...over].sort((a, b) => expiryOf(a.flight) - expiryOf(b.flight));
+    : [...asked, ...over].sort((a, b) => expiryOf(a.listed) - expiryOf(b.listed));
 }
 
 /** The focus goes to the heading when what had it is gone: no key that was meant for it decides another question. */
@@ -113,11 +116,11 @@ function NothingNeeded() {
 
 /** The outcome of a question that was here a moment ago. */
 function NoteCard({ note }: { readonly note: Note }) {
-  const { flight, text, at } = note;
+  const { listed, text, at } = note;
   return (
     <div class="question over">
-      <a class="question-task" href={hrefOf(flight.id)}>
-        <Said>{taskText(flight)}</Said>
+      <a class="question-task" href={hrefOf(listed.id)}>
+        <Said>{taskText(listed)}</Said>
       </a>
       <p>
         {/* An age that grows every second is not announced. */}

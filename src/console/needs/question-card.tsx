@@ -1,7 +1,7 @@
 import type { Interrupt } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
-import type { Flight } from "../data/flight.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -10,14 +10,14 @@ import { type Note, pending } from "./answers.ts";
 import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.ts";
 
 interface CardProps {
-  readonly flight: Flight;
+  readonly listed: ListedDelegation;
   /** The outcome, if the question is no longer open and the card keeps its place. */
   readonly note?: Note | undefined;
 }
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
-export function QuestionCard({ flight, note }: CardProps) {
-  const { id, target, delegator, interrupt } = flight;
+export function QuestionCard({ listed, note }: CardProps) {
+  const { id, target, delegator, interrupt } = listed;
   if (interrupt === null) return null;
   return (
     <article
@@ -36,16 +36,16 @@ export function QuestionCard({ flight, note }: CardProps) {
         <Age at={interrupt.raised_at} ago />
       </header>
       <a class="question-task" href={hrefOf(id)}>
-        <Said>{taskText(flight)}</Said>
+        <Said>{taskText(listed)}</Said>
       </a>
       <TimeLeft interrupt={interrupt} />
-      <AnswerForm flight={flight} interrupt={interrupt} note={note} />
+      <AnswerForm listed={listed} interrupt={interrupt} note={note} />
     </article>
   );
 }
 
 interface FormProps {
-  readonly flight: Flight;
+  readonly listed: ListedDelegation;
   readonly interrupt: Interrupt;
   /** The outcome, if it is no longer open. */
   readonly note?: Note | undefined;

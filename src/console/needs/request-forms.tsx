@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
-import type { Flight } from "../data/flight.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { answerLater, failures } from "./answers.ts";
@@ -10,12 +10,12 @@ import { refusalOf } from "./refusal.ts";
 import { RequestForm } from "./request-form.tsx";
 
 interface Props {
-  readonly flight: Flight;
+  readonly listed: ListedDelegation;
   readonly interrupt: Interrupt;
 }
 
 /** The forms of all requests of a question, which are answered together. */
-export function RequestForms({ flight, interrupt }: Props) {
+export function RequestForms({ listed, interrupt }: Props) {
   const given = useSignal<Readonly<Record<string, Given>>>({});
   const { requests } = interrupt;
   const check = (request: Interrupt["requests"][number], { answer }: Given, accept: () => void) => {
@@ -23,7 +23,7 @@ export function RequestForms({ flight, interrupt }: Props) {
     if (refusal === null) accept();
     else failures.set(interrupt.id, new Error(refusal));
   };
-  const submit = (answer: Answer | Answers, done: string) => answerLater({ flight, interrupt, answer, done });
+  const submit = (answer: Answer | Answers, done: string) => answerLater({ listed, interrupt, answer, done });
   const [only] = requests;
   const error = <Problem error={failures.get(interrupt.id)} />;
   if (requests.length === 1 && only) {

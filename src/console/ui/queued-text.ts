@@ -1,26 +1,26 @@
 /** Why a queued delegation waits, in a few words: the short form of `explainWait`. */
 import { type WaitingAgent, waitCause } from "../../client/wait-cause.ts";
 import { timeLeft } from "../../client/words.ts";
-import type { Flight } from "../data/flight.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 
 /** `queued`, or `queued: no worker polls`. Without the agent, what the delegation itself says. */
 export function queuedText(
-  flight: Pick<Flight, "state" | "not_before_at" | "attempt">,
+  listed: Pick<ListedDelegation, "state" | "not_before_at" | "attempt">,
   agent: WaitingAgent | undefined,
   now: number,
 ): string {
-  const state = flight.attempt > 1 ? `queued for attempt ${flight.attempt}` : "queued";
-  const reason = reasonOf(flight, agent, now);
+  const state = listed.attempt > 1 ? `queued for attempt ${listed.attempt}` : "queued";
+  const reason = reasonOf(listed, agent, now);
   return reason === "" ? state : `${state}: ${reason}`;
 }
 
 function reasonOf(
-  flight: Pick<Flight, "state" | "not_before_at">,
+  listed: Pick<ListedDelegation, "state" | "not_before_at">,
   agent: WaitingAgent | undefined,
   now: number,
 ): string {
-  const cause = waitCause(flight, agent, now);
-  if (cause === "delay") return `starts in ${timeLeft(Date.parse(flight.not_before_at ?? "") - now)}`;
+  const cause = waitCause(listed, agent, now);
+  if (cause === "delay") return `starts in ${timeLeft(Date.parse(listed.not_before_at ?? "") - now)}`;
   if (agent === undefined || cause === null) return "";
   if (cause === "limit") return `agent at its limit of ${agent.limits?.max_working}`;
   if (cause === "worker_pause") return "its workers are paused";

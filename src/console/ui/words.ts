@@ -2,7 +2,7 @@
 import { largestUnit, nameOf, timeLeft } from "../../client/words.ts";
 import type { Message } from "../../schema/a2a.ts";
 import type { State } from "../../schema/delegation.ts";
-import type { Flight } from "../data/flight.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { TASK_END, taskEnd } from "../data/task-end.ts";
 
 /** How a state is drawn: its colour and its shape. */
@@ -40,27 +40,27 @@ export function taskText({
   task_preview,
   message,
   task_end = message ? taskEnd(message) : "",
-}: Pick<Flight, "task_preview" | "task_end"> & { readonly message?: Message }): string {
+}: Pick<ListedDelegation, "task_preview" | "task_end"> & { readonly message?: Message }): string {
   const bytes = new TextEncoder().encode(task_preview).length;
   if (bytes <= 96 || (bytes < 100 && bytes === task_preview.length)) return task_preview || "(no text)";
   return `${task_end ? [...task_preview].slice(0, -TASK_END).join("") : task_preview}…${task_end}`;
 }
 
 /** The step that an agent is at; empty if it reports none. */
-export function stepOf({ progress }: Pick<Flight, "progress">): string {
+export function stepOf({ progress }: Pick<ListedDelegation, "progress">): string {
   const { done, total, current_step, message } = progress ?? {};
   const count = done === undefined ? "" : total === undefined ? `${done}` : `${done}/${total}`;
   return [count, current_step ?? message ?? ""].filter(Boolean).join(" ");
 }
 
 /** The time to the end, as the agent estimates it; empty if it does not. */
-export function etaOf({ progress }: Pick<Flight, "progress">): string {
+export function etaOf({ progress }: Pick<ListedDelegation, "progress">): string {
   const { eta_seconds } = progress ?? {};
   return eta_seconds === undefined ? "" : `about ${timeLeft(eta_seconds * 1000)} to go`;
 }
 
 /** Between 0 and 1; undefined if the agent does not say. */
-export function shareOf({ progress }: Pick<Flight, "progress">): number | undefined {
+export function shareOf({ progress }: Pick<ListedDelegation, "progress">): number | undefined {
   const { done, total } = progress ?? {};
   if (done === undefined || total === undefined || total <= 0) return undefined;
   return Math.min(1, done / total);

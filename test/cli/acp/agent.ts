@@ -8,7 +8,7 @@ import { z } from "zod";
 import type { AcpOptions } from "../../../src/cli/work/acp/setup.ts";
 import { AcpWorker } from "../../../src/cli/work/acp/worker.ts";
 import { ChildProcesses } from "../../../src/cli/work/child.ts";
-import { here, type Place } from "../../../src/cli/work/place.ts";
+import { here, type Workspace } from "../../../src/cli/work/workspace.ts";
 import { Agent } from "../../../src/client/agent.ts";
 import type { Question } from "../../../src/client/questions.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
@@ -78,10 +78,10 @@ export async function broker() {
 export function work(
   url: string,
   { command, folder }: Pick<Scripted, "command" | "folder">,
-  options: Partial<AcpOptions> & { readonly place?: Place } = {},
+  options: Partial<AcpOptions> & { readonly workspace?: Workspace } = {},
   concurrency = 1,
 ) {
-  const { place = here(), ...rest } = options;
+  const { workspace = here(), ...rest } = options;
   const warnings: string[] = [];
   const children = new ChildProcesses();
   const worker = new AcpWorker({
@@ -102,7 +102,7 @@ export function work(
     ...rest,
   });
   const agent = new Agent({ url, token: OPERATOR, agent: "coder", concurrency, failFast: false }, (task) =>
-    worker.run(task, place),
+    worker.run(task, workspace),
   );
   const running = agent.run();
   running.catch(() => undefined);
@@ -140,7 +140,10 @@ export function held(
 }
 
 /** The broker and one worker. */
-export async function setup(script: Script, options: Partial<AcpOptions> & { readonly place?: Place } = {}) {
+export async function setup(
+  script: Script,
+  options: Partial<AcpOptions> & { readonly workspace?: Workspace } = {},
+) {
   const agent = scripted(script);
   const { url, ...rest } = await broker();
   const { warnings, stop } = work(url, agent, options);

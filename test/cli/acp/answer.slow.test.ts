@@ -176,8 +176,8 @@ test("in a worktree, the agent works in its folder, and git says what changed", 
   const change = { type: "diff", path: "/worktree/a.txt", oldText: null, newText: "a" };
   const call = { toolCallId: "t1", title: "Edit", kind: "edit", status: "completed", content: [change] };
   const turns = [[{ update: { sessionUpdate: "tool_call", ...call } }, say("done")]];
-  const place = { folder: "/worktree", isWorktree: true };
-  const { delegate, ended, log } = await setup({ turns }, { place });
+  const workspace = { folder: "/worktree", isWorktree: true };
+  const { delegate, ended, log } = await setup({ turns }, { workspace });
   expect((await ended(await delegate())).artifacts).toEqual([]);
   const opened = log().filter(({ method }) => method === "session/new");
   expect(opened.map(({ params }) => Object(params).cwd)).toEqual(["/worktree"]);

@@ -51,11 +51,14 @@ test("a conversation is continued; one that is gone begins anew, and the progres
 });
 
 test("it works in the folder of its worktree", async () => {
-  const place = { folder: realpathSync(mkdtempSync(join(tmpdir(), "errand-place-"))), isWorktree: true };
-  onTestFinished(() => rmSync(place.folder, { recursive: true }));
-  const { begin, log } = await setup({ turns: [[say("one")]] }, { place });
+  const workspace = {
+    folder: realpathSync(mkdtempSync(join(tmpdir(), "errand-workspace-"))),
+    isWorktree: true,
+  };
+  onTestFinished(() => rmSync(workspace.folder, { recursive: true }));
+  const { begin, log } = await setup({ turns: [[say("one")]] }, { workspace });
   await begin();
-  expect(log("start")).toMatchObject([{ cwd: place.folder }]);
+  expect(log("start")).toMatchObject([{ cwd: workspace.folder }]);
 });
 
 test("a conversation that is gone while its question was open: the task begins anew, with that word", async () => {

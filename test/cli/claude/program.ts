@@ -8,7 +8,7 @@ import { z } from "zod";
 import { ChildProcesses } from "../../../src/cli/work/child.ts";
 import type { ClaudeOptions } from "../../../src/cli/work/claude/setup.ts";
 import { ClaudeWorker } from "../../../src/cli/work/claude/worker.ts";
-import { here, type Place } from "../../../src/cli/work/place.ts";
+import { here, type Workspace } from "../../../src/cli/work/workspace.ts";
 import { Agent } from "../../../src/client/agent.ts";
 import { OPERATOR } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -55,9 +55,9 @@ export type Scripted = ReturnType<typeof scripted>;
 export function work(
   url: string,
   { program, folder }: Pick<Scripted, "program" | "folder">,
-  options: Partial<ClaudeOptions> & { readonly place?: Place } = {},
+  options: Partial<ClaudeOptions> & { readonly workspace?: Workspace } = {},
 ) {
-  const { place = here(), ...rest } = options;
+  const { workspace = here(), ...rest } = options;
   const warnings: string[] = [];
   const children = new ChildProcesses();
   const worker = new ClaudeWorker({
@@ -76,7 +76,7 @@ export function work(
     ...rest,
   });
   const agent = new Agent({ url, token: OPERATOR, agent: "coder", failFast: false }, (task) =>
-    worker.run(task, place),
+    worker.run(task, workspace),
   );
   const running = agent.run();
   running.catch(() => undefined);
@@ -90,7 +90,7 @@ export function work(
 /** The broker and one worker. `answer` answers the open question of a delegation, and waits for what follows. */
 export async function setup(
   script: Script,
-  options: Partial<ClaudeOptions> & { readonly place?: Place } = {},
+  options: Partial<ClaudeOptions> & { readonly workspace?: Workspace } = {},
 ) {
   const program = scripted(script);
   const { url, ...rest } = await broker();

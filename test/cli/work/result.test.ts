@@ -48,19 +48,22 @@ describe("a text", () => {
 
 describe("a schema", () => {
   const args = (schema: unknown, preset?: typeof claude) =>
-    wantedResult({ result_schema: schema }, "FILE", preset)?.args;
+    wantedResult({ result_schema: schema }, preset)?.args("FILE");
 
   test("is an argument of a program that takes it; any other is told in words", () => {
-    expect(wantedResult({}, "FILE", claude)).toBeUndefined();
-    expect(wantedResult({ result_schema: SCHEMA }, "FILE", claude)).toEqual({
+    expect(wantedResult({}, claude)).toBeUndefined();
+    expect(wantedResult({ result_schema: SCHEMA }, claude)).toEqual({
       schema: SCHEMA,
-      isApart: true,
-      args: ["--json-schema", JSON.stringify(SCHEMA)],
+      isSeparate: true,
+      args: expect.any(Function),
       words: [],
     });
-    const told = { isApart: false, args: [], words: [expect.stringContaining(JSON.stringify(SCHEMA))] };
-    for (const preset of [undefined, gemini, codex])
-      expect(wantedResult({ result_schema: SCHEMA }, "FILE", preset)).toEqual({ schema: SCHEMA, ...told });
+    expect(args(SCHEMA, claude)).toEqual(["--json-schema", JSON.stringify(SCHEMA)]);
+    const told = { isSeparate: false, words: [expect.stringContaining(JSON.stringify(SCHEMA))] };
+    for (const preset of [undefined, gemini, codex]) {
+      expect(wantedResult({ result_schema: SCHEMA }, preset)).toMatchObject({ schema: SCHEMA, ...told });
+      expect(args(SCHEMA, preset)).toEqual([]);
+    }
     expect(args(STRICT, codex)).toEqual(["--output-schema", "FILE"]);
   });
 

@@ -5,12 +5,12 @@ import type { Outcome, Work } from "../../../client/work.ts";
 import { LeaseLostError, ParkedError } from "../../../lease-holder/lost.ts";
 import { sleep } from "../../../util/timing.ts";
 import type { CommandFiles } from "../command-files.ts";
-import type { Assignment, Place } from "../place.ts";
 import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import type { Session } from "../presets/sessions.ts";
 import { wantedResult } from "../result.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
+import type { Assignment, Workspace } from "../workspace.ts";
 import { Activity } from "./activity.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { brokerApprovals } from "./approvals.ts";
@@ -39,7 +39,7 @@ export async function runWith(agent: AgentProcess, given: Assignment, setup: Acp
 
 class Run {
   readonly #agent: AgentProcess;
-  readonly #place: Place;
+  readonly #workspace: Workspace;
   readonly #task: Work;
   readonly #session: Session;
   readonly #files: CommandFiles;
@@ -55,12 +55,12 @@ class Run {
 
   constructor(
     agent: AgentProcess,
-    { task, place, session, files }: Assignment,
+    { task, workspace, session, files }: Assignment,
     setup: AcpSetup,
     notes: Notes,
   ) {
     this.#agent = agent;
-    this.#place = place;
+    this.#workspace = workspace;
     this.#task = task;
     this.#session = session;
     this.#files = files;
@@ -109,7 +109,7 @@ class Run {
       return ending.kind === "answered" ? { kind: "unsent", unsent: error.unsent } : ending;
     }
     // A worktree shows more than what the agent reports.
-    if (ending.kind === "answered" && !this.#place.isWorktree) await this.#sendChanges();
+    if (ending.kind === "answered" && !this.#workspace.isWorktree) await this.#sendChanges();
     return ending;
   }
 
@@ -148,7 +148,7 @@ class Run {
     const { choice, noteUnknownMode, warn } = this.#setup;
     const { id: known, keep } = this.#session;
     const folders = folder === undefined ? [artifacts] : [folder, artifacts];
-    const opening = openConversation(this.#agent, known, { cwd: this.#place.folder, folders, choice });
+    const opening = openConversation(this.#agent, known, { cwd: this.#workspace.folder, folders, choice });
     const conversation = await this.#soon(opening);
     if (conversation.hasUnknownMode) noteUnknownMode();
     if (known !== undefined && !conversation.isContinued)
@@ -278,7 +278,7 @@ class Run {
   }
 
   async #sendChanges(): Promise<void> {
-    const left = await sendChanges(this.#activity.changes, this.#place.folder, this.#task.artifact);
+    const left = await sendChanges(this.#activity.changes, this.#workspace.folder, this.#task.artifact);
     if (left > 0) this.#activity.note(`${left} changed files are not among the artifacts.`);
   }
 }

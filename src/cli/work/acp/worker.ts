@@ -1,10 +1,9 @@
 /** `errand work --acp`: works on delegations with an agent that speaks the Agent Client Protocol, version 1. */
-
 import type { Outcome, Work } from "../../../client/work.ts";
 import { isCompleted } from "../is-completed.ts";
-import type { Place } from "../place.ts";
 import { Sessions } from "../presets/sessions.ts";
 import { withCommandFiles } from "../with-command-files.ts";
+import type { Workspace } from "../workspace.ts";
 import { Pool } from "./pool.ts";
 import { runWith } from "./run.ts";
 import type { AcpOptions, AcpSetup } from "./setup.ts";
@@ -42,13 +41,13 @@ export class AcpWorker {
     this.#sessions = new Sessions(options.stateHome, SESSION_ID);
   }
 
-  run(task: Work, place: Place): Promise<Outcome> {
+  run(task: Work, workspace: Workspace): Promise<Outcome> {
     const { command, warn } = this.#setup;
-    return this.#sessions.use(`acp ${JSON.stringify(command)}`, place.folder, task, (session) =>
+    return this.#sessions.use(`acp ${JSON.stringify(command)}`, workspace.folder, task, (session) =>
       withCommandFiles(task, { warn }, async (files) => {
         const agent = await this.#pool.take(session.id, task.signal);
         if (agent.group !== undefined) files.runsAs(agent.group);
-        const outcome = await runWith(agent, { task, place, session, files }, this.#setup).finally(() =>
+        const outcome = await runWith(agent, { task, workspace, session, files }, this.#setup).finally(() =>
           this.#pool.give(agent),
         );
         this.#hasWorked ||= isCompleted(outcome);

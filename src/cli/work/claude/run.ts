@@ -15,7 +15,6 @@ import { UnsentError } from "../acp/verdict.ts";
 import { envFor } from "../command-env.ts";
 import type { CommandFiles } from "../command-files.ts";
 import { cannotStart } from "../command-reply.ts";
-import type { Assignment, Place } from "../place.ts";
 import { claude } from "../presets/claude.ts";
 import { ConversationUsage, usageNotKept } from "../presets/conversation-usage.ts";
 import { foldersOf, promptOf } from "../presets/prompt.ts";
@@ -24,6 +23,7 @@ import type { Session } from "../presets/sessions.ts";
 import { type WantedResult, wantedResult } from "../result.ts";
 import { sendFiles } from "../returned-files.ts";
 import { notKept } from "../run-task.ts";
+import type { Assignment, Workspace } from "../workspace.ts";
 import { argumentsOf } from "./claude-process.ts";
 import { Deciding } from "./deciding.ts";
 import { Hook, type HookAnswer, type HookCall } from "./hook.ts";
@@ -40,7 +40,7 @@ export async function runClaude(given: Assignment, setup: ClaudeSetup): Promise<
 
 class Run {
   readonly #task: Work;
-  readonly #place: Place;
+  readonly #workspace: Workspace;
   readonly #session: Session;
   readonly #files: CommandFiles;
   readonly #setup: ClaudeSetup;
@@ -58,12 +58,12 @@ class Run {
   #keeping: Promise<void> = Promise.resolve();
 
   constructor(
-    { task, place, session, files }: Assignment,
+    { task, workspace, session, files }: Assignment,
     setup: ClaudeSetup,
     { notes, usage }: { readonly notes: Notes; readonly usage: ConversationUsage },
   ) {
     this.#task = task;
-    this.#place = place;
+    this.#workspace = workspace;
     this.#session = session;
     this.#files = files;
     this.#setup = setup;
@@ -147,7 +147,7 @@ class Run {
     const talk = new Talk({
       command: [program, ...argumentsOf(session, foldersOf(this.#files), given)],
       env: envFor(this.#task, environment, this.#files),
-      cwd: this.#place.folder,
+      cwd: this.#workspace.folder,
       children,
       onStart: this.#files.runsAs,
       onOutput: () => this.#end.active(),

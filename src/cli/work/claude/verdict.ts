@@ -18,7 +18,7 @@ export async function outcomeOf(
 ): Promise<Outcome> {
   if (!run.began) throwIfUnavailable(result, hasWorked());
   const send = (...chunk: Parameters<Work["artifact"]>) => task.artifact(...chunk);
-  const wanted = wantedResult(task.delegation, undefined, claude);
+  const wanted = wantedResult(task.delegation, claude);
   return toVerdictReply(verdict(false), run, { limits, send, result: wanted });
 }
 

@@ -1,9 +1,9 @@
 /** `errand work --preset claude`, unless nobody is asked: works on delegations with Claude Code, which asks people. */
 import type { Outcome, Work } from "../../../client/work.ts";
 import { isCompleted } from "../is-completed.ts";
-import type { Place } from "../place.ts";
 import { Sessions } from "../presets/sessions.ts";
 import { withCommandFiles } from "../with-command-files.ts";
+import type { Workspace } from "../workspace.ts";
 import { runClaude } from "./run.ts";
 import type { ClaudeOptions, ClaudeSetup } from "./setup.ts";
 
@@ -29,11 +29,11 @@ export class ClaudeWorker {
     this.#sessions = new Sessions(options.stateHome);
   }
 
-  run(task: Work, place: Place): Promise<Outcome> {
+  run(task: Work, workspace: Workspace): Promise<Outcome> {
     const { program, warn } = this.#setup;
-    return this.#sessions.use(program, place.folder, task, (session) =>
+    return this.#sessions.use(program, workspace.folder, task, (session) =>
       withCommandFiles(task, { warn }, async (files) => {
-        const outcome = await runClaude({ task, place, session, files }, this.#setup);
+        const outcome = await runClaude({ task, workspace, session, files }, this.#setup);
         this.#hasWorked ||= isCompleted(outcome);
         return outcome;
       }),

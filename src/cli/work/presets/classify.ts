@@ -11,7 +11,7 @@ export interface Facts {
   /** The answer of the model. */
   readonly answer?: string | undefined;
   /** The result that it hands over apart from the answer, as JSON; null: it ended without one. */
-  readonly structured?: string | null | undefined;
+  readonly separateResult?: string | null | undefined;
   /** The model was asked. */
   readonly began?: boolean | undefined;
   /** Why the program failed, in its own words. */

@@ -18,7 +18,7 @@ const CHOICES = ["allOf", "anyOf", "oneOf"];
 const claudeResult: ResultBySchema = {
   takes: (schema) => isObject(schema) && schema.type === "object" && !CHOICES.some((name) => name in schema),
   args: (schema) => ["--json-schema", JSON.stringify(schema)],
-  isApart: true,
+  isSeparate: true,
 };
 
 const contentSchema = z.object({
@@ -95,14 +95,14 @@ const CAUSES: Readonly<Record<string, Cause>> = {
 function resultOf(event: Event): Seen {
   const { subtype, is_error, errors, num_turns, deferred_tool_use: deferred } = event;
   const text = event.result ?? undefined;
-  const structured = jsonOf(event.structured_output);
+  const separateResult = jsonOf(event.structured_output);
   const isError = is_error === true || (subtype != null && subtype !== "success");
   const gone = num_turns === 0 && (errors ?? []).some((one) => one.startsWith("No conversation found"));
   return {
     ...((isError ? (num_turns ?? 0) > 0 : num_turns !== 0) && { began: true }),
     ...(isError
       ? { failure: text || errors?.join("\n") || subtype || "error", ...spoken(text ?? "") }
-      : { answer: text || (structured ?? ""), structured }),
+      : { answer: text || (separateResult ?? ""), separateResult }),
     ...(event.api_error_status != null && { status: event.api_error_status }),
     ...(gone && { isGone: true }),
     refused: (event.permission_denials ?? []).map(toolText),

@@ -28,7 +28,7 @@ export interface ResultBySchema {
   /** Its arguments; `file` has the schema. */
   readonly args: (schema: unknown, file: string) => readonly string[];
   /** It hands the result over apart from its answer. */
-  readonly isApart?: true;
+  readonly isSeparate?: true;
 }
 
 /** What one line shows. Later facts replace earlier ones, but what was refused is collected. */

@@ -44,8 +44,8 @@ export class PresetRun {
   }
 
   /** The result that it handed over apart from the answer. */
-  get structured(): string | null | undefined {
-    return this.#facts.structured;
+  get separateResult(): string | null | undefined {
+    return this.#facts.separateResult;
   }
 
   add(chunk: Buffer): void {

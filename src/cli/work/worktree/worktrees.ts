@@ -14,8 +14,8 @@ import { hashOf } from "../../kept-text.ts";
 import { oneLine } from "../../show/output.ts";
 import { failed } from "../failed-reply.ts";
 import { InTurn } from "../in-turn.ts";
-import type { Place } from "../place.ts";
 import { removeFolder } from "../temp-folder.ts";
+import type { Workspace } from "../workspace.ts";
 import { sendDiff } from "./changes.ts";
 import { Claims } from "./claims.ts";
 import { type Git, GitError, listWorktrees } from "./git.ts";
@@ -85,7 +85,7 @@ export class Worktrees {
   }
 
   /** Runs `work` in the worktree of the task's conversation, and sends what changed before its outcome. */
-  async use(task: Work, work: (place: Place) => Promise<Outcome>): Promise<Outcome> {
+  async use(task: Work, work: (workspace: Workspace) => Promise<Outcome>): Promise<Outcome> {
     const name = this.#nameFor(task);
     const { id } = task.delegation;
     return this.#inTurn.use(name, task.signal, async () => {

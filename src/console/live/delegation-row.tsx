@@ -5,8 +5,8 @@ import { hrefOf, opened } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
-import type { Flight } from "../data/flight.ts";
-import { refresh } from "../data/flights.ts";
+import { refresh } from "../data/delegations.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { session } from "../session/session.ts";
 import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { queuedText } from "../ui/queued-text.ts";
@@ -15,18 +15,18 @@ import { StateMark } from "../ui/state-mark.tsx";
 import { etaOf, nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
 
 /** One delegation: what is asked, and its way from the delegator to the agent. */
-export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
-  const { id, state, created_at, finished_at, delegator, target } = flight.value;
+export function DelegationRow({ listed }: { readonly listed: Signal<ListedDelegation> }) {
+  const { id, state, created_at, finished_at, delegator, target } = listed.value;
   const phase = PHASES[state];
-  const question = questionOf(flight.value);
+  const question = questionOf(listed.value);
   const isOpen = opened.value === id;
   return (
-    <a class={`flight ${phase}`} href={hrefOf(id)} data-row={id} aria-current={isOpen ? "true" : undefined}>
-      <span class="flight-head">
-        <span class="flight-task">
-          <Said>{taskText(flight.value)}</Said>
+    <a class={`row ${phase}`} href={hrefOf(id)} data-row={id} aria-current={isOpen ? "true" : undefined}>
+      <span class="row-head">
+        <span class="row-task">
+          <Said>{taskText(listed.value)}</Said>
         </span>
-        <span class="flight-age">
+        <span class="row-age">
           {finished_at === null ? (
             <>
               for <Elapsed from={created_at} to={null} />
@@ -36,22 +36,22 @@ export function FlightRow({ flight }: { readonly flight: Signal<Flight> }) {
           )}
         </span>
       </span>
-      <span class="flight-from" title={delegator}>
+      <span class="row-from" title={delegator}>
         {nameOf(delegator)}
       </span>
-      <Track phase={phase} at={placeOf(flight.value, phase)} />
-      <span class="flight-to" title={target}>
+      <Track phase={phase} at={placeOf(listed.value, phase)} />
+      <span class="row-to" title={target}>
         {target}
       </span>
-      <span class="flight-step">
-        <Said title={statusOf(flight.value)}>{statusOf(flight.value)}</Said>
+      <span class="row-step">
+        <Said title={statusOf(listed.value)}>{statusOf(listed.value)}</Said>
       </span>
       {question !== "" && (
-        <span class="flight-more">
+        <span class="row-more">
           <Said title={question}>{question}</Said>
         </span>
       )}
-      {phase === "working" && <FlightMore flight={flight.value} />}
+      {phase === "working" && <DelegationMore listed={listed.value} />}
     </a>
   );
 }
@@ -69,12 +69,12 @@ function Track({ phase, at }: { readonly phase: Phase; readonly at: number }) {
 
 const QUEUED_AT = 0.06;
 
-function placeOf(flight: Flight, phase: Phase): number {
+function placeOf(listed: ListedDelegation, phase: Phase): number {
   if (phase === "queued") return QUEUED_AT;
   if (phase === "completed") return 1;
   if (phase === "failed") return QUEUED_AT;
   // Progress moves the dot through the middle, so that neither end is taken for a state.
-  const share = shareOf(flight);
+  const share = shareOf(listed);
   return share === undefined ? 0.5 : 0.15 + 0.75 * share;
 }
 
@@ -82,17 +82,17 @@ function placeOf(flight: Flight, phase: Phase): number {
 const MAX_QUESTION = 300;
 
 /** What the agent asks, or the action that it proposes; empty if it asks nothing. */
-function questionOf({ interrupt }: Flight): string {
+function questionOf({ interrupt }: ListedDelegation): string {
   const [request] = interrupt?.requests ?? [];
   if (!request) return "";
   return (textOf(request.message).trim() || request.action?.name || "").slice(0, MAX_QUESTION);
 }
 
-function statusOf(flight: Flight): string {
-  const { state, error, target } = flight;
-  if (state === "working") return stepOf(flight) || "working";
+function statusOf(listed: ListedDelegation): string {
+  const { state, error, target } = listed;
+  if (state === "working") return stepOf(listed) || "working";
   if (state === "submitted")
-    return queuedText(flight, isAway.value ? undefined : agentOf(target), now.peek());
+    return queuedText(listed, isAway.value ? undefined : agentOf(target), now.peek());
   return error === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${error}`;
 }
 
@@ -102,8 +102,8 @@ const SOON_MS = 10_000;
 const PAUSE_MS = 2_000;
 
 /** Details of work in progress: the tools used, the estimated time left, and the time left of its lease. */
-function FlightMore({ flight }: { readonly flight: Flight }) {
-  const { id, attempt, lease, progress } = flight;
+function DelegationMore({ listed }: { readonly listed: ListedDelegation }) {
+  const { id, attempt, lease, progress } = listed;
   const ends = Date.parse(lease?.expires_at ?? "");
   useEffect(() => {
     if (Number.isNaN(ends)) return;
@@ -114,10 +114,10 @@ function FlightMore({ flight }: { readonly flight: Flight }) {
     return () => clearInterval(timer);
   }, [lease]);
   return (
-    <span class="flight-more">
+    <span class="row-more">
       {attempt > 1 && <span>attempt {attempt}</span>}
       {progress?.tools_used?.length ? <Said>{progress.tools_used.join(", ")}</Said> : null}
-      {progress?.eta_seconds !== undefined && <span>{etaOf(flight)}</span>}
+      {progress?.eta_seconds !== undefined && <span>{etaOf(listed)}</span>}
       {lease && (
         <span>
           lease <Left until={lease.expires_at} />

@@ -4,7 +4,7 @@ import type { Work } from "../../client/work.ts";
 import type { CommandFiles } from "./command-files.ts";
 import type { Session } from "./presets/sessions.ts";
 
-export interface Place {
+export interface Workspace {
   readonly folder: string;
   /** The folder is a git worktree of the conversation, which shows what changed: see worktree/worktrees.ts. */
   readonly isWorktree: boolean;
@@ -13,10 +13,10 @@ export interface Place {
 /** What an agent works on, where, and with which conversation and files. */
 export interface Assignment {
   readonly task: Work;
-  readonly place: Place;
+  readonly workspace: Workspace;
   readonly session: Session;
   readonly files: CommandFiles;
 }
 
 /** The folder in which the worker was started. */
-export const here = (): Place => ({ folder: cwd(), isWorktree: false });
+export const here = (): Workspace => ({ folder: cwd(), isWorktree: false });

@@ -1,11 +1,11 @@
 /** How events change what the lists show of a lease. */
 import { expect, test } from "vitest";
-import { afterEvent, type Flight } from "../../src/console/data/flight.ts";
+import { afterEvent, type ListedDelegation } from "../../src/console/data/listed.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 
-const working: Flight = {
+const working: ListedDelegation = {
   ...{ id: "d", state: "working", version: 2, target: "scout", delegator: "caller:alice", task_preview: "" },
   ...{ created_at: at(0), not_before_at: null, attempt: 1, lease: { expires_at: at(60), ms: 60_000 } },
   ...{ progress: null, interrupt: null, error: null, finished_at: null },

@@ -8,7 +8,7 @@ import { type Delegation, isTerminal, LIVE_STATES, type State } from "../../sche
 import type { DelegationEvent } from "../../schema/event.ts";
 import { checkSession, isCurrent } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
-import { afterEvent, asks, type Flight, toFlight } from "./flight.ts";
+import { afterEvent, asks, type ListedDelegation, toListed } from "./listed.ts";
 
 /** How long an ended delegation stays in view. */
 const LINGER_MS = 20_000;
@@ -18,36 +18,37 @@ const MAX_PAGES = 100;
 /** Read first: lists are newest first, so among many, work in progress and questions would come last. */
 const URGENT = LIVE_STATES.filter((state) => state !== "submitted");
 
-const flights = signal<ReadonlyMap<string, Signal<Flight>>>(new Map());
+const delegations = signal<ReadonlyMap<string, Signal<ListedDelegation>>>(new Map());
 /** The progress of the first reading: nothing, work in progress and questions, or everything. */
 const readSoFar = signal<0 | 1 | 2>(0);
 export const hasQuestions = computed(() => readSoFar.value > 0);
 export const isLoaded = computed(() => readSoFar.value === 2);
 
 /** Newest first. */
-export const inView = computed(() => [...flights.value.values()]);
+export const inView = computed(() => [...delegations.value.values()]);
 /** The delegations that ask a question, the soonest to expire first. */
 export const asking = computed(() =>
   inView.value
-    .filter((flight) => asks(flight.value.state) && flight.value.interrupt !== null)
+    .filter((listed) => asks(listed.value.state) && listed.value.interrupt !== null)
     .sort((a, b) => expiryOf(a.value) - expiryOf(b.value)),
 );
 /** When its question expires. */
-export const expiryOf = ({ interrupt }: Flight): number => Date.parse(interrupt?.expires_at ?? "") || 0;
+export const expiryOf = ({ interrupt }: ListedDelegation): number =>
+  Date.parse(interrupt?.expires_at ?? "") || 0;
 
-export const flightOf = (id: string): Signal<Flight> | undefined => flights.value.get(id);
+export const listedOf = (id: string): Signal<ListedDelegation> | undefined => delegations.value.get(id);
 
-export function clearFlights(): void {
-  flights.value = new Map();
+export function clearDelegations(): void {
+  delegations.value = new Map();
   readSoFar.value = 0;
 }
 
 /** Reads all live delegations, those in progress first, and forgets those that are no longer live. */
-export async function readFlights({ pages }: Connection, abort: AbortSignal): Promise<void> {
+export async function readDelegations({ pages }: Connection, abort: AbortSignal): Promise<void> {
   const urgent = await readAll(pages, URGENT, abort);
   if (!isLoaded.value) readSoFar.value = 1;
   // A delegation that arrives by an event meanwhile may be too new for the list.
-  const before = [...flights.value.values()];
+  const before = [...delegations.value.values()];
   // Those in progress again: some may have been queued at the first look.
   const found = await readAll(pages, LIVE_STATES, abort);
   // Among very many, those in progress may be too old for the pages that are read.
@@ -68,7 +69,7 @@ async function readAll(
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { delegations, next_cursor } = await pages.list({ state, limit: PAGE, cursor }, abort);
     for (const { id } of delegations) found.add(id);
-    keep(delegations.map(toFlight));
+    keep(delegations.map(toListed));
     cursor = next_cursor ?? undefined;
     if (cursor === undefined) break;
   }
@@ -77,11 +78,11 @@ async function readAll(
 
 /** Applies events in order. Reads a delegation again if its events lack a field that is needed. */
 export function applyEvents(connection: Connection, events: readonly DelegationEvent[]): void {
-  const changed = new Map<string, Flight>();
+  const changed = new Map<string, ListedDelegation>();
   const unclear = new Set<string>();
   for (const event of events) {
     const id = event.delegation_id;
-    const known = changed.get(id) ?? flightOf(id)?.value;
+    const known = changed.get(id) ?? listedOf(id)?.value;
     if (known && event.seq <= known.version) continue;
     const after = afterEvent(known, event);
     if (after) changed.set(id, after);
@@ -117,10 +118,10 @@ export async function refresh(connection: Connection, id: string): Promise<void>
 
 /** Shows a delegation as the broker returned it. */
 export function show(delegation: Delegation): void {
-  const flight = toFlight(delegation);
+  const listed = toListed(delegation);
   // A delegation that ended long ago is not shown.
-  if (isTerminal(flight.state) && flightOf(flight.id) === undefined) remember(flight.id);
-  else keep([flight]);
+  if (isTerminal(listed.state) && listedOf(listed.id) === undefined) remember(listed.id);
+  else keep([listed]);
 }
 
 /** Those that ended lately. A list that was read before that must not bring them back. */
@@ -134,34 +135,36 @@ function remember(id: string): void {
   setTimeout(() => ended.delete(id), ENDED_MS);
 }
 
-function keep(news: readonly Flight[]): void {
+function keep(news: readonly ListedDelegation[]): void {
   batch(() => {
-    const added: [string, Signal<Flight>][] = [];
-    for (const flight of news) {
-      const known = flightOf(flight.id);
-      if (known ? known.value.version > flight.version : ended.has(flight.id)) continue;
-      if (known) known.value = { ...flight, lease: withLength(flight.lease, known.value.lease) };
-      else added.push([flight.id, signal(flight)]);
-      if (!isTerminal(flight.state)) continue;
-      remember(flight.id);
-      setTimeout(drop, LINGER_MS, [flight.id]);
+    const added: [string, Signal<ListedDelegation>][] = [];
+    for (const listed of news) {
+      const known = listedOf(listed.id);
+      if (known ? known.value.version > listed.version : ended.has(listed.id)) continue;
+      if (known) known.value = { ...listed, lease: withLength(listed.lease, known.value.lease) };
+      else added.push([listed.id, signal(listed)]);
+      if (!isTerminal(listed.state)) continue;
+      remember(listed.id);
+      setTimeout(drop, LINGER_MS, [listed.id]);
     }
-    if (added.length > 0) flights.value = new Map([...added, ...flights.value].sort(newestFirst));
+    if (added.length > 0) delegations.value = new Map([...added, ...delegations.value].sort(newestFirst));
   });
 }
 
 /** A lease that was read again does not say how long it is; the event that granted it did. */
-const withLength = (lease: Flight["lease"], before: Flight["lease"]): Flight["lease"] =>
-  lease && { ms: before?.ms, ...lease };
+const withLength = (
+  lease: ListedDelegation["lease"],
+  before: ListedDelegation["lease"],
+): ListedDelegation["lease"] => lease && { ms: before?.ms, ...lease };
 
-const newestFirst = (a: [string, Signal<Flight>], b: [string, Signal<Flight>]): number =>
+const newestFirst = (a: [string, Signal<ListedDelegation>], b: [string, Signal<ListedDelegation>]): number =>
   b[1].peek().created_at.localeCompare(a[1].peek().created_at) || b[0].localeCompare(a[0]);
 
 function drop(ids: readonly string[]): void {
   if (ids.length === 0) return;
-  const left = new Map(flights.value);
+  const left = new Map(delegations.value);
   for (const id of ids) left.delete(id);
-  flights.value = left;
+  delegations.value = left;
 }
 
 /** Forgets one that was erased. */

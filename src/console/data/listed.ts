@@ -12,13 +12,13 @@ import {
 import type { DelegationEvent } from "../../schema/event.ts";
 import { taskEnd } from "./task-end.ts";
 
-export interface FlightLease {
+export interface ListedLease {
   readonly expires_at: string;
   /** How long a heartbeat extends it, if that is known. A heartbeat without progress has no event. */
   readonly ms?: number | undefined;
 }
 
-export interface Flight
+export interface ListedDelegation
   extends Pick<
     Delegation,
     | "id"
@@ -34,14 +34,14 @@ export interface Flight
   /** How the task ends, unless it is long. */
   readonly task_end?: string;
   readonly progress: Progress | null;
-  readonly lease: FlightLease | null;
+  readonly lease: ListedLease | null;
   readonly interrupt: Interrupt | null;
   /** The error in words. */
   readonly error: string | null;
   readonly finished_at: string | null;
 }
 
-export function toFlight(delegation: Delegation): Flight {
+export function toListed(delegation: Delegation): ListedDelegation {
   const { id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt } =
     delegation;
   const { progress, lease, interrupt, finished_at, error } = delegation;
@@ -65,21 +65,24 @@ const detailsSchema = z.object({
   task_preview: optional(z.string()),
 });
 
-/** The flight after the event. Null if the event lacks a field that is needed: read the delegation instead. */
-export function afterEvent(flight: Flight | undefined, event: DelegationEvent): Flight | null {
+/** The delegation after the event. Null if the event lacks a field that is needed: read the delegation instead. */
+export function afterEvent(
+  listed: ListedDelegation | undefined,
+  event: DelegationEvent,
+): ListedDelegation | null {
   const details = detailsSchema.parse(event);
   if (event.type === "DELEGATION_SENT") return departure(event, details.task_preview ?? "");
-  if (flight === undefined || event.seq !== flight.version + 1) return null;
+  if (listed === undefined || event.seq !== listed.version + 1) return null;
   // The question itself is in the delegation.
   if (asks(event.state)) return null;
   return {
-    ...flight,
+    ...listed,
     state: event.state,
     version: event.seq,
     interrupt: null,
-    progress: event.state === "submitted" ? null : (details.progress ?? flight.progress),
-    attempt: details.attempt ?? flight.attempt,
-    lease: event.state === "working" ? leaseAfter(flight.lease, event.at, details) : null,
+    progress: event.state === "submitted" ? null : (details.progress ?? listed.progress),
+    attempt: details.attempt ?? listed.attempt,
+    lease: event.state === "working" ? leaseAfter(listed.lease, event.at, details) : null,
     ...(isTerminal(event.state) && {
       finished_at: event.at,
       error: details.error ? details.error.message || details.error.code : null,
@@ -88,10 +91,10 @@ export function afterEvent(flight: Flight | undefined, event: DelegationEvent): 
 }
 
 function leaseAfter(
-  lease: FlightLease | null,
+  lease: ListedLease | null,
   at: string,
   { status, expires_at }: z.infer<typeof detailsSchema>,
-): FlightLease | null {
+): ListedLease | null {
   // `broker_away` is the only other one: it counts from the end of the outage.
   if (expires_at !== undefined) {
     const isPeriod = status === "leased" || status === "reclaimed";
@@ -101,7 +104,7 @@ function leaseAfter(
   return { ...lease, expires_at: new Date(Date.parse(at) + lease.ms).toISOString() };
 }
 
-function departure(event: DelegationEvent, task_preview: string): Flight | null {
+function departure(event: DelegationEvent, task_preview: string): ListedDelegation | null {
   // When it may start is in the delegation.
   if (event.status === "delayed") return null;
   return {
