@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 
 test("a question is forgotten when it is answered, and when its delegation is out of view", () => {
-  forgetAsked(event("submitted"), { ...row, state: "submitted", interrupt: null });
+  forgetAsked(event("submitted"), { ...listed, state: "submitted", interrupt: null });
   expect(lastAsked.size).toBe(0);
   rememberAsked(listed);
   forgetAsked(event("canceled"), undefined);

@@ -117,15 +117,11 @@ function endSession(ended: Pick<Session, "id"> | null | undefined, because: stri
   session.value = null;
 }
 
-storedSession.onReplaced((id, isCleared) => {
-  if (session.value?.id === id) stayOut(isCleared ? null : REPLACED);
-});
-
-/** Where the session is kept between reloads, for all tabs of this browser. */
 const KEY = "errand-session";
 const storedSchema = z.object({ id: z.string(), token: z.string() });
 type StoredSession = z.infer<typeof storedSchema>;
 
+/** Where the session is kept between reloads, for all tabs of this browser. */
 const storedSession = {
   read: (): StoredSession | null => parse(localStorage.getItem(KEY)),
   write: ({ id, token }: StoredSession): void => localStorage.setItem(KEY, JSON.stringify({ id, token })),
@@ -147,3 +143,7 @@ function parse(text: string | null): StoredSession | null {
     return null;
   }
 }
+
+storedSession.onReplaced((id, isCleared) => {
+  if (session.value?.id === id) stayOut(isCleared ? null : REPLACED);
+});

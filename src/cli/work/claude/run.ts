@@ -143,7 +143,10 @@ class Run {
   ): Promise<Talked> {
     const { program, extra, environment, children, goesOnMs } = this.#setup;
     this.#deciding.restart();
-    const given = { settings, extra: [...(this.#wanted?.args ?? []), ...extra] };
+    const given = {
+      settings,
+      extra: [...(this.#wanted?.args(this.#files.resultSchema ?? "") ?? []), ...extra],
+    };
     const talk = new Talk({
       command: [program, ...argumentsOf(session, foldersOf(this.#files), given)],
       env: envFor(this.#task, environment, this.#files),
@@ -185,7 +188,7 @@ class Run {
   }
 
   get #wanted(): WantedResult | undefined {
-    return wantedResult(this.#task.delegation, this.#files.resultSchema, claude);
+    return wantedResult(this.#task.delegation, claude);
   }
 
   /** The messages that the program must still get. */
