@@ -5,6 +5,7 @@ import { delegationIdSchema } from "../../schema/values.ts";
 import { focusByKeyboard } from "../app/keys.ts";
 import { go, hrefWith, route } from "../app/route.ts";
 import { now } from "../data/clock.ts";
+import type { Connection } from "../data/connection.ts";
 import { toListed } from "../data/listed.ts";
 import { useSoonAfter } from "../data/use-soon-after.ts";
 import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
@@ -16,7 +17,7 @@ import { useLoaded } from "../ui/use-loaded.ts";
 import { Actions } from "./actions.tsx";
 import { Conversation, FollowUp } from "./conversation.tsx";
 import { Artifacts } from "./output.tsx";
-import { useEvents } from "./read-events.ts";
+import { type EventLog, readEvents } from "./read-events.ts";
 import { Summary } from "./summary.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
@@ -145,4 +146,14 @@ function useDelegation(id: string) {
     return () => clearTimeout(timer);
   }, [value]);
   return loaded;
+}
+
+/** All events of a delegation, each read once, while `isNeeded`. */
+function useEvents({ id, version }: Pick<Delegation, "id" | "version">, isNeeded: boolean) {
+  const { current: log } = useRef<EventLog>({ events: [], after: "0" });
+  const read = async ({ pages }: Connection, signal: AbortSignal) => {
+    if (isNeeded) return await readEvents(pages, { id, version }, log, signal);
+    return log.events.length > 0 ? log.events : null;
+  };
+  return useLoaded(id, read, `${version} ${isNeeded}`);
 }

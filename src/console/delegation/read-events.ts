@@ -1,10 +1,6 @@
-/** The events of a delegation, read page by page. */
-import { useRef } from "preact/hooks";
+/** Reads the events of a delegation page by page. */
 import type { Pages } from "../../client/pages.ts";
-import type { Delegation } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
-import type { Connection } from "../data/connection.ts";
-import { useLoaded } from "../ui/use-loaded.ts";
 
 const PAGE = 1000;
 
@@ -34,13 +30,3 @@ export async function readEvents(
 
 const isMove = (event: StreamEvent): event is DelegationEvent =>
   event.type !== "DELEGATION_SNAPSHOT" && event.type !== "RESET";
-
-/** All events of a delegation, each read once, while `isNeeded`. */
-export function useEvents({ id, version }: Pick<Delegation, "id" | "version">, isNeeded: boolean) {
-  const { current: log } = useRef<EventLog>({ events: [], after: "0" });
-  const read = async ({ pages }: Connection, signal: AbortSignal) => {
-    if (isNeeded) return await readEvents(pages, { id, version }, log, signal);
-    return log.events.length > 0 ? log.events : null;
-  };
-  return useLoaded(id, read, `${version} ${isNeeded}`);
-}
