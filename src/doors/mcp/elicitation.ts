@@ -35,8 +35,7 @@ const ARGUMENTS_FIELD = {
 const COMMENT_FIELD = { type: "string", title: "Comment" } as const;
 
 /** Unique within the delegation: an interrupt's id is never reused, nor is a request_id within it. */
-const inputKey = (interrupt: Interrupt, { request_id }: Question): string =>
-  `${interrupt.id}:${request_id}`;
+const inputKey = (interrupt: Interrupt, { request_id }: Question): string => `${interrupt.id}:${request_id}`;
 
 /** The options by their names in a form. */
 const optionsOf = ({ options = [] }: Question): ReadonlyMap<string, unknown> =>
