@@ -1,6 +1,6 @@
 /**
- * Events: immutable facts, one per move; the stream id is the event id. Limit: the additional fields of each `status` are
- * not listed here.
+ * Events: immutable facts, one per move; the stream id is the event id. Limit: the further members of each `status` are
+ * not in the schema; docs/http.md lists them.
  */
 import * as z from "zod";
 import { delegationSchema, stateSchema } from "./delegation.ts";

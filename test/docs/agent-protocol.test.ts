@@ -8,6 +8,7 @@ import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { compare } from "../support/transcript.ts";
 import { until } from "../support/until.ts";
+import { undocumentedMembers } from "./events-table.ts";
 import { runTranscripts } from "./run-transcripts.ts";
 
 const PAGES = ["docs/agent-protocol.md", "docs/agent-protocol-details.md"];
@@ -19,7 +20,9 @@ beforeAll(async () => {
 });
 
 test("the transcripts print what the pages show", async () => {
-  expect(await runTranscripts(...PAGES)).toBeGreaterThan(30);
+  const { count, url } = await runTranscripts(...PAGES);
+  expect(count).toBeGreaterThan(30);
+  expect(await undocumentedMembers(url)).toEqual([]);
 });
 
 test("the agent at the beginning works, and reports what its work raises", async () => {

@@ -1,15 +1,25 @@
 /** docs/http.md is right: its transcripts are run, its numbers are those of the code. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { MOVES } from "../../src/lifecycle/states.ts";
 import { isErrorCode } from "../../src/schema/errors.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
+import { documentedEvents, undocumentedMembers } from "./events-table.ts";
 import { runTranscripts } from "./run-transcripts.ts";
 
 const page = readFileSync(new URL("../../docs/http.md", import.meta.url), "utf8");
 
 test("the transcripts print what the page shows", async () => {
-  expect(await runTranscripts("docs/http.md")).toBeGreaterThan(30);
+  const { count, url } = await runTranscripts("docs/http.md");
+  expect(count).toBeGreaterThan(30);
+  expect(await undocumentedMembers(url)).toEqual([]);
 }, 120_000);
+
+test("the table of events names every status", () => {
+  const documented = documentedEvents();
+  const statuses = Object.values(MOVES).flatMap(({ status }) => status ?? []);
+  expect(statuses.filter((status) => !documented.has(status))).toEqual([]);
+});
 
 test.each([
   ["a wait", LIMITS.wait_seconds.value],

@@ -16,8 +16,8 @@ function brokersFolder(): string {
   return folder;
 }
 
-/** Throws at the first command that prints something else than the page shows; returns the number of commands. */
-export async function runTranscripts(...pages: string[]): Promise<number> {
+/** Throws at the first command that prints something else than the page shows; returns the number of commands, and the broker. */
+export async function runTranscripts(...pages: string[]): Promise<{ count: number; url: string }> {
   for (const program of ["bash", "curl"]) {
     try {
       execFileSync(program, ["--version"]);
@@ -37,5 +37,5 @@ export async function runTranscripts(...pages: string[]): Promise<number> {
       count += 1;
     }
   }
-  return count;
+  return { count, url };
 }
