@@ -27,8 +27,6 @@ Figures go to standard output, progress to standard error.
   --kept N            finished delegations that are stored                           (1000000)
   --profile FILE      write a CPU profile of the gateway under the cycle load, and print where its time goes
   --help              print this help
-
-ERRAND_BENCH_DIRECT=off serves every request through Hono, to measure src/doors/http/direct.ts.
 `;
 
 export interface Options {

@@ -45,7 +45,6 @@ serve({
       retentionMs: 604_800_000,
       maxBodyBytes: 1_048_576,
       allowedOrigins: [],
-      direct: process.env.ERRAND_BENCH_DIRECT !== "off",
       log: logging.createLog("warn", (line) => process.stderr.write(line)),
     });
     return gateway.port;

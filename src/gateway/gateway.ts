@@ -91,7 +91,6 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     stopping: stopping.signal,
     readiness: async () => withDiskReason(await connections.readiness(), options.dataDir ?? null),
     mcpExtension: options.mcpExtension,
-    direct: options.direct,
     mcpPingMs: options.mcpPingMs,
   });
   let listener: Listener | undefined;
@@ -105,7 +104,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         start: async () => {
           const { siblings } = options;
           if (!siblings) return;
-          inner = await listenForSiblings(app.app.fetch, app.toErrorResponse, siblings.setup.inner_secret);
+          inner = await listenForSiblings(app, siblings.setup.inner_secret);
         },
         // Siblings need it until every client has gone.
         stop: () => inner?.close(HTTP_GRACE_MS),

@@ -44,8 +44,6 @@ export interface GatewayOptions {
   readonly mcpExtension?: McpTestExtension;
   /** How long an MCP client may take to answer a ping; for tests. */
   readonly mcpPingMs?: number;
-  /** False serves every request through Hono; for tests and benchmarks. */
-  readonly direct?: boolean;
   /** Resolves the hosts of callbacks instead of the system; for tests. */
   readonly callbackLookup?: LookupFunction;
   /** The retry delay of a callback that has been failing for `triedForMs`; for tests. */

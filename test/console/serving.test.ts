@@ -1,5 +1,6 @@
 /** How the gateway serves the console's files. Needs a build. */
-import { request as send } from "node:http";
+import { IncomingMessage, ServerResponse, request as send } from "node:http";
+import { Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { consoleRoutes } from "../../src/doors/console/console.ts";
@@ -97,12 +98,13 @@ test("other paths are not found, whatever they climb to", async () => {
 
 test("without the built files, GET / says what to do", async () => {
   const [page] = consoleRoutes([new URL("file:///nowhere/")]);
+  const incoming = new IncomingMessage(new Socket());
   const request: MountedRequest = {
     requestId: "req_1",
     method: "GET",
     header: () => undefined,
-    incoming: undefined,
-    outgoing: undefined,
+    incoming,
+    outgoing: new ServerResponse(incoming),
     params: {},
     rest: "",
     query: {},

@@ -7,15 +7,13 @@ import { listen } from "../../build/doors/http/listener.js";
 import { channelToSupervisor, forkWith } from "../../build/gateways/fork.js";
 
 if (channelToSupervisor()) {
-  const direct = (request, response) => {
+  const serve = (request, response) => {
     // As with a valid token: a connection without one would be closed for the next.
     Connection.of(request.socket).identify("caller:test");
     response.end("served");
-    return true;
   };
-  const app = { app: { fetch: () => new Response() }, direct, toErrorResponse: () => new Response() };
   const options = { host: "127.0.0.1", port: 0, now: () => performance.now(), most: 1 };
-  const { port } = await listen(app, options);
+  const { port } = await listen({ serve }, options);
   process.send?.({ port });
 } else {
   const fork = forkWith((line) => process.stderr.write(`${line}\n`));

@@ -1,13 +1,16 @@
 /**
- * The HTTP app: routes from the tables, a principal for each request, errors as problem+json. Limit: no rules; it
+ * The HTTP app. Hono finds the handler of every request: first of a route of the table, which table-request.ts serves,
+ * then of everything else (pages, health, metrics, A2A, MCP, 404, 405), which passes the middleware here. Limit: no rules; it
  * parses, calls one verb of the engine, and renders.
+ *
+ * A new endpoint is one `route({ … })` in a file of doors/rest, whose list is a part of {@link ROUTES}.
  */
-import { type HttpBindings, RequestError } from "@hono/node-server";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { getRequestListener, type HttpBindings, RequestError } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import type { Readiness } from "../../redis/connections.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { LIMITS } from "../../schema/limits.ts";
 import { BoundedMap } from "../../util/bounded.ts";
 import type { CardSigner } from "../a2a/cards/signing.ts";
 import { a2aAddresses, a2aRoutes } from "../a2a/routes.ts";
@@ -31,19 +34,18 @@ import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
-import { hasSeveralHosts, hasTooManyHeaders } from "./connection.ts";
-import { createDirectHandler, type DirectHandler, honoPath, headerOf as incomingHeader } from "./direct.ts";
 import { HEALTH_CHECKS, isHealthCheck, repairHost } from "./health.ts";
-import type { IncomingRequest } from "./incoming-request.ts";
+import { headerOf, type IncomingRequest } from "./incoming-request.ts";
 import { KeptPage } from "./kept-page.ts";
 import { publicPath } from "./links.ts";
 import { methodNotAllowed, methodTable, plainPaths } from "./methods.ts";
 import type { Mount, MountedRequest } from "./mount.ts";
 import { PREFLIGHT_HEADERS } from "./origin.ts";
-import { bearerOf, Pipeline, type PipelineOptions, requireUtf8Query } from "./pipeline.ts";
+import { bearerOf, Pipeline, type PipelineOptions } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
 import type { Route } from "./route.ts";
 import type { EventStream } from "./stream.ts";
+import { TableRequest } from "./table-request.ts";
 import { TextResponse, withText } from "./text-response.ts";
 
 /** The routes of the API description. */
@@ -95,17 +97,15 @@ export interface HttpAppOptions extends PipelineOptions {
   readonly readiness: () => Promise<Readiness>;
   /** Additional MCP tools; for tests. */
   readonly mcpExtension?: McpTestExtension | undefined;
-  /** False serves every request through Hono; for tests and benchmarks. */
-  readonly direct?: boolean | undefined;
   /** How long an MCP client may take to answer a ping; for tests. */
   readonly mcpPingMs?: number | undefined;
 }
 
 export interface HttpApp {
-  readonly app: Hono<Env>;
-  readonly direct: DirectHandler;
-  /** The response to a request with a malformed Host or URL, for which the app cannot be called. */
-  readonly toErrorResponse: (error: unknown) => Response;
+  /** Serves a request of a Node server. */
+  readonly serve: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  /** Everything that Hono serves, in its syntax. */
+  readonly routes: Hono["routes"];
   /** Bytes of the large request bodies that are in progress: of one principal, or of all if none is given. */
   readonly requestBytes: (principal?: string) => number;
   /** Bytes that are counted as unread: of one principal or address, or of all. */
@@ -115,7 +115,7 @@ export interface HttpApp {
 }
 
 type Env = {
-  Bindings: Partial<HttpBindings>;
+  Bindings: HttpBindings;
   Variables: {
     requestId: string;
     route?: string;
@@ -132,33 +132,41 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
   const pipeline = new Pipeline(options);
   const fail = (error: unknown, c: Context<Env>) => {
     const requestId = c.get("requestId");
-    return problemResponse(pipeline.toError(error, requestId, c.req.method), requestId, broker.id);
+    return problemResponse(pipeline.toError(error, requestId, methodOf(c)), requestId, broker.id);
   };
   const commonHeaders = (c: Context<Env>) => pipeline.headers(c.get("requestId"), c.get("foreign"));
+
+  // Before the middleware, which a parked poll would retain.
+  const plain = plainPaths(SERVED);
+  for (const route of SERVED) {
+    app.on(route.method, honoPath(route), (c, next) => {
+      // A path of its own is not the id of another route: this method it does not have.
+      if (route.path !== c.req.path && plain.has(c.req.path)) return next();
+      new TableRequest(pipeline, route, c.env.incoming, c.env.outgoing).serve(c.req.param(), c.req.url);
+      return RESPONSE_ALREADY_SENT;
+    });
+  }
 
   app.use(async (c, next) => {
     c.set("requestId", pipeline.newRequestId());
     await next();
-    pipeline.count(c.req.method, c.get("route") ?? "other", c.get("sent") ?? c.res.status);
+    pipeline.count(methodOf(c), c.get("route") ?? "other", c.get("sent") ?? c.res.status);
     if (c.get("sent") !== undefined) return;
     for (const [name, value] of Object.entries(commonHeaders(c))) {
       if (!OWN_HEADERS.includes(name) || !c.res.headers.has(name)) c.res.headers.set(name, value);
     }
   });
   app.use(async (c, next) => {
-    if (c.env?.incoming && hasTooManyHeaders(c.env.incoming)) throw tooManyHeaders();
-    if (c.env?.incoming && hasSeveralHosts(c.env.incoming)) throw severalHosts();
-    const anyHost = isHealthCheck(c.req.path);
-    c.set("foreign", pipeline.checkOrigin(headerOf(c, "origin"), headerOf(c, "host"), anyHost));
+    c.set("foreign", pipeline.checkHead(requestOf(c), isHealthCheck(c.req.path)));
     const isPreflight =
-      c.req.method === "OPTIONS" && headerOf(c, "access-control-request-method") !== undefined;
+      methodOf(c) === "OPTIONS" && headerOf(c.env.incoming, "access-control-request-method") !== undefined;
     // A browser sends no token with a preflight.
     if (c.get("foreign") === undefined || !isPreflight) return next();
     c.res = new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   });
   app.onError(fail);
   app.notFound((c) => {
-    const { method, path } = c.req;
+    const [method, { path }] = [methodOf(c), c.req];
     const allow = methodsOf(path);
     if (allow.length > 0) {
       if (method !== "OPTIONS") return fail(methodNotAllowed(method, path, allow), c);
@@ -177,14 +185,9 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
       const { [path]: page } = describeApi(publicPath(broker.publicUrl(), "/"));
       return deliver(
         c,
-        page.respond((name) => headerOf(c, name)),
+        page.respond((name) => headerOf(c.env.incoming, name)),
       );
     });
-  }
-
-  const plain = plainPaths(SERVED);
-  for (const route of SERVED) {
-    app.on(route.method, honoPath(route), (c) => serve(c, route));
   }
 
   const mounts: readonly Mount[] = [
@@ -204,7 +207,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 
   app.get("/metrics", async (c) => {
     // Metrics matter most when Redis is unavailable.
-    const identity = await broker.tokens.identify(bearerOf(headerOf(c, "authorization")), {
+    const identity = await broker.tokens.identify(bearerOf(headerOf(c.env.incoming, "authorization")), {
       lastKnown: true,
     });
     if (!/^(?:operator|viewer:.+)$/.test(identity.principal)) {
@@ -219,10 +222,10 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
 
   const requestOf = (c: Context<Env>): IncomingRequest => ({
     requestId: c.get("requestId"),
-    method: c.req.method,
-    header: (name) => headerOf(c, name),
-    incoming: c.env?.incoming,
-    outgoing: c.env?.outgoing,
+    method: methodOf(c),
+    header: (name) => headerOf(c.env.incoming, name),
+    incoming: c.env.incoming,
+    outgoing: c.env.outgoing,
   });
 
   function deliver(
@@ -230,27 +233,13 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     response: TextResponse | EventStream | Response,
     authenticated?: AuthenticatedRequest,
   ): Response {
-    const request = requestOf(c);
-    if (response instanceof Response) {
-      const { body } = response;
-      if (!body || !request.outgoing) return response;
-      pipeline.pipe(response, body, request, c.get("foreign"), authenticated);
-      c.set("sent", response.status);
-      return RESPONSE_ALREADY_SENT;
-    }
-    if (!request.outgoing || request.incoming?.method === "HEAD") return withoutStream(response);
-    pipeline.write(response, request, c.get("foreign"), authenticated);
+    if (!(response instanceof Response)) {
+      pipeline.write(response, requestOf(c), c.get("foreign"), authenticated);
+    } else if (response.body) {
+      pipeline.pipe(response, response.body, requestOf(c), c.get("foreign"), authenticated);
+    } else return response;
     c.set("sent", response.status);
     return RESPONSE_ALREADY_SENT;
-  }
-
-  async function serve(c: Context<Env>, route: Route): Promise<Response> {
-    const { method, path } = c.req;
-    if (route.path !== path && plain.has(path)) throw methodNotAllowed(method, path, methodsOf(path));
-    c.set("route", route.path);
-    requireUtf8Query(new URL(c.req.url).search);
-    const { request, input } = await pipeline.admit(requestOf(c), c.req.param(), c.req.queries(), route);
-    return pipeline.inWholeTurn(request, async () => deliver(c, await route.run(request, input()), request));
   }
 
   async function serveMount(c: Context<Env>, { path, handle }: Mount): Promise<Response> {
@@ -277,6 +266,7 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     }
   }
 
+  /** For a request with a malformed Host or URL, for which Hono cannot be called. */
   function toErrorResponse(error: unknown): Response {
     const requestId = pipeline.newRequestId();
     const refused =
@@ -288,49 +278,25 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
       response.headers.set(name, value);
     return response;
   }
-  const direct = options.direct === false ? () => false : createDirectHandler(pipeline, SERVED);
-  const requestBytes = (principal?: string) => pipeline.inflow.requestBytes(principal);
-  const inProgress = (principal: string) => pipeline.limiter.of(principal);
+  // HEAD is served as GET, and Node leaves out the body: Hono would copy the response, and one that is written already has
+  // nothing to copy.
+  const fetch: typeof app.fetch = (request, ...rest) =>
+    app.fetch(request.method === "HEAD" ? new Request(request.url) : request, ...rest);
+  const listener = getRequestListener(fetch, { hostname: options.host, errorHandler: toErrorResponse });
   return {
-    app,
-    direct: (incoming, outgoing) => {
+    serve: (incoming, outgoing) => {
       repairHost(incoming);
-      return !hasTooManyHeaders(incoming) && !hasSeveralHosts(incoming) && direct(incoming, outgoing);
+      void listener(incoming, outgoing);
     },
-    toErrorResponse,
-    requestBytes,
+    routes: app.routes,
+    requestBytes: (principal?: string) => pipeline.inflow.requestBytes(principal),
     unreadBytes: (owner?: string) => pipeline.outflow.unread(owner),
-    inProgress,
+    inProgress: (principal: string) => pipeline.limiter.of(principal),
   };
 }
 
-function tooManyHeaders(): ErrandError {
-  const most = LIMITS.headers.value;
-  return new ErrandError("invalid_request", `The request has more than ${most} headers.`, {
-    details: { limit: "headers", issues: [{ path: "", reason: `at most ${most} headers` }] },
-    recovery: `Send at most ${most} headers.`,
-  });
-}
+/** As the client sent it. */
+const methodOf = ({ env, req }: Context<Env>): string => env.incoming.method ?? req.method;
 
-function severalHosts(): ErrandError {
-  return new ErrandError("invalid_request", "The request has more than one Host header.", {
-    details: { issues: [{ path: "Host", reason: "at most one" }] },
-    recovery: "Send one Host header.",
-  });
-}
-
-/** Reads the header from Node's request if there is one. */
-function headerOf(c: Context<Env>, name: string): string | undefined {
-  const { incoming } = c.env;
-  return incoming ? incomingHeader(incoming, name) : c.req.header(name);
-}
-
-/** The response to a HEAD, or without a connection. */
-function withoutStream(response: TextResponse | EventStream): Response {
-  if (response instanceof TextResponse) {
-    const { text, bytes } = response;
-    return new Response(text ?? (bytes && new Uint8Array(bytes)), response);
-  }
-  response.discard();
-  return new Response(null, response);
-}
+/** A route's path in Hono's syntax. */
+const honoPath = ({ path }: Route): string => path.replaceAll(/\{(\w+)\}/g, ":$1");

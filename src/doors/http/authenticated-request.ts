@@ -134,17 +134,12 @@ export class AuthenticatedRequest {
   /** Whether the connection closed before the response was written. */
   isGone(): boolean {
     const { outgoing } = this.#request;
-    return (
-      outgoing !== undefined &&
-      (outgoing.destroyed || outgoing.req.socket.destroyed) &&
-      !outgoing.writableFinished
-    );
+    return (outgoing.destroyed || outgoing.req.socket.destroyed) && !outgoing.writableFinished;
   }
 
   /** Calls `callback` if the response that follows is not written to the socket completely. */
   onUndelivered(callback: () => void): void {
     const { outgoing } = this.#request;
-    if (!outgoing) return;
     if (this.isGone()) {
       callback();
       return;
@@ -182,7 +177,7 @@ export class AuthenticatedRequest {
 
   /** Closes the connection, because its reader has stopped reading. */
   cut(): void {
-    this.#request.outgoing?.destroy();
+    this.#request.outgoing.destroy();
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
-import { getRequestListener } from "@hono/node-server";
+import type { HttpApp } from "./app.ts";
 
 export const INNER_SECRET_HEADER = "x-errand-inner";
 
@@ -14,14 +14,9 @@ export interface InnerListener {
   readonly close: (graceMs: number) => Promise<void>;
 }
 
-export function listenForSiblings(
-  fetch: Parameters<typeof getRequestListener>[0],
-  errorHandler: (error: unknown) => Response,
-  secret: string,
-): Promise<InnerListener> {
-  const rest = getRequestListener(fetch, { hostname: "127.0.0.1", errorHandler });
+export function listenForSiblings(app: Pick<HttpApp, "serve">, secret: string): Promise<InnerListener> {
   const server = createServer((request, response) => {
-    if (isEqual(request.headers[INNER_SECRET_HEADER], secret)) void rest(request, response);
+    if (isEqual(request.headers[INNER_SECRET_HEADER], secret)) app.serve(request, response);
     else response.writeHead(403, { connection: "close" }).end();
   });
   return new Promise((resolve, reject) => {

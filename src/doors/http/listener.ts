@@ -1,7 +1,6 @@
-/** The HTTP server: direct.ts serves plain requests, Hono all others. Limit: HTTP/1.1 without TLS. */
+/** The HTTP server: accepts connections and passes their requests to the app, in turn. Limit: HTTP/1.1 without TLS. */
 import { createServer, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
-import { getRequestListener } from "@hono/node-server";
 import { LIMITS } from "../../schema/limits.ts";
 import { networkOf } from "./address-list.ts";
 import { AddressQueue } from "./address-queue.ts";
@@ -85,13 +84,7 @@ const ARRIVAL: ArrivalTimeouts = {
 const KEEP_ALIVE_MS = 65_000;
 
 export function listen(
-  {
-    app,
-    direct,
-    toErrorResponse,
-  }: Pick<HttpApp, "direct" | "toErrorResponse"> & {
-    readonly app: Pick<HttpApp["app"], "fetch">;
-  },
+  app: Pick<HttpApp, "serve">,
   {
     host,
     port,
@@ -112,7 +105,6 @@ export function listen(
   };
   return new Promise((resolve, reject) => {
     const addresses = new AddressQueue();
-    const rest = getRequestListener(app.fetch, { hostname: host, errorHandler: toErrorResponse });
     const server = createServer(
       {
         headersTimeout: arrival.headersMs,
@@ -134,7 +126,7 @@ export function listen(
           if (mustWait) connections.begin(connection, socket, headers);
           const answer = () => {
             if (socket.destroyed) return false;
-            if (!direct(request, response)) void rest(request, response);
+            app.serve(request, response);
             return true;
           };
           if (connection.isKnown && bearsToken) answer();

@@ -1,15 +1,16 @@
 /**
- * The steps of every request, served by direct.ts or by Hono: check the origin, authenticate the caller, read the body,
- * wait for a turn, write the response with the common headers. Limit: it knows no routes and no formats.
+ * The steps of every request: check the origin, authenticate the caller, read the body, wait for a turn, write the response
+ * with the common headers. Limit: it knows no routes and no formats.
  */
 import type { Identity } from "../../engine/access/revocations.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { LIMITS } from "../../schema/limits.ts";
 import { AuthenticatedRequest, noToken } from "./authenticated-request.ts";
 import { parseBody, readBody, requirePlain } from "./body.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
-import { Connection } from "./connection.ts";
+import { Connection, hasSeveralHosts, hasTooManyHeaders } from "./connection.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, type InflowBody, NO_BODY, UNCOUNTED_BYTES } from "./inflow.ts";
 import { LargeBodyQueue } from "./large-body-queue.ts";
@@ -38,12 +39,11 @@ export interface PipelineOptions {
 const PROMPT_BODY_MS = 100;
 
 export class Pipeline {
-  /** Throws `forbidden` for an origin or host that is not allowed; returns the origin if it is another site's. */
-  readonly checkOrigin: ReturnType<typeof originGuard>;
   readonly inflow = new Inflow();
   readonly limiter: ConcurrencyLimiter;
   readonly outflow: Outflow;
   readonly #options: PipelineOptions;
+  readonly #checkOrigin: ReturnType<typeof originGuard>;
   readonly #largeBodies = new LargeBodyQueue();
   readonly #hooks = new ShutdownHooks();
   readonly #ticker = new StreamTicker();
@@ -60,7 +60,7 @@ export class Pipeline {
         log.warn({ owner, bytes }, "closed a connection: its principal exceeded the limit of unread bytes");
       },
     });
-    this.checkOrigin = originGuard(options.host, options.allowedOrigins);
+    this.#checkOrigin = originGuard(options.host, options.allowedOrigins);
     options.stopping.addEventListener("abort", () => {
       this.#hooks.run({ handover: options.stopping.reason === HANDOVER });
     });
@@ -68,6 +68,16 @@ export class Pipeline {
 
   newRequestId(): string {
     return `req_${randomId(16)}`;
+  }
+
+  /**
+   * Throws for headers that no request may have, and `forbidden` for an origin or host that is not allowed; returns the
+   * origin if it is another site's.
+   */
+  checkHead(request: IncomingRequest, anyHost = false): string | undefined {
+    if (hasTooManyHeaders(request.incoming)) throw tooManyHeaders();
+    if (hasSeveralHosts(request.incoming)) throw severalHosts();
+    return this.#checkOrigin(request.header("origin"), request.header("host"), anyHost);
   }
 
   /** Checks the token and reads the body. A request without an Authorization header passes only if it may be anonymous. */
@@ -80,11 +90,11 @@ export class Pipeline {
     const authorization = incoming.header("authorization");
     const isAnonymous = allowsAnonymous === true && authorization === undefined;
     const identify = async () => (isAnonymous ? null : broker.tokens.identify(bearerOf(authorization)));
-    const socket = incoming.incoming?.socket;
-    const connection = socket && Connection.of(socket);
+    const { socket } = incoming.incoming;
+    const connection = Connection.of(socket);
     const first = await identify().catch((error: unknown) => {
       const isRefused = error instanceof ErrandError && error.code === "unauthenticated";
-      if (isRefused && connection?.rejectToken() === false) socket?.destroy();
+      if (isRefused && connection?.rejectToken() === false) socket.destroy();
       throw error;
     });
     if (first) connection?.identify(first.principal);
@@ -108,8 +118,10 @@ export class Pipeline {
     const { method, incoming, outgoing } = request;
     const hasBody = method === "POST" || method === "PUT" || method === "PATCH";
     // An unread body would hide the end of the connection.
-    if (!hasBody) incoming?.resume();
-    if (!hasBody || !incoming) return { bytes: new Uint8Array(), body: NO_BODY };
+    if (!hasBody) {
+      incoming.resume();
+      return { bytes: new Uint8Array(), body: NO_BODY };
+    }
     const { "content-length": length = "0", "transfer-encoding": transfer } = incoming.headers;
     if (length !== "0" || transfer !== undefined) requirePlain(request.header("content-encoding"));
     const body = this.inflow.body(identity?.principal ?? addressOf(request));
@@ -119,7 +131,7 @@ export class Pipeline {
       body.grow(bytes);
       if (isWatched || bytes <= UNCOUNTED_BYTES) return;
       isWatched = true;
-      if (!outgoing || outgoing.destroyed) return body.release();
+      if (outgoing.destroyed) return body.release();
       const { socket } = incoming;
       const over = () => {
         // The connection serves more requests; their listeners must not pile up on the socket.
@@ -208,9 +220,13 @@ export class Pipeline {
     foreign: string | undefined,
     request?: AuthenticatedRequest,
   ): void {
-    const { outgoing, requestId } = incoming;
-    if (!outgoing) return;
+    const { outgoing, requestId, method } = incoming;
     const headers = this.headers(requestId, foreign);
+    if (response instanceof EventStream && method === "HEAD") {
+      response.discard();
+      outgoing.writeHead(response.status, { ...headers, ...response.headers }).end();
+      return;
+    }
     if (response instanceof EventStream) {
       response.writeTo(outgoing, headers, this.#ticker);
       return;
@@ -228,7 +244,6 @@ export class Pipeline {
     request?: AuthenticatedRequest,
   ): void {
     const { outgoing, requestId } = incoming;
-    if (!outgoing) return;
     const headers = { ...this.headers(requestId, foreign), ...Object.fromEntries(response.headers) };
     outgoing.writeHead(response.status, headers);
     // The first message may take long.
@@ -283,4 +298,19 @@ export function bearerOf(header: string | undefined): string {
   const token = /^Bearer +(\S+)$/i.exec(header ?? "")?.[1];
   if (token === undefined) throw noToken();
   return token;
+}
+
+function tooManyHeaders(): ErrandError {
+  const most = LIMITS.headers.value;
+  return new ErrandError("invalid_request", `The request has more than ${most} headers.`, {
+    details: { limit: "headers", issues: [{ path: "", reason: `at most ${most} headers` }] },
+    recovery: `Send at most ${most} headers.`,
+  });
+}
+
+function severalHosts(): ErrandError {
+  return new ErrandError("invalid_request", "The request has more than one Host header.", {
+    details: { issues: [{ path: "Host", reason: "at most one" }] },
+    recovery: "Send one Host header.",
+  });
 }

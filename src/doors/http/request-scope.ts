@@ -56,8 +56,8 @@ export class RequestScope implements StopSignal {
     this.#quota = quota;
     this.#outgoing = outgoing;
     this.#hooks = hooks;
-    outgoing?.on("close", this.#end);
-    outgoing?.req.socket.on("close", this.#end);
+    outgoing.on("close", this.#end);
+    outgoing.req.socket.on("close", this.#end);
     hooks.add(this.#end, waits);
     this.#token = owner.watchToken(this.#end);
     if (owner.isGone()) this.#abort();
@@ -94,8 +94,8 @@ export class RequestScope implements StopSignal {
     if (this.#quota !== null) this.#owner.broker.quotas.release(this.#owner.principal, this.#quota);
     this.#token.release();
     this.#hooks.delete(this.#end);
-    this.#outgoing?.off("close", this.#end);
-    this.#outgoing?.req.socket.off("close", this.#end);
+    this.#outgoing.off("close", this.#end);
+    this.#outgoing.req.socket.off("close", this.#end);
   }
 
   #abort(): void {

@@ -29,7 +29,7 @@ const MOUNTS = [
 describe("over HTTP", () => {
   test("every route has a row", async () => {
     const { gateway } = await openWorld();
-    const { app } = createHttpApp({
+    const app = createHttpApp({
       broker: gateway.broker,
       host: "127.0.0.1",
       maxBodyBytes: 1,

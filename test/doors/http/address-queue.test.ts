@@ -69,14 +69,11 @@ async function noted(isKnown: boolean) {
   onTestFinished(() => clearImmediate(tick));
   const listener = await listen(
     {
-      app: { fetch: () => new Response() },
-      direct: (request, response) => {
+      serve: (request, response) => {
         perTurn.push((perTurn.pop() ?? 0) + 1);
         if (isKnown) Connection.of(request.socket)?.identify("caller:x");
         response.end("ok");
-        return true;
       },
-      toErrorResponse: () => new Response(),
     },
     { host: "127.0.0.1", port: 0, now: () => 0 },
   );

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { createDirectHandler } from "../../../src/doors/http/direct.ts";
 import { LargeBodyQueue } from "../../../src/doors/http/large-body-queue.ts";
 import { Pipeline } from "../../../src/doors/http/pipeline.ts";
 import type { Route } from "../../../src/doors/http/route.ts";
+import { TableRequest } from "../../../src/doors/http/table-request.ts";
 import { noContent } from "../../../src/doors/http/text-response.ts";
 import { OPERATOR, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -163,8 +163,10 @@ test("of requests that arrive together, those whose large bodies take long start
   };
   const stopping = new AbortController().signal;
   const settings = { host: "127.0.0.1", maxBodyBytes: 1_000_000, allowedOrigins: [], stopping };
-  const direct = createDirectHandler(new Pipeline({ broker: gateway.broker, ...settings }), [route]);
-  const server = createServer((request, response) => void direct(request, response)).listen(0, "127.0.0.1");
+  const pipeline = new Pipeline({ broker: gateway.broker, ...settings });
+  const server = createServer((request, response) => {
+    new TableRequest(pipeline, route, request, response).serve({}, "http://localhost/work");
+  }).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
   const address = server.address();
@@ -214,11 +216,10 @@ test("a body counts until its request has started, also if its client has left",
       return noContent();
     },
   };
-  const direct = createDirectHandler(pipeline, [route]);
   let closed = 0;
   const server = createServer((request, response) => {
     response.on("close", () => (closed += 1));
-    direct(request, response);
+    new TableRequest(pipeline, route, request, response).serve({}, "http://localhost/work");
   }).listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");

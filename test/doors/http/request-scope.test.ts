@@ -1,4 +1,6 @@
 /** The scope of a waiting request, and the watch on its token. The end of the connection is in leaks.test.ts and hand-off.test.ts. */
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { AuthenticatedRequest } from "../../../src/doors/http/authenticated-request.ts";
 import { Outflow } from "../../../src/doors/http/outflow.ts";
@@ -13,13 +15,9 @@ async function setup() {
   const { broker } = (await startBroker()).gateway;
   const ends = new ShutdownHooks();
   const outflow = new Outflow({ now: () => 0, onCut: () => {} });
-  const inbound = {
-    requestId: "req_1",
-    method: "POST",
-    header: () => undefined,
-    incoming: undefined,
-    outgoing: undefined,
-  };
+  const incoming = new IncomingMessage(new Socket());
+  const outgoing = new ServerResponse(incoming);
+  const inbound = { requestId: "req_1", method: "POST", header: () => undefined, incoming, outgoing };
   const enter = async () => {
     const { token, id } = await broker.tokens.create({ principal: ALICE.text });
     const call = new AuthenticatedRequest(

@@ -70,13 +70,12 @@ test("an IPv6 network of 64 bits counts as one address", () => {
 async function serve(trusted: readonly string[]) {
   const clients: (string | undefined)[] = [];
   const warned: string[] = [];
-  const direct: HttpApp["direct"] = (incoming, outgoing) => {
+  const serve: HttpApp["serve"] = (incoming, outgoing) => {
     clients.push(Connection.of(incoming.socket)?.client);
     outgoing.end();
-    return true;
   };
   const listener = await listen(
-    { app: { fetch: () => new Response() }, direct, toErrorResponse: () => new Response() },
+    { serve },
     {
       host: "127.0.0.1",
       port: 0,
