@@ -8,6 +8,14 @@ import type { TicketData } from "../queue/tickets.ts";
 import type { Broker } from "./broker.ts";
 import type { Offer } from "./leases/in-doubt.ts";
 
+/** To log what failed without failing the move. */
+export type Warns = Pick<Broker, "connections" | "log">;
+/** What a move leads to. */
+export type AfterMove = Warns &
+  Pick<Broker, "agents" | "deliverPending" | "handoff" | "pushAgents" | "tickets">;
+/** To make a move, and what it leads to. */
+export type Moves = AfterMove & Pick<Broker, "writer">;
+
 const MAX_WAIT_MS = 700;
 
 /** Waits for work after a move, but not for long: when Redis does not answer, the response must not wait for it. */
@@ -21,14 +29,18 @@ export async function waitBriefly(work: Promise<void>): Promise<void> {
 }
 
 /** Work that continues after the response; a stop waits for it. */
-export function inBackground(broker: Broker, work: Promise<void>): Promise<void> {
+export function inBackground(broker: Pick<Broker, "background">, work: Promise<void>): Promise<void> {
   const tracked = work.finally(() => broker.background.delete(tracked));
   broker.background.add(tracked);
   return tracked;
 }
 
 /** For a move that changes neither tickets nor leases: delivers its event to callbacks and push notifications. */
-export function notifyReceivers(broker: Broker, id: string, { pending_events, event_id }: Moved): void {
+export function notifyReceivers(
+  broker: Pick<Broker, "deliverPending">,
+  id: string,
+  { pending_events, event_id }: Moved,
+): void {
   if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
 }
 
@@ -36,7 +48,12 @@ export function notifyReceivers(broker: Broker, id: string, { pending_events, ev
 const ENDS_WITHOUT_AGENT: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
 
 /** `announced`: a poll took the ticket already, or polls were woken for it. */
-export async function afterMove(broker: Broker, id: string, moved: Moved, announced = false): Promise<void> {
+export async function afterMove(
+  broker: AfterMove,
+  id: string,
+  moved: Moved,
+  announced = false,
+): Promise<void> {
   const move: Move = MOVES[moved.move];
   const { target } = moved;
   if (moved.cascade !== undefined || moved.pending_events)
@@ -65,14 +82,18 @@ const offerOf = (id: string, moved: Moved): Offer => ({
   },
 });
 
-async function discard(broker: Broker, agent: string, ticket: TicketData): Promise<void> {
+async function discard(
+  broker: Warns & Pick<Broker, "tickets">,
+  agent: string,
+  ticket: TicketData,
+): Promise<void> {
   await broker.tickets
     .discard(agent, ticket)
     .catch((error: unknown) => warn(broker, error, "stale ticket not removed; it has no effect"));
 }
 
 /** With `max_working`, a lease that ends makes room for another. */
-async function isCapped(broker: Broker, agent: string): Promise<boolean> {
+async function isCapped(broker: Warns & Pick<Broker, "agents">, agent: string): Promise<boolean> {
   const found = await broker.agents.find(agent).catch((error: unknown) => {
     warn(broker, error, "agent not read, so its polls were not woken; their next fetch finds the work");
     return null;
@@ -81,7 +102,7 @@ async function isCapped(broker: Broker, agent: string): Promise<boolean> {
 }
 
 /** Logs at `debug` while Redis is away, because `Connections` logs the outage once. */
-export function warn(broker: Broker, error: unknown, what: string): void {
+export function warn(broker: Warns, error: unknown, what: string): void {
   const level = broker.connections.failed(error) ? "debug" : "warn";
   broker.log[level]({ err: error instanceof Error ? error.message : "unknown" }, what);
 }

@@ -1,6 +1,6 @@
 /**
- * The first argument of every verb: the parts of one gateway, grouped by purpose. gateway/wiring.ts creates it; verbs have no
- * state of their own. Limit: a service that imports `Broker` is declared here as an interface, because imports have no
+ * The parts of one gateway, grouped by purpose. gateway/wiring.ts creates them; verbs have no state of their own. The APIs
+ * hand the whole to a verb, and the type of its first argument says which parts the verb uses. Limit: a service that imports `Broker` is declared here as an interface, because imports have no
  * cycles.
  */
 import type { Bodies } from "../events/bodies.ts";
@@ -110,6 +110,15 @@ export interface Outbound {
 }
 
 export interface Broker extends Gateway, Storage, Delegations, Work, Principals, Outbound {}
+
+/** To read a record and what is stored beside it. */
+export type Records = Pick<Broker, "redis" | "shards">;
+/** The same on the connection for large reads. */
+export type BulkReads = Pick<Broker, "bulk" | "shards">;
+/** To read a record for a principal: an agent sees nothing from before it was created. */
+export type Reads = Records & Pick<Broker, "agents">;
+/** To scan an index for a principal. */
+export type Scans = BulkReads & Pick<Broker, "agents">;
 
 /** The deliveries that a move requires besides the change of its record. */
 export interface PendingDeliveries {

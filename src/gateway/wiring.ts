@@ -78,6 +78,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     shards: options.shards,
     ...(options.delegatorPercent !== undefined && { percent: options.delegatorPercent }),
   });
+  const warnOf = (error: unknown, what: string) => warn({ connections, log }, error, what);
   const count = metricsObserver(metrics);
   const counters = new Counters({ redis, shards, log, clock, isShort: () => memory.isReached() });
   const observe: Observe = (command, outcome, record) => {
@@ -89,6 +90,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   const revocations = new Revocations(redis, bus, replicas);
   const sessions = new Sessions({ redis, clock, revocations, operatorToken, publicUrl });
   const agents = new AgentStore(redis, shards, clock, retentionMs, replicas);
+  // A verb needs these services, and they call verbs, so they get the broker when they first need it.
   const pushAgents = new PushAgentRunner(() => broker, options.pushAgentWaitSeconds);
   const cascades = new Cascades(() => broker);
   const handoff = new Handoff({
@@ -100,12 +102,12 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     pushAgents,
     broadcast: (wake) => bus.publish(shards.ofAgent(wake.agent).wake, formatWake({ from: gateway, wake })),
     isBlocked: (agent) => agents.isBlocked(agent),
-    findGrants: (agent, grants) => findGrants(broker, agent, grants),
+    findGrants: (agent, grants) => findGrants({ redis, shards, clock }, agent, grants),
     returnLease: (lease) => returnLease(broker, lease),
     onReturn: () => metrics.handedBack.inc(),
-    warn: (error, what) => warn(broker, error, what),
+    warn: warnOf,
     polls: {
-      onError: (error) => warn(broker, error, "queue not read"),
+      onError: (error) => warnOf(error, "queue not read"),
       onWoken: (ms) => metrics.wake.observe(ms / 1000),
       findQueued: (agents) => tickets.findQueued(agents),
     },
@@ -121,8 +123,8 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     wake: () =>
       void bus
         .publish(shards.at(0).wake, formatWake({ from: gateway, wake: { kind: "outbound" } }))
-        .catch((error: unknown) => warn(broker, error, "wake not sent")),
-    onError: (error) => warn(broker, error, "outbound queue not read"),
+        .catch((error: unknown) => warnOf(error, "wake not sent")),
+    onError: (error) => warnOf(error, "outbound queue not read"),
   });
   const broker: Broker = {
     id: layout.brokerId,
@@ -169,7 +171,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     background: new Set(),
   };
   metrics.onRead(() => metrics.parkedPolls.set(handoff.polls.countAll()));
-  metrics.onScrape(() => queueDepths(broker));
+  metrics.onScrape(() => queueDepths({ bulk, shards, clock }));
   options.siblings?.share(metrics);
   const sampler = new QueueSampler(broker);
   const sweep = new Sweep(broker, options.sweepEveryMs, options.outageMs);

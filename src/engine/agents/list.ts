@@ -4,7 +4,7 @@
  */
 import { readLua, Script } from "../../redis/script.ts";
 import type { Presence } from "../../schema/agent.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, BulkReads } from "../broker.ts";
 import { type Counts, type StoredAgent, toStored } from "./stored-agent.ts";
 
 export interface ListedAgent extends StoredAgent {
@@ -30,7 +30,7 @@ type Row = Pick<ListedAgent, "counts" | "oldest_at"> & {
 };
 
 export async function agentPage(
-  broker: Broker,
+  broker: BulkReads & Pick<Broker, "clock" | "presence">,
   { after = "", limit }: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<AgentPage> {
   const found = await Promise.all(
@@ -66,7 +66,7 @@ export async function agentPage(
 const strings = (reply: unknown): string[] => (Array.isArray(reply) ? reply.map(String) : []);
 
 async function readRows(
-  broker: Broker,
+  broker: Pick<Broker, "bulk" | "clock">,
   keys: Broker["shards"]["all"][number],
   names: readonly string[],
 ): Promise<Row[]> {

@@ -1,11 +1,11 @@
 /** Pauses an agent, so that it gets no work, and resumes it. */
 import { type Principal, requireOperator } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { audit } from "../upkeep/audit.ts";
+import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import type { Conditions } from "./conditions.ts";
 
 export async function setPaused(
-  broker: Broker,
+  broker: AuditWriter & Pick<Broker, "agents" | "handoff">,
   principal: Principal,
   agent: string,
   paused: boolean,

@@ -14,7 +14,7 @@ import { invalidRequest } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { audit } from "../upkeep/audit.ts";
+import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { type Conditions, requireConditions } from "./conditions.ts";
 import { DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
 import { auditDetails, type Difference, differenceOf, withCredentials } from "./difference.ts";
@@ -33,7 +33,7 @@ const urlOf = (delivery: Delivery): string | undefined =>
 
 /** Creates the agent, or replaces all of its settings. */
 export function putAgent(
-  broker: Broker,
+  broker: AuditWriter & Pick<Broker, "agents" | "egress" | "handoff" | "pushAgents">,
   principal: Principal,
   name: string,
   request: AgentRequest,
@@ -44,7 +44,7 @@ export function putAgent(
 
 /** Merges a patch into the settings of an agent that exists. */
 export function patchAgent(
-  broker: Broker,
+  broker: AuditWriter & Pick<Broker, "agents" | "egress" | "handoff" | "pushAgents">,
   principal: Principal,
   name: string,
   patch: AgentPatch,
@@ -82,7 +82,7 @@ function checked(value: unknown): AgentRequest {
 }
 
 async function changeAgent(
-  broker: Broker,
+  broker: AuditWriter & Pick<Broker, "agents" | "egress" | "handoff" | "pushAgents">,
   principal: Principal,
   name: string,
   conditions: Conditions,

@@ -1,6 +1,8 @@
 /** Deletes an agent. */
+
 import { type Principal, requireOperator } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
+import type { Moves } from "../after-move.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { cancelIfLive } from "../delegations/cancel.ts";
 import { audit } from "../upkeep/audit.ts";
 import type { Conditions } from "./conditions.ts";
@@ -10,7 +12,7 @@ import type { Conditions } from "./conditions.ts";
  * step may be repeated, so a second request finishes a deletion that was cut short.
  */
 export async function removeAgent(
-  broker: Broker,
+  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "tokens">,
   principal: Principal,
   agent: string,
   force: boolean,

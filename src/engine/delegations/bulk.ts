@@ -2,6 +2,7 @@
  * Redrives or cancels many delegations of an agent, newest first. Limit: each call reads a bounded number; the caller
  * continues with `next_before`.
  */
+
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isOutOfMemory, isUnavailable } from "../../redis/errors.ts";
 import { LIVE_STATES, type State } from "../../schema/delegation.ts";
@@ -9,11 +10,12 @@ import { ERRORS, ErrandError, type ErrorCode } from "../../schema/errors.ts";
 import type { BulkRequest } from "../../schema/interrupt.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, requireOperator } from "../access/access.ts";
-import { warn } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
-import { audit } from "../upkeep/audit.ts";
+import { type Moves, type Warns, warn } from "../after-move.ts";
+import type { Records } from "../broker.ts";
+import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { cancelIfLive } from "./cancel.ts";
-import { instantOf, list } from "./list.ts";
+import type { Submits } from "./delegate.ts";
+import { instantOf, type Lists, list } from "./list.ts";
 import { redriveRecord } from "./redrive.ts";
 
 /** A delegation that was refused, and why. */
@@ -31,7 +33,7 @@ export interface Bulk {
 }
 
 /** Null for an error that would also stop the next delegation: the agent is gone, its queue is full, Redis is away. */
-function refusedAs(broker: Broker, delegation_id: string, error: unknown): Refused | null {
+function refusedAs(broker: Warns, delegation_id: string, error: unknown): Refused | null {
   if (error instanceof ErrandError) {
     const { category } = ERRORS[error.code];
     // A quota stops only one delegator: delegations of others can still be redriven.
@@ -49,7 +51,7 @@ const MAX_PAGES = 20;
 
 /** Calls `work` for delegations of an agent, newest first, until `limit` are done or none is left. */
 async function inBulk(
-  broker: Broker,
+  broker: Lists & Warns,
   principal: Principal,
   request: BulkRequest,
   state: readonly State[],
@@ -93,12 +95,16 @@ async function inBulk(
 }
 
 /** False when the replacement was refused or never written: then it can be redriven again. */
-async function isRedriven(broker: Broker, failed: StoredDelegation): Promise<boolean> {
+async function isRedriven(broker: Records, failed: StoredDelegation): Promise<boolean> {
   const redriven_as = failed.get("redriven_as");
   return redriven_as !== null && (await readRecord(broker.redis, broker.shards, redriven_as)) !== null;
 }
 
-export async function redriveMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
+export async function redriveMany(
+  broker: Submits & Lists,
+  principal: Principal,
+  request: BulkRequest,
+): Promise<Bulk> {
   requireOperator(principal, "redrive in bulk");
   const bulk = await inBulk(broker, principal, request, ["failed"], async (record) =>
     (await isRedriven(broker, record)) ? null : redriveRecord(broker, principal, record),
@@ -107,7 +113,11 @@ export async function redriveMany(broker: Broker, principal: Principal, request:
   return bulk;
 }
 
-export async function cancelMany(broker: Broker, principal: Principal, request: BulkRequest): Promise<Bulk> {
+export async function cancelMany(
+  broker: Moves & Lists & AuditWriter,
+  principal: Principal,
+  request: BulkRequest,
+): Promise<Bulk> {
   requireOperator(principal, "cancel in bulk");
   const options = { reason: "canceled in bulk", cascade: true };
   const bulk = await inBulk(broker, principal, request, LIVE_STATES, (record) =>
@@ -118,7 +128,7 @@ export async function cancelMany(broker: Broker, principal: Principal, request: 
 }
 
 async function auditBulk(
-  broker: Broker,
+  broker: AuditWriter,
   principal: Principal,
   action: "delegations.redrive" | "delegations.cancel",
   { target, error_code, before }: BulkRequest,

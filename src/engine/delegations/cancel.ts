@@ -8,13 +8,13 @@ import type { Result } from "../../lifecycle/outcome.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import { afterMove } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { afterMove, type Moves } from "../after-move.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { read } from "./read.ts";
 
 export async function cancel(
-  broker: Broker,
+  broker: Moves & Reads,
   principal: Principal,
   id: string,
   options: CancelOptions,
@@ -31,7 +31,7 @@ export interface CancelOptions {
 
 /** Makes the move only; the caller calls `afterMove`. */
 export async function cancelMove(
-  broker: Broker,
+  broker: Pick<Broker, "writer">,
   by: string,
   id: string,
   { reason, cascade }: CancelOptions,
@@ -55,7 +55,7 @@ export async function cancelMove(
 
 /** Cancels in the name of `by`, whose permission the caller has checked. A second cancel can only reach the children. */
 export async function cancelAs(
-  broker: Broker,
+  broker: Moves & Reads,
   by: string,
   id: string,
   options: CancelOptions,
@@ -74,7 +74,7 @@ export async function cancelAs(
 
 /** Returns null when the delegation ended or was deleted meanwhile. */
 export async function cancelIfLive(
-  broker: Broker,
+  broker: Moves & Reads,
   by: string,
   id: string,
   options: CancelOptions,

@@ -3,8 +3,8 @@
  * time; the sweep continues the rest.
  */
 import { Script } from "../../redis/script.ts";
-import { afterMove } from "../after-move.ts";
-import type { Broker, Cascade, CascadeService } from "../broker.ts";
+import { afterMove, type Moves } from "../after-move.ts";
+import type { BulkReads, Cascade, CascadeService, Records } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { cancelMove } from "./cancel.ts";
 
@@ -38,14 +38,16 @@ interface Task {
   done: Promise<void>;
 }
 
+type CascadeNeeds = Moves & Records & BulkReads;
+
 export class Cascades implements CascadeService {
-  readonly #broker: () => Broker;
+  readonly #broker: () => CascadeNeeds;
   readonly #tasks = new Map<string, Task>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
   #stopped = false;
 
-  constructor(broker: () => Broker) {
+  constructor(broker: () => CascadeNeeds) {
     this.#broker = broker;
   }
 

@@ -12,13 +12,16 @@ import type { DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { contextIdSchema } from "../../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "../access/access.ts";
-import { afterMove, waitBriefly } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { afterMove, type Moves, waitBriefly } from "../after-move.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
 import { findByKey, reserve } from "./idempotency.ts";
 import { preview } from "./preview.ts";
 import { addChild, ancestorsOf, removeChild } from "./tree.ts";
+
+/** To create a delegation. */
+export type Submits = Moves & Reads & Pick<Broker, "clock" | "egress" | "memory" | "metrics">;
 
 const DEFAULT_TTL_MS = 604_800_000;
 
@@ -92,7 +95,7 @@ export interface Delegated {
 }
 
 export async function delegate(
-  broker: Broker,
+  broker: Submits & Pick<Broker, "retentionMs">,
   principal: Principal,
   request: DelegateRequest,
   options: DelegateOptions = {},
@@ -148,14 +151,14 @@ export async function delegate(
   }
 }
 
-const lookups = (broker: Broker, principal: Principal) => ({
+const lookups = (broker: Reads, principal: Principal) => ({
   find: (id: string) => readRecord(broker.redis, broker.shards, id),
   deletedAt: async () => (principal.kind === "agent" ? broker.agents.deletedAt(principal.name) : null),
 });
 
 /** The delegation that this principal's idempotency key has; null if there is none. */
 export const findDelegated = (
-  broker: Broker,
+  broker: Reads,
   principal: Principal,
   key: string,
 ): Promise<StoredDelegation | null> =>
@@ -171,7 +174,7 @@ function toRefusal(error: unknown): ErrandError {
 
 /** Throws unless the target exists and accepts such work from this principal. */
 async function requireAccepted(
-  broker: Broker,
+  broker: Pick<Broker, "agents">,
   principal: Principal,
   target: string,
   isApproved: boolean,
@@ -189,7 +192,7 @@ async function requireAccepted(
 }
 
 /** For a retry: the first response may have been lost together with the ticket. A ticket added twice is one ticket. */
-async function offerAgain(broker: Broker, record: StoredDelegation): Promise<void> {
+async function offerAgain(broker: Pick<Broker, "handoff">, record: StoredDelegation): Promise<void> {
   if (record.get("state") !== "submitted" || record.get("fence") > 0 || record.get("not_before_at") !== null)
     return;
   await broker.handoff.offer({
@@ -201,7 +204,7 @@ async function offerAgain(broker: Broker, record: StoredDelegation): Promise<voi
 
 /** Null when a concurrent request with the same reservation created the delegation, or the id was voided. */
 export async function submit(
-  broker: Broker,
+  broker: Submits,
   principal: Principal,
   request: DelegateRequest,
   id: string,
@@ -212,7 +215,7 @@ export async function submit(
 
 /** Throws the refusals that need no script; returns the ancestors of the new delegation. */
 async function check(
-  broker: Broker,
+  broker: Reads & Pick<Broker, "clock" | "egress" | "memory">,
   principal: Principal,
   { target, parent_id, callback, ...request }: DelegateRequest,
 ): Promise<readonly Ancestor[]> {
@@ -225,7 +228,7 @@ async function check(
 
 /** The second half of {@link submit}, after {@link check}. */
 async function create(
-  broker: Broker,
+  broker: Moves & Pick<Broker, "memory" | "metrics">,
   principal: Principal,
   request: DelegateRequest,
   id: string,

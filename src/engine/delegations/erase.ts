@@ -5,9 +5,9 @@
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { waitBriefly } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
-import { audit } from "../upkeep/audit.ts";
+import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { retireKey } from "./idempotency.ts";
 import { read } from "./read.ts";
 import { forbidRedrive } from "./redrive-elsewhere.ts";
@@ -15,7 +15,11 @@ import { forbidRedrive } from "./redrive-elsewhere.ts";
 /** How often pending deliveries, such as canceling children, are made before erasing gives up. */
 const TRIES = 5;
 
-export async function erase(broker: Broker, principal: Principal, id: string): Promise<void> {
+export async function erase(
+  broker: Reads & AuditWriter & Pick<Broker, "deliverPending" | "writer">,
+  principal: Principal,
+  id: string,
+): Promise<void> {
   const record = await read(broker, principal, id);
   requireControl(principal, record, "erase it");
   if (principal.kind === "approver") {

@@ -8,8 +8,8 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Principal } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
-import { isBehind, type ListQuery, matches, type Position, scan, toPlan } from "./list.ts";
+import type { Scans } from "../broker.ts";
+import { isBehind, type ListQuery, type Lists, matches, type Position, scan, toPlan } from "./list.ts";
 import { countFitting, readMany } from "./read-many.ts";
 
 const STRETCH = 1_000;
@@ -46,7 +46,7 @@ const changedAt = (summary: RecordSummary): Position => ({ at: summary.get("upda
 
 /** `total` is the number of matches in the stretch, so it is exact if the index has at most 1 000 records. */
 export function listByUpdate(
-  broker: Broker,
+  broker: Lists,
   principal: Principal,
   query: ListByUpdateQuery,
 ): Promise<ListByUpdatePage> {
@@ -60,7 +60,7 @@ export interface ListByUpdatePage {
 }
 
 async function page(
-  broker: Broker,
+  broker: Scans,
   principal: Principal,
   query: ListByUpdateQuery,
 ): Promise<ListByUpdatePage> {
@@ -86,7 +86,7 @@ async function page(
 }
 
 async function scanStretch(
-  broker: Broker,
+  broker: Scans,
   principal: Principal,
   query: ListByUpdateQuery,
   from: Position,

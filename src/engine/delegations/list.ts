@@ -10,8 +10,11 @@ import { contextIndex, type ShardKeys } from "../../redis/keys.ts";
 import { delegationErrorSchema, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { canSee, type Principal, seesAll } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Scans } from "../broker.ts";
 import { countFitting, readMany } from "./read-many.ts";
+
+/** To list delegations, large reads taking turns. */
+export type Lists = Scans & Pick<Broker, "readLimiter">;
 
 export interface ListQuery {
   readonly target?: string | undefined;
@@ -77,7 +80,7 @@ function narrowest(query: ListQuery): string | undefined {
  * reveal work of others. An index with work of others is therefore scanned to its end or, if it is too long, replaced
  * by the caller's own indexes.
  */
-export async function toPlan(broker: Broker, principal: Principal, query: ListQuery): Promise<Plan> {
+export async function toPlan(broker: Scans, principal: Principal, query: ListQuery): Promise<Plan> {
   const narrow = narrowest(query);
   const { target } = query;
   const shards = target === undefined ? broker.shards.all : broker.shards.withDelegationsOf(target);
@@ -111,7 +114,7 @@ const newestFirst = (a: Position, b: Position): number =>
   b.at - a.at || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 
 /** The next positions after `after`, newest first, merged from all indexes and shards without duplicates. */
-export async function scan(broker: Broker, plan: Plan, after: Position): Promise<Position[]> {
+export async function scan(broker: Pick<Broker, "bulk">, plan: Plan, after: Position): Promise<Position[]> {
   const max = after.at === Number.POSITIVE_INFINITY ? "+inf" : after.at;
   const found = new Map<string, Position>();
   const lists = plan.shards.flatMap((shard) => plan.indexes.map((index) => shard.list(index)));
@@ -147,7 +150,7 @@ type Listed = Readable<
 >;
 
 export async function matches(
-  broker: Broker,
+  broker: Pick<Broker, "agents">,
   principal: Principal,
   query: ListQuery,
   record: Listed,
@@ -165,7 +168,7 @@ function errorCode(error: string | null): string | null {
   return error === null ? null : delegationErrorSchema.parse(JSON.parse(error)).code;
 }
 
-export function list(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
+export function list(broker: Lists, principal: Principal, query: ListQuery): Promise<ListPage> {
   return broker.readLimiter.run(principal, () => page(broker, principal, query));
 }
 
@@ -176,7 +179,7 @@ export interface ListPage {
   readonly scanned_to: number | null;
 }
 
-async function page(broker: Broker, principal: Principal, query: ListQuery): Promise<ListPage> {
+async function page(broker: Scans, principal: Principal, query: ListQuery): Promise<ListPage> {
   const found = cut(await find(broker, principal, query));
   const read = await readMany(
     broker,
@@ -195,7 +198,7 @@ async function page(broker: Broker, principal: Principal, query: ListQuery): Pro
 const cursorOf = (next: Position | null): string | null => next && `${next.at}.${next.id}`;
 
 /** A page of summaries: it has no limit in bytes, and the caller takes a turn for it. */
-export async function findSummaries(broker: Broker, principal: Principal, query: ListQuery) {
+export async function findSummaries(broker: Scans, principal: Principal, query: ListQuery) {
   const { hits, next } = await find(broker, principal, query);
   return { summaries: hits.map(({ summary }) => summary), next_cursor: cursorOf(next) };
 }
@@ -211,7 +214,7 @@ interface Found {
 }
 
 /** The matches of a page, and where the next one begins. */
-async function find(broker: Broker, principal: Principal, query: ListQuery): Promise<Found> {
+async function find(broker: Scans, principal: Principal, query: ListQuery): Promise<Found> {
   const plan = await toPlan(broker, principal, query);
   const hits: Hit[] = [];
   const part = query.q?.toLowerCase();

@@ -2,7 +2,7 @@
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { RecordSummary } from "../../lifecycle/summary.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import type { Broker } from "../broker.ts";
+import type { BulkReads } from "../broker.ts";
 
 /** A page ends at this many bytes of bodies. */
 export const PAGE_BYTES = LIMITS.page_bytes.value;
@@ -26,7 +26,7 @@ export function countFitting(summaries: readonly (RecordSummary | null)[]): numb
 
 /** In the given order; deleted ones are left out. */
 export async function readMany(
-  broker: Broker,
+  broker: BulkReads,
   summaries: readonly (RecordSummary | null)[],
 ): Promise<StoredDelegation[]> {
   const records: StoredDelegation[] = [];

@@ -2,11 +2,11 @@
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { canSee, type Principal } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { notFound } from "../errors.ts";
 
 /** Throws `delegation_not_found` for a delegation that does not exist or that the caller may not see. */
-export async function read(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
+export async function read(broker: Reads, principal: Principal, id: string): Promise<StoredDelegation> {
   const record = await readIfKept(broker, principal, id);
   if (!record) throw notFound(id);
   return record;
@@ -14,7 +14,7 @@ export async function read(broker: Broker, principal: Principal, id: string): Pr
 
 /** As {@link read}, but null for a delegation that does not exist. */
 export async function readIfKept(
-  broker: Broker,
+  broker: Reads,
   principal: Principal,
   id: string,
 ): Promise<StoredDelegation | null> {
@@ -37,7 +37,7 @@ export interface WaitOptions {
 
 /** Returns the delegation when it is finished or asks a question, or as it is when the time is up. */
 export async function readWhenReady(
-  broker: Broker,
+  broker: Reads & Pick<Broker, "handoff">,
   principal: Principal,
   id: string,
   options: WaitOptions,
@@ -85,7 +85,7 @@ export function delegationJson(principal: Principal, record: StoredDelegation): 
 
 /** Throws `delegation_not_found` when the caller may not see it. */
 async function requireVisible(
-  broker: Broker,
+  broker: Pick<Broker, "agents">,
   principal: Principal,
   record: StoredDelegation,
 ): Promise<StoredDelegation> {

@@ -6,7 +6,7 @@
 import { isRecordLua } from "../../lifecycle/read-fields.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { Script } from "../../redis/script.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Records } from "../broker.ts";
 import { refusal } from "../errors.ts";
 
 /** KEYS: a failed delegation · Says, if it still exists, that the one that repeats it was erased. */
@@ -14,7 +14,7 @@ const erasedScript = new Script(`#!lua flags=allow-oom
 if ${isRecordLua("KEYS[1]")} then redis.call('HSET', KEYS[1], 'redrive_erased', 1) end
 return 1`);
 
-const areTogether = ({ shards }: Broker, a: string, b: string): boolean =>
+const areTogether = ({ shards }: Pick<Broker, "shards">, a: string, b: string): boolean =>
   shards.indexOfId(a) === shards.indexOfId(b);
 
 /**
@@ -22,7 +22,7 @@ const areTogether = ({ shards }: Broker, a: string, b: string): boolean =>
  * it was erased, the failed delegation says so by then, and this throws.
  */
 export async function idElsewhere(
-  broker: Broker,
+  broker: Records & Pick<Broker, "writer">,
   failed: StoredDelegation,
   id: string,
   newId: string,
@@ -44,7 +44,7 @@ export async function idElsewhere(
 }
 
 /** Called before a delegation is erased. */
-export async function forbidRedrive(broker: Broker, record: StoredDelegation): Promise<void> {
+export async function forbidRedrive(broker: Records, record: StoredDelegation): Promise<void> {
   const redrive_of = record.get("redrive_of");
   if (redrive_of === null || !record.finished || areTogether(broker, redrive_of, record.id)) return;
   const key = broker.shards.ofId(redrive_of)?.delegation(redrive_of);

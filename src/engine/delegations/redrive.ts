@@ -8,15 +8,15 @@ import { delegateRequestSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl, toPrincipal } from "../access/access.ts";
 import type { StoredAgent } from "../agents/stored-agent.ts";
-import type { Broker } from "../broker.ts";
+
 import { refusal } from "../errors.ts";
 import { autoApproveOf } from "../questions/approved-in-advance.ts";
-import { submit } from "./delegate.ts";
+import { type Submits, submit } from "./delegate.ts";
 import { read } from "./read.ts";
 import { idElsewhere } from "./redrive-elsewhere.ts";
 
 /** Returns the delegation that replaces it. Idempotent. */
-export async function redrive(broker: Broker, principal: Principal, id: string): Promise<StoredDelegation> {
+export async function redrive(broker: Submits, principal: Principal, id: string): Promise<StoredDelegation> {
   const failed = await read(broker, principal, id);
   requireControl(principal, failed, "redrive it");
   if (principal.kind === "approver") {
@@ -30,7 +30,7 @@ export async function redrive(broker: Broker, principal: Principal, id: string):
 
 /** {@link redrive} without the permission check. */
 export async function redriveRecord(
-  broker: Broker,
+  broker: Submits,
   principal: Pick<Principal, "text">,
   failed: StoredDelegation,
 ): Promise<StoredDelegation> {

@@ -2,6 +2,7 @@
  * The caller's inbox: its delegations that finished or asked a question, by cursor. Limit: each is shown in its current
  * state, so a question that was answered in the meantime is not shown.
  */
+
 import type { Positions } from "../../events/cursor.ts";
 import { type Entry, isApprovedQuestion } from "../../events/entry.ts";
 import { MOVES } from "../../lifecycle/states.ts";
@@ -9,12 +10,13 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { Principal } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
-import { collectPage, subscribe, subscribedEvents } from "../events/subscribe.ts";
+import type { Broker, BulkReads } from "../broker.ts";
+import { collectPage, type Streams, subscribe, subscribedEvents } from "../events/subscribe.ts";
+import type { Lists } from "./list.ts";
 import { countFitting, readMany } from "./read-many.ts";
 
 export async function results(
-  broker: Broker,
+  broker: Lists & Streams & Pick<Broker, "redis">,
   principal: Principal,
   after: Positions,
   options: { wait_seconds: number; limit: number; signal: AbortSignal },
@@ -49,7 +51,7 @@ interface Found {
 
 /** Reads as many of the delegations as fit into one response. */
 async function readPage(
-  broker: Broker,
+  broker: BulkReads,
   page: Found,
   ids: readonly string[],
   after: Positions,

@@ -6,8 +6,8 @@ import { type MessageTexts, readMessages } from "../../lifecycle/read-messages.t
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { RecordSummary } from "../../lifecycle/summary.ts";
 import type { Principal } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
-import { findSummaries, type ListQuery, matches } from "./list.ts";
+import type { Scans } from "../broker.ts";
+import { findSummaries, type ListQuery, type Lists, matches } from "./list.ts";
 import { groupsToRead } from "./read-many.ts";
 
 /** Each page scans up to a thousand delegations. */
@@ -37,7 +37,7 @@ export interface MessageSearch {
 
 /** The newest delegation that matches the query and asks one of these questions. */
 export const findByQuestion = (
-  broker: Broker,
+  broker: Lists,
   principal: Principal,
   query: SearchQuery,
   interruptIds: readonly string[],
@@ -48,7 +48,7 @@ export const findByQuestion = (
 
 /** The newest live delegation that matches the query and has such a message; without a live one, the newest. */
 export async function findByMessages(
-  broker: Broker,
+  broker: Lists,
   principal: Principal,
   query: SearchQuery,
   { most, parts, includes }: MessageSearch,
@@ -74,7 +74,7 @@ export async function findByMessages(
 
 /** The newest delegation that matches the query. */
 export const findNewest = (
-  broker: Broker,
+  broker: Lists,
   principal: Principal,
   query: SearchQuery,
 ): Promise<StoredDelegation | null> =>
@@ -82,7 +82,7 @@ export const findNewest = (
 
 /** Null if the record, which may have changed since it was found, does not match. */
 async function readMatching(
-  broker: Broker,
+  broker: Scans,
   principal: Principal,
   query: SearchQuery,
   { id }: RecordSummary,
@@ -92,7 +92,7 @@ async function readMatching(
 }
 
 const search = (
-  broker: Broker,
+  broker: Lists,
   principal: Principal,
   query: SearchQuery,
   bounds: Bounds,
@@ -108,7 +108,7 @@ const search = (
   });
 
 async function* pagesOf(
-  broker: Broker,
+  broker: Scans,
   principal: Principal,
   query: SearchQuery,
   { most = Number.POSITIVE_INFINITY, pages }: Bounds,

@@ -8,15 +8,15 @@ import { isTerminal, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "../access/access.ts";
-import { warn } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { type Warns, warn } from "../after-move.ts";
+import type { Broker, Reads, Records } from "../broker.ts";
 import { refusal } from "../errors.ts";
-import { list } from "./list.ts";
+import { type Lists, list } from "./list.ts";
 import { read } from "./read.ts";
 
 /** The ancestors of a new delegation; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
 export async function ancestorsOf(
-  broker: Broker,
+  broker: Reads,
   principal: Principal,
   target: string,
   parentId: string | undefined,
@@ -59,7 +59,7 @@ const finishedParent = (id: string, state: State): ErrandError =>
 
 /** The newest children that the principal may see, newest first. One cheap command if there are none. */
 export async function childrenOf(
-  broker: Broker,
+  broker: Lists & Pick<Broker, "redis">,
   principal: Principal,
   parent_id: string,
   limit: number,
@@ -70,7 +70,11 @@ export async function childrenOf(
 }
 
 /** Adds a child to its parent: from now on a cancel of the parent reaches the child, even before the child exists. */
-export async function addChild(broker: Broker, parentId: string, childId: string): Promise<void> {
+export async function addChild(
+  broker: Pick<Broker, "writer">,
+  parentId: string,
+  childId: string,
+): Promise<void> {
   const { outcome } = await broker.writer.move({
     move: "adopt",
     id: parentId,
@@ -82,7 +86,7 @@ export async function addChild(broker: Broker, parentId: string, childId: string
 
 /** Undoes {@link addChild} for a child that was refused. If this fails, the entry stays and costs a cancel one look-up. */
 export async function removeChild(
-  broker: Broker,
+  broker: Warns & Records,
   parentId: string | undefined,
   childId: string,
 ): Promise<void> {

@@ -12,9 +12,12 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { type Principal, seesAll } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, BulkReads, Reads, Records } from "../broker.ts";
 import { read } from "../delegations/read.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
+
+/** To follow events live and stored, with the bodies that they refer to. */
+export type Streams = Pick<Broker, "bodies" | "feed" | "retentionMs">;
 
 export interface EventFilter {
   readonly delegator?: string | undefined;
@@ -32,7 +35,7 @@ export interface Subscription {
 
 /** Chooses the narrowest stream that the principal may read and that has all requested events. */
 export async function subscribe(
-  broker: Broker,
+  broker: Reads,
   principal: Principal,
   filter: EventFilter,
 ): Promise<Subscription> {
@@ -65,7 +68,7 @@ function wants(filter: EventFilter, entry: Entry): boolean {
 }
 
 /** The newest position in each shard; a subscriber without a cursor starts there. */
-export const now = (broker: Broker): Promise<Positions> => currentPositions(broker.redis, broker.shards);
+export const now = (broker: Records): Promise<Positions> => currentPositions(broker.redis, broker.shards);
 
 /** An event that the filter drops: it only moves the reader's positions. */
 export interface Skipped {
@@ -75,7 +78,7 @@ export interface Skipped {
 export type SubscribedEvent = Watched | Skipped;
 
 export async function* subscribedEvents(
-  broker: Broker,
+  broker: Streams & BulkReads,
   subscription: Subscription,
   after: Positions,
   signal: StopSignal,
@@ -151,7 +154,7 @@ export async function collectPage<T>(
 
 /** The events of a delegation after a position; ends after the final one. */
 export async function* delegationEvents(
-  broker: Broker,
+  broker: Streams & Records,
   record: StoredDelegation,
   after: string,
   signal: StopSignal,
@@ -171,7 +174,7 @@ export async function* delegationEvents(
 
 /** The events of a delegation that are stored by now, without the bodies of artifacts. */
 export async function* storedEvents(
-  broker: Broker,
+  broker: Streams & Records,
   record: StoredDelegation,
   signal: StopSignal,
 ): AsyncGenerator<Entry, void, undefined> {

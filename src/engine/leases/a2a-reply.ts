@@ -13,8 +13,8 @@ import { isTerminal } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { ReplyRequest } from "../../schema/lease.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
-import { afterMove } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { afterMove, type Moves } from "../after-move.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
@@ -60,7 +60,7 @@ type Holder = {
 };
 
 export async function replyA2a(
-  broker: Broker,
+  broker: Moves & Reads,
   principal: Principal,
   agent: string,
   address: Address | null,
@@ -92,7 +92,7 @@ function locate(address: Address): { id: string; fence: number } {
 }
 
 async function makeMove(
-  broker: Broker,
+  broker: Reads & Pick<Broker, "log" | "writer">,
   id: string,
   holder: Holder,
   action: Action,
@@ -133,7 +133,7 @@ async function makeMove(
  * gets the answer as its message.
  */
 async function ask(
-  broker: Broker,
+  broker: Reads & Pick<Broker, "writer">,
   id: string,
   holder: Holder,
   question: Question,
@@ -148,7 +148,7 @@ type Result = { outcome: Outcome; record: StoredDelegation | null };
 
 /** A task in progress: its message becomes progress, and its artifacts are added; one move for both. */
 async function progressMove(
-  broker: Broker,
+  broker: Pick<Broker, "writer">,
   id: string,
   params: Holder,
   action: Extract<Action, { kind: "progress" }>,

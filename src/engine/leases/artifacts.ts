@@ -4,7 +4,7 @@ import { withoutLease } from "../../schema/a2a.ts";
 import type { artifactAnswerSchema, artifactRequestSchema } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
-import { notifyReceivers } from "../after-move.ts";
+import { type Moves, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
@@ -18,7 +18,7 @@ type ArtifactChunk = z.output<typeof artifactRequestSchema>;
  * the last chunk returns `duplicate`.
  */
 export async function addArtifact(
-  broker: Broker,
+  broker: Moves & Pick<Broker, "presence">,
   principal: Principal,
   leaseId: string,
   { artifact, append, last_chunk, chunk_id }: ArtifactChunk,

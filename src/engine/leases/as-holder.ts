@@ -3,8 +3,7 @@
  * work that is finished or still runs is not lost because its calls came late.
  */
 import type { Outcome } from "../../lifecycle/outcome.ts";
-import { afterMove } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { afterMove, type Moves } from "../after-move.ts";
 
 /** The parameters by which the script checks the holder; holder.ts. */
 interface Holder {
@@ -17,7 +16,7 @@ interface Holder {
  * leaves the lease with its holder, whose repeated call goes on.
  */
 export async function asHolder<T extends { readonly outcome: Outcome }>(
-  broker: Broker,
+  broker: Moves,
   id: string,
   { fence, agent }: Holder,
   make: () => Promise<T>,

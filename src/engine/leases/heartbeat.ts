@@ -9,7 +9,7 @@ import { type HoldingState, type heartbeatRequestSchema, heartbeatSchema } from 
 import { toInstant } from "../../schema/values.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import type { Principal } from "../access/access.ts";
-import { notifyReceivers } from "../after-move.ts";
+import { type Moves, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { waitUntil } from "../events/wait.ts";
@@ -39,7 +39,7 @@ const isFollowUp = (entry: Entry): boolean => entry.status === "message";
  * answer to a held question, or for the loss of the lease, so a cancel arrives at once. A newer one that waits for the same lease ends it.
  */
 export async function heartbeat(
-  broker: Broker,
+  broker: Moves & Pick<Broker, "feed" | "heldHeartbeats" | "presence">,
   principal: Principal,
   leaseId: string,
   request: Heartbeat,

@@ -5,7 +5,7 @@ import { leaseIdOf } from "../../redis/shards.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
-import { afterMove, notifyReceivers } from "../after-move.ts";
+import { afterMove, type Moves, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
 import { allowsApprovalInAdvance } from "../questions/allowed-approval.ts";
@@ -24,7 +24,7 @@ export interface GrantedLease extends LeaseRef {
  * frame and a promise for each step.
  */
 export function lease(
-  broker: Broker,
+  broker: Pick<Broker, "agents" | "deliverPending" | "handoff" | "presence">,
   principal: Principal,
   agent: string,
   request: LeaseRequest,
@@ -43,7 +43,7 @@ export function lease(
 
 /** Takes further leases after the first, up to `max`. */
 async function collect(
-  broker: Broker,
+  broker: Pick<Broker, "agents" | "deliverPending" | "handoff" | "presence">,
   poll: WaitingPoll,
   first: Granted | null | Promise<Granted | null>,
 ): Promise<GrantedLease[]> {
@@ -73,10 +73,14 @@ async function collect(
 }
 
 /** Whether leases show `auto_approve`: a worker that sees it need not ask. If Redis does not answer, the worker asks. */
-const showsAutoApprove = (broker: Broker, agent: string): Promise<boolean> =>
+const showsAutoApprove = (broker: Pick<Broker, "agents">, agent: string): Promise<boolean> =>
   allowsApprovalInAdvance(broker, agent).catch(() => false);
 
-function toLease(broker: Broker, { outcome }: Granted, record: StoredDelegation): GrantedLease {
+function toLease(
+  broker: Pick<Broker, "deliverPending">,
+  { outcome }: Granted,
+  record: StoredDelegation,
+): GrantedLease {
   const { id } = record;
   const fence = record.get("fence");
   notifyReceivers(broker, id, outcome);
@@ -84,12 +88,15 @@ function toLease(broker: Broker, { outcome }: Granted, record: StoredDelegation)
 }
 
 /** Returns leases to the queue, because their client left before the response was sent; no attempt is spent. */
-export async function returnLeases(broker: Broker, leases: readonly LeaseRef[]): Promise<void> {
+export async function returnLeases(
+  broker: Pick<Broker, "handoff">,
+  leases: readonly LeaseRef[],
+): Promise<void> {
   for (const lease of leases) await broker.handoff.inDoubt.returnLease(lease);
 }
 
 /** Resolves once the lease is known to have ended, for any reason. */
-export async function returnLease(broker: Broker, { delegation_id, fence }: LeaseRef): Promise<void> {
+export async function returnLease(broker: Moves, { delegation_id, fence }: LeaseRef): Promise<void> {
   const { outcome } = await broker.writer.move({
     move: "unconfirm",
     id: delegation_id,

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { leaseIdOf } from "../../redis/shards.ts";
 import type { releaseRequestSchema } from "../../schema/lease.ts";
 import type { Principal } from "../access/access.ts";
-import { afterMove } from "../after-move.ts";
+import { afterMove, type Moves } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { asHolder } from "./as-holder.ts";
@@ -13,7 +13,7 @@ type Release = z.output<typeof releaseRequestSchema>;
 
 /** Queues the delegation again; no attempt is spent. Returns the delegation's id. */
 export async function release(
-  broker: Broker,
+  broker: Moves & Pick<Broker, "presence">,
   principal: Principal,
   leaseId: string,
   request: Release,

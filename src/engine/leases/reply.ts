@@ -12,7 +12,7 @@ import type { DelegationError } from "../../schema/delegation.ts";
 import { isErrorCode } from "../../schema/errors.ts";
 import type { ReplyRequest } from "../../schema/lease.ts";
 import type { Principal } from "../access/access.ts";
-import { afterMove } from "../after-move.ts";
+import { afterMove, type Moves } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
@@ -53,7 +53,7 @@ const MOVE_OF: Record<ReplyRequest["state"], MoveName> = {
 
 /** Makes the move only; the caller calls `afterMove`. */
 export async function replyMove(
-  broker: Broker,
+  broker: Pick<Broker, "log" | "writer">,
   id: string,
   params: Readonly<Record<string, string | number | undefined>>,
   request: Omit<ReplyRequest, "next" | "worker">,
@@ -86,7 +86,7 @@ export async function replyMove(
 }
 
 export async function reply(
-  broker: Broker,
+  broker: Moves & Pick<Broker, "presence">,
   principal: Principal,
   leaseId: string,
   request: ReplyRequest,

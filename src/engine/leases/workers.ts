@@ -12,7 +12,7 @@ import { toInstant } from "../../schema/values.ts";
 import { type Principal, seesAll } from "../access/access.ts";
 import { pausesIn, toWorkerPause } from "../agents/paused-workers.ts";
 import { WORKERS_KEPT_MS } from "../agents/seen-workers.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Scans } from "../broker.ts";
 
 const MOST = LIMITS.workers.value;
 /**
@@ -42,7 +42,11 @@ export interface Workers {
 }
 
 /** Newest first. Throws `forbidden` unless the agent itself, an approver, a viewer or the operator asks. */
-export async function workersOf(broker: Broker, principal: Principal, agent: string): Promise<Workers> {
+export async function workersOf(
+  broker: Scans & Pick<Broker, "clock">,
+  principal: Principal,
+  agent: string,
+): Promise<Workers> {
   if (!seesAll(principal) && !(principal.kind === "agent" && principal.name === agent)) {
     throw new ErrandError(
       "forbidden",

@@ -16,8 +16,8 @@ import { type Lease, replyRequestSchema, type WorkerPause } from "../../schema/l
 import { wellFormed } from "../../schema/text.ts";
 import { onAbort } from "../../util/timing.ts";
 import { type Principal, toPrincipal } from "../access/access.ts";
-import { warn } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { type Moves, warn } from "../after-move.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { read } from "../delegations/read.ts";
 import { replyA2a } from "../leases/a2a-reply.ts";
 import { addArtifact } from "../leases/artifacts.ts";
@@ -33,8 +33,11 @@ const LAST_CALL_MS = 1_000;
 /** The reason of the relay's signal when the gateway stops. */
 const STOPPING = new Error("the gateway is stopping");
 
+/** The verbs of a lease's holder. */
+export type HolderVerbs = Moves & Reads & Pick<Broker, "feed" | "heldHeartbeats" | "presence">;
+
 export class PushAgentLease {
-  readonly #broker: Broker;
+  readonly #broker: HolderVerbs;
   readonly #agent: string;
   readonly #principal: Principal;
   readonly #lease: Lease;
@@ -43,7 +46,7 @@ export class PushAgentLease {
   readonly #unsubscribe: () => void;
 
   /** `stopping` aborts when the gateway stops. */
-  constructor(broker: Broker, agent: string, lease: Lease, stopping: AbortSignal) {
+  constructor(broker: HolderVerbs, agent: string, lease: Lease, stopping: AbortSignal) {
     this.#broker = broker;
     this.#agent = agent;
     this.#principal = toPrincipal(`agent:${agent}`);

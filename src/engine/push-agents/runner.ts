@@ -21,7 +21,7 @@ import { toDelegation } from "../delegations/parse.ts";
 import { lease } from "../leases/lease.ts";
 import { formatWake } from "../leases/wake-message.ts";
 import { EgressRefusedError } from "../outbound/egress.ts";
-import { PushAgentLease } from "./lease.ts";
+import { type HolderVerbs, PushAgentLease } from "./lease.ts";
 
 /** The most leases of one agent that one gateway holds at a time. Until a task has shown that the server works, fewer. */
 const AT_ONCE = 32;
@@ -73,8 +73,10 @@ interface Server {
   goneAt: number | null;
 }
 
+type RunnerNeeds = HolderVerbs & Pick<Broker, "bus" | "clock" | "egress" | "gateway" | "outbound">;
+
 export class PushAgentRunner implements PushAgentService {
-  readonly #broker: () => Broker;
+  readonly #broker: () => RunnerNeeds;
   readonly #waitSeconds: number;
   #names: ReadonlySet<string> = new Set();
   readonly #loops = new Map<string, Loop>();
@@ -87,7 +89,7 @@ export class PushAgentRunner implements PushAgentService {
   /** True until a check of all agents succeeds. */
   #isCheckDue = false;
 
-  constructor(broker: () => Broker, waitSeconds = WAIT_SECONDS) {
+  constructor(broker: () => RunnerNeeds, waitSeconds = WAIT_SECONDS) {
     this.#broker = broker;
     this.#waitSeconds = waitSeconds;
     // The parked poll of every push agent listens to it.

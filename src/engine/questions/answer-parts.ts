@@ -2,6 +2,7 @@
  * Collects the answers to a question that arrive one request at a time, and submits them when all are there. Limit: the
  * first answer to a request counts; they are deleted with the question, or by age.
  */
+
 import * as z from "zod";
 import { FIELDS_OF_LUA } from "../../lifecycle/read-fields.ts";
 import { type StoredDelegation, toFields } from "../../lifecycle/stored-delegation.ts";
@@ -10,7 +11,8 @@ import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type AnswerInput, answerSchema } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
+import type { Moves } from "../after-move.ts";
+import type { Broker, Reads, Records } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
 import { read } from "../delegations/read.ts";
 import { interruptNotOpen, notFound } from "../errors.ts";
@@ -30,7 +32,7 @@ return redis.call('HGETALL', KEYS[1])`);
 
 const partsSchema = z.array(z.string());
 
-function keysOf(broker: Broker, id: string): ShardKeys {
+function keysOf(broker: Pick<Broker, "shards">, id: string): ShardKeys {
   const keys = broker.shards.ofId(id);
   if (!keys) throw notFound(id);
   return keys;
@@ -38,7 +40,7 @@ function keysOf(broker: Broker, id: string): ShardKeys {
 
 /** The ids of the requests that are answered already, while the question waits for the other answers. */
 export async function answeredParts(
-  broker: Broker,
+  broker: Records,
   id: string,
   interruptId: string,
 ): Promise<ReadonlySet<string>> {
@@ -47,7 +49,7 @@ export async function answeredParts(
 
 /** Answers some requests of a question and ignores unknown ones. Throws `interrupt_not_open` when it is not open. */
 export async function answerPart(
-  broker: Broker,
+  broker: Moves & Reads & Pick<Broker, "retentionMs">,
   principal: Principal,
   id: string,
   given: { readonly interrupt_id: string; readonly answers: Readonly<Record<string, AnswerInput>> },

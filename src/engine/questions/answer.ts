@@ -13,8 +13,8 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import { afterMove } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { afterMove, type Moves } from "../after-move.ts";
+import type { Reads } from "../broker.ts";
 import { bodyHash, requireKey } from "../delegations/idempotency.ts";
 import { openInterrupt } from "../delegations/parse.ts";
 import { preview } from "../delegations/preview.ts";
@@ -28,7 +28,7 @@ import { requireFitting } from "./fitting.ts";
  * `key` is chosen by the client, and all repeats of a request have the same one.
  */
 export async function answer(
-  broker: Broker,
+  broker: Moves & Reads,
   principal: Principal,
   id: string,
   request: AnswerRequest,

@@ -19,8 +19,8 @@ import {
 } from "../../schema/interrupt.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
-import { afterMove } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { afterMove, type Moves } from "../after-move.ts";
+import type { Broker, Reads } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
 import { asHolder } from "../leases/as-holder.ts";
@@ -122,7 +122,7 @@ function requireDistinct(ids: readonly string[]): void {
 
 /** Makes the move only; the caller calls `afterMove`. `by` identifies the holder of the lease for the script. */
 export async function askMove(
-  broker: Broker,
+  broker: Reads & Pick<Broker, "writer">,
   id: string,
   by: { readonly fence: number; readonly agent?: string },
   question: Question,
@@ -201,7 +201,7 @@ export async function askMove(
  * lease stays. Asked again with `hold`, it returns the answers or `held_until`; asked again without, it parks the delegation.
  */
 export async function ask(
-  broker: Broker,
+  broker: Moves & Reads,
   principal: Principal,
   leaseId: string,
   { kind, requests, expires_in_seconds, sticky_seconds, checkpoint, hold, ...single }: InterruptRequest,

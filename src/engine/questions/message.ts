@@ -7,14 +7,14 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { notifyReceivers } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Reads, Records } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
 import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./answer-message.ts";
 
 export async function message(
-  broker: Broker,
+  broker: Reads & Pick<Broker, "clock" | "deliverPending" | "memory" | "writer">,
   principal: Principal,
   id: string,
   { text, message: sent }: MessageRequest,
@@ -49,7 +49,7 @@ export async function message(
 }
 
 async function isStored(
-  { redis, shards }: Broker,
+  { redis, shards }: Records,
   id: string,
   { message_id, message_hash }: { readonly message_id: string; readonly message_hash: string },
 ): Promise<boolean> {

@@ -2,18 +2,20 @@
  * Takes the answer to one request for one use. What an answer allows, such as the call of a tool, must not happen twice: so
  * its holder takes it before it acts, and a worker that comes after a crash is told that it was taken.
  */
+
 import { leaseIdOf } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { givenAnswersSchema, type UseRequest, type UseResult } from "../../schema/interrupt.ts";
 import type { Principal } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
+import type { Moves } from "../after-move.ts";
+
 import { refusal } from "../errors.ts";
 import { asHolder } from "../leases/as-holder.ts";
 import { holderOf } from "../leases/holder.ts";
 
 /** The call may be repeated with the same `use_key`. Throws `answer_unknown` if the request has no answer. */
 export async function use(
-  broker: Broker,
+  broker: Moves,
   principal: Principal,
   leaseId: string,
   request: UseRequest,

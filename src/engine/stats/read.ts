@@ -5,7 +5,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { Durations, Stats, StatsBucket, StatsFilter, StatsPeriod } from "../../schema/stats.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, seesAll } from "../access/access.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, Scans } from "../broker.ts";
 import { queueDepths } from "../upkeep/queue-depths.ts";
 import {
   CLASSES,
@@ -34,7 +34,11 @@ local buckets = {}
 for i, key in ipairs(KEYS) do buckets[i] = redis.call('HGETALL', key) end
 return buckets`);
 
-export async function readStats(broker: Broker, principal: Principal, query: Query): Promise<Stats> {
+export async function readStats(
+  broker: Scans & Pick<Broker, "clock" | "counters">,
+  principal: Principal,
+  query: Query,
+): Promise<Stats> {
   const { target, delegator } = await scopeOf(broker, principal, query);
   const resolution = RESOLUTIONS[query.period];
   const subject: Subject =
@@ -70,7 +74,7 @@ export async function readStats(broker: Broker, principal: Principal, query: Que
 }
 
 /** The scope that the caller asks for, or everything that concerns it. Throws `forbidden` for the figures of others. */
-async function scopeOf(broker: Broker, principal: Principal, query: Query): Promise<Scope> {
+async function scopeOf(broker: Pick<Broker, "agents">, principal: Principal, query: Query): Promise<Scope> {
   const { target = null, delegator = null } = query;
   if (target !== null && delegator !== null) {
     throw new ErrandError("invalid_request", "Name a target or a delegator, not both.");

@@ -3,17 +3,19 @@
  * samples is not counted.
  */
 import { keys } from "../../redis/keys.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, BulkReads } from "../broker.ts";
 import { queueDepths } from "../upkeep/queue-depths.ts";
+
+type SamplerNeeds = BulkReads & Pick<Broker, "clock" | "counters" | "gateway" | "redis">;
 
 const EVERY_MS = 30_000;
 
 export class QueueSampler {
-  readonly #broker: Broker;
+  readonly #broker: SamplerNeeds;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<unknown> = Promise.resolve();
 
-  constructor(broker: Broker) {
+  constructor(broker: SamplerNeeds) {
     this.#broker = broker;
   }
 

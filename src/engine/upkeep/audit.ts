@@ -54,7 +54,7 @@ export function auditArgs(
 }
 
 /** The parts of the broker that writing needs. Not `Broker`, which `Tokens` does not have. */
-interface AuditWriter {
+export interface AuditWriter {
   readonly redis: Redis;
   readonly clock: Clock;
   readonly log: Log;

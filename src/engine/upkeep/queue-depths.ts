@@ -5,7 +5,7 @@
 import type { ShardKeys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import type { QueueDepth } from "../../telemetry/metrics.ts";
-import type { Broker } from "../broker.ts";
+import type { Broker, BulkReads } from "../broker.ts";
 
 /** Agents of one step, about 0.1 ms of Redis: few, because nobody waits for the figures. */
 const AGENTS_AT_ONCE = 100;
@@ -13,7 +13,7 @@ const AGENTS_AT_ONCE = 100;
 const script = new Script(`#!lua flags=no-writes\n${readLua("./queue-depths.lua", import.meta.url)}`);
 
 /** In the order of the names. */
-export async function queueDepths(broker: Broker): Promise<QueueDepth[]> {
+export async function queueDepths(broker: BulkReads & Pick<Broker, "clock">): Promise<QueueDepth[]> {
   // By name, because a scan may return an agent twice.
   const depths = new Map<string, QueueDepth>();
   for (const keys of broker.shards.all) {
@@ -22,7 +22,10 @@ export async function queueDepths(broker: Broker): Promise<QueueDepth[]> {
   return [...depths.values()].sort((a, b) => (a.agent < b.agent ? -1 : 1));
 }
 
-async function* ofShard({ bulk, clock }: Broker, keys: ShardKeys): AsyncGenerator<QueueDepth, void> {
+async function* ofShard(
+  { bulk, clock }: Pick<Broker, "bulk" | "clock">,
+  keys: ShardKeys,
+): AsyncGenerator<QueueDepth, void> {
   let cursor = "0";
   do {
     const now = Date.now() + clock.offset_ms;

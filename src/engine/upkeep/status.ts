@@ -8,7 +8,13 @@ import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 
-export async function status(broker: Broker, principal: Principal): Promise<Omit<Status, "version">> {
+export async function status(
+  broker: Pick<
+    Broker,
+    "clock" | "dataDir" | "id" | "publicUrl" | "redis" | "redisSource" | "siblings" | "startedAt"
+  >,
+  principal: Principal,
+): Promise<Omit<Status, "version">> {
   const { id, redis, redisSource, dataDir, clock, publicUrl, startedAt, siblings } = broker;
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;

@@ -7,9 +7,11 @@ import type { ShardKeys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { TIME_LUA } from "../../redis/time.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { afterMove, warn } from "../after-move.ts";
-import type { Broker } from "../broker.ts";
+import { afterMove, type Moves, warn } from "../after-move.ts";
+import type { Broker, Records } from "../broker.ts";
 import { retireKey } from "../delegations/idempotency.ts";
+
+type SweepNeeds = Moves & Records & Pick<Broker, "clock" | "retentionMs">;
 
 const takeDueScript = new Script(`#!lua flags=allow-oom
 ${TIME_LUA}
@@ -30,7 +32,7 @@ export class Sweep {
   readonly #shards: readonly ShardSweep[];
 
   /** `outageMs`: after how long without a sign of life there was an outage. */
-  constructor(broker: Broker, everyMs = 250, outageMs: number = LIMITS.outage_seconds.value * 1000) {
+  constructor(broker: SweepNeeds, everyMs = 250, outageMs: number = LIMITS.outage_seconds.value * 1000) {
     const batch = batchOf(broker.shards.count);
     this.#shards = broker.shards.all.map(
       (keys) => new ShardSweep(broker, keys, { everyMs, batch, outageMs }),
@@ -65,7 +67,7 @@ interface ShardSweepOptions {
 }
 
 class ShardSweep {
-  readonly #broker: Broker;
+  readonly #broker: SweepNeeds;
   readonly #keys: ShardKeys;
   readonly #everyMs: number;
   readonly #batch: number;
@@ -74,7 +76,7 @@ class ShardSweep {
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(broker: Broker, keys: ShardKeys, { everyMs, batch, outageMs }: ShardSweepOptions) {
+  constructor(broker: SweepNeeds, keys: ShardKeys, { everyMs, batch, outageMs }: ShardSweepOptions) {
     this.#broker = broker;
     this.#keys = keys;
     this.#everyMs = everyMs;
@@ -170,7 +172,12 @@ class ShardSweep {
   }
 }
 
-async function takeDue(broker: Broker, keys: ShardKeys, batch: number, outageMs: number): Promise<string[]> {
+async function takeDue(
+  broker: Pick<Broker, "clock" | "redis" | "retentionMs">,
+  keys: ShardKeys,
+  batch: number,
+  outageMs: number,
+): Promise<string[]> {
   const ids = await takeDueScript.run(
     broker.redis,
     [keys.due, keys.events],
