@@ -16,11 +16,13 @@ import { checkLayout } from "../redis/layout.ts";
 import { randomId, Shards } from "../redis/shards.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { GatewayOptions } from "./options.ts";
+import type { Seams } from "./seams.ts";
 import { Services } from "./services.ts";
 import { urlOf } from "./url-of.ts";
 import { wireEngine } from "./wiring.ts";
 
 export type { GatewayOptions } from "./options.ts";
+export type { Seams } from "./seams.ts";
 
 export interface Gateway {
   readonly port: number;
@@ -58,18 +60,23 @@ const HANDOVER_GRACE_MS = 1_000 * (LIMITS.request_seconds.value + 5);
 const UNTRUSTED =
   "ignored a forwarded address: the sender is no trusted proxy; if it is your proxy, name it in ERRAND_TRUSTED_PROXIES (docs/operations.md)";
 
-export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+export async function startGateway(options: GatewayOptions, seams: Partial<Seams> = {}): Promise<Gateway> {
   const gateway = randomId(10);
   const connections = new Connections(options.redis, gateway, options.log);
   try {
-    return await start(options, gateway, connections);
+    return await start(options, seams, gateway, connections);
   } catch (error) {
     connections.close();
     throw error;
   }
 }
 
-async function start(options: GatewayOptions, gateway: string, connections: Connections): Promise<Gateway> {
+async function start(
+  options: GatewayOptions,
+  seams: Partial<Seams>,
+  gateway: string,
+  connections: Connections,
+): Promise<Gateway> {
   const { log, host } = options;
   let { port } = options;
   const redis = connections.open("commands");
@@ -77,7 +84,7 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
   const layout = await checkLayout(redis, options.shards);
   const shards = new Shards(options.shards, layout.history);
   const publicUrl = () => options.publicUrl ?? urlOf(host, port);
-  const engine = wireEngine(options, { gateway, connections, redis, shards, layout, publicUrl });
+  const engine = wireEngine(options, seams, { gateway, connections, redis, shards, layout, publicUrl });
   const { broker, sweep } = engine;
   const stopping = new AbortController();
   // Every parked poll and every stream listens to it.
@@ -90,8 +97,8 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
     signer: options.cardSigningKey ? new CardSigner(options.cardSigningKey) : null,
     stopping: stopping.signal,
     readiness: async () => withDiskReason(await connections.readiness(), options.dataDir ?? null),
-    mcpExtension: options.mcpExtension,
-    mcpPingMs: options.mcpPingMs,
+    mcpExtension: seams.mcpExtension,
+    mcpPingMs: seams.mcpPingMs,
   });
   let listener: Listener | undefined;
   let inner: InnerListener | undefined;
@@ -113,7 +120,8 @@ async function start(options: GatewayOptions, gateway: string, connections: Conn
         name: "HTTP server",
         start: async () => {
           const now = () => performance.now() + broker.clock.offset_ms;
-          const { arrival, keepAliveMs } = options;
+          const { keepAliveMs } = options;
+          const { arrival } = seams;
           const proxies = new TrustedProxies(options.trustedProxies);
           const onUntrusted = (peer: string) => options.log.warn({ peer }, UNTRUSTED);
           listener = await listen(app, { host, port, now, arrival, keepAliveMs, proxies, onUntrusted });

@@ -1,32 +1,35 @@
-/** The settings of one gateway. */
-import type { LookupFunction } from "node:net";
-import type { ArrivalTimeouts } from "../doors/http/listener.ts";
-import type { McpTestExtension } from "../doors/mcp/server.ts";
+/** The settings of one gateway. What only tests replace is in seams.ts. */
 import type { Quota } from "../engine/access/quotas.ts";
 import type { Siblings } from "../gateways/siblings.ts";
-import type { Clock } from "../lifecycle/command.ts";
 import type { RedisTarget } from "../redis/connect.ts";
 import type { SigningKey } from "../schema/signing-key.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { ForwardProxy } from "../util/proxy.ts";
 
 export interface GatewayOptions {
+  /** Where Redis is. */
   readonly redis: RedisTarget;
   /** The data directory of the embedded Redis, if there is one. */
   readonly dataDir?: string | undefined;
+  /** The address to listen on. */
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
   /** How long an idle connection of a client stays open. Default 65 s. */
   readonly keepAliveMs?: number;
+  /** The token of the operator. */
   readonly operatorToken: string;
+  /** The number of shards, in which the keys of delegations and agents are. */
   readonly shards: number;
+  /** How long finished delegations and their events are kept. */
   readonly retentionMs: number;
   /** How many replicas must have a submit or a reply before it is acknowledged; default: none. */
   readonly waitReplicas?: number;
+  /** The most bytes of a request body. */
   readonly maxBodyBytes: number;
   /** Percent of maxmemory that the delegations of one delegator may keep; 100: no limit. */
   readonly delegatorPercent?: number;
+  /** The origins, besides its own, whose pages may call the APIs. */
   readonly allowedOrigins: readonly string[];
   /** Addresses and CIDRs of the proxies whose forwarded addresses count. */
   readonly trustedProxies?: readonly string[];
@@ -40,27 +43,10 @@ export interface GatewayOptions {
   readonly callbackAllow?: readonly string[];
   /** The forward proxy for calls to public addresses. */
   readonly egressProxy?: ForwardProxy | undefined;
-  /** An extension of the MCP server; for tests. */
-  readonly mcpExtension?: McpTestExtension;
-  /** How long an MCP client may take to answer a ping; for tests. */
-  readonly mcpPingMs?: number;
-  /** Resolves the hosts of callbacks instead of the system; for tests. */
-  readonly callbackLookup?: LookupFunction;
-  /** The retry delay of a callback that has been failing for `triedForMs`; for tests. */
-  readonly callbackRetryMs?: (triedForMs: number) => number;
-  /** How long the loop of a push agent waits for more work, s. Default 10. For tests. */
-  readonly pushAgentWaitSeconds?: number | undefined;
-  /** How long a request may take to arrive; for tests. */
-  readonly arrival?: ArrivalTimeouts;
   /** The other gateways on this port, if a supervisor started it. */
   readonly siblings?: Siblings;
+  /** Where it writes its log. */
   readonly log: Log;
-  /** An offset to Redis' clock; for tests. */
-  readonly clock?: Clock;
   /** Called when the connection to Redis is lost. */
   readonly onRedisLost?: () => void;
-  /** The interval of the sweep; 0: only on `sweep.tick()`. */
-  readonly sweepEveryMs?: number;
-  /** After how long without a sign of life of any gateway there was an outage; for tests. */
-  readonly outageMs?: number;
 }

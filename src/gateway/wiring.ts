@@ -40,6 +40,7 @@ import type { CheckedLayout } from "../redis/layout.ts";
 import type { Shards } from "../redis/shards.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import type { GatewayOptions } from "./options.ts";
+import type { Seams } from "./seams.ts";
 import type { Service } from "./services.ts";
 
 const OUTBOUND_GRACE_MS = 2_000;
@@ -64,10 +65,10 @@ export interface Engine {
   readonly stopPushAgents: () => Promise<void>;
 }
 
-export function wireEngine(options: GatewayOptions, base: Base): Engine {
+export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base: Base): Engine {
   const { gateway, connections, redis, shards, layout, publicUrl } = base;
   const { log, operatorToken, retentionMs } = options;
-  const clock = options.clock ?? { offset_ms: 0 };
+  const clock = seams.clock ?? { offset_ms: 0 };
   const metrics = new Metrics();
   const bus = new Bus(connections.openSubscriber(), redis);
   const bulk = connections.open("bulk");
@@ -91,7 +92,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   const sessions = new Sessions({ redis, clock, revocations, operatorToken, publicUrl });
   const agents = new AgentStore(redis, shards, clock, retentionMs, replicas);
   // A verb needs these services, and they call verbs, so they get the broker when they first need it.
-  const pushAgents = new PushAgentRunner(() => broker, options.pushAgentWaitSeconds);
+  const pushAgents = new PushAgentRunner(() => broker, seams.pushAgentWaitSeconds);
   const cascades = new Cascades(() => broker);
   const handoff = new Handoff({
     shards,
@@ -163,10 +164,10 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
     quotas: new Quotas(options.quotas, options.siblings?.quotaCounts),
     readLimiter: new ReadLimiter(),
     outbound,
-    egress: new Egress(options.callbackAllow ?? [], options.callbackLookup, options.egressProxy),
+    egress: new Egress(options.callbackAllow ?? [], seams.callbackLookup, options.egressProxy),
     hostLimiter: new HostLimiter(),
     renderPush: (entry, version, context) => renderPush(publicUrl(), entry, version, context),
-    callbackRetryMs: options.callbackRetryMs ?? retryAfterMs,
+    callbackRetryMs: seams.callbackRetryMs ?? retryAfterMs,
     deliverPending: (id, pending) => inBackground(broker, deliverPending(broker, id, pending)),
     background: new Set(),
   };
@@ -174,7 +175,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
   metrics.onScrape(() => queueDepths({ bulk, shards, clock }));
   options.siblings?.share(metrics);
   const sampler = new QueueSampler(broker);
-  const sweep = new Sweep(broker, options.sweepEveryMs, options.outageMs);
+  const sweep = new Sweep(broker, seams.sweepEveryMs, seams.outageMs);
   let pushAgentsStopped: Promise<void> | undefined;
   const stopPushAgents = () => {
     pushAgentsStopped ??= pushAgents.stop(PUSH_AGENTS_GRACE_MS);
@@ -202,7 +203,7 @@ export function wireEngine(options: GatewayOptions, base: Base): Engine {
       },
       stop: () => memory.stop(),
     },
-    { name: "sweep", start: () => options.sweepEveryMs !== 0 && sweep.start(), stop: () => sweep.stop() },
+    { name: "sweep", start: () => seams.sweepEveryMs !== 0 && sweep.start(), stop: () => sweep.stop() },
     { name: "outgoing calls", start: nothing, stop: () => broker.egress.close() },
     { name: "outbound queue", start: () => outbound.start(), stop: () => outbound.stop(OUTBOUND_GRACE_MS) },
     { name: "background work", start: nothing, stop: () => Promise.allSettled(broker.background) },

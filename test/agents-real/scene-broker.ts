@@ -37,7 +37,7 @@ export async function startSceneBroker(dataDir: string): Promise<SceneBroker> {
   const operatorToken = `errand_operator_${randomId(52)}`;
   const clock = { offset_ms: 0 };
   const options = optionsOf({ config, target, operatorToken, onRedisLost: () => undefined, log });
-  const gateway = await startGateway({ ...options, clock });
+  const gateway = await startGateway(options, { clock });
   return {
     url: `http://127.0.0.1:${gateway.port}`,
     token: operatorToken,

@@ -7,8 +7,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { GatewayOptions } from "../../src/gateway/gateway.ts";
-import { as, client, startBroker } from "../support/broker.ts";
+import { as, client, startBroker, type TestOptions } from "../support/broker.ts";
 import { type FaultyProxy, type RecordedCall, startFaultyProxy } from "../support/faulty-proxy.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { until } from "../support/until.ts";
@@ -30,7 +29,7 @@ async function setup({
   options = {},
 }: {
   spec?: Record<string, unknown>;
-  options?: Partial<GatewayOptions>;
+  options?: TestOptions;
 } = {}) {
   const broker = await startBroker(options);
   const admin = client(broker.url);

@@ -35,9 +35,7 @@ const BESIDE = /:(?:pollers:.*|gateways|seen|stats:.*)$|hooks|:idempotency:/;
 export async function openWorld() {
   const own = await startOwnRedis("everysec");
   const log: string[] = [];
-  const gateway = await startGateway({
-    // No client here answers an MCP ping.
-    mcpPingMs: 50,
+  const settings = {
     redis: own.target,
     host: "127.0.0.1",
     port: 0,
@@ -47,9 +45,9 @@ export async function openWorld() {
     maxBodyBytes: 262_144,
     allowedOrigins: [],
     log: createLog("error", (line) => log.push(line)),
-    clock: { offset_ms: 0 },
-    sweepEveryMs: 0,
-  });
+  };
+  // No client here answers an MCP ping.
+  const gateway = await startGateway(settings, { mcpPingMs: 50, clock: { offset_ms: 0 }, sweepEveryMs: 0 });
   const url = `http://127.0.0.1:${gateway.port}`;
   const connections = new Agent({ keepAlive: true, maxSockets: 4 });
   const written: string[] = [];

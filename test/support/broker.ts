@@ -4,7 +4,7 @@
  */
 import { Redis as OneServer } from "ioredis";
 import { inject, onTestFinished } from "vitest";
-import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway/gateway.ts";
+import { type Gateway, type GatewayOptions, type Seams, startGateway } from "../../src/gateway/gateway.ts";
 import type { Redis, RedisTarget } from "../../src/redis/connect.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { clusterClient, flushCluster, isOnCluster, testShards } from "./on-cluster.ts";
@@ -15,6 +15,9 @@ export interface TestClock {
   offset_ms: number;
 }
 
+/** The settings and the seams of a test's gateway. */
+export type TestOptions = Partial<GatewayOptions & Seams>;
+
 export interface TestBroker {
   readonly gateway: Gateway;
   readonly url: string;
@@ -23,7 +26,7 @@ export interface TestBroker {
   readonly db: number;
   /** The lines of the log. */
   readonly log: string[];
-  readonly another: (options?: Partial<GatewayOptions>) => Promise<{ gateway: Gateway; url: string }>;
+  readonly another: (options?: TestOptions) => Promise<{ gateway: Gateway; url: string }>;
 }
 
 /** A database that no other test of this run uses; on a Cluster the only one, emptied. */
@@ -48,13 +51,21 @@ export const targetOf = (db: number): RedisTarget =>
 export const openRedis = (db: number): Redis =>
   isOnCluster() ? clusterClient() : new OneServer(inject("redisSocket"), { db });
 
-export async function startBroker(options: Partial<GatewayOptions> = {}): Promise<TestBroker> {
+export async function startBroker(options: TestOptions = {}): Promise<TestBroker> {
   const db = await freshDb();
   const clock: TestClock = { offset_ms: 0 };
   const log: string[] = [];
   const gateways: Gateway[] = [];
-  const another = async (more: Partial<GatewayOptions> = {}) => {
-    const gateway = await startGateway({
+  const another = async (more: TestOptions = {}) => {
+    const seams: Partial<Seams> = {
+      clock,
+      sweepEveryMs: 0,
+      // A test's sweeps may be far apart; see outage.ts.
+      outageMs: 60_000,
+      ...options,
+      ...more,
+    };
+    const settings: GatewayOptions = {
       redis: targetOf(db),
       host: "127.0.0.1",
       port: 0,
@@ -64,13 +75,10 @@ export async function startBroker(options: Partial<GatewayOptions> = {}): Promis
       maxBodyBytes: 1_048_576,
       allowedOrigins: [],
       log: createLog("debug", (line) => log.push(line)),
-      clock,
-      sweepEveryMs: 0,
-      // A test's sweeps may be far apart; see outage.ts.
-      outageMs: 60_000,
       ...options,
       ...more,
-    });
+    };
+    const gateway = await startGateway(settings, seams);
     gateways.push(gateway);
     return { gateway, url: `http://127.0.0.1:${gateway.port}` };
   };

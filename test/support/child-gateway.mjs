@@ -22,7 +22,7 @@ process.on("message", (message) => {
 process.on("disconnect", () => process.exit(0));
 
 const options = JSON.parse(process.argv[2] ?? "{}");
-const gateway = await startGateway({
+const settings = {
   redis: options.redis,
   host: "127.0.0.1",
   port: options.port,
@@ -32,8 +32,8 @@ const gateway = await startGateway({
   maxBodyBytes: 1_048_576,
   allowedOrigins: [],
   log: createLog(options.logLevel, (line) => process.stderr.write(line)),
-  sweepEveryMs: options.sweepEveryMs,
   ...(options.callbackAllow && { callbackAllow: options.callbackAllow }),
-});
+};
+const gateway = await startGateway(settings, { sweepEveryMs: options.sweepEveryMs });
 process.on("SIGTERM", () => void gateway.close().then(() => process.exit(0)));
 process.send?.({ port: gateway.port });

@@ -1,9 +1,8 @@
 /** Authentication, origins and invalid requests at /mcp, and sessions. */
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
-import type { GatewayOptions } from "../../../src/gateway/gateway.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
-import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { as, client, OPERATOR, startBroker, type TestOptions } from "../../support/broker.ts";
 import {
   type Era,
   firstClient,
@@ -206,7 +205,7 @@ describe("the endpoint", () => {
 });
 
 describe("a session", () => {
-  const start = async (options: Partial<GatewayOptions> = {}) => {
+  const start = async (options: TestOptions = {}) => {
     const broker = await startBroker(options);
     const alice = await as(broker.url, "caller:alice");
     return { ...broker, alice };

@@ -1,14 +1,14 @@
 /** Idempotency keys: one key makes one delegation, and a refused submit leaves none. */
 
 import { describe, expect, test, vi } from "vitest";
-import type { Gateway, GatewayOptions } from "../../../src/gateway/gateway.ts";
+import type { Gateway } from "../../../src/gateway/gateway.ts";
 import type { Redis } from "../../../src/redis/connect.ts";
 import { ErrandError } from "../../../src/schema/errors.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
-import { as, client, startBroker } from "../../support/broker.ts";
+import { as, client, startBroker, type TestOptions } from "../../support/broker.ts";
 import { dump, keysIn } from "../../support/dump.ts";
 
-async function setup(spec: unknown = {}, options: Partial<GatewayOptions> = {}) {
+async function setup(spec: unknown = {}, options: TestOptions = {}) {
   const broker = await startBroker(options);
   const api = client(broker.url);
   await api.agent("scout", spec);

@@ -3,16 +3,16 @@
  * and what happens when either goes away. interleavings.test.ts tests the orders in which this meets other wakes.
  */
 import { expect, inject, test, vi } from "vitest";
-import type { Gateway, GatewayOptions } from "../../../src/gateway/gateway.ts";
+import type { Gateway } from "../../../src/gateway/gateway.ts";
 import type { Result } from "../../../src/lifecycle/outcome.ts";
-import { type Answer, client, request, startBroker } from "../../support/broker.ts";
+import { type Answer, client, request, startBroker, type TestOptions } from "../../support/broker.ts";
 import { deliveredBy } from "../../support/delivered.ts";
 import { ownEvents } from "../../support/own-events.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 import { openRedisLink } from "../../support/redis-link.ts";
 import { until } from "../../support/until.ts";
 
-async function setup(options: Partial<GatewayOptions> = {}, spec: unknown = {}) {
+async function setup(options: TestOptions = {}, spec: unknown = {}) {
   const broker = await startBroker(options);
   const api = client(broker.url);
   await api.agent("scout", spec);
