@@ -47,29 +47,31 @@ export function notifyReceivers(
 /** Moves that end a delegation without a reply from its agent. */
 const ENDS_WITHOUT_AGENT: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
 
-/** `announced`: a poll took the ticket already, or polls were woken for it. */
-export async function afterMove(
-  broker: AfterMove,
-  id: string,
-  moved: Moved,
-  announced = false,
-): Promise<void> {
-  const move: Move = MOVES[moved.move];
-  const { target } = moved;
+/** Runs after every move but one whose ticket was announced with it. */
+export async function afterMove(broker: AfterMove, id: string, moved: Moved): Promise<void> {
+  await afterAnnouncedMove(broker, id, moved);
+  const { queue, lease }: Move = MOVES[moved.move];
+  if (queue === "ticket") await announceTicket(broker, id, moved);
+  else if (lease === "drop" && (await isCapped(broker, moved.target))) broker.handoff.wake(moved.target);
+}
+
+/** The same when a poll took the move's ticket already, or polls were woken for it. */
+export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: Moved): Promise<void> {
+  const { removes_old_ticket }: Move = MOVES[moved.move];
+  const { target, old_ticket = 0 } = moved;
   if (moved.cascade !== undefined || moved.pending_events)
     await waitBriefly(broker.deliverPending(id, moved));
   if (ENDS_WITHOUT_AGENT.includes(moved.move))
     await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
-  const old = move.removes_old_ticket ? (moved.old_ticket ?? 0) : 0;
-  if (old > 0) await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old }));
-  if (move.queue === "ticket") {
-    if (announced) return;
-    if (moved.kept_for !== undefined) broker.handoff.keepFor(target, moved.kept_for);
-    if (moved.ticketed) broker.handoff.announce(target, moved.event_id);
-    else await waitBriefly(broker.handoff.offer(offerOf(id, moved)));
-  } else if (move.lease === "drop" && (await isCapped(broker, target))) {
-    broker.handoff.wake(target);
-  }
+  if (removes_old_ticket && old_ticket > 0)
+    await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old_ticket }));
+}
+
+async function announceTicket({ handoff }: Pick<Broker, "handoff">, id: string, moved: Moved): Promise<void> {
+  const { target, kept_for } = moved;
+  if (kept_for !== undefined) handoff.keepFor(target, kept_for);
+  if (moved.ticketed) handoff.announce(target, moved.event_id);
+  else await waitBriefly(handoff.offer(offerOf(id, moved)));
 }
 
 const offerOf = (id: string, moved: Moved): Offer => ({

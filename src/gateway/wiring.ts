@@ -87,10 +87,10 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     counters.count(command, outcome, record);
   };
   const replicas = connections.openReplicas(options.waitReplicas ?? 0);
-  const writer = new Writer(redis, shards, clock, retentionMs, observe, memory, replicas);
+  const writer = new Writer({ redis, shards, clock, retentionMs, observe, ceiling: memory, replicas });
   const revocations = new Revocations(redis, bus, replicas);
   const sessions = new Sessions({ redis, clock, revocations, operatorToken, publicUrl });
-  const agents = new AgentStore(redis, shards, clock, retentionMs, replicas);
+  const agents = new AgentStore({ redis, shards, clock, retentionMs, replicas });
   // A verb needs these services, and they call verbs, so they get the broker when they first need it.
   const pushAgents = new PushAgentRunner(() => broker, seams.pushAgentWaitSeconds);
   const cascades = new Cascades(() => broker);

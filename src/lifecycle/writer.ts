@@ -70,6 +70,20 @@ const NO_CEILING: Ceiling = { isReached: () => false };
 
 export type Observe = (command: CommandOrTake, outcome: Outcome, record: StoredDelegation | null) => void;
 
+export interface WriterOptions {
+  readonly redis: Redis;
+  readonly shards: Shards;
+  readonly clock: Clock;
+  /** How long a finished delegation is kept. */
+  readonly retentionMs: number;
+  /** Gets every outcome, with the record if it was read. */
+  readonly observe?: Observe;
+  /** Default: memory is never short. */
+  readonly ceiling?: Ceiling;
+  /** Default: no replica must have a move before it is acknowledged. */
+  readonly replicas?: Replicas;
+}
+
 export class Writer {
   readonly #batches: Batches;
   readonly #shards: Shards;
@@ -80,22 +94,13 @@ export class Writer {
   #onMoved: (record: StoredDelegation) => void = () => {};
   readonly #underWay = new Map<string, Promise<unknown>>();
 
-  /** `observe` gets every outcome, with the record if it was read. */
-  constructor(
-    redis: Redis,
-    shards: Shards,
-    clock: Clock,
-    retentionMs: number,
-    observe: Observe = () => {},
-    ceiling: Ceiling = NO_CEILING,
-    replicas: Replicas = NO_REPLICAS,
-  ) {
-    this.#batches = new Batches(redis);
-    this.#shards = shards;
-    this.#common = { clock, retention_ms: retentionMs };
-    this.#observe = observe;
-    this.#ceiling = ceiling;
-    this.#replicas = replicas;
+  constructor(options: WriterOptions) {
+    this.#batches = new Batches(options.redis);
+    this.#shards = options.shards;
+    this.#common = { clock: options.clock, retention_ms: options.retentionMs };
+    this.#observe = options.observe ?? (() => {});
+    this.#ceiling = options.ceiling ?? NO_CEILING;
+    this.#replicas = options.replicas ?? NO_REPLICAS;
   }
 
   /** `listener` gets each record that a move returned, before the move's caller does. */

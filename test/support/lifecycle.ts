@@ -27,8 +27,8 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
   if (!own) onTestFinished(() => redis.disconnect());
   const clock = { offset_ms: 0 };
   const shards = new Shards(testShards());
-  const writer = new Writer(redis, shards, clock, 3_600_000);
-  const agents = new AgentStore(redis, shards, clock, 3_600_000);
+  const writer = new Writer({ redis, shards, clock, retentionMs: 3_600_000 });
+  const agents = new AgentStore({ redis, shards, clock, retentionMs: 3_600_000 });
   await agents.put("scout", agentRequestSchema.parse(spec));
   const nonces = (function* () {
     for (let n = 1; ; n += 1) yield `n${n}`;

@@ -102,6 +102,16 @@ const NO_CREDENTIALS: CredentialFields = { credentials: "", credentials_for: "" 
 
 const LIVE = ["submitted", "working", "interrupted"] as const;
 
+export interface AgentStoreOptions {
+  readonly redis: Redis;
+  readonly shards: Shards;
+  readonly clock: Clock;
+  /** How long the finished delegations of a deleted agent are kept. */
+  readonly retentionMs: number;
+  /** Default: no replica must have a change before it is acknowledged. */
+  readonly replicas?: Replicas;
+}
+
 export class AgentStore {
   readonly #redis: Redis;
   readonly #shards: Shards;
@@ -115,18 +125,13 @@ export class AgentStore {
     bytesOf: ({ bytes }) => CACHED_BYTES + bytes,
   });
 
-  constructor(
-    redis: Redis,
-    shards: Shards,
-    clock: Clock,
-    retentionMs: number,
-    replicas: Replicas = NO_REPLICAS,
-  ) {
+  constructor(options: AgentStoreOptions) {
+    const { redis, shards } = options;
     this.#redis = redis;
     this.#shards = shards;
-    this.#clock = clock;
-    this.#retention_ms = retentionMs;
-    this.#replicas = replicas;
+    this.#clock = options.clock;
+    this.#retention_ms = options.retentionMs;
+    this.#replicas = options.replicas ?? NO_REPLICAS;
     this.#marks = shards.all.map(({ agentsMark }) => new LastMark(() => redis.get(agentsMark)));
   }
 

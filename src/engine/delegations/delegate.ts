@@ -12,7 +12,7 @@ import type { DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { contextIdSchema } from "../../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "../access/access.ts";
-import { afterMove, type Moves, waitBriefly } from "../after-move.ts";
+import { afterAnnouncedMove, afterMove, type Moves, waitBriefly } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
@@ -283,6 +283,7 @@ async function create(
   if (outcome.kind === "exists" || outcome.kind === "voided") return null;
   if (outcome.kind !== "ok" || !record) throw refusal(outcome, id);
   broker.metrics.accept.observe((performance.now() - startedAt) / 1000);
-  await afterMove(broker, id, outcome, taken !== undefined || outcome.ticketed);
+  if (taken !== undefined || outcome.ticketed) await afterAnnouncedMove(broker, id, outcome);
+  else await afterMove(broker, id, outcome);
   return record;
 }

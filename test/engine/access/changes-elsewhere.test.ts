@@ -78,7 +78,13 @@ test("the script that revokes a token or session also publishes it", async () =>
 async function twoStores() {
   const redis = openRedis(await freshDb());
   onTestFinished(() => redis.disconnect());
-  const store = () => new AgentStore(redis, new Shards(testShards()), { offset_ms: 0 }, 3_600_000);
+  const store = () =>
+    new AgentStore({
+      redis,
+      shards: new Shards(testShards()),
+      clock: { offset_ms: 0 },
+      retentionMs: 3_600_000,
+    });
   const [here, there] = [store(), store()];
   await there.put("scout", agentRequestSchema.parse({}));
   return { redis, here, there };

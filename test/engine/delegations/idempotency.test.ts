@@ -50,7 +50,7 @@ class Caller {
         };
       },
     });
-    const writer = new Writer(stepped, broker.shards, broker.clock, broker.retentionMs);
+    const writer = new Writer({ ...broker, redis: stepped });
     const request = delegateRequestSchema.parse({ target: "scout", task: body });
     const options = { idempotencyKey: key, body };
     void delegate(
