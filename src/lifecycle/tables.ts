@@ -114,11 +114,8 @@ export function tables(rareGuards: ReadonlySet<string>): string {
       "row",
       MOVE_NAMES.map((name) => [name, row(MOVES[name], rareGuards)]),
     ),
-    mapFunction(
-      "is_terminal",
-      TERMINAL_STATES.map((state) => [state, true]),
-    ),
-    mapFunction("agent_default", Object.entries(agentNumbers(agentRequestSchema.parse({})))),
+    `function is_terminal(state) return ${TERMINAL_STATES.map((name) => `state == '${name}'`).join(" or ")} end`,
+    `function agent_defaults() return ${toLua(agentNumbers(agentRequestSchema.parse({})))} end`,
   ].join("\n");
 }
 

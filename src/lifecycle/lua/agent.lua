@@ -9,7 +9,8 @@ function settings(name, ...)
   if known[name] == nil then
     local names = { name, ... }
     local values = redis.call('HMGET', base .. ':agent:' .. agent, unpack(names))
-    for i, one in ipairs(names) do known[one] = tonumber(values[i] or '') or agent_default(one) or false end
+    local defaults = agent_defaults()
+    for i, setting in ipairs(names) do known[setting] = tonumber(values[i] or '') or defaults[setting] or false end
   end
   return known
 end

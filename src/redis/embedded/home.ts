@@ -21,10 +21,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { makeFolder } from "./make-folder.ts";
 
-const BAD_PATH = [
-  ...["EACCES", "EPERM", "EROFS", "EEXIST", "ENOENT", "ENOTDIR"],
-  ...["ELOOP", "ENAMETOOLONG", "EINVAL"],
-];
+/** The errors of a path that cannot be the data directory. */
+const BAD_PATH = "EACCES EPERM EROFS EEXIST ENOENT ENOTDIR ELOOP ENAMETOOLONG EINVAL".split(" ");
 
 export type EmbeddedHome = {
   readonly data: string;
