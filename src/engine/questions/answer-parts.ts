@@ -52,15 +52,15 @@ export async function answerPart(
   broker: Moves & Reads & Pick<Broker, "retentionMs">,
   principal: Principal,
   id: string,
-  given: { readonly interrupt_id: string; readonly answers: Readonly<Record<string, AnswerInput>> },
+  request: { readonly interrupt_id: string; readonly answers: Readonly<Record<string, AnswerInput>> },
 ): Promise<StoredDelegation> {
   const record = await read(broker, principal, id);
   requireControl(principal, record, "answer its questions");
-  const { interrupt_id } = given;
+  const { interrupt_id } = request;
   const open = openInterrupt(record);
   if (open?.id !== interrupt_id) throw interruptNotOpen(id);
   const wanted = open.requests.map(({ request_id }) => request_id);
-  const known = Object.entries(given.answers).filter(([request_id]) => wanted.includes(request_id));
+  const known = Object.entries(request.answers).filter(([request_id]) => wanted.includes(request_id));
   if (wanted.length === 1 && known.length === 1) {
     return answer(broker, principal, id, { interrupt_id, answers: Object.fromEntries(known) });
   }
@@ -68,17 +68,17 @@ export async function answerPart(
   // A part that does not fit would be kept, and would spoil every complete answer.
   requireFitting(id, open, known, false);
   const key = keysOf(broker, id).answerParts(id, interrupt_id);
-  const parts = known.flatMap(([request_id, one]) => [request_id, JSON.stringify(one)]);
+  const parts = known.flatMap(([request_id, input]) => [request_id, JSON.stringify(input)]);
   const names = [key, keysOf(broker, id).delegation(id)];
-  const kept = toFields(
+  const stored = toFields(
     partsSchema.parse(
       await keepScript.run(broker.redis, names, [broker.retentionMs, interrupt_id, ...parts]),
     ),
   );
-  if (kept.size === 0) throw interruptNotOpen(id);
-  if (kept.size < wanted.length) return record;
+  if (stored.size === 0) throw interruptNotOpen(id);
+  if (stored.size < wanted.length) return record;
   const answers = Object.fromEntries(
-    [...kept].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
+    [...stored].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
   );
   try {
     return await answer(broker, principal, id, { interrupt_id, answers });

@@ -40,10 +40,11 @@ export async function answer(
   const { interrupt_id } = request;
   const open = openInterrupt(before);
   // For a closed question the script only checks whether this answer closed it.
-  const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
-  if (open) requireFitting(id, open, given, request.answers === undefined);
+  const inputs = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
+  if (open) requireFitting(id, open, inputs, request.answers === undefined);
   const author = { by: principal.text, key };
-  const { outcome, record } = await broker.writer.move(answerCommand(id, request, author, open, given));
+  const command = answerCommand({ id, request, author, open, inputs });
+  const { outcome, record } = await broker.writer.move(command);
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
     return record;
@@ -59,28 +60,32 @@ interface Author {
   readonly key?: string | undefined;
 }
 
-type Given = readonly (readonly [request_id: string, given: AnswerInput])[];
+interface Answering {
+  /** The delegation. */
+  readonly id: string;
+  readonly request: AnswerRequest;
+  readonly author: Author;
+  /** The open question; null: there is none. */
+  readonly open: Pick<Interrupt, "id" | "kind"> | null;
+  /** What the request says to each request of the question. */
+  readonly inputs: readonly (readonly [request_id: string, input: AnswerInput])[];
+}
 
-/** The command that answers the question `open` with `given`. If it answers no open question, it is only a repeat. */
-export function answerCommand(
-  id: string,
-  request: AnswerRequest,
-  author: Author,
-  open: Pick<Interrupt, "id" | "kind"> | null,
-  given: Given,
-): Command {
+/** The command that answers the open question. If the request is for another question, it is only a repeat. */
+export function answerCommand({ id, request, author, open, inputs }: Answering): Command {
   const { interrupt_id } = request;
   const { key, ...by } = author;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
-  const answers = given.map(([request_id, one]) =>
-    toAnswer({ interrupt_id, request_id, ...by, at: stamp }, one),
-  );
-  const hasContent = answers.some(({ given: { message } }) => message.parts.length > 0);
+  const composed = inputs.map(([request_id, input]) => ({
+    request_id,
+    answer: toAnswer({ interrupt_id, request_id, ...by, at: stamp }, input),
+  }));
+  const hasContent = composed.some(({ answer: { message } }) => message.parts.length > 0);
   const isAuth = open?.kind === "auth" && open.id === interrupt_id;
   const secret = isAuth && hasContent;
-  const givenJson = JSON.stringify(
-    Object.fromEntries(answers.map(({ request_id, given }) => [request_id, given])),
+  const answersJson = JSON.stringify(
+    Object.fromEntries(composed.map(({ request_id, answer }) => [request_id, answer])),
   );
   return {
     move: "answer",
@@ -91,13 +96,13 @@ export function answerCommand(
       only_repeat: open?.id !== interrupt_id || undefined,
       answer_hash: isAuth ? undefined : bodyHash(request),
       answer_key: key === undefined ? undefined : bodyHash({ interrupt_id, by: author.by, key }),
-      answers: givenJson,
+      answers: answersJson,
       secret: secret || undefined,
       stamp,
     },
-    event: eventOf(interrupt_id, author, answers, secret),
-    history: answers.map(({ given: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
-    ...(secret && { bytes: Buffer.byteLength(givenJson) }),
+    event: eventOf(interrupt_id, author, composed, secret),
+    history: composed.map(({ answer: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
+    ...(secret && { bytes: Buffer.byteLength(answersJson) }),
     read: true,
   };
 }
@@ -106,21 +111,28 @@ export function answerCommand(
 function byRequest(
   { answers, interrupt_id: _id, ...single }: AnswerRequest,
   requests: readonly { readonly request_id: string }[],
-): [request_id: string, given: AnswerInput][] {
+): [request_id: string, input: AnswerInput][] {
   const wanted = requests.map(({ request_id }) => request_id);
   const [only = ""] = wanted;
   if (answers === undefined && wanted.length === 1) return [[only, single]];
-  const given = answers ?? {};
-  const names = Object.keys(given);
+  const inputs = answers ?? {};
+  const answered = Object.keys(inputs);
   const issues = [
     ...wanted
-      .filter((one) => !names.includes(one))
-      .map((one) => ({ path: `answers.${one}`, reason: "missing" })),
-    ...names
-      .filter((one) => !wanted.includes(one))
-      .map((one) => ({ path: `answers.${one}`, reason: "the question has no request with this id" })),
+      .filter((request_id) => !answered.includes(request_id))
+      .map((request_id) => ({ path: `answers.${request_id}`, reason: "missing" })),
+    ...answered
+      .filter((request_id) => !wanted.includes(request_id))
+      .map((request_id) => ({
+        path: `answers.${request_id}`,
+        reason: "the question has no request with this id",
+      })),
   ];
-  if (issues.length === 0) return wanted.flatMap((one) => (given[one] ? [[one, given[one]]] : []));
+  if (issues.length === 0)
+    return wanted.flatMap((request_id) => {
+      const input = inputs[request_id];
+      return input ? [[request_id, input]] : [];
+    });
   throw new ErrandError("invalid_request", "The answers do not match the requests of the question.", {
     details: { issues },
   });
@@ -132,17 +144,15 @@ interface Heading extends Omit<Author, "key"> {
   readonly at: string;
 }
 
-interface Composed {
-  readonly request_id: string;
-  readonly given: GivenAnswer & { readonly message: Message };
-}
+/** An answer as it is stored. */
+type Composed = GivenAnswer & { readonly message: Message };
 
 /** The answer as the agent gets it, and as the history shows it unless it is a secret. */
 function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInput): Composed {
   const parts: Message["parts"] = [...(message?.parts ?? (text === undefined ? [] : [{ text }]))];
   if (data !== undefined) parts.push({ data });
   const { interrupt_id, request_id, by, auto, at } = heading;
-  const composed = toUserMessage({
+  const stamped = toUserMessage({
     ...message,
     parts,
     metadata: {
@@ -155,8 +165,7 @@ function toAnswer(heading: Heading, { decision, text, message, data }: AnswerInp
       at,
     },
   });
-  const given = { ...(decision && { decision }), message: composed, ...(data !== undefined && { data }) };
-  return { request_id, given };
+  return { ...(decision && { decision }), message: stamped, ...(data !== undefined && { data }) };
 }
 
 /** Stands for a secret answer in the history: shows the question, the principal, the time and the decision. */
@@ -167,17 +176,22 @@ function redacted({ messageId, role, metadata = {} }: Message): Message {
 }
 
 /** The event's members. A single answer is also shown at the top level, where most readers look. */
-function eventOf(interrupt_id: string, { by, auto }: Author, answers: readonly Composed[], secret: boolean) {
-  const shown = answers.map(({ request_id, given: { decision, message, data } }) => {
+function eventOf(
+  interrupt_id: string,
+  { by, auto }: Author,
+  composed: readonly { readonly request_id: string; readonly answer: Composed }[],
+  secret: boolean,
+) {
+  const shown = composed.map(({ request_id, answer: { decision, message, data } }) => {
     // Data that come with a decision change the arguments of the action.
     const all = [textOf(message), ...(data === undefined ? [] : [JSON.stringify(data)])].filter(Boolean);
     const text = secret ? "" : all.join(" ");
-    const one = {
+    const members = {
       ...(decision && { decision }),
       ...(text !== "" && { answer_preview: preview(text) }),
       ...(secret && { redacted: true }),
     };
-    return [request_id, one] as const;
+    return [request_id, members] as const;
   });
   const [first, second] = shown;
   const { decision, answer_preview, redacted: isRedacted } = (!second && first?.[1]) || {};

@@ -143,7 +143,7 @@ export async function askMove(
   const isAllowed = hasAutoApprove && (await allowsApprovalInAdvance(broker, before?.get("target") ?? ""));
   const plainId = interruptIdOf(id, asked, hasAutoApprove);
   const personalId = hasAutoApprove ? personalIdOf(plainId, asked) : undefined;
-  const ofPerson = personalId ?? plainId;
+  const idForPerson = personalId ?? plainId;
   const setting = before && isAllowed ? autoApproveOf(before) : null;
   const isApproved = setting !== null && isApprovedInAdvance(setting, asked);
   const commandFor = (interrupt_id: string): Command => ({
@@ -154,7 +154,7 @@ export async function askMove(
       to: kind === "input" ? "input_required" : "auth_required",
       interrupt_id,
       // A person's earlier answer counts, even if the question would be approved in advance now.
-      answered_as: isApproved ? [ofPerson, plainId] : undefined,
+      answered_as: isApproved ? [idForPerson, plainId] : undefined,
       interrupt: JSON.stringify({ id: interrupt_id, kind, requests }),
       interrupt_ttl_ms: question.expires_ms,
       sticky_ms: question.sticky_ms || undefined,
@@ -171,20 +171,20 @@ export async function askMove(
     read: true,
   });
   const askPerson = async () => ({
-    interrupt_id: ofPerson,
-    ...(await broker.writer.move(commandFor(ofPerson))),
+    interrupt_id: idForPerson,
+    ...(await broker.writer.move(commandFor(idForPerson))),
   });
   if (!before || !isApproved) return askPerson();
   const plain = commandFor(plainId);
   const approved = { ...plain, params: { ...plain.params, auto: true }, event: { auto: "true" } };
   // Asks and approves in one step, so that the question is never open and nobody is notified.
-  const approval = answerCommand(
+  const approval = answerCommand({
     id,
-    { interrupt_id: plainId, ...APPROVAL },
-    { by: before.get("delegator"), auto: true },
-    { id: plainId, kind },
-    requests.map(({ request_id }) => [request_id, APPROVAL] as const),
-  );
+    request: { interrupt_id: plainId, ...APPROVAL },
+    author: { by: before.get("delegator"), auto: true },
+    open: { id: plainId, kind },
+    inputs: requests.map(({ request_id }) => [request_id, APPROVAL] as const),
+  });
   const both = await broker.writer.moveBoth(approved, approval);
   if (both === null) return askPerson();
   const { first, second } = both;

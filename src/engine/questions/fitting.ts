@@ -14,9 +14,9 @@ export function requireFitting(
   answers: Iterable<readonly [request_id: string, answer: AnswerInput]>,
   isSingle: boolean,
 ): void {
-  const given = new Map(answers);
+  const inputs = new Map(answers);
   const misfits = requests.flatMap((request) => {
-    const answer = given.get(request.request_id);
+    const answer = inputs.get(request.request_id);
     const issues = answer === undefined ? [] : answerIssues(kind, request, answer);
     const under = isSingle ? "" : `answers.${shownName(request.request_id)}.`;
     return issues.map(({ path, reason }) => ({ request, issue: { path: under + path, reason } }));
