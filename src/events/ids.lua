@@ -1,4 +1,5 @@
--- Ids of events: `<ms>-<n>`, compared as numbers.
+-- Ids of events: `<ms>-<n>`, compared as numbers: 999-0 is before 1000-0, though not as text.
+-- is_before(one, other): whether the first id is older.
 local function parts(id)
   local ms, seq = string.match(id, '(%d+)-(%d+)')
   return tonumber(ms), tonumber(seq)

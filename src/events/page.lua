@@ -1,4 +1,5 @@
--- The entries of a stream, as own.lua has those of a list.
+-- The entries of a stream, as own.lua has those of a list: returns a function that returns the next entries from `start`
+-- on, at most `count`. `start` is an id, or '(' and an id, which is then left out.
 local function stream_from(key, start)
   return function(count)
     local some = redis.call('XRANGE', key, start, '+', 'COUNT', count)

@@ -20,11 +20,15 @@ ${TIME_LUA}
 ${OWN_LUA}
 ${part("missed")}`;
 
+/** KEYS: a stream, or a delegation's events · ARGV: position, oldest id, most entries, most bytes · Returns a page; see page.lua. */
 const pageScript = new Script(`${MISSED}
 ${part("page")}
 return page(KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))`);
 
-/** The edges; with the limits of a page, and unless entries are missed, also the first page. */
+/**
+ * KEYS: a stream · ARGV: position, how long entries are shown, 1 if the stream expires, then most entries and most bytes of
+ * a page, or neither · Returns the edges (edges.lua), and, unless entries are missed, the first page if it was asked for.
+ */
 const edgesScript = new Script(`${MISSED}
 ${part("page")}
 ${part("edges")}

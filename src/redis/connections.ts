@@ -25,7 +25,7 @@ import { keys } from "./keys.ts";
 import { NO_REPLICAS, Replicas } from "./replicas.ts";
 import { Script } from "./script.ts";
 
-/** Allowed at full memory: a broker whose Redis is full is ready, because finishing work frees memory. */
+/** KEYS: a mark · ARGV: its ttl in ms · Allowed at full memory: a broker whose Redis is full is ready, because finishing work frees memory. */
 const writeScript = new Script(`#!lua flags=allow-oom
 redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])
 return 1`);

@@ -29,6 +29,7 @@ interface Scope {
   readonly delegator: string | null;
 }
 
+/** KEYS: the hashes of the slots · Returns the fields and values of each. */
 const readScript = new Script(`#!lua flags=no-writes
 local buckets = {}
 for i, key in ipairs(KEYS) do buckets[i] = redis.call('HGETALL', key) end

@@ -1,5 +1,6 @@
 -- Builds the script's answer: the outcome, and the record if the command asks for it.
 
+-- An answer: {"kind":"ok","now":1790000000000,"state":"working",…}, "working\n2\nscout\n…\n=\n…", [[history], [], []].
 -- [outcome JSON, the record or '', its lists, the answer of the taker if there is one]. The record is one text, a line
 -- for each field that gateways read, because they take about 0.5 µs for each element of an answer. An own field that the
 -- command stored is only marked, because its gateway has the text. The record's lists are [history chunks, artifacts as

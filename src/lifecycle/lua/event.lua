@@ -1,5 +1,9 @@
 -- Events: one text each (fields.ts), under one id, in the shard's stream and the delegation's own list. The feeds of its
--- two principals refer to it.
+-- two principals refer to it. Event 1 of dlg_0_x, with the id 1790000000000-0:
+--   {errand:0}:events             e = the text: its lines DELEGATION_SENT, dlg_0_x, 1, 1790000000000, submitted, …
+--   {errand:0}:d:dlg_0_x:events   1790000000000-0, the text
+--   {errand:0}:feed:caller:ana    r = 'dlg_0_x 1'
+--   {errand:0}:feed:agent:scout   r = 'dlg_0_x 1'
 
 -- Appends an event to the shard's stream, which gives it its id. The field `m` tells the gateways to wake no poll for the
 -- event's ticket, because a parked poll takes it in the same call: 1785405-0 → e "DELEGATION_SENT\ndlg_0_x…" m ""
@@ -31,15 +35,18 @@ end
 -- Writes the event's text, and counts it against the delegation's limits.
 function compose_event()
   record.version = record.version + 1
-  local more = table.concat(members, ',')
-  event = event_text(more)
-  local start = #event - #more
-  -- Appended last: Lua takes about 12 instructions for each byte of a new text, and these may be long.
+  -- The members of the record, then those of the command: {"progress":…},"reason":"…"} without the braces. All are joined at
+  -- once: Lua takes about 12 instructions for each byte of a new text, and they may be long.
+  local head, comma = event_text(''), #members > 0 and ',' or ''
+  local parts = { head, table.concat(members, ',') }
   for i = 4, 2 + 2 * cmd.in_event, 2 do
-    event = event .. (#event > start and ',"' or '"') .. argv[i] .. '":' .. argv[i + 1]
+    parts[#parts + 1] = comma .. '"' .. argv[i] .. '":'
+    parts[#parts + 1] = argv[i + 1]
+    comma = ','
   end
+  event = table.concat(parts)
   -- Bodies are counted in `bytes`. Grants do not count: the moves that end their leases do, which bounds both.
-  local counted = #event - start - #argv[3] - (cmd.bytes or 0)
+  local counted = #event - #head - #argv[3] - (cmd.bytes or 0)
   if refs and cmd.shows then
     event = event .. '\n' .. digits(ref_bytes) .. ' ["' .. cmd.shows .. '",' .. table.concat(refs, ',') .. ']'
   end

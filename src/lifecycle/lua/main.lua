@@ -19,6 +19,14 @@
 -- moved      only with a taker's command: {id, record, is_first, known} of the delegation that was just moved,
 --            which saves a read. `is_first`: its ticket was not added to the queue, because it would be the first
 -- Returns    an array, see answer.lua; with a taker, its last element is the taker's answer
+--
+-- A submit for which a poll is parked, and what becomes of it:
+--   first_key  {errand:0}:d:dlg_0_x
+--   args       {"move":"submit","id":"dlg_0_x","base":"{errand:0}","target":"scout","clock":0,"read":true,
+--              "in_event":1,"fields":2,…}, '', '', task_preview, "count", message, {"messageId":"m","parts":[…]}
+--   taker      {errand:0}:agent:scout, {"move":"lease","take":true,"target":"scout","nonce":"n1","worker_id":"w",…}
+--   Redis      record dlg_0_x in state `working`, with version 2, ticket 1 and fence 1; two events
+--   Returns    {"kind":"ok","move":"submit",…}, the record, {}, [{"kind":"ok","move":"lease","fence":1,…}, …]
 function transition(first_key, args, taker, moved)
   start(first_key, args)
   local reply = find_record(moved) or ((move == 'due' or move == 'erase') and choose_due_move())

@@ -7,7 +7,9 @@ local cmd, argv
 local base, key
 -- Milliseconds: Redis' clock and the command's offset.
 local now
--- The record's packed fields by name: numbers and short texts. A change of them is stored by `save`.
+-- The record's packed fields by name: numbers and short texts. A change of them is stored by `save`. An absent field is
+-- nil. Of a delegation at work: {state = 'working', version = 2, target = 'scout', delegator = 'caller:ana',
+-- ticket = 1, fence = 1, attempt = 1, lease_expires_at = 1790000060000, worker_id = 'w', …}. fields.ts lists all.
 local record
 -- The own fields that the command stored, by name: its gateway has their texts. `known.all`: there are no others, because
 -- nothing was stored under the key of this submit.

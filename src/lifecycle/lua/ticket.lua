@@ -1,4 +1,6 @@
 -- Tickets: hints in the agent's queue. Only a record's newest ticket counts.
+-- `dlg_0_x.3` in the queue of `scout` says: the record dlg_0_x may be submitted with ticket 3. If the record has ticket 4 by
+-- now, or is at work, the ticket is stale: whoever takes it drops it and takes the next.
 
 -- Takes the first ticket of the queue, or returns a refusal. A stale ticket is removed, too. The new ticket of `moved`
 -- may be the first without being in the queue; see main.lua.
