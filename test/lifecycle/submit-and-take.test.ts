@@ -68,11 +68,11 @@ test("the script's answers only mark texts that the command stored, whatever oth
   const scripts = vi.spyOn(redis, "evalsha");
   const { record: leased, taken } = await writer.move(asked, { ...TAKER, worker_id: "=" });
   expect(readFieldsOf(taken?.record)).toMatchObject({ worker_id: "=", message });
-  expect(leased).toMatchObject({ worker_id: "=", message, reply: "null" });
+  expect(readFieldsOf(leased)).toMatchObject({ worker_id: "=", message, reply: "null" });
   const complete = await command("complete", id);
   const reply = '{"messageId":"r","role":"ROLE_AGENT","parts":[]}';
   const { record: ended } = await writer.move({ ...complete, fields: { reply }, read: true });
-  expect(ended).toMatchObject({ message, reply });
+  expect(readFieldsOf(ended)).toMatchObject({ message, reply });
   expect(JSON.parse(ended?.json ?? "")).toEqual(JSON.parse((await read(id))?.json ?? ""));
   const answers = await Promise.all(scripts.mock.results.map(({ value }) => value));
   const [first, second] = answers.map((answer) => JSON.stringify(answer));
@@ -172,6 +172,6 @@ test("a failure of the take undoes nothing of the move, and the move is answered
   expect(outcome).toMatchObject({ kind: "ok", move: "submit" });
   expect(taken).toBeUndefined();
   expect(readFieldsOf(record)).toMatchObject({ id });
-  expect(await read(id)).toMatchObject({ id });
+  expect((await read(id))?.id).toBe(id);
   expect(await ticketOf(id)).toBe("queued");
 });
