@@ -1,7 +1,7 @@
 /**
- * The parts of one gateway, grouped by purpose. gateway/wiring.ts creates them; verbs have no state of their own. The APIs
- * hand the whole to a verb, and the type of its first argument says which parts the verb uses. Limit: a service that imports `Broker` is declared here as an interface, because imports have no
- * cycles.
+ * The parts of one gateway, grouped by purpose. gateway/wiring.ts creates them; verbs have no state of their own. The
+ * APIs hand the whole to a verb, and the type of its first argument says which parts the verb uses. Limit: a service that
+ * imports `Broker` is declared here as an interface, because imports have no cycles.
  */
 import type { Bodies } from "../events/bodies.ts";
 import type { Feed } from "../events/feed.ts";

@@ -106,7 +106,7 @@ export interface AgentStoreOptions {
   readonly redis: Redis;
   readonly shards: Shards;
   readonly clock: Clock;
-  /** How long the finished delegations of a deleted agent are kept. */
+  /** How long finished delegations are kept. */
   readonly retentionMs: number;
   /** Default: no replica must have a change before it is acknowledged. */
   readonly replicas?: Replicas;
