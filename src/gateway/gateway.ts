@@ -4,7 +4,6 @@
 import { setMaxListeners } from "node:events";
 import { CardSigner } from "../doors/a2a/cards/signing.ts";
 import { createHttpApp, type HttpApp } from "../doors/http/app.ts";
-import { type InnerListener, listenForSiblings } from "../doors/http/inner-listener.ts";
 import { type CloseOptions, type Listener, listen } from "../doors/http/listener.ts";
 import { HANDOVER } from "../doors/http/shutdown-hooks.ts";
 import { TrustedProxies } from "../doors/http/trusted-proxies.ts";
@@ -40,8 +39,6 @@ export interface Gateway {
   readonly unreadBytes: (owner?: string) => number;
   /** The number of a principal's requests that run, and of those that wait for their turn. */
   readonly inProgress: HttpApp["inProgress"];
-  /** For the requests that siblings pass on; null without siblings. */
-  readonly innerPort: number | null;
   /**
    * Stops within ten seconds: answers polls, closes streams, finishes what is in flight. With `handover` it may take half a
    * minute, and refuses nothing meanwhile.
@@ -101,21 +98,10 @@ async function start(
     mcpPingMs: seams.mcpPingMs,
   });
   let listener: Listener | undefined;
-  let inner: InnerListener | undefined;
   let closeOptions: CloseOptions = {};
   const services = new Services(
     [
       ...engine.services,
-      {
-        name: "listener for siblings",
-        start: async () => {
-          const { siblings } = options;
-          if (!siblings) return;
-          inner = await listenForSiblings(app, siblings.setup.inner_secret);
-        },
-        // Siblings need it until every client has gone.
-        stop: () => inner?.close(HTTP_GRACE_MS),
-      },
       {
         name: "HTTP server",
         start: async () => {
@@ -142,7 +128,6 @@ async function start(
   await services.start();
   return {
     port,
-    innerPort: inner?.port ?? null,
     unread: () => listener?.unread() ?? 0,
     headerBytes: (owner?: string) => listener?.headerBytes(owner) ?? 0,
     busy: () => listener?.busy() ?? 0,

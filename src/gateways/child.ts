@@ -40,9 +40,7 @@ export class GatewayChild {
   #isGone = false;
   #dismissed = false;
   #gateway: string | null = null;
-  #innerPort: number | null = null;
   #readyMs = 0;
-  #tookOver: string[] = [];
   readonly #signOfLife = new SignOfLife();
 
   constructor(number: number, process: Forked, { setup, log, onReport }: ChildOptions) {
@@ -70,7 +68,6 @@ export class GatewayChild {
       if (report.type === "hello") this.send(setup);
       else if (report.type === "ready") {
         this.#gateway = report.gateway;
-        this.#innerPort = report.inner_port;
         this.#readyMs = performance.now() - this.#since;
         if (this.#state === "starting") this.#state = "ready";
         isReady(report.port);
@@ -123,10 +120,6 @@ export class GatewayChild {
     this.#state = "stopping";
   }
 
-  tookOver(gateways: readonly string[]): void {
-    this.#tookOver = [...new Set([...this.#tookOver, ...gateways])];
-  }
-
   toSibling(restarts: number): Sibling {
     return {
       number: this.number,
@@ -135,8 +128,6 @@ export class GatewayChild {
       started_at: this.#startedAt,
       restarts,
       gateway: this.#gateway,
-      inner_port: this.#innerPort,
-      took_over: this.#tookOver,
     };
   }
 

@@ -11,16 +11,6 @@ export const snapshotSchema = z.array(
   z.custom<MetricValues>((one) => typeof one === "object" && one !== null && "name" in one && "type" in one),
 );
 
-/** An MCP session, as its gateway passes it on before it stops. */
-export const passedSessionSchema = z.object({
-  id: z.string(),
-  principal: z.string(),
-  /** The body of its `initialize` request. */
-  handshake: z.unknown(),
-  lastUsedAt: z.number(),
-});
-export type PassedSession = z.infer<typeof passedSessionSchema>;
-
 /** One gateway, as its siblings know it. */
 export const siblingSchema = z.object({
   /** Counted from 1. The gateway that replaces it gets the same number. */
@@ -32,10 +22,6 @@ export const siblingSchema = z.object({
   restarts: z.number(),
   /** Its random name among all gateways; null until it is ready. */
   gateway: z.string().nullable(),
-  /** Where it accepts requests that belong to its MCP sessions. */
-  inner_port: z.number().nullable(),
-  /** Names of earlier gateways whose MCP sessions it has. */
-  took_over: z.array(z.string()),
 });
 export type Sibling = z.infer<typeof siblingSchema>;
 
@@ -51,8 +37,6 @@ export const setupSchema = z.object({
   port: z.number(),
   redis: z.custom<RedisTarget>((target) => typeof target === "object" && target !== null),
   operator_token: z.string(),
-  /** A request with it was passed on by a sibling. */
-  inner_secret: z.string(),
 });
 export type Setup = z.infer<typeof setupSchema>;
 
@@ -68,8 +52,6 @@ export const orderSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("metrics_text"), id: z.number(), text: z.string() }),
   /** Asks for a link to sign in to the console, which it sends as `signed_in`. */
   z.object({ type: z.literal("sign_in"), id: z.number() }),
-  /** MCP sessions of a gateway that stops; the answer is `took_over`. */
-  z.object({ type: z.literal("take_over"), sessions: z.array(passedSessionSchema) }),
   /** Another gateway died before it withdrew its presence; the receiver withdraws it. */
   z.object({ type: z.literal("died"), gateway: z.string() }),
   /** `handover`: the other gateways go on serving, so this one refuses no request while it stops. */
@@ -87,7 +69,6 @@ export const reportSchema = z.discriminatedUnion("type", [
     type: z.literal("ready"),
     port: z.number(),
     gateway: z.string(),
-    inner_port: z.number(),
   }),
   /** Its counts that changed; 0 deletes the entry. */
   z.object({ type: z.literal("held"), held: z.array(quotaCountSchema) }),
@@ -100,9 +81,6 @@ export const reportSchema = z.discriminatedUnion("type", [
   }),
   z.object({ type: z.literal("measured"), id: z.number(), snapshot: snapshotSchema }),
   z.object({ type: z.literal("signed_in"), id: z.number(), line: z.string().nullable() }),
-  /** It stops, and passes its MCP sessions on to its successor. */
-  z.object({ type: z.literal("pass_on"), sessions: z.array(passedSessionSchema) }),
-  z.object({ type: z.literal("took_over"), gateways: z.array(z.string()) }),
   /** Its connection to Redis is lost: the private Redis, which the supervisor started, may have ended. */
   z.object({ type: z.literal("redis_lost") }),
   /** It got a SIGTERM of its own and asks for a successor. */

@@ -2,7 +2,6 @@
  * The places of a supervisor's gateways. Starts a gateway for each, starts it again after it ended, and kills one that
  * does not respond. Limit: a place whose gateway is being replaced has two processes (replacement.ts).
  */
-import { randomBytes } from "node:crypto";
 import type { Log } from "../telemetry/log.ts";
 import { type ChildEnd, type Fork, GatewayChild } from "./child.ts";
 import type { Report, Setup } from "./messages.ts";
@@ -47,7 +46,6 @@ export class Places {
   readonly all: readonly Place[];
   readonly children = new Set<GatewayChild>();
   readonly #options: PlacesOptions;
-  readonly #innerSecret = randomBytes(32).toString("hex");
   /** Where clients connect. */
   #port = 0;
   /** The port that new gateways listen on. It stays 0 while a gateway that asked for a free port is alive. */
@@ -115,10 +113,7 @@ export class Places {
     const isOpen = [...this.children].some(({ hasListened }) => hasListened);
     if (!isOpen && this.#port !== 0) this.#listenPort = this.#port;
     const child = new GatewayChild(number, fork(), {
-      setup: {
-        ...setup,
-        ...{ type: "setup", number, count, port: this.#listenPort, inner_secret: this.#innerSecret },
-      },
+      setup: { ...setup, type: "setup", number, count, port: this.#listenPort },
       log,
       onReport: (report) => onReport(child, report),
     });

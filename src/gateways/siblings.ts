@@ -1,16 +1,9 @@
 /**
  * The other gateways of the same supervisor, as one gateway sees them. The gateway talks only to the supervisor, which
- * keeps the list, sums the metrics and the quotas, and passes MCP sessions on.
+ * keeps the list, and sums the metrics and the quotas.
  */
 import type { Metrics } from "../telemetry/metrics.ts";
-import {
-  type Order,
-  orderSchema,
-  type PassedSession,
-  type Report,
-  type Setup,
-  type Sibling,
-} from "./messages.ts";
+import { type Order, orderSchema, type Report, type Setup, type Sibling } from "./messages.ts";
 import { GatewayCounts } from "./quota-counts.ts";
 import { BEAT_MS } from "./sign-of-life.ts";
 
@@ -30,7 +23,6 @@ interface OrderHandlers {
   signIn: () => Promise<string | undefined>;
   /** Another gateway died without withdrawing its presence. */
   siblingDied: (gateway: string) => void;
-  takeOver: (sessions: readonly PassedSession[]) => Promise<void>;
 }
 
 const METRICS_MS = 5_000;
@@ -42,7 +34,6 @@ export class Siblings {
     stop: () => {},
     signIn: async () => undefined,
     siblingDied: () => {},
-    takeOver: async () => {},
   };
   readonly #channel: Channel;
   #metrics: Metrics | undefined;
@@ -97,8 +88,8 @@ export class Siblings {
     });
   }
 
-  ready(port: number, gateway: string, inner_port: number): void {
-    this.#channel.send({ type: "ready", port, gateway, inner_port });
+  ready(port: number, gateway: string): void {
+    this.#channel.send({ type: "ready", port, gateway });
   }
 
   redisLost(): void {
@@ -113,24 +104,10 @@ export class Siblings {
     this.#channel.send({ type: "stopping", busy });
   }
 
-  passOn(sessions: PassedSession[]): void {
-    if (sessions.length > 0) this.#channel.send({ type: "pass_on", sessions });
-  }
-
   /** Sends the last metrics. Call it last, because later counts are lost. */
   async leave(): Promise<void> {
     if (this.#metrics) this.#channel.send({ type: "last", snapshot: await this.#metrics.snapshot() });
     await this.#channel.close();
-  }
-
-  /**
-   * The inner port of the gateway that has the MCP sessions of `gateway`; null if that is `own`, or if there is none.
-   */
-  innerPortOf(gateway: string, own: string): number | null {
-    const owner =
-      this.#all.find(({ took_over, state }) => state === "ready" && took_over.includes(gateway)) ??
-      this.#all.find((sibling) => sibling.gateway === gateway);
-    return owner === undefined || owner.gateway === own ? null : owner.inner_port;
   }
 
   #obey(order: Order): void {
@@ -155,14 +132,6 @@ export class Siblings {
           .signIn()
           .then((line) => this.#channel.send({ type: "signed_in", id: order.id, line: line ?? null }));
         break;
-      case "take_over":
-        void this.handlers.takeOver(order.sessions).then(() =>
-          this.#channel.send({
-            type: "took_over",
-            gateways: [...new Set(order.sessions.flatMap(({ id }) => ownerOf(id) ?? []))],
-          }),
-        );
-        break;
       case "died":
         this.handlers.siblingDied(order.gateway);
         break;
@@ -181,9 +150,3 @@ function beat(channel: Channel): void {
   report();
   setInterval(report, BEAT_MS).unref();
 }
-
-/** An MCP session's id names the gateway that has it. */
-export const sessionIdOf = (gateway: string, random: string): string => `mcp_${gateway}_${random}`;
-
-/** The gateway in the id of a session; undefined for the id of a gateway without siblings. */
-export const ownerOf = (sessionId: string): string | undefined => /^mcp_([0-9a-z]+)_/.exec(sessionId)?.[1];

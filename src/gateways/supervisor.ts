@@ -5,7 +5,7 @@
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Fork, GatewayChild } from "./child.ts";
-import type { PassedSession, Report, Setup } from "./messages.ts";
+import type { Report, Setup } from "./messages.ts";
 import { Places } from "./places.ts";
 import { collect, Questions } from "./questions.ts";
 import { QuotaSums } from "./quota-counts.ts";
@@ -119,13 +119,6 @@ export class Supervisor {
       case "last":
         this.#scrapes.update(child, report.snapshot);
         break;
-      case "pass_on":
-        this.#passOn(child, report.sessions);
-        break;
-      case "took_over":
-        child.tookOver(report.gateways);
-        this.#places.announce();
-        break;
       case "redis_lost":
         this.#onRedisLost();
         break;
@@ -138,13 +131,5 @@ export class Supervisor {
       case "stopping":
         break;
     }
-  }
-
-  /** Passes MCP sessions to the gateway's successor, or to another gateway. */
-  #passOn(from: GatewayChild, sessions: PassedSession[]): void {
-    const successor = this.#places.all.find(({ number }) => number === from.number)?.current;
-    const isReady = successor?.state === "ready" && successor !== from;
-    const receiver = isReady ? successor : this.#places.ready(from)[0];
-    receiver?.send({ type: "take_over", sessions });
   }
 }

@@ -63,6 +63,8 @@ export const keys = {
   revokedMark: `${COMMON}:revoked:mark`,
   /** PUB/SUB: ids of tokens and sessions that were revoked. */
   revoked: `${COMMON}:revoked`,
+  /** PUB/SUB: answers and cancellations of MCP clients for a call at another gateway (doors/mcp/session/sessions.ts). */
+  mcpMessages: `${COMMON}:mcp`,
 } as const;
 
 /**

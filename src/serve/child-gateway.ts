@@ -51,7 +51,7 @@ export async function serveSupervised(config: Config, channel: Channel): Promise
     const failed = (error: unknown) => log.debug({ err: String(error) }, "presence not withdrawn");
     broker.presence.withdraw(dead).catch(failed);
   };
-  siblings.ready(gateway.port, broker.gateway, gateway.innerPort ?? 0);
+  siblings.ready(gateway.port, broker.gateway);
   const handover = await stop.requested;
   siblings.stopping(gateway.busy());
   await gateway.close({ handover });

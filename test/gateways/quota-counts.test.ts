@@ -68,8 +68,3 @@ test("principals with few polls cost no message, and nobody is refused below the
   expect(elsewhere(1)).toBeGreaterThan(999 - step);
   quotasOf(1).acquire(CALLER, "polls");
 });
-
-test("of a quota that is not counted together, each gateway gets an equal part", () => {
-  expect(new Quotas({ sessions: 1_000 }).part("sessions")).toBe(1_000);
-  expect(new Quotas({ sessions: 1_000 }, new GatewayCounts(3, () => {})).part("sessions")).toBe(334);
-});

@@ -43,7 +43,7 @@ class Pretender implements Forked {
 
   ready(): void {
     this.report({ type: "hello" });
-    this.report({ type: "ready", port: 4180, gateway: `name${this.pid}`, inner_port: 5_000 + this.pid });
+    this.report({ type: "ready", port: 4180, gateway: `name${this.pid}` });
   }
 
   end(code: number | null): void {
@@ -281,21 +281,6 @@ test("a stop stops all, kills what has not started, and starts nothing more", as
   expect(children).toHaveLength(3);
 });
 
-test("an MCP session goes to the successor, and siblings learn where it is", async () => {
-  const { supervisor, child } = await started(2);
-  const session = { id: "mcp_name1_x", principal: "caller:ann", handshake: {}, lastUsedAt: 1 };
-  const roll = supervisor.roll([1]);
-  await pass();
-  child(3).ready();
-  child(1).report({ type: "pass_on", sessions: [session] });
-  await roll;
-  const receiver = [2, 3].map(child).find(({ orders }) => orders.some(({ type }) => type === "take_over"));
-  receiver?.report({ type: "took_over", gateways: ["name1"] });
-  expect(child(2).orders.at(-1)).toMatchObject({
-    siblings: expect.arrayContaining([expect.objectContaining({ pid: receiver?.pid, took_over: ["name1"] })]),
-  });
-});
-
 /** Lets seconds pass in which only these gateways report that they are alive. */
 async function beat(alive: readonly Pretender[], seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 5) {
@@ -365,7 +350,7 @@ test("a gateway reports that it is alive from its setup on", async () => {
     onClose: () => {},
   });
   const setup = { type: "setup", number: 1, count: 2, port: 0, redis: { socket: "/none" } };
-  for (let n = 0; n < 2; n += 1) order({ ...setup, operator_token: "secret", inner_secret: "secret" });
+  for (let n = 0; n < 2; n += 1) order({ ...setup, operator_token: "secret" });
   await joined;
   await pass(10_000);
   expect(reports.map(({ type }) => type)).toEqual(["hello", "alive", "alive", "alive"]);

@@ -198,20 +198,6 @@ export const DRIVERS: Partial<Record<LimitName, Driver>> = {
       await settle(gateway);
     },
   },
-  sessions: {
-    what: "1 000 MCP sessions",
-    async drive({ gateway, caller, send }) {
-      const params = {
-        protocolVersion: "2025-11-25",
-        capabilities: {},
-        clientInfo: { name: "m", version: "1" },
-      };
-      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
-      const accept = "accept: application/json, text/event-stream\r\n";
-      for (let n = 0; n < LIMITS.sessions.value; n += 1) send(request("POST", "/mcp", caller, body, accept));
-      await settle(gateway);
-    },
-  },
   delegation_bytes: {
     what: "artifacts of one delegation up to 3 MiB",
     async drive(ground) {

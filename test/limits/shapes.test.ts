@@ -92,7 +92,7 @@ describe("messages of MCP", () => {
     ["a batch with many values", Array.from({ length: 400 }, () => call("x", {})), "invalid_request"],
     [
       "a large initialize",
-      call("initialize", { x: "x".repeat(LIMITS.session_bytes.value) }),
+      call("initialize", { x: "x".repeat(LIMITS.mcp_message_bytes.value) }),
       "payload_too_large",
     ],
     ["a large ping", call("ping", { x: "x".repeat(LIMITS.mcp_message_bytes.value) }), "payload_too_large"],

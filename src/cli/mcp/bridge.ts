@@ -40,7 +40,6 @@ const SILENCE_MS = 90_000;
 const NOTIFICATION_MS = 10_000;
 /** Clients kill this program two seconds after they close its stdin. */
 const GRACE_MS = 1_000;
-const END_SESSION_MS = 500;
 
 type Request = Message & { readonly id: Id; readonly method: string };
 const isRequest = (message: Message): message is Request =>
@@ -79,7 +78,6 @@ export class Bridge {
     } finally {
       await Promise.race([Promise.all(this.#answering), sleep(signal.aborted ? 0 : GRACE_MS)]);
       for (const { controller } of this.#inProgress.values()) controller.abort();
-      await this.#endSession();
     }
   }
 
@@ -258,25 +256,6 @@ export class Bridge {
     if (category === "TRANSPORT" && this.#isAway) return;
     this.#isAway = category === "TRANSPORT";
     this.#options.say(message);
-  }
-
-  async #endSession(): Promise<void> {
-    if (this.#session === undefined) return;
-    const limit = new TimeLimit(END_SESSION_MS);
-    try {
-      const { url, token } = await this.#options.target();
-      const headers = { authorization: `Bearer ${token}`, "mcp-session-id": this.#session.id };
-      await environmentFetch(`${url}/mcp`, {
-        method: "DELETE",
-        headers,
-        redirect: "error",
-        signal: limit.signal,
-      });
-    } catch {
-      // The broker drops idle sessions itself.
-    } finally {
-      limit.close();
-    }
   }
 }
 

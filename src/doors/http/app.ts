@@ -127,7 +127,7 @@ type Env = {
 };
 
 export function createHttpApp(options: HttpAppOptions): HttpApp {
-  const { broker, stopping } = options;
+  const { broker } = options;
   const app = new Hono<Env>();
   const pipeline = new Pipeline(options);
   const fail = (error: unknown, c: Context<Env>) => {
@@ -195,7 +195,6 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     ...a2aRoutes(broker, options.signer),
     ...mcpRoutes({
       broker,
-      stopping,
       runInTurn: (request, work) => pipeline.inWholeTurn(request, work),
       extension: options.mcpExtension,
       pingMs: options.mcpPingMs,

@@ -46,8 +46,8 @@ function withoutArguments(message: unknown): unknown {
   return { ...message, params: { ...message.params, arguments: names } };
 }
 
-function tooLarge(what: string, bytes: number, most: number): ErrandError {
-  return new ErrandError("payload_too_large", `${what} has ${bytes} bytes; the limit is ${most}.`, {
+function tooLarge(bytes: number, most: number): ErrandError {
+  return new ErrandError("payload_too_large", `The body has ${bytes} bytes; the limit is ${most}.`, {
     recovery: "Send less in params and _meta. Only the arguments of a tool call may be larger.",
   });
 }
@@ -55,12 +55,8 @@ function tooLarge(what: string, bytes: number, most: number): ErrandError {
 /** Throws `payload_too_large` or `invalid_request`. `bytes` is the size of the body. */
 export function requireBounded(body: unknown, bytes: number): void {
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
-  if (messages.some((message) => isObject(message) && message.method === "initialize")) {
-    const most = LIMITS.session_bytes.value;
-    if (bytes > most) throw tooLarge("The initialize request", bytes, most);
-  }
   const mostBytes = LIMITS.mcp_message_bytes.value;
-  if (bytes > mostBytes && !messages.some(isLarge)) throw tooLarge("The body", bytes, mostBytes);
+  if (bytes > mostBytes && !messages.some(isLarge)) throw tooLarge(bytes, mostBytes);
   const most = LIMITS.mcp_message_values.value;
   // An update of a task, and an answer, have values of their own, and few of them.
   const values = countValues(messages.map(withoutArguments), most);

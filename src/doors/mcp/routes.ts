@@ -1,24 +1,21 @@
 /**
  * `/mcp`: Streamable HTTP in both eras. A request of 2026-07-28 is stateless; one of 2025-11-25 belongs to a session.
- * Limit: no GET, because the server sends messages only on the stream of a request.
+ * Limit: no GET, because the server sends messages only on the stream of a request, and no DELETE, because it keeps nothing
+ * of a session.
  */
 import { createMcpHandler, isLegacyRequest, type ServerContext } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import type { Broker } from "../../engine/broker.ts";
-import { sessionIdOf } from "../../gateways/siblings.ts";
 import { hasWrapped } from "../../util/rpc-ids.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { parseBody } from "../http/body.ts";
 import type { Mount, MountedRequest } from "../http/mount.ts";
 import { problemResponse, toErrandError } from "../http/problem.ts";
-import { HANDOVER } from "../http/shutdown-hooks.ts";
 import { requireBounded } from "./bounds.ts";
-import { declaresTasks, tasksRequiredError } from "./context.ts";
+import { type ClientState, declaresTasks, tasksRequiredError } from "./context.ts";
 import { errorResponse, withoutReservedCodes } from "./errors.ts";
 import { requestIdIn, withRequestId } from "./request-id.ts";
 import { createServer, type McpTestExtension, type RunInTurn } from "./server.ts";
-import { ClientPings } from "./session/client-pings.ts";
-import { passToOwner } from "./session/pass-to-owner.ts";
 import { Sessions } from "./session/sessions.ts";
 
 const listenSchema = z.looseObject({
@@ -59,20 +56,19 @@ function isCallWithNull(message: unknown): message is { params: { arguments?: nu
 }
 
 /** The request for the SDK, without its credential; the body has been read. */
-function toSdkRequest({ method, header }: MountedRequest, signal: AbortSignal): Request {
-  const headers = new Headers(method === "POST" ? { "content-type": "application/json" } : {});
+function toSdkRequest({ header }: MountedRequest, signal: AbortSignal): Request {
+  const headers = new Headers({ "content-type": "application/json" });
   for (const name of SDK_HEADERS) {
     const value = header(name);
     if (value !== undefined) headers.set(name, value);
   }
   // `*/*` and a missing header accept both media types of a response.
   if ((headers.get("accept") ?? "*/*").includes("*/*")) headers.set("accept", ACCEPT_ANY);
-  return new Request(`http://errand.invalid${PATH}`, { method, headers, signal });
+  return new Request(`http://errand.invalid${PATH}`, { method: "POST", headers, signal });
 }
 
 export interface McpOptions {
   readonly broker: Broker;
-  readonly stopping: AbortSignal;
   /** Runs a tool call in its principal's turn. */
   readonly runInTurn: RunInTurn;
   readonly extension?: McpTestExtension | undefined;
@@ -80,8 +76,8 @@ export interface McpOptions {
   readonly pingMs?: number | undefined;
 }
 
-export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: McpOptions): readonly Mount[] {
-  const { log, clock, quotas, siblings } = broker;
+export function mcpRoutes({ broker, runInTurn, extension, pingMs }: McpOptions): readonly Mount[] {
+  const { log } = broker;
   const requests = new WeakMap<Request, AuthenticatedRequest>();
   const requestOf = ({ http }: ServerContext): AuthenticatedRequest => {
     const request = http?.req && requests.get(http.req);
@@ -93,49 +89,28 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     // The message may quote the client.
     onerror: (error) => log.debug({ err: error.name }, "mcp request refused"),
   });
-  const sessions = new Sessions({
-    clock,
-    stopping,
-    limit: quotas.part("sessions"),
-    idOf: (random) => (siblings ? sessionIdOf(broker.gateway, random) : `mcp_${random}`),
-    keepsHandshakes: siblings !== null,
-    createServer: (trackCall) =>
-      createServer({
-        era: "legacy",
-        // A session answers on a stream, so the turn of the HTTP request ends before the tool runs.
-        requestOf: (context) => requestOf(context).part(),
-        runInTurn,
-        trackCall,
-        extension,
-        pings: new ClientPings(pingMs),
-      }),
-  });
-
-  if (siblings) {
-    siblings.handlers.takeOver = (passed) => sessions.takeOver(passed);
-    const passOn = () => stopping.reason === HANDOVER && siblings.passOn(sessions.passOn());
-    stopping.addEventListener("abort", passOn, { once: true });
-  }
+  const createSessionServer = (client: ClientState) =>
+    createServer({
+      era: "legacy",
+      // A session answers on a stream, so the turn of the HTTP request ends before the tool runs.
+      requestOf: (context) => requestOf(context).part(),
+      runInTurn,
+      extension,
+      client,
+    });
+  const sessions = new Sessions(broker, createSessionServer, pingMs);
 
   async function answer(incoming: MountedRequest, parsed: (body: unknown) => void): Promise<Response> {
-    const { method, requestId, header } = incoming;
+    const { requestId, header } = incoming;
     const { request, bytes } = await incoming.authenticate();
     const body = parseBody(bytes, header("content-type"), { wrapsIds: true, parsed });
-    if (method === "POST") requireBounded(body, bytes.byteLength);
+    requireBounded(body, bytes.byteLength);
     for (const message of Array.isArray(body) ? body : [body]) dropNullArguments(message);
     const lost = new AbortController();
     request.onUndelivered(() => lost.abort());
-    const passed = passToOwner(broker, incoming, bytes, lost.signal);
-    if (passed) {
-      // Its owner gives the answer the id.
-      parsed(undefined);
-      return passed;
-    }
     const sdkRequest = toSdkRequest(incoming, lost.signal);
     requests.set(sdkRequest, request);
-    if (method === "DELETE" || (await isLegacyRequest(sdkRequest, body))) {
-      return sessions.serve(request, sdkRequest, body);
-    }
+    if (await isLegacyRequest(sdkRequest, body)) return sessions.serve(request, sdkRequest, body);
     const subscription = listenSchema.safeParse(body);
     // The server offers no notifications, so the SDK ends the stream at once.
     if (subscription.success) {
@@ -159,5 +134,5 @@ export function mcpRoutes({ broker, stopping, runInTurn, extension, pingMs }: Mc
     });
     return withRequestId(response, id, isWrapped);
   };
-  return [{ methods: ["POST", "DELETE"], path: PATH, handle }];
+  return [{ methods: ["POST"], path: PATH, handle }];
 }

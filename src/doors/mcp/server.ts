@@ -1,5 +1,5 @@
 /**
- * An MCP server with the broker's tools, for one request of 2026-07-28 or one session of 2025-11-25. It uses the SDK's
+ * An MCP server with the broker's tools, for one HTTP request of either era. It uses the SDK's
  * low-level server, because the high-level one turns every error into a tool error, and cannot return a task for a tool
  * with an output schema.
  */
@@ -20,10 +20,16 @@ import { ErrandError } from "../../schema/errors.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { toErrandError } from "../http/problem.ts";
 import { API_INFO } from "../openapi/document.ts";
-import { declaresTasks, type Era, McpContext, TASKS_EXTENSION, tasksRequiredError } from "./context.ts";
+import {
+  type ClientState,
+  declaresTasks,
+  type Era,
+  McpContext,
+  TASKS_EXTENSION,
+  tasksRequiredError,
+} from "./context.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
 import { EVENTS_EXTENSION, listEvents, listEventsParams, pollEvents, pollEventsParams } from "./events.ts";
-import type { ClientPings } from "./session/client-pings.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 import { type TaskHandle, type Tool, toCallToolResult } from "./tools/tool.ts";
 import { TOOLS } from "./tools/tools.ts";
@@ -81,15 +87,13 @@ export interface ServerOptions {
   readonly requestOf: (context: ServerContext) => AuthenticatedRequest;
   /** Runs a tool call in its principal's turn, where the HTTP request's own turn is over. */
   readonly runInTurn?: RunInTurn;
-  /** Wraps every tool call. */
-  readonly trackCall?: <T>(work: () => Promise<T>) => Promise<T>;
   readonly extension?: McpTestExtension | undefined;
-  /** Present in a session. */
-  readonly pings?: ClientPings;
+  /** The client of a session; absent, the request says who it is. */
+  readonly client?: ClientState;
 }
 
 export function createServer(options: ServerOptions): Server {
-  const { era, requestOf, trackCall = (work) => work(), extension, pings } = options;
+  const { era, requestOf, extension } = options;
   const { runInTurn = (_request, work) => work() } = options;
   const server = new Server(
     { name: "errand", title: API_INFO.title, version: API_INFO.version },
@@ -118,9 +122,7 @@ export function createServer(options: ServerOptions): Server {
     const tool = TOOLS_BY_NAME.get(params.name);
     const testTool = extension?.tools.find(({ listed }) => listed.name === params.name);
     if (testTool) {
-      return trackCall(() =>
-        testTool.run(params.arguments ?? {}, new McpContext(request, era, context), context),
-      );
+      return testTool.run(params.arguments ?? {}, new McpContext(request, era, context), context);
     }
     if (!tool) {
       throw toProtocolError(
@@ -131,8 +133,8 @@ export function createServer(options: ServerOptions): Server {
       );
     }
     const args = params.arguments ?? {};
-    const client = { name: server.getClientVersion()?.name, pings };
-    return trackCall(() => callTool(tool, args, new McpContext(request, era, context, client), runInTurn));
+    const client = options.client ?? { name: server.getClientVersion()?.name };
+    return callTool(tool, args, new McpContext(request, era, context, client), runInTurn);
   });
   if (era === "modern") addExtensions(server, requestOf);
   extension?.extend(server, era);

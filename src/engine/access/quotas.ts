@@ -7,14 +7,13 @@ import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "./access.ts";
 
-export type Quota = "polls" | "streams" | "sessions";
+export type Quota = "polls" | "streams";
 
 export class Quotas {
   readonly #limits: Readonly<Record<Quota, number>>;
   readonly #open: Record<Quota, Map<string, number>> = {
     polls: new Map(),
     streams: new Map(),
-    sessions: new Map(),
   };
 
   readonly #shared: GatewayCounts | undefined;
@@ -25,7 +24,6 @@ export class Quotas {
     this.#limits = {
       polls: LIMITS.polls.value,
       streams: LIMITS.streams.value,
-      sessions: LIMITS.sessions.value,
       ...limits,
     };
   }
@@ -33,11 +31,6 @@ export class Quotas {
   /** How many the principal has open. */
   inUse({ text }: Pick<Principal, "text">, quota: Quota): number {
     return this.#open[quota].get(text) ?? 0;
-  }
-
-  /** This gateway's part of the limit, for callers that keep their own count. */
-  part(quota: Quota): number {
-    return Math.ceil(this.#limits[quota] / (this.#shared?.gateways ?? 1));
   }
 
   /** Throws `quota_exceeded` when the principal has reached the quota. */

@@ -25,10 +25,9 @@ const REVISIONS = [
   {
     revision: "2025-11-25",
     scenarios: 33,
-    passed: 81,
+    passed: 79,
     whole: [
       "server-initialize",
-      "server-session-lifecycle",
       "dns-rebinding-protection",
       "tools-call-elicitation",
     ],

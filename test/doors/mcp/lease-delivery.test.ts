@@ -23,8 +23,12 @@ async function setup(pingMs: number) {
   return { ...broker, scout, delegate, attemptOf, stateOf, parked, pass };
 }
 
-/** An SDK client whose answers to pings are dropped while `silent`. */
-async function worker(url: string, token: string, era: Era, silent = false) {
+/** An answer to the gateway, or a cancellation: a request of its own, about a call that another one began. */
+const isOfCall = (body: unknown): boolean =>
+  typeof body === "string" && (!body.includes('"method"') || body.includes('"notifications/cancelled"'));
+
+/** An SDK client whose answers to pings are dropped while `silent`, and reach the gateway `elsewhere`. */
+async function worker(url: string, token: string, era: Era, silent = false, elsewhere = url) {
   const line = { silent };
   let pings = 0;
   const send: typeof fetch = (input, init) => {
@@ -32,7 +36,7 @@ async function worker(url: string, token: string, era: Era, silent = false) {
     if (isAnswer) pings += 1;
     return isAnswer && line.silent
       ? Promise.resolve(new Response(null, { status: 202 }))
-      : fetch(input, init);
+      : fetch(String(input).replace(url, isOfCall(init?.body) ? elsewhere : url), init);
   };
   const client = await mcpClient(url, token, era, { fetch: send });
   const call = async (name: string, args: Record<string, unknown> = {}) =>
@@ -57,6 +61,50 @@ test("an answer to a ping confirms the lease: two pings for the first delivery, 
   await delegate();
   await call("poll_inbox", { wait_seconds: 20 });
   expect(pings()).toBe(3);
+});
+
+test("an answer to a ping, and a cancellation, reach the call from any gateway", async () => {
+  const { url, gateway, another, scout, delegate, stateOf, parked } = await setup(10_000);
+  const { client, call, pings } = await worker(url, scout.token, "legacy", false, (await another()).url);
+  const id = await delegate();
+  const { data } = await call("poll_inbox", { wait_seconds: 20 });
+  expect(data.tasks).toMatchObject([{ delegation_id: id, attempt: 1 }]);
+  expect(data.tasks[0]).not.toHaveProperty("confirm_by");
+  expect(pings()).toBe(2);
+  const leave = new AbortController();
+  const params = { name: "poll_inbox", arguments: { wait_seconds: 50 } };
+  const polling = client.callTool(params, { signal: leave.signal });
+  await parked();
+  leave.abort();
+  await expect(polling).rejects.toThrow();
+  await until(() => gateway.broker.handoff.polls.count("scout") === 0, { what: "the end of the poll" });
+  expect(await stateOf(await delegate())).toBe("submitted");
+});
+
+test("an answer, or a cancellation, of another principal or session reaches no call", async () => {
+  const { url, gateway, scout, parked } = await setup(60_000);
+  const headers = await openSession(url, scout.token);
+  const poll = {
+    ...{ jsonrpc: "2.0", id: 2, method: "tools/call" },
+    params: { name: "poll_inbox", arguments: { wait_seconds: 50 } },
+  };
+  const leave = new AbortController();
+  const polling = await sendMcp(url, scout.token, poll, { headers, signal: leave.signal });
+  await parked();
+  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 2 } };
+  const bob = await as(url, "agent:scout");
+  const others = await openSession(url, bob.token);
+  expect((await sendMcp(url, bob.token, cancel, { headers: others })).status).toBe(202);
+  const ping = (text: string) => /"id":"([^"]+)"/.exec(text)?.[1];
+  const reader = polling.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let received = "";
+  while (ping(received) === undefined) received += (await reader?.read())?.value ?? "";
+  const answer = { jsonrpc: "2.0", id: ping(received), result: {} };
+  expect((await sendMcp(url, bob.token, answer, { headers: others })).status).toBe(202);
+  expect(gateway.broker.handoff.polls.count("scout")).toBe(1);
+  expect((await sendMcp(url, scout.token, cancel, { headers })).status).toBe(202);
+  await until(() => gateway.broker.handoff.polls.count("scout") === 0, { what: "the end of the poll" });
+  leave.abort();
 });
 
 test("a client that stopped answering gets nothing; the work goes back at once, and no attempt is spent", async () => {
