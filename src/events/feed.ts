@@ -8,6 +8,7 @@ import { isMovingSlot, isUnavailable } from "../redis/errors.ts";
 import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import { ownText } from "../util/text.ts";
+import { doublingMs, sleep } from "../util/timing.ts";
 import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
 import { FanOut } from "./fan-out.ts";
 import { edges } from "./stored.ts";
@@ -187,7 +188,7 @@ export class Feed {
         const level = isUnavailable(error) ? "debug" : "warn";
         this.#log[level]({ err: error instanceof Error ? error.message : "unknown" }, "feed interrupted");
         failures += 1;
-        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** failures, 1_000)));
+        await sleep(doublingMs(failures, 50, 1_000));
       }
     }
   }

@@ -1,7 +1,6 @@
 /** One gateway, as its supervisor knows it. */
 import type { Log } from "../telemetry/log.ts";
 import { type Order, type Report, reportSchema, type Setup, type Sibling } from "./messages.ts";
-import { SignOfLife } from "./sign-of-life.ts";
 
 /** The process of a gateway. */
 export interface Forked {
@@ -18,6 +17,15 @@ export interface ChildEnd {
   readonly code: number | null;
   readonly signal: string | null;
 }
+
+/** How often a gateway reports that its event loop runs, and how often the supervisor checks. */
+export const BEAT_MS = 5_000;
+/** Half a minute: a gateway that only stalls, for example on a machine that swaps, continues by itself before. */
+const MOST_MISSED = 6;
+/** A process that has not reported anything for this many checks since it was forked hangs, too: one minute. */
+const MOST_MISSED_AT_START = 12;
+
+type Answer = Extract<Report, { readonly type: "measured" | "signed_in" }>;
 
 interface ChildOptions {
   readonly setup: Setup;
@@ -41,7 +49,12 @@ export class GatewayChild {
   #dismissed = false;
   #gateway: string | null = null;
   #readyMs = 0;
-  readonly #signOfLife = new SignOfLife();
+  /** Checks without a report since the last one. */
+  #missed = 0;
+  #hasReported = false;
+  /** Questions that are not answered yet. */
+  readonly #asked = new Map<number, (answer: Answer) => void>();
+  #lastId = 0;
 
   constructor(number: number, process: Forked, { setup, log, onReport }: ChildOptions) {
     this.number = number;
@@ -64,9 +77,13 @@ export class GatewayChild {
     process.onMessage((message) => {
       const { data: report } = reportSchema.safeParse(message);
       if (!report) return;
-      this.#signOfLife.received(report);
+      this.#missed = 0;
+      this.#hasReported = true;
       if (report.type === "hello") this.send(setup);
-      else if (report.type === "ready") {
+      else if (report.type === "measured" || report.type === "signed_in") {
+        this.#asked.get(report.id)?.(report);
+        this.#asked.delete(report.id);
+      } else if (report.type === "ready") {
         this.#gateway = report.gateway;
         this.#readyMs = performance.now() - this.#since;
         if (this.#state === "starting") this.#state = "ready";
@@ -110,9 +127,15 @@ export class GatewayChild {
     return this.#dismissed;
   }
 
-  /** Call it at regular intervals. */
+  /**
+   * Call it every {@link BEAT_MS}. It counts checks without a report instead of time, so that the supervisor does not take a
+   * stall of its own process for silence of the gateway.
+   */
   isHanging(): boolean {
-    return this.#signOfLife.isMissing();
+    this.#missed += 1;
+    if (this.#missed <= (this.#hasReported ? MOST_MISSED : MOST_MISSED_AT_START)) return false;
+    this.#missed = 0;
+    return true;
   }
 
   dismiss(): void {
@@ -135,6 +158,16 @@ export class GatewayChild {
     if (!this.#isGone) this.#process.send(order);
   }
 
+  /** Sends a question; resolves when the gateway answers, and never if it ends before. */
+  ask(type: "measure" | "sign_in"): Promise<Answer> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    this.send({ type, id });
+    return new Promise((resolve) => {
+      this.#asked.set(id, resolve);
+    });
+  }
+
   kill(): void {
     if (!this.#isGone) this.#process.kill();
   }
@@ -148,4 +181,23 @@ export class GatewayChild {
     await this.ended;
     clearTimeout(timer);
   }
+}
+
+/** The answers that arrive in time. */
+export async function collect<T>(
+  children: readonly GatewayChild[],
+  ms: number,
+  ask: (child: GatewayChild) => Promise<T>,
+): Promise<T[]> {
+  const answers: T[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  const all = children.map((child) =>
+    Promise.race([ask(child).then((answer) => void answers.push(answer)), child.ended]),
+  );
+  await Promise.race([Promise.all(all), late]);
+  clearTimeout(timer);
+  return answers;
 }

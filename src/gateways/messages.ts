@@ -63,7 +63,7 @@ export type Order = z.infer<typeof orderSchema>;
 export const reportSchema = z.discriminatedUnion("type", [
   /** Asks for the setup. */
   z.object({ type: z.literal("hello") }),
-  /** Sent at regular intervals while its event loop runs (sign-of-life.ts). */
+  /** Sent at regular intervals while its event loop runs (child.ts). */
   z.object({ type: z.literal("alive") }),
   z.object({
     type: z.literal("ready"),

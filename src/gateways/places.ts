@@ -3,10 +3,9 @@
  * does not respond. Limit: a place whose gateway is being replaced has two processes (replacement.ts).
  */
 import type { Log } from "../telemetry/log.ts";
-import { type ChildEnd, type Fork, GatewayChild } from "./child.ts";
+import { doublingMs } from "../util/timing.ts";
+import { BEAT_MS, type ChildEnd, type Fork, GatewayChild } from "./child.ts";
 import type { Report, Setup } from "./messages.ts";
-import { LONGEST_MS, RestartDelays } from "./restart-delays.ts";
-import { BEAT_MS } from "./sign-of-life.ts";
 
 interface PlacesOptions {
   readonly count: number;
@@ -30,12 +29,18 @@ export class GatewayStartError extends Error {
 }
 
 const EXIT_CONFIG = 78;
+/** The pause before a gateway is started again: longer after each one that did not last. */
+const FIRST_MS = 100;
+const LONGEST_MS = 30_000;
+/** A gateway that lived for this long did not fail at its start. */
+const STABLE_MS = 10_000;
 
 /** The number of a gateway, which its successors keep, and the process that has it now. */
 export interface Place {
   readonly number: number;
   current: GatewayChild | undefined;
-  readonly delays: RestartDelays;
+  /** How many gateways in a row did not last. */
+  failures: number;
   restarts: number;
   timer: NodeJS.Timeout | undefined;
   /** Whether its first gateway is not ready yet. */
@@ -64,7 +69,7 @@ export class Places {
     this.all = Array.from({ length: options.count }, (_, at) => ({
       number: at + 1,
       current: undefined,
-      delays: new RestartDelays(),
+      failures: 0,
       restarts: 0,
       timer: undefined,
       isStarting: false,
@@ -157,7 +162,7 @@ export class Places {
       if (end === null) place.isStarting = false;
       if (end === null || this.#isClosing) return;
       if (end.code !== null && isFatal(end.code)) throw new GatewayStartError(end.code === 0 ? 1 : end.code);
-      const delay = place.delays.next(0);
+      const delay = nextDelay(place, 0);
       this.#logEnd(child, end, delay);
       const pause = new Promise<void>((resolve) => {
         place.timer = setTimeout(resolve, delay);
@@ -184,7 +189,7 @@ export class Places {
       this.#fail(new GatewayStartError(EXIT_CONFIG));
       return;
     }
-    const delay = cannotStart ? LONGEST_MS : place.delays.next(child.livedMs);
+    const delay = cannotStart ? LONGEST_MS : nextDelay(place, child.livedMs);
     this.#logEnd(child, end, delay);
     clearTimeout(place.timer);
     place.timer = setTimeout(() => this.fill(place), delay);
@@ -203,4 +208,9 @@ export class Places {
       child.kill();
     }
   }
+}
+
+function nextDelay(place: Place, livedMs: number): number {
+  place.failures = livedMs >= STABLE_MS ? 1 : place.failures + 1;
+  return doublingMs(place.failures - 1, FIRST_MS, LONGEST_MS);
 }

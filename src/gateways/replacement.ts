@@ -37,15 +37,12 @@ export class Replacement {
     });
   }
 
-  replaceSome(numbers: readonly number[]): Promise<void> {
-    return this.#next(() => this.#replace(this.#places.all.filter(({ number }) => numbers.includes(number))));
-  }
-
   /** Replaces a gateway that asks for a successor: once, however often it asks. */
   replaceOne(child: GatewayChild): void {
     if (this.#places.isClosing || child.isDismissed || this.#asked.has(child)) return;
     this.#asked.add(child);
-    void this.replaceSome([child.number]).then(() => this.#asked.delete(child));
+    const place = this.#places.all.filter(({ number }) => number === child.number);
+    void this.#next(() => this.#replace(place)).then(() => this.#asked.delete(child));
   }
 
   #next(replace: () => Promise<void>): Promise<void> {

@@ -3,9 +3,9 @@
  * keeps the list, and sums the metrics and the quotas.
  */
 import type { Metrics } from "../telemetry/metrics.ts";
+import { BEAT_MS } from "./child.ts";
 import { type Order, orderSchema, type Report, type Setup, type Sibling } from "./messages.ts";
 import { GatewayCounts } from "./quota-counts.ts";
-import { BEAT_MS } from "./sign-of-life.ts";
 
 /** The connection to the supervisor. */
 export interface Channel {

@@ -4,10 +4,9 @@
  * that parked polls spread evenly. Limit: the gateways end with their supervisor.
  */
 import type { Log } from "../telemetry/log.ts";
-import type { Fork, GatewayChild } from "./child.ts";
+import { collect, type Fork, type GatewayChild } from "./child.ts";
 import type { Report, Setup } from "./messages.ts";
 import { Places } from "./places.ts";
-import { collect, Questions } from "./questions.ts";
 import { QuotaSums } from "./quota-counts.ts";
 import { Replacement } from "./replacement.ts";
 import { Scrapes } from "./scrapes.ts";
@@ -32,7 +31,6 @@ export class Supervisor {
   readonly #onRedisLost: () => void;
   readonly #places: Places;
   readonly #replacement: Replacement;
-  readonly #questions = new Questions();
   readonly #scrapes: Scrapes;
   readonly #quotaSums = new QuotaSums<GatewayChild>((child, held) =>
     child.send({ type: "held_elsewhere", held }),
@@ -46,11 +44,11 @@ export class Supervisor {
       onReady: (child) => this.#quotaSums.add(child),
       onEnd: (child) => {
         this.#quotaSums.remove(child);
-        this.#scrapes.end(child);
+        this.#scrapes.sums.end(child);
       },
     });
     this.#replacement = new Replacement(this.#places, options.log);
-    this.#scrapes = new Scrapes(this.#places, this.#questions);
+    this.#scrapes = new Scrapes(this.#places);
   }
 
   /** Rejects when no gateway is left and none can start. */
@@ -63,9 +61,9 @@ export class Supervisor {
     return this.#places.start();
   }
 
-  /** Replaces all gateways, or some. Resolves when they are replaced, or when it gave up and the old ones stay. */
-  roll(numbers?: readonly number[]): Promise<void> {
-    return numbers ? this.#replacement.replaceSome(numbers) : this.#replacement.replaceAll();
+  /** Replaces all gateways. Resolves when they are replaced, or when it gave up and the old ones stay. */
+  roll(): Promise<void> {
+    return this.#replacement.replaceAll();
   }
 
   /** Stops all gateways. Resolves to the number of connections in use as soon as it is known. */
@@ -90,14 +88,8 @@ export class Supervisor {
   async signIn(): Promise<string | undefined> {
     const [child] = this.#places.ready();
     if (!child) return undefined;
-    const [line] = await collect([child], SIGN_IN_MS, () =>
-      this.#questions.ask<string | null>(
-        child,
-        (id) => child.send({ type: "sign_in", id }),
-        (report) => (report.type === "signed_in" ? report.line : undefined),
-      ),
-    );
-    return line ?? undefined;
+    const [answer] = await collect([child], SIGN_IN_MS, () => child.ask("sign_in"));
+    return answer?.type === "signed_in" ? (answer.line ?? undefined) : undefined;
   }
 
   #receive(child: GatewayChild, report: Report): void {
@@ -106,18 +98,12 @@ export class Supervisor {
         this.#quotaSums.update(child, report.held);
         break;
       case "sum":
-        this.#scrapes.update(child, report.snapshot);
+        this.#scrapes.sums.update(child, report.snapshot);
         void this.#scrapes.answer(child, report);
         break;
       case "measured":
-        this.#scrapes.update(child, report.snapshot);
-        this.#questions.answered(child, report);
-        break;
-      case "signed_in":
-        this.#questions.answered(child, report);
-        break;
       case "last":
-        this.#scrapes.update(child, report.snapshot);
+        this.#scrapes.sums.update(child, report.snapshot);
         break;
       case "redis_lost":
         this.#onRedisLost();
@@ -125,11 +111,7 @@ export class Supervisor {
       case "replace_me":
         this.#replacement.replaceOne(child);
         break;
-      case "alive":
-      case "hello":
-      case "ready":
-      case "stopping":
-        break;
+      // The rest is for the child itself (child.ts).
     }
   }
 }

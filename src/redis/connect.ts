@@ -1,5 +1,6 @@
 /** Opens connections to Redis, with limits of time. Limit: connections.ts knows which ones a gateway needs. */
 import { type Cluster, Redis as OneServer, type RedisOptions } from "ioredis";
+import { doublingMs } from "../util/timing.ts";
 import { connectCluster } from "./cluster.ts";
 import { explainSentinels, isSentinelUrl, sentinelOf, sentinelOptionsOf } from "./sentinel.ts";
 import { limitSilence } from "./silence.ts";
@@ -25,8 +26,7 @@ const BLOCKING_SILENCE_MS = 2_500;
 export type Options = Omit<RedisOptions, "replyMapping">;
 
 /** Soon, with jitter, so that gateways do not reconnect all at once. */
-const retryDelay = (round: number): number =>
-  Math.min(50 * 2 ** Math.min(round, 5), 1_000) + Math.random() * 100;
+const retryDelay = (round: number): number => doublingMs(round, 50, 1_000) + Math.random() * 100;
 
 export function optionsOf(role: Role): Options {
   const common: Options = {

@@ -3,7 +3,7 @@
  * cannot work at all, would otherwise get most of the queue, because failing is faster than working. It pauses, longer
  * each time, and then tries one delegation. Limit: it knows one worker only, and stores nothing.
  */
-import { onAbort, sleep } from "./timing.ts";
+import { doublingMs, onAbort, sleep } from "./timing.ts";
 
 /** A run that fails later than this is slow: it takes little of the queue, and shows that the worker can begin to work. */
 export const FAST_MS = 10_000;
@@ -284,7 +284,7 @@ export class Breaker {
   /** Twice as long as the last one, up to so many rounds. */
   #pause(reason: string, mostRounds: number, retryAfterMs?: number): Pause {
     this.#rounds = Math.max(this.#rounds, Math.min(this.#rounds + 1, mostRounds));
-    const own = Math.min(this.#longestPauseMs, FIRST_PAUSE_MS * 2 ** Math.min(this.#rounds - 1, 16));
+    const own = doublingMs(this.#rounds - 1, FIRST_PAUSE_MS, this.#longestPauseMs);
     const named = Math.min(LONGEST_NAMED_MS, retryAfterMs ?? 0);
     // Many workers may wait for the same time, so they are spread after it.
     const ms = Math.ceil(

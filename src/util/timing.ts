@@ -6,9 +6,13 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 const FIRST_MS = 250;
 export const LONGEST_MS = 15_000;
 
+/** `firstMs` before the first retry (`failures` 0), doubled with each failure up to `longestMs`. */
+export const doublingMs = (failures: number, firstMs: number, longestMs: number): number =>
+  Math.min(longestMs, firstMs * 2 ** Math.min(failures, 16));
+
 /** 250 ms, doubling to `longestMs`; half of it is random. Never below `retryAfterMs`. */
 export function backoffMs(failures: number, retryAfterMs = 0, longestMs = LONGEST_MS): number {
-  const ceiling = Math.min(longestMs, FIRST_MS * 2 ** Math.min(failures, 16));
+  const ceiling = doublingMs(failures, FIRST_MS, longestMs);
   const jittered = ceiling / 2 + (Math.random() * ceiling) / 2;
   // Many clients may get the same Retry-After, so spread their retries after it.
   return retryAfterMs > jittered ? retryAfterMs + Math.random() * FIRST_MS : jittered;

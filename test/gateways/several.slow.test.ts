@@ -148,7 +148,10 @@ test("two gateways share polls, sessions and metrics; both are replaced under lo
     `\n2 gateways; to replace them without a failed request: kill -HUP ${child.pid}\n`,
   );
   child.kill("SIGHUP");
-  await until(() => stderr().includes('"gateways replaced"'), { what: "the new gateways" });
+  await until(() => stderr().includes('"gateways replaced"'), {
+    what: "the new gateways",
+    timeoutMs: 150_000,
+  });
   // Parked polls were answered, so that their agents poll again.
   for (const poll of polls) expect((await poll).body).toEqual({ leases: [] });
   const after = await gatewaysOf(url, token);

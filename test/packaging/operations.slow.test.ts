@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { ConfigError, EXIT_CONFIG, readConfig } from "../../src/config.ts";
-import { supervisorMetrics } from "../../src/gateways/supervisor-metrics.ts";
+import { supervisorMetrics } from "../../src/gateways/scrapes.ts";
 import { SummedMetrics } from "../../src/telemetry/summed-metrics.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startOwnRedis } from "../support/own-redis.ts";

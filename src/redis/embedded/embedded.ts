@@ -6,6 +6,7 @@
 import { stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DISK_LOW_BYTES } from "../../schema/status.ts";
+import { doublingMs } from "../../util/timing.ts";
 import { readDiskSpace } from "../disk-space.ts";
 import { cutPartialCommand } from "./append-only-file.ts";
 import type { RedisServerBinary } from "./find-server.ts";
@@ -99,7 +100,7 @@ class Supervisor implements EmbeddedRedis {
     try {
       if (await this.#waitUntilReady(this.#child)) return;
       if (this.#failures > 0) {
-        await sleep(Math.min(2_000, 100 * 2 ** (this.#failures - 1)), undefined, { signal });
+        await sleep(doublingMs(this.#failures - 1, 100, 2_000), undefined, { signal });
       }
       await this.#startServer();
     } catch (error) {
