@@ -6,7 +6,6 @@
 
 import { addAbortSignal, type Readable } from "node:stream";
 import { connectionError } from "../../client/connection-errors.ts";
-import { environmentFetch } from "../../client/environment-fetch.ts";
 import { ErrandApiError, localError } from "../../client/errors.ts";
 import { KnownBroker } from "../../client/known-broker.ts";
 import { notTheBroker } from "../../client/not-the-broker.ts";
