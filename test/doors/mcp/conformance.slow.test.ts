@@ -26,11 +26,7 @@ const REVISIONS = [
     revision: "2025-11-25",
     scenarios: 33,
     passed: 79,
-    whole: [
-      "server-initialize",
-      "dns-rebinding-protection",
-      "tools-call-elicitation",
-    ],
+    whole: ["server-initialize", "dns-rebinding-protection", "tools-call-elicitation"],
   },
   {
     revision: "2026-07-28",
