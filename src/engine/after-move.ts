@@ -44,9 +44,6 @@ export function notifyReceivers(
   if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
 }
 
-/** Moves that end a delegation without a reply from its agent. */
-const ENDS_WITHOUT_AGENT: readonly string[] = ["cancel", "expire", "exhaust", "give_up"];
-
 /** Runs after every move but one whose ticket was announced with it. */
 export async function afterMove(broker: AfterMove, id: string, moved: Moved): Promise<void> {
   await afterAnnouncedMove(broker, id, moved);
@@ -57,12 +54,11 @@ export async function afterMove(broker: AfterMove, id: string, moved: Moved): Pr
 
 /** The same when a poll took the move's ticket already, or polls were woken for it. */
 export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: Moved): Promise<void> {
-  const { removes_old_ticket }: Move = MOVES[moved.move];
+  const { removes_old_ticket, orphans }: Move = MOVES[moved.move];
   const { target, old_ticket = 0 } = moved;
   if (moved.cascade !== undefined || moved.pending_events)
     await waitBriefly(broker.deliverPending(id, moved));
-  if (ENDS_WITHOUT_AGENT.includes(moved.move))
-    await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
+  if (orphans) await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
   if (removes_old_ticket && old_ticket > 0)
     await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old_ticket }));
 }

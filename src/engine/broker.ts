@@ -8,8 +8,9 @@ import type { Feed } from "../events/feed.ts";
 import type { Siblings } from "../gateways/siblings.ts";
 import type { Clock } from "../lifecycle/command.ts";
 import type { PendingEvents } from "../lifecycle/outcome.ts";
+import type { ReadDelegation } from "../lifecycle/stored-delegation.ts";
 import type { Writer } from "../lifecycle/writer.ts";
-import type { OutboundQueue } from "../queue/outbound-queue.ts";
+import type { OutboundJob, OutboundQueue } from "../queue/outbound-queue.ts";
 import type { Tickets } from "../queue/tickets.ts";
 import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
@@ -127,6 +128,8 @@ export interface PendingDeliveries {
   /** When the sweep takes the cascade over. */
   readonly claimed_until?: number | undefined;
   readonly pending_events?: PendingEvents | undefined;
+  /** Queued calls may have lost their jobs. The value is the instant of the sweep's next look. */
+  readonly calls_at?: number | undefined;
 }
 
 /** The principal that canceled, and the claim: the instant at which the sweep takes over the cascade. */
@@ -152,6 +155,8 @@ export interface PushAgentService {
   publishChange(agent: string): Promise<void>;
   /** Call it when another gateway published such a change. */
   reload(): void;
+  /** The jobs of the cancels that are left of this delegation. */
+  cancelJobs(record: ReadDelegation): readonly OutboundJob[];
   /** Queues the cancel of the task on the agent's server, because its delegation ended without a reply. */
   queueTaskCancel(agent: string, delegation_id: string): Promise<void>;
   /** Makes one attempt at a queued cancel. Resolves to null when it is done, or to the delay of the next attempt, ms. */

@@ -21,7 +21,7 @@ import { HostLimiter } from "../engine/outbound/host-limiter.ts";
 import { retryAfterMs } from "../engine/outbound/http-call.ts";
 import { deliverPending } from "../engine/outbound/outbox.ts";
 import { deliverPush } from "../engine/outbound/push-notifications/deliver.ts";
-import { CANCEL_TASK, PushAgentRunner } from "../engine/push-agents/runner.ts";
+import { PushAgentRunner } from "../engine/push-agents/runner.ts";
 import { Counters } from "../engine/stats/counters.ts";
 import { QueueSampler } from "../engine/stats/sampler.ts";
 import { MemoryGuard } from "../engine/upkeep/memory-guard.ts";
@@ -31,7 +31,7 @@ import { Sweep } from "../engine/upkeep/sweep.ts";
 import { Bodies } from "../events/bodies.ts";
 import { Feed } from "../events/feed.ts";
 import { type Observe, Writer } from "../lifecycle/writer.ts";
-import { OutboundQueue } from "../queue/outbound-queue.ts";
+import { OUTBOUND_QUEUE, OutboundQueue } from "../queue/outbound-queue.ts";
 import { Tickets } from "../queue/tickets.ts";
 import { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
@@ -113,19 +113,22 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
       findQueued: (agents) => tickets.findQueued(agents),
     },
   });
+  const { queuePrefix } = shards.ofAgent(OUTBOUND_QUEUE);
   const outbound = new OutboundQueue({
-    tickets,
-    deliver: (ticket, stopping) =>
-      ticket.push !== undefined
-        ? deliverPush(broker, ticket, ticket.push, stopping)
-        : ticket.ticket === CANCEL_TASK
-          ? pushAgents.cancelTaskOf(ticket.delegation_id, stopping)
-          : deliverCallback(broker, ticket),
-    wake: () =>
-      void bus
-        .publish(shards.at(0).wake, formatWake({ from: gateway, wake: { kind: "outbound" } }))
-        .catch((error: unknown) => warnOf(error, "wake not sent")),
-    onError: (error) => warnOf(error, "outbound queue not read"),
+    redis,
+    blocking: connections.openJobs(queuePrefix),
+    prefix: queuePrefix,
+    deliver(job, stopping) {
+      switch (job.kind) {
+        case "callback":
+          return deliverCallback(broker, job);
+        case "push":
+          return deliverPush(broker, job, stopping);
+        case "cancel":
+          return pushAgents.cancelTaskOf(job.delegation_id, stopping);
+      }
+    },
+    onError: (error) => warnOf(error, "the outbound queue failed"),
   });
   const broker: Broker = {
     id: layout.brokerId,
@@ -217,7 +220,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
 const nothing = () => {};
 
 /** Handles wakes, and changes of push agents, that other gateways publish. */
-async function receiveWakes({ gateway, bus, shards, outbound, pushAgents, handoff }: Broker): Promise<void> {
+async function receiveWakes({ gateway, bus, shards, pushAgents, handoff }: Broker): Promise<void> {
   for (const shard of shards.all) {
     await bus.subscribe(shard.wake, (message) => {
       const { from, wake } = parseWake(message) ?? {};
@@ -229,13 +232,8 @@ async function receiveWakes({ gateway, bus, shards, outbound, pushAgents, handof
           return handoff.keepForHere(wake.agent, wake.worker);
         case "push_agents":
           return pushAgents.reload();
-        case "outbound":
-          return outbound.wake();
       }
     });
   }
-  bus.onGap(() => {
-    handoff.wakeAllHere();
-    outbound.wake();
-  });
+  bus.onGap(() => handoff.wakeAllHere());
 }

@@ -151,6 +151,11 @@ export const FIELDS = {
   push_bytes: { ...NUMBER, doc: "bytes of its push configs" },
   notify_seq: { ...number(0), doc: "the newest event for a callback or push config" },
   notified_seq: { ...number(0), doc: "the newest of those that was queued" },
+  calls_at: {
+    ...INSTANT,
+    doc: "when the sweep looks whether queued calls have lost their jobs; absent: none is left",
+  },
+  orphaned: { ...number(0), doc: "1: it ended without its agent, whose A2A server may still work on it" },
   cascade: { ...TEXT, doc: "the principal in whose name its children are to be canceled" },
   follow_at: { ...INSTANT, doc: "when the sweep takes over the pending deliveries" },
   event_id: { ...text("0-0"), doc: "the stream id of its newest event" },
@@ -165,7 +170,7 @@ export const KEYED_FIELDS = {
   "answer_hash:<interrupt_id>":
     "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question of its principal and request key",
   "used:<interrupt_id>:<request_id>": "which call has used the answer: the fence of its lease and its key",
-  "notify:<seq>": "the stream id of an event for the callback",
+  "notify:<seq>": "the stream id of an event for the callback, until the call is made or given up",
 } as const;
 
 /** Fields of a mark, which is stored in place of a record so that no record with this id is created; it expires. */

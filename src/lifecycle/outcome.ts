@@ -107,6 +107,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     cascade: z.string().optional(),
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
+    /** Queued calls may have lost their jobs; when the sweep looks again. */
+    calls_at: z.number().optional(),
   }),
   /** The delegation has a result schema, and the command does not say that the result fits it. */
   live.extend({ kind: z.literal("unchecked") }),

@@ -96,7 +96,7 @@ function timers(): string {
     const field = at === "now" ? "now" : `record.${at}`;
     const pause = plus && { retention: " + cmd.retention_ms", pause: ` + ${NUMBERS.follow_ms}` }[plus];
     const call = `timer(${field}${pause ?? ""}, ${toLua(does)}, ${toLua(code)})`;
-    return `  if ${tests.join(" and ")} then ${call} end`;
+    return tests.length === 0 ? `  ${call}` : `  if ${tests.join(" and ")} then ${call} end`;
   });
   return `function look_at_timers()
   soonest, due, due_code = nil, nil, nil

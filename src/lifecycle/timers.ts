@@ -27,7 +27,7 @@ export interface Timer {
   readonly in: readonly State[];
   readonly if?: Condition;
   /** The move or the action that the sweep makes; null: none, the sweep only looks at the record again. */
-  readonly does: MoveName | "deliver" | "remove" | "check" | null;
+  readonly does: MoveName | "deliver" | "calls" | "remove" | "check" | null;
   /** The error that the move fails with. */
   readonly code?: ErrorCode;
   readonly doc: string;
@@ -128,5 +128,11 @@ export const TIMERS = [
     in: ASKED,
     does: "park",
     doc: "The holder of a held question has not extended its lease.",
+  },
+  {
+    at: "calls_at",
+    in: ANY,
+    does: "calls",
+    doc: "Queued calls to its receivers are left; the sweep queues those again that BullMQ has lost.",
   },
 ] as const satisfies readonly Timer[];

@@ -8,5 +8,4 @@ declare module "bullmq/dist/cjs/scripts/*" {
   export const addDelayedJob: BullScript;
   export const addPrioritizedJob: BullScript;
   export const moveToActive: BullScript;
-  export const moveToDelayed: BullScript;
 }

@@ -1,117 +1,167 @@
 /**
- * The queue of outgoing calls, made of tickets: a call waits until it is due, is popped and made, and is then consumed
- * or put back for another try. Limit: if a gateway dies during a call, another one takes it over after a minute.
+ * The queue of outgoing calls: a BullMQ queue and its Worker. A call that is to be made later goes back as a delayed job; if a
+ * gateway dies during a call, BullMQ gives its job to another gateway within a minute.
+ * Limit: a job is only a hint. The record lists the calls that are left (engine/outbound/outbox.ts), so one whose job is
+ * gone is queued again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { ParkedPolls } from "./parked-polls.ts";
-import type { Popped, TicketData, Tickets } from "./tickets.ts";
+import {
+  DelayedError,
+  type Job,
+  type JobsOptions,
+  Queue,
+  type QueueBaseOptions,
+  QueueKeys,
+  RedisConnection,
+  RedisQueueBackend,
+  Worker,
+} from "bullmq";
+import * as z from "zod";
+import type { Redis, ServerConnection } from "../redis/connect.ts";
 
 /** Not a valid name of an agent, so no agent has this queue. */
-export const OUTBOUND_QUEUE = "~hooks";
+export const OUTBOUND_QUEUE = "~outbound";
 
-const AT_ONCE = 20;
+const delegation_id = z.string();
+const jobSchema = z.discriminatedUnion("kind", [
+  /** To the delegator's URL: the event with this number. */
+  z.object({ kind: z.literal("callback"), delegation_id, seq: z.int() }),
+  /** To the receiver of a push config: its undelivered events. `job`: the number of its job. */
+  z.object({ kind: z.literal("push"), delegation_id, config: z.string(), job: z.int() }),
+  /** To the server of a push agent: the cancel of the delegation's task. */
+  z.object({ kind: z.literal("cancel"), delegation_id }),
+]);
+export type OutboundJob = Readonly<z.infer<typeof jobSchema>>;
+
+/** The same call has the same job, so adding it twice makes one. */
+export function jobIdOf(call: OutboundJob): string {
+  const number = call.kind === "callback" ? `.${call.seq}` : call.kind === "push" ? `.${call.job}` : "";
+  return `${call.delegation_id}.${call.kind}${number}`;
+}
+
+const CONCURRENCY = 20;
+/** A call takes half as long, so the lock of a living gateway's job does not expire. */
+const LOCK_MS = 30_000;
+const STALLED_CHECK_MS = 15_000;
+/** How long the Worker waits for a job in one command; a new job ends the wait. The connection must allow it. */
+export const WAIT_SECONDS = 10;
+/** Pause after an error of Redis; without it, the Worker would try again at once, for as long as Redis refuses. */
 const PAUSE_MS = 1_000;
-const RECOVER_EVERY_MS = 30_000;
-/** A call that was popped longer ago is taken over; no call takes as long. */
-const LOST_MS = 60_000;
-const ORDER = { priority: 5, returned: false, delay_ms: 0 };
+/** An error of ours, not of the receiver, is retried for about 17 minutes; then the sweep queues the call again. */
+const JOB: JobsOptions = {
+  attempts: 10,
+  backoff: { type: "exponential", delay: 1_000 },
+  removeOnComplete: true,
+  removeOnFail: true,
+  stackTraceLimit: 1,
+};
 
 export interface OutboundQueueOptions {
-  readonly tickets: Tickets;
+  /** For commands. */
+  readonly redis: Redis;
+  /** A connection of its own to the master of the queue, for waiting. */
+  readonly blocking: ServerConnection;
+  readonly prefix: string;
   /** Makes one call. Resolves to null when the call is finished, or to the delay before the next try, ms. */
-  readonly deliver: (ticket: TicketData, stopping: AbortSignal) => Promise<number | null>;
-  /** Notifies the other gateways that a call is queued. */
-  readonly wake: () => void;
+  readonly deliver: (call: OutboundJob, stopping: AbortSignal) => Promise<number | null>;
   readonly onError: (error: unknown) => void;
 }
 
 export class OutboundQueue {
   readonly #options: OutboundQueueOptions;
-  readonly #polls: ParkedPolls;
-  readonly #running = new Set<Promise<void>>();
+  readonly #queue: Queue;
+  readonly #worker: Worker;
   readonly #stopping = new AbortController();
-  #timer: NodeJS.Timeout | null = null;
+  #pause: NodeJS.Timeout | null = null;
 
   constructor(options: OutboundQueueOptions) {
     this.#options = options;
-    this.#polls = new ParkedPolls({ onError: options.onError });
+    const { redis: connection, prefix } = options;
+    const common = { connection, prefix, streams: { events: { maxLen: 1 } } };
+    const access = accessBy(options);
+    this.#queue = new Queue(OUTBOUND_QUEUE, common, access);
+    this.#queue.on("error", options.onError);
+    this.#worker = new Worker(
+      OUTBOUND_QUEUE,
+      (job, token) => this.#process(job, token),
+      {
+        ...common,
+        autorun: false,
+        concurrency: CONCURRENCY,
+        drainDelay: WAIT_SECONDS,
+        lockDuration: LOCK_MS,
+        stalledInterval: STALLED_CHECK_MS,
+        // A gateway that dies is no fault of the job.
+        maxStalledCount: Number.MAX_SAFE_INTEGER,
+        runRetryDelay: PAUSE_MS,
+      },
+      access,
+    );
+    this.#worker.on("error", (error) => this.#onError(error));
   }
 
   start(): void {
-    void this.#work();
-    this.#timer = setInterval(() => {
-      this.recover(LOST_MS).catch(this.#options.onError);
-    }, RECOVER_EVERY_MS).unref();
+    this.#worker.run().catch(this.#options.onError);
   }
 
   /** Waits for running calls, up to `graceMs`; another gateway takes over the rest. */
   async stop(graceMs: number): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer);
     this.#stopping.abort();
+    if (this.#pause) clearTimeout(this.#pause);
     const late = new AbortController();
-    await Promise.race([
-      Promise.allSettled(this.#running),
-      sleep(graceMs, undefined, { signal: late.signal }).catch(() => {}),
-    ]);
+    // While Redis is away, BullMQ would wait for the end of a connection that it does not have.
+    const closed = this.#worker.close(this.#options.blocking.status !== "ready");
+    await Promise.race([closed, sleep(graceMs, undefined, { signal: late.signal }).catch(() => {})]);
     late.abort();
   }
 
-  /** Queues a call; adding the same ticket twice makes one call. */
-  async add(ticket: TicketData): Promise<void> {
-    await this.#options.tickets.add(OUTBOUND_QUEUE, ticket, ORDER);
-    this.wake();
-    this.#options.wake();
+  async add(call: OutboundJob): Promise<void> {
+    await this.#queue.add(call.kind, call, { ...JOB, jobId: jobIdOf(call) });
   }
 
   /** Removes a call from the queue; a running call continues. */
-  async remove(ticket: TicketData): Promise<void> {
-    const { tickets } = this.#options;
-    const found = await tickets.find(OUTBOUND_QUEUE, ticket);
-    if (found === "queued" || found === "delayed") await tickets.discard(OUTBOUND_QUEUE, ticket);
+  async remove(call: OutboundJob): Promise<void> {
+    await this.#queue.remove(jobIdOf(call));
   }
 
-  /** Call it when this or another gateway may have queued a call. */
-  wake(): void {
-    this.#polls.wake(OUTBOUND_QUEUE);
+  /** Queues the call again if its job is gone, or has ended without making it. Returns whether it was so. */
+  async restore(call: OutboundJob): Promise<boolean> {
+    const state = await this.#queue.getJobState(jobIdOf(call));
+    if (state !== "unknown" && state !== "completed" && state !== "failed") return false;
+    // Otherwise BullMQ would take what is left of the job for the job.
+    await this.remove(call);
+    await this.add(call);
+    return true;
   }
 
-  /** Queues again the calls that were popped longer ago than this, by gateways that died. */
-  async recover(olderThanMs: number): Promise<void> {
-    const { tickets } = this.#options;
-    for (const ticket of await tickets.popped(OUTBOUND_QUEUE, olderThanMs)) {
-      await tickets.requeue(OUTBOUND_QUEUE, ticket);
-      this.wake();
-    }
+  async #process(job: Job, token: string | undefined): Promise<void> {
+    const again = await this.#options.deliver(jobSchema.parse(job.data), this.#stopping.signal);
+    if (again === null) return;
+    await job.moveToDelayed(Date.now() + Math.ceil(again), token);
+    throw new DelayedError();
   }
 
-  async #work(): Promise<void> {
-    const { signal } = this.#stopping;
-    const fetch = () => this.#options.tickets.pop(OUTBOUND_QUEUE);
-    while (!signal.aborted) {
-      try {
-        const popped = await this.#polls.park(OUTBOUND_QUEUE, { signal, fetch });
-        if (!popped) return;
-        if (signal.aborted) return await this.#options.tickets.putBack(popped);
-        const call = this.#call(popped).finally(() => this.#running.delete(call));
-        this.#running.add(call);
-        if (this.#running.size >= AT_ONCE) await Promise.race(this.#running);
-      } catch (error) {
-        this.#options.onError(error);
-        await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
-      }
-    }
+  #onError(error: unknown): void {
+    this.#options.onError(error);
+    if (this.#pause || this.#stopping.signal.aborted) return;
+    void this.#worker.pause(true);
+    this.#pause = setTimeout(() => {
+      this.#pause = null;
+      void this.#worker.resume();
+    }, PAUSE_MS).unref();
   }
+}
 
-  async #call(popped: Popped): Promise<void> {
-    const { tickets, deliver, onError } = this.#options;
-    try {
-      const again = await deliver(popped, this.#stopping.signal);
-      if (again === null) return await tickets.consume(popped);
-      await tickets.putBack(popped, again);
-      // The fetch that this starts sets a timer for when the call is due.
-      this.wake();
-    } catch (error) {
-      onError(error);
-    }
-  }
+/** Makes the access to the queue in Redis, on connections that the gateway opened, watches and closes itself. */
+function accessBy({ redis, blocking, prefix }: OutboundQueueOptions) {
+  const keys = new QueueKeys(prefix);
+  const shared = { shared: true, skipWaitingForReady: true };
+  const commands = new RedisConnection(redis, { ...shared, blocking: false, skipVersionCheck: true });
+  const waits = new RedisConnection(blocking, { ...shared, blocking: true });
+  // The gateway logs their errors; without a listener they would end the process.
+  for (const connection of [commands, waits]) connection.on("error", () => {});
+  return (name: string, options: QueueBaseOptions) => {
+    const toKey = (type: string) => keys.toKey(name, type);
+    return new RedisQueueBackend(commands, name, keys.getKeys(name), toKey, options, waits, false);
+  };
 }

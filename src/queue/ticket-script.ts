@@ -7,7 +7,6 @@
 import { addDelayedJob } from "bullmq/dist/cjs/scripts/addDelayedJob-6.js";
 import { addPrioritizedJob } from "bullmq/dist/cjs/scripts/addPrioritizedJob-9.js";
 import { moveToActive } from "bullmq/dist/cjs/scripts/moveToActive-11.js";
-import { moveToDelayed } from "bullmq/dist/cjs/scripts/moveToDelayed-11.js";
 import { readLua, Script } from "../redis/script.ts";
 import { TIME_LUA } from "../redis/time.ts";
 
@@ -24,21 +23,14 @@ export const TICKET_LUA = [
   readLua("./tickets.lua", import.meta.url),
 ].join("\n");
 
-/** KEYS: the queue · ARGV: delegation, ticket, priority, 1 for returned work, delay in ms, JSON of a push or ''. */
+/** KEYS: the queue · ARGV: delegation, ticket, priority, 1 for returned work, delay in ms. */
 export const addTicketScript = new Script(`#!lua flags=allow-oom
 ${TICKET_LUA}
 if not ticket_offer(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5]),
-  redis_ms(), ARGV[6] ~= '' and ARGV[6] or nil) then
+  redis_ms()) then
   return redis.error_reply('ERR the queue refused a ticket')
 end
 return 1`);
-
-/** See pop-ticket.lua. Used instead of BullMQ's own pop, which uses the gateway's clock. */
-export const popTicketScript = new Script(
-  ["#!lua flags=allow-oom", bull(moveToActive), TIME_LUA, readLua("./pop-ticket.lua", import.meta.url)].join(
-    "\n",
-  ),
-);
 
 /** KEYS: queues of one shard · Returns the positions, from 1, of those that are not empty. */
 export const findQueuedScript = new Script(`#!lua flags=no-writes
@@ -49,13 +41,3 @@ for at, queue in ipairs(KEYS) do
   end
 end
 return found`);
-
-/** See delay-ticket.lua. */
-export const delayTicketScript = new Script(
-  [
-    "#!lua flags=allow-oom",
-    bull(moveToDelayed),
-    TIME_LUA,
-    readLua("./delay-ticket.lua", import.meta.url),
-  ].join("\n"),
-);

@@ -20,8 +20,7 @@ local function digits(number)
   return text
 end
 
--- The `.p` keeps a push apart from a callback of the same number.
-local function ticket_id(id, ticket, push) return id .. (push and '.p' or '.') .. digits(ticket) end
+local function ticket_id(id, ticket) return id .. '.' .. digits(ticket) end
 
 -- Nobody reads BullMQ's events; by default it keeps 10 000 for each queue.
 local function keep_few_events(queue) redis.call('HSETNX', queue .. ':meta', 'opts.maxLenEvents', 1) end
@@ -41,13 +40,13 @@ local function is_plain(queue, adding)
   return true
 end
 
--- Lower ranks run first: by priority, and returned work before new work of the same priority. `push` is JSON text, of an
--- outgoing call only. BullMQ's marker and events are left out: only its Worker and QueueEvents use them.
-local function ticket_add(queue, id, ticket, priority, returned, delay, at, push)
+-- Lower ranks run first: by priority, and returned work before new work of the same priority. BullMQ's marker and events
+-- are left out: only its Worker and QueueEvents use them.
+local function ticket_add(queue, id, ticket, priority, returned, delay, at)
   local function k(name) return queue .. ':' .. name end
-  local job = ticket_id(id, ticket, push)
+  local job = ticket_id(id, ticket)
   local rank = (9 - priority) * 2 + (returned and 1 or 2)
-  local data = '{"delegation_id":"' .. id .. '","ticket":' .. digits(ticket) .. (push and ',"push":' .. push or '') .. '}'
+  local data = '{"delegation_id":"' .. id .. '","ticket":' .. digits(ticket) .. '}'
   if delay == 0 and is_plain(queue, true) then
     if redis.call('EXISTS', k(job)) == 1 then return job end
     local options = '{"jobId":"' .. job .. '","attempts":0,"delay":0,"priority":' .. digits(rank) ..
@@ -68,10 +67,10 @@ local function ticket_add(queue, id, ticket, priority, returned, delay, at, push
     k('active'), k('events'), k('pc') }, args)
 end
 
-local function ticket_offer(queue, id, ticket, priority, returned, delay, at, push)
-  local made = pcall(ticket_add, queue, id, ticket, priority, returned, delay, at, push)
+local function ticket_offer(queue, id, ticket, priority, returned, delay, at)
+  local made = pcall(ticket_add, queue, id, ticket, priority, returned, delay, at)
   -- A job that was written in part would count as a job.
-  if not made then redis.call('DEL', queue .. ':' .. ticket_id(id, ticket, push)) end
+  if not made then redis.call('DEL', queue .. ':' .. ticket_id(id, ticket)) end
   return made
 end
 

@@ -7,33 +7,23 @@ import { createRedisBackend, type IQueueBackend, Job, Queue } from "bullmq";
 import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";
 import { writeEvenIfFull } from "../redis/script.ts";
-import { randomId, type Shards } from "../redis/shards.ts";
+import type { Shards } from "../redis/shards.ts";
 import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
 import { BoundedMap } from "../util/bounded.ts";
-import type { Fetched } from "./parked-poll.ts";
-import { addTicketScript, delayTicketScript, findQueuedScript, popTicketScript } from "./ticket-script.ts";
+import { addTicketScript, findQueuedScript } from "./ticket-script.ts";
 
-const ticketSchema = z.object({
-  delegation_id: z.string(),
-  ticket: z.int(),
-  /** For a push notification: the id of its push config. */
-  push: z.string().optional(),
-});
-export type TicketData = Readonly<z.infer<typeof ticketSchema>>;
+/** The ticket with this number of a delegation. */
+export interface TicketData {
+  readonly delegation_id: string;
+  readonly ticket: number;
+}
 
 /** A ticket's order in its queue, and when it is ready. */
 export interface TicketOrder {
   readonly priority: number;
   readonly returned: boolean;
   readonly delay_ms: number;
-}
-
-/** A popped ticket, which is locked: consume it soon, or put it back. */
-export interface Popped extends TicketData {
-  readonly agent: string;
-  /** The token of BullMQ's lock on the job. */
-  readonly token: string;
 }
 
 type TicketQueue = Queue<TicketData, unknown, string, TicketData, unknown, string, IQueueBackend>;
@@ -43,22 +33,14 @@ interface AgentQueue {
   readonly backend: IQueueBackend;
 }
 
-/** How long a popped ticket is locked; a lease needs milliseconds, an outgoing call at most half of this. */
-const LOCK_MS = 30_000;
 /** Queue objects kept; they hold no connection, so an evicted one costs only its re-creation. */
 const MAX_QUEUES = 10_000;
 const JOB = "ticket";
-/** As pop-ticket.lua returns it. */
-const poppedSchema = z.union([
-  z.tuple([z.string(), z.string(), z.number()]),
-  z.tuple([z.null(), z.number(), z.number()]),
-]);
 /** As findQueuedScript returns it. */
 const queuedSchema = z.array(z.int());
 /** The score of a delayed job is its time in ms, times this. */
 const DELAYED_UNIT = 0x1000;
-const ticketId = ({ delegation_id, ticket, push }: TicketData): string =>
-  `${delegation_id}.${push === undefined ? "" : "p"}${ticket}`;
+const ticketId = ({ delegation_id, ticket }: TicketData): string => `${delegation_id}.${ticket}`;
 
 export class Tickets {
   readonly #redis: Redis;
@@ -78,7 +60,6 @@ export class Tickets {
     return {
       connection: this.#redis,
       prefix,
-      lockDuration: LOCK_MS,
       streams: { events: { maxLen: 1 } },
       skipWaitingForReady: true,
     };
@@ -105,32 +86,10 @@ export class Tickets {
   }
 
   async add(agent: string, data: TicketData, order: TicketOrder): Promise<void> {
-    const { delegation_id, ticket, push } = data;
+    const { delegation_id, ticket } = data;
     const { priority, returned, delay_ms } = order;
-    await addTicketScript.run(
-      this.#redis,
-      [this.#key(agent)],
-      [
-        delegation_id,
-        ticket,
-        priority,
-        returned ? 1 : 0,
-        Math.max(0, delay_ms),
-        push === undefined ? "" : JSON.stringify(push),
-      ],
-    );
-  }
-
-  /** Takes the first ticket without blocking, or returns when the next one is due, by the gateway's clock. */
-  async pop(agent: string): Promise<Fetched<Popped>> {
-    const token = randomId(16);
-    const answer = await popTicketScript.run(this.#redis, [this.#key(agent)], [token, LOCK_MS]);
-    const popped = poppedSchema.parse(answer);
-    if (popped[0] === null) {
-      const [, dueAt, now] = popped;
-      return { found: null, next_due_at: dueAt === 0 ? null : dueAt - now + Date.now() };
-    }
-    return { found: { agent, token, ...ticketSchema.parse(JSON.parse(popped[1])) } };
+    const args = [delegation_id, ticket, priority, returned ? 1 : 0, Math.max(0, delay_ms)];
+    await addTicketScript.run(this.#redis, [this.#key(agent)], args);
   }
 
   /** Those of these agents whose queues are not empty; one command for each shard. */
@@ -149,28 +108,11 @@ export class Tickets {
     return found.flat();
   }
 
-  /** Removes a popped ticket that was used or is stale. */
-  async consume(popped: Popped): Promise<void> {
-    await this.#jobOf(popped.agent, popped).moveToCompleted(null, popped.token, false);
-  }
-
-  /** Returns a popped ticket to the head of its rank, or delays it. */
-  async putBack(popped: Popped, delayMs = 0): Promise<void> {
-    const id = ticketId(popped);
-    if (delayMs <= 0) {
-      await this.#of(popped.agent).backend.moveJobFromActiveToWait(id, popped.token);
-      return;
-    }
-    const args = [id, popped.token, Math.ceil(delayMs)];
-    const code = await delayTicketScript.run(this.#redis, [this.#key(popped.agent)], args);
-    if (code !== 0) throw new Error(`the ticket ${id} was not put back: BullMQ returned the code ${code}`);
-  }
-
-  /** Where a ticket is: ready to be popped, delayed, popped but not consumed, or missing. */
+  /** Where a ticket is: ready to be taken, delayed, popped by a Worker of BullMQ, or missing. */
   async find(agent: string, data: TicketData): Promise<"queued" | "delayed" | "popped" | "missing"> {
     const state = await this.#of(agent).backend.getState(ticketId(data));
     if (state === "active") return "popped";
-    // BullMQ moves a delayed ticket that is due only at the next pop.
+    // A delayed ticket that is due is moved only when the next one is taken.
     if (state === "delayed") return (await this.#isAhead(agent, data)) ? "delayed" : "queued";
     return state === "unknown" || state === "completed" || state === "failed" ? "missing" : "queued";
   }
@@ -184,25 +126,13 @@ export class Tickets {
     return Number(score) / DELAYED_UNIT > now;
   }
 
-  /** The tickets that were popped more than `olderThanMs` ago and are not consumed. */
-  async popped(agent: string, olderThanMs: number): Promise<TicketData[]> {
-    const [jobs, now] = await Promise.all([this.#of(agent).queue.getJobs(["active"]), timeOf(this.#redis)]);
-    const before = now - olderThanMs;
-    return jobs.flatMap((job) => ((job?.processedOn ?? 0) < before ? [job.data] : []));
-  }
-
-  /** Puts back, in one step, a ticket whose gateway is gone. */
-  async requeue(agent: string, data: TicketData): Promise<void> {
-    await this.#of(agent).backend.moveJobFromActiveToWait(ticketId(data), "0").catch(ignoreGone);
-  }
-
   /** Removes a ticket from wherever it is. Idempotent. */
   async discard(agent: string, data: TicketData): Promise<void> {
     const { backend } = this.#of(agent);
     const id = ticketId(data);
     if ((await backend.getState(id)) === "active") {
       const job = this.#jobOf(agent, data);
-      // Token 0 ignores the lock: the process that popped the ticket is gone, or the record will refuse it.
+      // Token 0 ignores the Worker's lock.
       await job.moveToCompleted(null, "0", false).catch(ignoreGone);
     } else {
       await backend.remove(id, false);

@@ -16,12 +16,15 @@ export type Redis = OneServer | Cluster;
 
 /** `confirm`: for WAIT, which blocks the connection (replicas.ts). */
 export type CommandRole = "commands" | "bulk" | "confirm";
-export type Role = CommandRole | "blocking" | "subscriber";
+/** `jobs`: BullMQ's wait for a job, which is longer than other blocking reads. */
+export type Role = CommandRole | "blocking" | "jobs" | "subscriber";
 
 /** How long Redis may leave a command unanswered. */
 const SILENCE_MS = 2_000;
 /** Longer than a blocking read waits in Redis, and longer than the pause between the subscriber's pings. */
 const BLOCKING_SILENCE_MS = 2_500;
+/** Longer than the wait for a job (queue/outbound-queue.ts). */
+const JOBS_SILENCE_MS = 12_500;
 
 export type Options = Omit<RedisOptions, "replyMapping">;
 
@@ -38,7 +41,7 @@ export function optionsOf(role: Role): Options {
     autoResendUnfulfilledCommands: true,
     connectionName: `errand:${role}`,
   };
-  if (role !== "blocking" && role !== "subscriber") {
+  if (role !== "blocking" && role !== "jobs" && role !== "subscriber") {
     // A command whose connection broke may or may not have run: it fails at once, and its caller decides.
     return { ...common, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false };
   }
@@ -49,8 +52,10 @@ export function optionsOf(role: Role): Options {
 /** How often connections that send little are pinged; otherwise they would not notice that they are dead. */
 const PING_MS = 1_000;
 
-export const silenceOf = (role: Role): number =>
-  role === "blocking" || role === "subscriber" ? BLOCKING_SILENCE_MS : SILENCE_MS;
+export function silenceOf(role: Role): number {
+  if (role === "jobs") return JOBS_SILENCE_MS;
+  return role === "blocking" || role === "subscriber" ? BLOCKING_SILENCE_MS : SILENCE_MS;
+}
 
 /** `reconnectOnError`: whether an error reply of Redis calls for a new connection. */
 export function connect(
@@ -79,7 +84,7 @@ export function connectServer(
 ): ServerConnection {
   const redis = open(target, role, reconnectOnError && { reconnectOnError });
   limitSilence(redis, silenceMs);
-  if (role !== "commands" && role !== "blocking") pingRegularly(redis, () => [redis]);
+  if (role !== "commands" && role !== "blocking" && role !== "jobs") pingRegularly(redis, () => [redis]);
   return redis;
 }
 

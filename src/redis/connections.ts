@@ -125,7 +125,15 @@ export class Connections {
     }));
   }
 
-  #openServer(role: "blocking" | "subscriber", placeIn: (cluster: Cluster) => Place): ServerConnection {
+  /** For the wait for a job in the queue with this key. */
+  openJobs(key: string): ServerConnection {
+    return this.#openServer("jobs", (cluster) => atMasterOf(cluster, key));
+  }
+
+  #openServer(
+    role: "blocking" | "jobs" | "subscriber",
+    placeIn: (cluster: Cluster) => Place,
+  ): ServerConnection {
     const cluster = this.#commands;
     if (!(cluster instanceof Cluster)) {
       return this.#keep(

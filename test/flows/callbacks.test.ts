@@ -3,6 +3,7 @@ import { expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { fieldOf } from "../support/record.ts";
+import { rescueStalled, takeAndDie } from "../support/stock-queue.ts";
 import { until } from "../support/until.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
@@ -139,16 +140,15 @@ test("a name that resolves to a private address is not dialled, unless its name 
 });
 
 test("another gateway takes over a call whose gateway died", async () => {
-  const { api, leased, gateway, another } = await setup();
+  const { api, leased, gateway, another, db } = await setup();
   const { url, received } = await startReceiver();
   // Taken by a gateway that has died.
   await gateway.broker.outbound.stop(0);
-  const { lease } = await leased({ url });
+  const { id, lease } = await leased({ url });
   await api.reply(lease);
-  await until(async () => (await gateway.broker.tickets.pop("~hooks")).found);
-  await until(async () => (await gateway.broker.tickets.popped("~hooks", 0)).length === 1);
-  const second = await another();
-  await second.gateway.broker.outbound.recover(0);
+  await until(async () => (await takeAndDie(db)) === `${id}.callback.3`);
+  await another();
+  await rescueStalled(db);
   await until(() => received.length === 1);
 });
 

@@ -16,6 +16,7 @@ import { keysIn } from "../support/dump.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { type Received, startReceiver } from "../support/receiver.ts";
 import { fieldOf } from "../support/record.ts";
+import { rescueStalled, stockQueue } from "../support/stock-queue.ts";
 import { until } from "../support/until.ts";
 
 const ALICE = toPrincipal("caller:alice");
@@ -152,7 +153,7 @@ test("410 ends the calls, and so does a day of failures; a config created again 
 });
 
 test("a deleted config gets nothing more, and can be deleted again", async () => {
-  const { engine, api, made, lease, push } = await setup();
+  const { engine, api, made, lease, push, db } = await setup();
   const down = await startReceiver(() => 500);
   const up = await startReceiver();
   const id = await made();
@@ -165,7 +166,8 @@ test("a deleted config gets nothing more, and can be deleted again", async () =>
   const left = await listPushConfigs(engine, ALICE, id);
   expect(left.pushes.map((config) => config.id)).toEqual(["b"]);
   // Its job is deleted, too.
-  await until(async () => (await engine.tickets.pop("~hooks")).found === null);
+  const { queue } = await stockQueue(db);
+  await until(async () => (await queue.getJobCountByTypes("wait", "delayed", "active")) === 0);
   const calls = down.received.length;
   await api.reply(held);
   await until(() => up.received.length === 2);
@@ -339,7 +341,7 @@ test("killed before any command between the event and its call: the event is sti
     const { seq } = (await api.events(id)).body.events.at(-1);
     clock.offset_ms = 10_000;
     await gateway.sweep.tick();
-    await gateway.broker.outbound.recover(0);
+    await rescueStalled(db);
     const heir = await another();
     await until(() => received.some((one) => seqOf(one) === seq), {
       what: `the end, after a death before command ${n}`,
@@ -352,17 +354,15 @@ test("killed before any command between the event and its call: the event is sti
 }, 600_000);
 
 test("a job whose config was replaced sends nothing", async () => {
-  const { engine, api, made, lease, push } = await setup();
+  const { engine, api, made, lease, push, db } = await setup();
   const { url, received } = await startReceiver(() => 500);
   const id = await made();
   await push(id, { url, id: "p" });
   const held = await lease();
   await until(() => received.length > 0);
-  await engine.outbound.add({ delegation_id: id, ticket: 99, push: "p" });
-  await until(
-    async () =>
-      (await engine.tickets.find("~hooks", { delegation_id: id, ticket: 99, push: "p" })) === "missing",
-  );
+  await engine.outbound.add({ kind: "push", delegation_id: id, config: "p", job: 99 });
+  const { queue } = await stockQueue(db);
+  await until(async () => (await queue.getJobState(`${id}.push.99`)) === "unknown");
   expect(await engine.redis.hget(`{errand:0}:d:${id}:pushed`, "job:p")).toBe("1");
   await api.reply(held);
   await until(() => received.length > 3);

@@ -4,16 +4,19 @@ import { pino } from "pino";
 import { expect, inject, onTestFinished, test } from "vitest";
 import type { Fetched } from "../../src/queue/parked-poll.ts";
 import { ParkedPolls } from "../../src/queue/parked-polls.ts";
-import { type Popped, Tickets } from "../../src/queue/tickets.ts";
+import { type TicketData, Tickets } from "../../src/queue/tickets.ts";
 import { Shards } from "../../src/redis/shards.ts";
 import { freshDb } from "../support/broker.ts";
 import { allowStalls } from "../support/stalls.ts";
+import { takeAndDie } from "../support/stock-queue.ts";
+import { takeTicket } from "../support/ticket-queue.ts";
 import { until } from "../support/until.ts";
 
 async function setup(
-  hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Fetched<Popped>) => Promise<void> } = {},
+  hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Fetched<TicketData>) => Promise<void> } = {},
 ) {
-  const redis = new Redis(inject("redisSocket"), { db: await freshDb() });
+  const db = await freshDb();
+  const redis = new Redis(inject("redisSocket"), { db });
   onTestFinished(() => redis.disconnect());
   const tickets = new Tickets(redis, new Shards(1), pino({ level: "silent" }));
   let pops = 0;
@@ -21,7 +24,7 @@ async function setup(
   const fetch = async () => {
     pops += 1;
     await hooks.beforePop?.();
-    const pop = await tickets.pop("scout");
+    const pop = await takeTicket(redis);
     await hooks.afterPop?.(pop);
     return pop;
   };
@@ -36,14 +39,14 @@ async function setup(
     );
     polls.wake("scout");
   };
-  return { redis, tickets, polls, park, add, errors, pops: () => pops };
+  return { db, redis, tickets, polls, park, add, errors, pops: () => pops };
 }
 
 test("a parked poll is woken by new work", async () => {
   const { park, add } = await setup();
   const parked = park();
   await add(1);
-  expect(await parked).toMatchObject({ ticket: 1, agent: "scout" });
+  expect(await parked).toMatchObject({ ticket: 1 });
 });
 
 test("a wake that arrives while an empty fetch is in flight is not lost", async () => {
@@ -130,7 +133,7 @@ test("an aborted poll leaves no data", async () => {
 });
 
 test("higher priority first; within one, returned work before new work, then first in, first out", async () => {
-  const { tickets } = await setup();
+  const { tickets, redis } = await setup();
   const order = [
     [1, 5, false],
     [2, 5, false],
@@ -143,33 +146,30 @@ test("higher priority first; within one, returned work before new work, then fir
     await tickets.add("scout", { delegation_id: "dlg_0_a", ticket }, { priority, returned, delay_ms: 0 });
   }
   const got: number[] = [];
-  for (let pop = await tickets.pop("scout"); pop.found; pop = await tickets.pop("scout")) {
+  for (let pop = await takeTicket(redis); pop.found; pop = await takeTicket(redis))
     got.push(pop.found.ticket);
-    await tickets.consume(pop.found);
-  }
   expect(got).toEqual([3, 4, 6, 1, 2, 5]);
 });
 
-test("a consumed ticket leaves nothing in Redis but the queue's own keys", async () => {
+test("a ticket that is taken leaves nothing in Redis but the queue's own keys", async () => {
   const { tickets, redis } = await setup();
   await tickets.add(
     "scout",
     { delegation_id: "dlg_0_a", ticket: 1 },
     { priority: 5, returned: false, delay_ms: 0 },
   );
-  const { found } = await tickets.pop("scout");
-  if (found) await tickets.consume(found);
+  expect((await takeTicket(redis)).found).toMatchObject({ ticket: 1 });
   expect((await redis.keys("*")).filter((key) => key.includes("dlg_"))).toEqual([]);
   expect(await redis.llen("{errand:0}:q:scout:active")).toBe(0);
   expect(await tickets.find("scout", { delegation_id: "dlg_0_a", ticket: 1 })).toBe("missing");
 });
 
-test("a ticket that was popped and never consumed is found and removed", async () => {
-  const { tickets } = await setup();
+test("a ticket that a Worker popped and never finished is found and removed", async () => {
+  const { tickets, db } = await setup();
   const data = { delegation_id: "dlg_0_a", ticket: 1 };
   await tickets.add("scout", data, { priority: 5, returned: false, delay_ms: 0 });
   expect(await tickets.find("scout", data)).toBe("queued");
-  await tickets.pop("scout");
+  expect(await takeAndDie(db, "scout")).toBe("dlg_0_a.1");
   expect(await tickets.find("scout", data)).toBe("popped");
   await tickets.discard("scout", data);
   expect(await tickets.find("scout", data)).toBe("missing");

@@ -41,30 +41,6 @@ test.each([
   },
 );
 
-test.each([
-  ["at once", 0],
-  ["delayed", 60_000],
-])(
-  "an outgoing call differs from another one with the same number, and has Redis' time: %s",
-  async (_, delay) => {
-    const redis = await database();
-    const { queue } = await bullmq(redis);
-    const ms = async () => {
-      const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
-      return seconds * 1000 + Math.floor(micros / 1000);
-    };
-    const before = await ms();
-    for (const push of ["", '"p \\"1\\""']) {
-      await addTicketScript.run(redis, [QUEUE], ["dlg_0_a", 1, 5, 0, delay, push]);
-    }
-    const [callback, pushed] = [await queue.getJob("dlg_0_a.1"), await queue.getJob("dlg_0_a.p1")];
-    expect(callback?.data).toEqual({ delegation_id: "dlg_0_a", ticket: 1 });
-    expect(pushed?.data).toEqual({ delegation_id: "dlg_0_a", ticket: 1, push: 'p "1"' });
-    expect(pushed?.timestamp).toBeGreaterThanOrEqual(before);
-    expect(pushed?.timestamp).toBeLessThanOrEqual(await ms());
-  },
-);
-
 test("the first ticket of the highest rank is taken and removed, whoever made it", async () => {
   const redis = await database();
   const { queue } = await bullmq(redis);

@@ -5,6 +5,9 @@
 import { createRedisBackend, type IQueueBackend, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { inject, onTestFinished } from "vitest";
+import * as z from "zod";
+import { TICKET_LUA } from "../../src/queue/ticket-script.ts";
+import { Script } from "../../src/redis/script.ts";
 import { freshDb } from "./broker.ts";
 import { dump } from "./dump.ts";
 
@@ -34,6 +37,20 @@ export async function bullmq(redis: Redis) {
   );
   await queue.waitUntilReady();
   return { queue, backend };
+}
+
+const takeScript = new Script(`#!lua
+${TICKET_LUA}
+local id, found = ticket_take(KEYS[1], redis_ms())
+return { id or '', id and found or math.ceil(found or 0) }`);
+
+const takenSchema = z.tuple([z.string(), z.number()]);
+
+/** Takes the first ticket of a queue as a lease does. `next_due_at`: when the next delayed one is due, ms. */
+export async function takeTicket(redis: Redis, queue: string = QUEUE) {
+  const [delegation_id, number] = takenSchema.parse(await takeScript.run(redis, [queue], []));
+  if (delegation_id !== "") return { found: { delegation_id, ticket: number } };
+  return { found: null, next_due_at: number === 0 ? null : number };
 }
 
 /** Keys that only BullMQ's Worker, its QueueEvents and jobs without an id need. */

@@ -14,8 +14,6 @@ const wakeSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("ticket"), agent, drain: z.boolean() }),
   /** The agent's queue has a ticket that is kept for this worker. */
   z.object({ kind: z.literal("kept_ticket"), agent, worker: z.string() }),
-  /** The queue of outgoing calls has a call. */
-  z.object({ kind: z.literal("outbound") }),
   /** The list of push agents has changed, or the server of one. */
   z.object({ kind: z.literal("push_agents") }),
 ]);

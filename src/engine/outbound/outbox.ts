@@ -4,15 +4,17 @@
  * once; each step may repeat.
  */
 import type { PendingEvents } from "../../lifecycle/outcome.ts";
+import { readRecord } from "../../lifecycle/stored-delegation.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, PendingDeliveries } from "../broker.ts";
-import { queueCallbacks } from "./callbacks.ts";
-import { queuePushes } from "./push-notifications/deliver.ts";
+import { callbackJobs, queueCallbacks } from "./callbacks.ts";
+import { pushJobs, queuePushes } from "./push-notifications/deliver.ts";
 
 /** Resolves when all deliveries are done, or left to the sweep. */
 export async function deliverPending(broker: Broker, id: string, pending: PendingDeliveries): Promise<void> {
   try {
     if (pending.pending_events) await queueCalls(broker, id, pending.pending_events);
+    if (pending.calls_at !== undefined) await restoreCalls(broker, id, pending.calls_at);
     if (pending.cascade === undefined) return;
     await broker.cascades.run(id, { by: pending.cascade, claim: pending.claimed_until ?? 0 });
   } catch (error) {
@@ -20,9 +22,29 @@ export async function deliverPending(broker: Broker, id: string, pending: Pendin
   }
 }
 
-/** Marks events as delivered once their calls are queued. Newer events belong to the move that wrote them. */
+/** Marks events as queued once their calls are. Newer events belong to the move that wrote them. */
 async function queueCalls(broker: Broker, id: string, { seq, to }: PendingEvents): Promise<void> {
-  if (to !== 2) await queueCallbacks(broker, id);
+  const tooOld = to === 2 ? [] : await queueCallbacks(broker, id);
   if (to !== 1) await queuePushes(broker, id);
-  await broker.writer.move({ move: "follow_up", id, params: { notified: seq } });
+  const params = { notified: seq, called: tooOld.map(String) };
+  await broker.writer.move({ move: "follow_up", id, params });
+}
+
+/**
+ * Queues the calls again whose jobs are gone: removed by a tool of BullMQ, or given up after errors. When no call is left,
+ * the sweep no longer looks.
+ */
+async function restoreCalls(broker: Broker, id: string, calls_at: number): Promise<void> {
+  const record = await readRecord(broker.redis, broker.shards, id);
+  if (!record) return;
+  const left = [
+    ...callbackJobs(record),
+    ...(await pushJobs(broker, id)),
+    ...broker.pushAgents.cancelJobs(record),
+  ];
+  for (const job of left) {
+    if (await broker.outbound.restore(job))
+      broker.log.warn({ delegation_id: id, call: job.kind }, "lost call queued again");
+  }
+  if (left.length === 0) await broker.writer.move({ move: "follow_up", id, params: { settled: calls_at } });
 }

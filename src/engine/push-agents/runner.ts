@@ -4,7 +4,8 @@
  */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readRecord } from "../../lifecycle/stored-delegation.ts";
+import { type ReadDelegation, readRecord } from "../../lifecycle/stored-delegation.ts";
+import type { OutboundJob } from "../../queue/outbound-queue.ts";
 import { cancelOrphanedTask } from "../../relay/orphaned-task.ts";
 import { LONGEST_PAUSE_MS, type RelayOutcome } from "../../relay/port.ts";
 import { relay } from "../../relay/relay.ts";
@@ -34,8 +35,6 @@ const WAIT_SECONDS = 10;
 /** How long a server, with its credentials, is remembered after its agent was deleted or changed. */
 const FORGET_MS = 60_000;
 
-/** The ticket number of this outgoing call; no event has it. */
-export const CANCEL_TASK = 0;
 /** Time for the gateway that holds the lease to cancel the task itself. */
 const SETTLE_MS = 1_000;
 /** The time limit of one try. */
@@ -170,21 +169,39 @@ export class PushAgentRunner implements PushAgentService {
     void this.#track(this.#work(agent, loop));
   }
 
+  /** The jobs that cancel the task of a delegation which ended without its agent: one, or none. */
+  cancelJobs(record: ReadDelegation): readonly OutboundJob[] {
+    const { id } = record;
+    return record.get("orphaned") === 1 && this.#names.has(record.get("target"))
+      ? [{ kind: "cancel", delegation_id: id }]
+      : [];
+  }
+
   /** Call it when a delegation ended without its agent's reply: queues the cancel of the server's task. */
   async queueTaskCancel(agent: string, delegation_id: string): Promise<void> {
     if (!this.#names.has(agent)) return;
     const broker = this.#broker();
     await broker.outbound
-      .add({ delegation_id, ticket: CANCEL_TASK })
+      .add({ kind: "cancel", delegation_id })
       .catch((error: unknown) => warn(broker, error, "cancel of a push agent's task not queued"));
   }
 
   /** Tries once to cancel the task of a delegation that ended. Returns null when done, or the delay of the next try, ms. */
   async cancelTaskOf(delegation_id: string, stopping: AbortSignal): Promise<number | null> {
-    const { redis, shards, clock, log } = this.#broker();
+    const { redis, shards, writer } = this.#broker();
     const record = await readRecord(redis, shards, delegation_id);
-    const checkpoint = record?.get("checkpoint") ?? null;
-    if (!record?.finished || checkpoint === null) return null;
+    if (!record) return null;
+    const again = await this.#cancelTask(record, stopping);
+    if (again === null && record.get("orphaned") === 1)
+      await writer.move({ move: "follow_up", id: delegation_id, params: { task_canceled: true } });
+    return again;
+  }
+
+  async #cancelTask(record: ReadDelegation, stopping: AbortSignal): Promise<number | null> {
+    const { clock, log } = this.#broker();
+    const checkpoint = record.get("checkpoint");
+    if (!record.finished || checkpoint === null) return null;
+    const { id: delegation_id } = record;
     const target = record.get("target");
     const delegation = toDelegation(record);
     const age = Date.now() + clock.offset_ms - Date.parse(delegation.finished_at ?? delegation.updated_at);

@@ -133,11 +133,13 @@ class ShardSweep {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);
     } else if (outcome.kind === "pending") {
-      this.#broker.log.info({ delegation_id: id }, "pending deliveries taken over");
-      const { cascade, claimed_until, pending_events } = outcome;
+      const { cascade, claimed_until, pending_events, calls_at } = outcome;
+      if (cascade !== undefined || pending_events)
+        this.#broker.log.info({ delegation_id: id }, "pending deliveries taken over");
       // Not awaited: a cascade may take long, and other work is due.
       if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
-      if (pending_events) await this.#broker.deliverPending(id, { pending_events });
+      if (pending_events || calls_at !== undefined)
+        await this.#broker.deliverPending(id, { pending_events, calls_at });
     } else if (outcome.kind === "check") {
       await this.#checkTicket(id, outcome.target, outcome.ticket);
     }

@@ -6,28 +6,36 @@ import { withoutBodies } from "../../../events/bodies.ts";
 import { compareIds, type Entry, toEntry } from "../../../events/entry.ts";
 import { readPage } from "../../../events/stored.ts";
 import { readRecord } from "../../../lifecycle/stored-delegation.ts";
-import type { TicketData } from "../../../queue/tickets.ts";
 import { timeOf } from "../../../redis/time.ts";
 import type { StoredPushConfig } from "../../../schema/push-config.ts";
 import type { Broker } from "../../broker.ts";
 import { httpCall, type OutboundCall } from "../http-call.ts";
 import { advance, ensureJobs, type NextEvent, saveState } from "./delivery-state.ts";
 
-/** How long a job may run before other jobs run. Together with one more call it stays within a ticket's lock. */
+/** How long a job may run before other jobs run. */
 const RUN_MS = 10_000;
 
-/** Queues a job for each config that has undelivered events and no job yet. */
+/** A job for each config that has undelivered events. */
+export async function pushJobs(broker: Broker, delegation_id: string) {
+  const jobs = await ensureJobs(broker, delegation_id);
+  return jobs.map(({ push, job }) => ({ kind: "push", delegation_id, config: push, job }) as const);
+}
+
+/** Queues these jobs, unless they are queued. */
 export async function queuePushes(broker: Broker, delegation_id: string): Promise<void> {
-  for (const { push, job } of await ensureJobs(broker, delegation_id)) {
-    await broker.outbound.add({ delegation_id, ticket: job, push });
-  }
+  for (const job of await pushJobs(broker, delegation_id)) await broker.outbound.add(job);
+}
+
+interface PushJob {
+  readonly delegation_id: string;
+  readonly config: string;
+  readonly job: number;
 }
 
 /** Runs a job. Returns null when no event is left, or the delay before the job runs again, ms. */
 export async function deliverPush(
   broker: Broker,
-  { delegation_id, ticket: job }: TicketData,
-  push: string,
+  { delegation_id, config: push, job }: PushJob,
   stopping: AbortSignal,
 ): Promise<number | null> {
   const endsAt = performance.now() + RUN_MS;
@@ -37,47 +45,53 @@ export async function deliverPush(
     const next = await advance(broker, delegation_id, push, job, accepted);
     if (!next) return null;
     if (accepted !== null && isOver()) return 1;
-    const { entry, since } = next;
-    const again = await deliverEvent(broker, next, isOver);
-    if (again === null) accepted = entry.id;
-    else {
-      const { part, failing, wait } = again;
-      const isFirst = failing !== undefined && since === null;
-      await saveState(broker, delegation_id, push, job, {
-        ...(part > next.part && { part }),
-        ...(isFirst && { since: failing }),
-        ...(wait === null && { job: "over" }),
-      });
-      return wait;
+    const sent = await sendEvent(broker, next, isOver);
+    switch (sent.kind) {
+      case "accepted":
+        accepted = next.entry.id;
+        break;
+      case "later": {
+        const { part, failing_since: since, after_ms } = sent;
+        await saveState(broker, delegation_id, push, job, { part, since });
+        return after_ms;
+      }
+      case "given_up":
+        await saveState(broker, delegation_id, push, job, { part: sent.part, job: "over" });
+        return null;
     }
   }
 }
 
-interface Again {
-  /** How many updates of the event were accepted. */
-  readonly part: number;
-  /** When its calls began to fail, ms; absent: none failed. */
-  readonly failing?: number;
-  /** The delay before the job runs again, ms; null: the delivery is given up. */
-  readonly wait: number | null;
-}
+/** What became of an event. `part`: how many of its updates were accepted. */
+type Sent =
+  | { readonly kind: "accepted" }
+  | {
+      readonly kind: "later";
+      readonly part: number;
+      /** The delay before the job runs again, ms. */
+      readonly after_ms: number;
+      /** When its calls began to fail, ms; undefined: none failed. */
+      readonly failing_since?: number | undefined;
+    }
+  | { readonly kind: "given_up"; readonly part: number };
 
-/** Makes the calls of one event, from the first that was not accepted; returns null when all are accepted. */
-async function deliverEvent(broker: Broker, next: NextEvent, isOver: () => boolean): Promise<Again | null> {
+/** Makes the calls of one event, from the first that was not accepted. */
+async function sendEvent(broker: Broker, next: NextEvent, isOver: () => boolean): Promise<Sent> {
   const { config, entry } = next;
   const { delegation_id, delegator, seq } = entry;
   const since = next.since ?? (await timeOf(broker.redis)) + broker.clock.offset_ms;
   const calls = await render(broker, config, entry);
   for (const [part, call] of calls.entries()) {
     if (part < next.part) continue;
-    if (part > next.part && isOver()) return { part, wait: 1 };
+    if (part > next.part && isOver()) return { kind: "later", part, after_ms: 1 };
     const about = { what: "push", delegation_id, delegator, seq, url: config.url, since } as const;
     const outcome = await httpCall(broker, about, call);
-    if (outcome === "given_up") return { part, wait: null };
-    if (outcome !== "delivered")
-      return { part, wait: outcome.again_ms, ...(outcome.failed && { failing: since }) };
+    if (outcome === "given_up") return { kind: "given_up", part };
+    if (outcome === "delivered") continue;
+    const { again_ms: after_ms, failed } = outcome;
+    return { kind: "later", part, after_ms, failing_since: failed ? since : undefined };
   }
-  return null;
+  return { kind: "accepted" };
 }
 
 async function* eventsBefore(broker: Broker, { id, shard, delegation_id }: Entry): AsyncGenerator<Entry> {

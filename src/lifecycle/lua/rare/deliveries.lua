@@ -9,6 +9,14 @@ function claim_pending()
     pending_events = pending_events() })
 end
 
+-- The caller looks whether the jobs of the queued calls are still there.
+function claim_calls()
+  record.calls_at = now + check_pause(record.updated_at)
+  save()
+  schedule()
+  return refusal_answer({ kind = 'pending', calls_at = record.calls_at })
+end
+
 function cascade_to_children()
   if not cmd.cascade or not record.children then return end
   record.cascade = cmd.cascade
@@ -19,5 +27,14 @@ end
 function record_delivered()
   if cmd.cascaded then record.cascade = nil end
   if cmd.claim then record.follow_at = now + LIMITS.follow_ms end
-  if cmd.notified then record.notified_seq = math.max(cmd.notified, record.notified_seq or 0) end
+  if cmd.notified then
+    record.notified_seq = math.max(cmd.notified, record.notified_seq or 0)
+    record.calls_at = now + LIMITS.check_ms
+  end
+  for _, seq in ipairs(cmd.called or {}) do redis.call('HDEL', key, 'notify:' .. seq) end
+  -- The caller saw that this callback is the last one, and nobody else gets its events.
+  local is_last = cmd.last and record.callbacks == 1 and not record.orphaned and tonumber(cmd.called[1]) == record.notify_seq
+  -- Or it saw no call at all, and none was queued since.
+  if is_last or cmd.settled and cmd.settled == record.calls_at then record.calls_at = nil end
+  if cmd.task_canceled then record.orphaned = nil end
 end

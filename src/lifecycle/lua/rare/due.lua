@@ -5,6 +5,7 @@ function choose_due_move()
   if move == 'erase' then return has_pending() and claim_pending() or remove() end
   look_at_timers()
   if due == 'deliver' then return claim_pending() end
+  if due == 'calls' then return claim_calls() end
   if due == 'remove' then return remove() end
   if not due then
     redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)
@@ -18,11 +19,12 @@ function choose_due_move()
   if record.lease_expires_at then cmd.fence = record.fence end
 end
 
--- Schedules the sweep's next check of the ticket. The pause is as long as the wait so far, which makes
--- checks rare.
+-- Schedules the sweep's next check of the ticket.
 function check_later()
-  local waited = math.max(LIMITS.check_ms, now - record.ready_at)
-  record.check_at = now + math.min(LIMITS.check_max_ms, waited)
+  record.check_at = now + check_pause(record.ready_at)
   save()
   schedule()
 end
+
+-- As long as the wait so far, which makes checks rare.
+function check_pause(since) return math.min(LIMITS.check_max_ms, math.max(LIMITS.check_ms, now - since)) end

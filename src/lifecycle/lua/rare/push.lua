@@ -17,4 +17,6 @@ function store_push()
   local at = nth_newest_event(is_terminal(record.state) and 2 or 1)
   redis.call('HSET', pushed, 'at:' .. cmd.push, at or '0-0')
   redis.call('HDEL', pushed, 'job:' .. cmd.push, 'since:' .. cmd.push, 'part:' .. cmd.push)
+  -- Its call is queued without an event.
+  if is_terminal(record.state) then record.calls_at = now + LIMITS.check_ms end
 end
