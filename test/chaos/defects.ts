@@ -153,7 +153,7 @@ export const DEFECTS: Record<RuleName, Defect> = {
   mismatch: defect(
     "shows something else at each gateway",
     "lifecycle/stored-delegation.js",
-    /this\.task_preview(?=})/,
+    /this\.get\("task_preview"\)(?=})/,
     "JSON.stringify(String(process.pid))",
   ),
   ticket: {
