@@ -2,6 +2,10 @@
  * Puts the bodies of artifacts, which are stored once, into the events that refer to them by place and number. A body
  * that was replaced or dropped is shown as `{artifactId, superseded: true}`. Limit: readers share a body, so it stays in
  * memory as long as one of them keeps the event.
+ *
+ *     refs: 1200 ["artifact",["report",1,2]]      1200 bytes; chunk 2 of place 1, of the artifact `report`
+ *     →     HMGET {errand:0}:d:dlg_0_…:artifacts 1:2
+ *     more: "artifact":{"artifactId":"report",…}  or {"artifactId":"report","superseded":true}
  */
 import * as z from "zod";
 import type { Redis } from "../redis/connect.ts";

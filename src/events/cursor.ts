@@ -1,5 +1,10 @@
 /**
- * Cursors: the position of a reader, one stream id for each shard, joined by `.`.
+ * Cursors: the position of a reader, one stream id for each shard, joined by `.`:
+ *
+ *     1718000000000-0                     of one delegation, or of a broker with one shard
+ *     1718000000000-0.1718000000250-1     two shards: everything after these ids, each in its own stream
+ *     0                                   the beginning
+ *
  * Limit: opaque to clients; a cursor is valid for one kind of stream.
  */
 import type { ShardHistory } from "../redis/shards.ts";

@@ -1,6 +1,9 @@
 /**
  * A stored event as the gateways read it, and its JSON for the wire. Limit: `more` is JSON text from the script; it is
  * spliced in, not parsed.
+ *
+ *     1718000000250-0  e  "DELEGATION_STATUS\ndlg_0_…\n2\n1718000000250\nworking\nleased\nscout\ncaller:alice\n…"
+ *     → {"id":"1718000000250-0","type":"DELEGATION_STATUS","delegation_id":"dlg_0_…","seq":2,…,"status":"leased",…}
  */
 import * as z from "zod";
 import { EVENT_LINE_NAMES, type EventLine } from "../lifecycle/fields.ts";

@@ -1,6 +1,12 @@
 /**
  * The live feed: one blocking read for the whole process, or one for each shard in a Redis Cluster, fanned out to the
  * subscribers. Limit: it begins at the end of the streams; replay reads earlier events.
+ *
+ *     XREAD COUNT 500 BLOCK 1000 STREAMS {errand:0}:events 1718000000000-0
+ *     → [["{errand:0}:events", [["1718000000250-0", ["e", "DELEGATION_SENT\ndlg_0_…\n1\n…"]]]]]   an entry: entry.ts
+ *
+ * The entry goes to the sinks of its delegation (`d dlg_0_…`), its delegator (`p caller:alice`), its target
+ * (`p agent:scout`) and of everything (`all`).
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Reader } from "../redis/connections.ts";

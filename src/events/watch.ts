@@ -1,7 +1,16 @@
 /**
- * Replays stored events, then continues with live ones, without a gap or a repeat: it subscribes first, reads the
- * streams to their end, and skips live events that the replay already returned, by their id. Limit: a reader that falls
- * further behind than the buffer is cut, and resumes by its cursor.
+ * One reader's events, stored ones first, then live ones, without a gap or a repeat: it subscribes first, reads the streams
+ * to their end, and skips live events that the replay already returned, by their id. This generator is all there is between
+ * the feed and doors/http/stream.ts, which writes the frames. What happens to an event on the way:
+ *
+ *     feed.push ── LiveBuffer ──┐
+ *                               ├── watch() ── for await ── EventStream ── "id: 1718000000000-0\nevent: …\ndata: {…}\n\n"
+ *     readPage ── inBatches ────┘
+ *
+ * - Dropped: an event that `shows` refuses; it only moves the positions (`skipped`).
+ * - Bounded: live events by LIVE_EVENTS and LIVE_CHARS, stored ones by HELD_BYTES and by the reader's pace.
+ * - Ended: by `signal`; after the event that `isLast` names; when the feed has a gap; when the buffer is full, after what it
+ *   has; when a stream was trimmed faster than it was read. But for the first two, the reader resumes by its cursor.
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";
@@ -17,14 +26,19 @@ import { type Edges, edges, edgesAndPage, type Page, READ_BYTES, readPage } from
 
 export type Watched =
   /** `isHeld`: the reader's pace counts its bytes until the next event is asked for. */
-  | { readonly entry: Entry; readonly positions: Positions; readonly isHeld?: boolean }
+  | { readonly entry: Entry; readonly positions: Positions; readonly isHeld: boolean }
+  /** An event that the reader does not see; it only moves the positions. */
+  | { readonly skipped: true; readonly positions: Positions }
+  /** Events after the reader's position are gone; the oldest that is kept comes next. */
   | { readonly reset: true; readonly positions: Positions }
   /** All stored events were returned; the next ones are live. */
   | { readonly caught_up: true; readonly positions: Positions };
 
-/** The most events that are buffered for a slow reader. */
-const MAX_BUFFERED = LIMITS.buffered_events.value;
-const MAX_BUFFERED_CHARS = 4 * 1024 * 1024;
+/** The most live events that wait for a slow reader, and their characters. A reader further behind is cut. */
+const LIVE_EVENTS = LIMITS.buffered_events.value;
+const LIVE_CHARS = 4 * 1024 * 1024;
+/** The most that a replay holds at once: a page, and the bodies of a batch. (An entry may be larger.) */
+const HELD_BYTES = 2 * READ_BYTES;
 
 export interface Watch {
   readonly redis: Redis;
@@ -32,8 +46,12 @@ export interface Watch {
   readonly feed: Feed;
   readonly source: Source;
   readonly bodies: Bodies;
-  /** Whether to load the bodies of an event; default: yes, of all. */
-  readonly wants?: (entry: Entry) => boolean;
+  /** Whether the reader sees an event; default: all. */
+  readonly shows?: (entry: Entry) => boolean;
+  /** Whether the stream ends after an event; default: never. */
+  readonly isLast?: (entry: Entry) => boolean;
+  /** False leaves the references to bodies unresolved. */
+  readonly loadsBodies?: boolean;
   /** How long an event is shown, ms; also how long a principal's feed exists after its last event. */
   readonly keptMs: number;
   /** The positions to start after, one for each shard of {@link shardsOf}. */
@@ -61,26 +79,43 @@ export async function currentPositions(redis: Redis, shards: Shards): Promise<Po
   return Promise.all(shards.all.map(async (keys) => (await edges(redis, keys.events)).last));
 }
 
-class EventBuffer implements AbortListener {
+interface LiveEvent {
+  readonly size: number;
+  readonly isShown: boolean;
+  readonly loaded: Entry | Promise<Entry>;
+}
+
+/** Live events that the reader has not asked for yet. */
+class LiveBuffer implements AbortListener {
   readonly #fanOut: FanOut;
-  readonly #load: (entry: Entry) => Entry | Promise<Entry>;
-  readonly #entries: { readonly size: number; readonly loaded: Entry | Promise<Entry> }[] = [];
+  readonly #load: (entry: Entry, isShown: boolean) => Entry | Promise<Entry>;
+  readonly #shows: (entry: Entry) => boolean;
+  readonly #events: LiveEvent[] = [];
   #chars = 0;
   #wake: (() => void) | null = null;
   readonly #reader = { wake: () => this.#wake?.() };
+  /** Nothing more is added. */
   ended = false;
 
-  constructor(fanOut: FanOut, load: (entry: Entry) => Entry | Promise<Entry>) {
+  constructor(
+    fanOut: FanOut,
+    load: (entry: Entry, isShown: boolean) => Entry | Promise<Entry>,
+    shows: (entry: Entry) => boolean,
+  ) {
     this.#fanOut = fanOut;
     this.#load = load;
+    this.#shows = shows;
   }
 
   push(entry: Entry): void {
     const size = sizeOf(entry);
     this.#chars += size;
-    if (this.#entries.length >= MAX_BUFFERED || this.#chars > MAX_BUFFERED_CHARS) this.ended = true;
-    // Loaded now, because the bodies may be replaced soon.
-    if (!this.ended) this.#entries.push({ size, loaded: this.#load(entry) });
+    if (this.#events.length >= LIVE_EVENTS || this.#chars > LIVE_CHARS) this.ended = true;
+    if (!this.ended) {
+      const isShown = this.#shows(entry);
+      // Loaded now, because the bodies may be replaced soon.
+      this.#events.push({ size, isShown, loaded: this.#load(entry, isShown) });
+    }
     this.#fanOut.wake(this.#reader, size);
   }
 
@@ -94,21 +129,19 @@ class EventBuffer implements AbortListener {
     this.#wake?.();
   }
 
-  async next(): Promise<Entry | undefined> {
-    while (this.#entries.length === 0 && !this.ended) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    const first = this.#entries.shift();
-    if (!first) return undefined;
-    this.#chars -= first.size;
-    return first.loaded;
+  shift(): LiveEvent | undefined {
+    const first = this.#events.shift();
+    if (first) this.#chars -= first.size;
+    return first;
+  }
+
+  /** Resolves on the next event, or at the end. */
+  more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 }
-
-/** The most that a replay holds at once: a page, and the bodies of a batch. (An entry may be larger.) */
-const HELD_BYTES = 2 * READ_BYTES;
 
 const textBytes = ({ entries }: Page): number =>
   entries.reduce((sum, [, flat]) => sum + flat.reduce((chars, text) => chars + text.length, 0), 0);
@@ -139,19 +172,22 @@ function* inBatches(entries: readonly Entry[]): Generator<Entry[]> {
 }
 
 export async function* watch(options: Watch): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, source, bodies, keptMs, wants = () => true, signal, pace = UNPACED } = options;
+  const { redis, shards, feed, source, bodies, keptMs, signal } = options;
+  const { shows = () => true, isLast = () => false, loadsBodies = true, pace = UNPACED } = options;
   const indexes = shardsOf(shards, source);
   const positions = [...options.after];
-  const load = (entry: Entry) => (wants(entry) ? bodies.load(entry) : entry);
-  const buffer = new EventBuffer(feed.fanOut, load);
+  const load = (entry: Entry, isShown: boolean) => (loadsBodies && isShown ? bodies.load(entry) : entry);
+  const live = new LiveBuffer(feed.fanOut, load, shows);
   const unsubscribe = feed.subscribe(source, {
-    push: (entry) => buffer.push(entry),
-    gap: () => buffer.end(),
+    push: (entry) => live.push(entry),
+    gap: () => live.end(),
   });
-  signal.addEventListener("abort", buffer);
-  const advance = (entry: Entry): Watched & { readonly entry: Entry } => {
+  signal.addEventListener("abort", live);
+  /** Moves the positions to the event. */
+  const item = (entry: Entry, isShown: boolean, isHeld: boolean): Watched => {
     positions[indexes.indexOf(entry.shard)] = entry.id;
-    return { entry, positions: [...positions] };
+    const reached = [...positions];
+    return isShown ? { entry, positions: reached, isHeld } : { skipped: true, positions: reached };
   };
   let hold: Hold | undefined;
   try {
@@ -188,12 +224,14 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
         // The stream was trimmed faster than it was read. The reader gets a reset when it resumes by its cursor.
         if (page.kind === "gap") return;
         const entries = page.entries.map(([id, flat]) => toEntry(indexes[at] ?? 0, id, flat));
-        const hasBodies = entries.some((entry) => entry.refs !== "" && wants(entry));
+        const hasBodies = loadsBodies && entries.some((entry) => entry.refs !== "" && shows(entry));
         hold.set(textBytes(page) + (hasBodies ? READ_BYTES : 0));
         for (const batch of inBatches(entries)) {
-          const loadAll = async () => Promise.all(batch.map(load));
-          for (const entry of hasBodies ? await inTurn(pace, loadAll) : await loadAll()) {
-            yield { ...advance(entry), isHeld: true };
+          const loadAll = async () => Promise.all(batch.map((entry) => load(entry, shows(entry))));
+          for (const entry of hasBodies ? await inTurn(pace, loadAll) : batch) {
+            const isShown = shows(entry);
+            yield item(entry, isShown, true);
+            if (isShown && isLast(entry)) return;
           }
         }
         hold.release();
@@ -206,13 +244,21 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
     hold = undefined;
     yield { caught_up: true, positions: [...positions] };
     while (!signal.aborted) {
-      const entry = await buffer.next();
-      if (!entry) return;
-      if (compareIds(entry.id, positions[indexes.indexOf(entry.shard)] ?? "0-0") > 0) yield advance(entry);
+      const next = live.shift();
+      if (!next) {
+        if (live.ended) return;
+        await live.more();
+        continue;
+      }
+      const entry = await next.loaded;
+      // The replay had it.
+      if (compareIds(entry.id, positions[indexes.indexOf(entry.shard)] ?? "0-0") <= 0) continue;
+      yield item(entry, next.isShown, false);
+      if (next.isShown && isLast(entry)) return;
     }
   } finally {
     hold?.release();
     unsubscribe();
-    signal.removeEventListener("abort", buffer);
+    signal.removeEventListener("abort", live);
   }
 }

@@ -1,14 +1,21 @@
 /**
- * Server-sent events: writes an async iterator of frames at the reader's pace, to Node's own response: a web stream takes
- * several times the memory. Limit: a reader that stalls is disconnected, and resumes by its cursor; it never grows the
- * gateway's memory.
+ * Server-sent events: writes the items of one generator at the reader's pace, to Node's own response: a web stream takes
+ * several times the memory. The items are events (`watch()` in events/watch.ts) or frames of a protocol of its own (A2A,
+ * AG-UI). An event of the wire, written by {@link encode}:
+ *
+ *     id: 1718000000000-0
+ *     event: DELEGATION_STATUS
+ *     data: {"id":"1718000000000-0","type":"DELEGATION_STATUS","delegation_id":"dlg_0_…","seq":3,…}
+ *
+ * The next item is asked for when Node has taken the last one, so what waits is bounded in watch(). Limit: a reader that
+ * stalls is disconnected, and resumes by its cursor; it never grows the gateway's memory.
  */
 import type { Writable } from "node:stream";
 import type { Quota } from "../../engine/access/quotas.ts";
 import type { Broker } from "../../engine/broker.ts";
-import type { SubscribedEvent } from "../../engine/events/subscribe.ts";
-import { formatCursor } from "../../events/cursor.ts";
+import { formatCursor, type Positions } from "../../events/cursor.ts";
 import { toEventJson } from "../../events/entry.ts";
+import type { Watched } from "../../events/watch.ts";
 import type { AbortListener, StopSignal } from "../../util/stop-signal.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import { CHUNK_BYTES } from "./outflow.ts";
@@ -35,26 +42,13 @@ export interface Frame {
   readonly isHeld?: boolean;
 }
 
-/** A position that has no frame of its own; sent in place of the next comment. */
-export interface Reached {
-  readonly reached: string;
-}
-
-/** Undefined for an item that subscribers do not see. */
-export function toFrame(event: SubscribedEvent): Frame | undefined {
+/** Undefined for an item that readers do not see. */
+export function toFrame(event: Watched): Frame | undefined {
   if ("caught_up" in event || "skipped" in event) return undefined;
   const id = formatCursor(event.positions);
   if ("reset" in event) return { id, type: "RESET", json: JSON.stringify({ id, type: "RESET" }) };
-  const frame = { id, type: event.entry.type, json: toEventJson(event.entry, id) };
-  return event.isHeld ? { ...frame, isHeld: true } : frame;
-}
-
-export async function* toFrames(events: AsyncIterable<SubscribedEvent>): AsyncGenerator<Frame | Reached> {
-  for await (const event of events) {
-    if ("skipped" in event) yield { reached: formatCursor(event.positions) };
-    const frame = toFrame(event);
-    if (frame) yield frame;
-  }
+  const { entry, isHeld } = event;
+  return { id, type: entry.type, json: toEventJson(entry, id), isHeld };
 }
 
 type StreamScope = StopSignal & Pick<RequestScope, "release">;
@@ -98,7 +92,13 @@ function encode({ id, type, json }: Frame): string {
 export const singleEvent = (frame: Frame, headers: Readonly<Record<string, string>>): TextResponse =>
   new TextResponse(200, encode(frame), { ...HEADERS, ...headers });
 
-type Open = (signal: StopSignal) => AsyncIterable<Frame | Reached>;
+type Open = (signal: StopSignal) => AsyncIterable<Frame | Watched>;
+
+interface Beginning {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly from?: Positions;
+  readonly first?: Frame;
+}
 
 /**
  * A response that is a stream: frames at the reader's pace, comments during silence. One object, because there may be
@@ -109,30 +109,29 @@ export class EventStream implements AbortListener, Ticking {
   readonly headers: Readonly<Record<string, string>>;
   readonly #reader: Reader;
   readonly #scope: StreamScope;
-  readonly #open: Open;
+  readonly #open: Open | null;
+  readonly #first: Frame | undefined;
   /** Set while the stream is open. */
   #outgoing: Outgoing | undefined;
   #ticker: StreamTicker | undefined;
   /** Continues a write that waits for the reader. */
   #resume: (() => void) | undefined;
-  #reached: string | null = null;
+  /** A position that has no frame of its own; sent in place of the next comment. */
+  #reached: Positions | null = null;
   #sentRetry = false;
   #wroteAt = 0;
 
   /**
-   * `open` gets the signal that ends the stream, and is called when the stream is written. `from` is the cursor at which
-   * the stream begins, sent before the first frame. The quota is acquired at once, while an error status can still be
+   * `open` gets the signal that ends the stream, and is called when the stream is written; null: only `first` is sent. `from` is the position at which
+   * the stream begins, sent before everything else; `first` is a frame before those of `open`. The quota is acquired at once, while an error status can still be
    * sent, and released at the latest with the connection.
    */
-  constructor(
-    reader: Reader,
-    open: Open,
-    { headers, from }: { headers?: Readonly<Record<string, string>>; from?: string } = {},
-  ) {
+  constructor(reader: Reader, open: Open | null, { headers, from, first }: Beginning = {}) {
     this.headers = headers ? { ...HEADERS, ...headers } : HEADERS;
     this.#reader = reader;
     this.#open = open;
     this.#reached = from ?? null;
+    this.#first = first;
     this.#scope = reader.openScope("streams");
     this.#scope.addEventListener("abort", this);
     if (this.#scope.aborted) this.#scope.release();
@@ -182,10 +181,12 @@ export class EventStream implements AbortListener, Ticking {
       // A stream that is lost before its first frame is resumed where it began.
       const began = this.#position();
       if (began !== undefined) await this.#write(outgoing, began);
-      for await (const one of this.#open(this.#scope)) {
+      if (this.#first) await this.#send(outgoing, this.#first);
+      for await (const item of this.#open?.(this.#scope) ?? []) {
         if (!this.#outgoing) return;
-        if ("reached" in one) this.#reached = one.reached;
-        else await this.#send(outgoing, one);
+        if ("skipped" in item) this.#reached = item.positions;
+        const frame = "json" in item ? item : toFrame(item);
+        if (frame) await this.#send(outgoing, frame);
       }
     } catch (error) {
       if (this.#outgoing) {
@@ -226,7 +227,7 @@ export class EventStream implements AbortListener, Ticking {
   /** The position reached, if any, as a block. */
   #position(): string | undefined {
     if (this.#reached === null) return undefined;
-    const frame = positionFrame(this.#reached);
+    const frame = positionFrame(formatCursor(this.#reached));
     this.#reached = null;
     return this.#retry(frame) + encode(frame);
   }

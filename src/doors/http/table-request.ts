@@ -1,6 +1,6 @@
 /**
  * One request for a route of the table, from Hono's match to the response. It is read and written on Node's own objects:
- * Hono's handler returns at once, so a parked poll or an open stream retains nothing of Hono's and no web objects.
+ * Hono's handler returns at once, so a parked poll or an open stream retains hardly anything of Hono's.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";

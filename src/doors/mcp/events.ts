@@ -4,15 +4,10 @@
  */
 import { ProtocolError } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import {
-  collectPage,
-  now,
-  type SubscribedEvent,
-  subscribe,
-  subscribedEvents,
-} from "../../engine/events/subscribe.ts";
+import { collectPage, now, subscribe, subscribedEvents } from "../../engine/events/subscribe.ts";
 import { formatCursor, type Positions, parseCursor } from "../../events/cursor.ts";
 import type { Entry } from "../../events/entry.ts";
+import type { Watched } from "../../events/watch.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { invalidRequest } from "../../schema/issues.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema, toInstant } from "../../schema/values.ts";
@@ -127,7 +122,7 @@ export async function pollEvents(
   const oldest = maxAgeMs == null ? 0 : Date.now() - maxAgeMs;
   let truncated = false;
   const limit = Math.min(maxEvents ?? MAX_EVENTS, MAX_EVENTS);
-  const take = (event: SubscribedEvent) => {
+  const take = (event: Watched) => {
     if ("reset" in event) truncated = true;
     if (!("entry" in event) || !kind.isWanted(event.entry)) return undefined;
     if (event.entry.at < oldest) {

@@ -25,7 +25,7 @@ import type { StopSignal } from "../../util/stop-signal.ts";
 import { prefersStream } from "../http/accept.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { type Route, route } from "../http/route.ts";
-import { EventStream, type Frame, toFrame, toFrames } from "../http/stream.ts";
+import { EventStream, type Frame, toFrame } from "../http/stream.ts";
 import { jsonText, noContent } from "../http/text-response.ts";
 
 const wantsStream = (request: AuthenticatedRequest): boolean => prefersStream(request.header("accept") ?? "");
@@ -81,9 +81,9 @@ export const eventRoutes: readonly Route[] = [
       const open = (signal: StopSignal, pace?: ReplayPace) =>
         subscribedEvents(broker, subscription, positions, signal, pace);
       if (wantsStream(request)) {
-        const frames = (signal: StopSignal) => toFrames(open(signal, request.pace(signal)));
+        const events = (signal: StopSignal) => open(signal, request.pace(signal));
         // A reader with a cursor resumes from that.
-        return new EventStream(request, frames, given === undefined ? { from: formatCursor(positions) } : {});
+        return new EventStream(request, events, given === undefined ? { from: positions } : {});
       }
       const turn = () => broker.readLimiter.acquire(request.principal);
       const page = await request.withScope(wait_seconds, ({ signal }) =>
@@ -106,31 +106,25 @@ export const eventRoutes: readonly Route[] = [
       const given = cursorOf(request, after);
       const [from = "0-0"] = given === undefined ? [record.get("event_id")] : parseCursor(given, 1);
       if (given !== undefined && isPastEnd(record, from)) return noContent();
-      const first = given === undefined ? [snapshot(record)] : [];
-      if (first.length > 0 && record.finished) {
+      const first = given === undefined ? snapshot(record) : undefined;
+      if (first && record.finished) {
         return wantsStream(request)
-          ? new EventStream(request, () => only(first))
-          : jsonText(200, pageText(first, [from]));
+          ? new EventStream(request, null, { first })
+          : jsonText(200, pageText([first], [from]));
       }
       const open = (signal: StopSignal, pace?: ReplayPace) =>
         delegationEvents(broker, record, from, signal, pace);
       if (wantsStream(request)) {
-        return new EventStream(request, async function* (signal) {
-          yield* first;
-          yield* toFrames(open(signal, request.pace(signal)));
-        });
+        const events = (signal: StopSignal) => open(signal, request.pace(signal));
+        return new EventStream(request, events, first && { first });
       }
       // The snapshot is returned at once; only a reader with a cursor waits.
       const turn = () => broker.readLimiter.acquire(request.principal);
-      const options = { wait_seconds: first.length > 0 ? 0 : wait_seconds, limit, turn };
+      const options = { wait_seconds: first ? 0 : wait_seconds, limit, turn };
       const page = await request.withScope(options.wait_seconds, ({ signal }) =>
         collectPage(open, { ...options, signal }, toFrame, sizeOf),
       );
-      return jsonText(200, pageText([...first, ...page.items], page.positions ?? [from]));
+      return jsonText(200, pageText([...(first ? [first] : []), ...page.items], page.positions ?? [from]));
     },
   }),
 ];
-
-async function* only(frames: readonly Frame[]): AsyncGenerator<Frame> {
-  yield* frames;
-}

@@ -70,32 +70,36 @@ function wants(filter: EventFilter, entry: Entry): boolean {
 /** The newest position in each shard; a subscriber without a cursor starts there. */
 export const now = (broker: Records): Promise<Positions> => currentPositions(broker.redis, broker.shards);
 
-/** An event that the filter drops: it only moves the reader's positions. */
-export interface Skipped {
-  readonly skipped: true;
-  readonly positions: Positions;
-}
-export type SubscribedEvent = Watched | Skipped;
-
-export async function* subscribedEvents(
+/** The events of a subscription after the positions. */
+export function subscribedEvents(
   broker: Streams & BulkReads,
-  subscription: Subscription,
+  { source, filter }: Subscription,
   after: Positions,
   signal: StopSignal,
   pace?: ReplayPace,
-): AsyncGenerator<SubscribedEvent, void, undefined> {
-  const { bulk: redis, shards, feed, bodies, retentionMs: keptMs } = broker;
-  const { source, filter } = subscription;
-  const isWanted = (entry: Entry) => wants(filter, entry);
-  for await (const event of watch({
-    ...{ redis, shards, feed, bodies, source, keptMs, after, signal },
+): AsyncGenerator<Watched, void, undefined> {
+  const shows = (entry: Entry) => wants(filter, entry);
+  return watch({
+    ...sourcesOf(broker, broker.bulk),
+    source,
+    after,
+    signal,
+    shows,
     ...(pace && { pace }),
-    wants: isWanted,
-  })) {
-    if (!("entry" in event) || isWanted(event.entry)) yield event;
-    else yield { skipped: true, positions: event.positions };
-  }
+  });
 }
+
+/** What every watch reads from. */
+const sourcesOf = (
+  { shards, feed, bodies, retentionMs: keptMs }: Streams & Pick<Broker, "shards">,
+  redis: Broker["redis"],
+) => ({
+  redis,
+  shards,
+  feed,
+  bodies,
+  keptMs,
+});
 
 export interface CollectOptions {
   readonly wait_seconds: number;
@@ -111,9 +115,9 @@ export interface CollectOptions {
  * page, or drops it; `sizeOf` returns the bytes of an item.
  */
 export async function collectPage<T>(
-  events: (signal: StopSignal) => AsyncIterable<SubscribedEvent>,
+  events: (signal: StopSignal) => AsyncIterable<Watched>,
   options: CollectOptions,
-  take: (event: SubscribedEvent) => T | undefined,
+  take: (event: Watched) => T | undefined,
   sizeOf: (item: T) => number = () => 0,
 ): Promise<{ items: T[]; positions: Positions | undefined }> {
   const items: T[] = [];
@@ -153,35 +157,39 @@ export async function collectPage<T>(
 }
 
 /** The events of a delegation after a position; ends after the final one. */
-export async function* delegationEvents(
+export function delegationEvents(
   broker: Streams & Records,
-  record: StoredDelegation,
+  { id }: StoredDelegation,
   after: string,
   signal: StopSignal,
   pace?: ReplayPace,
 ): AsyncGenerator<Watched, void, undefined> {
-  const { redis, shards, feed, bodies, retentionMs: keptMs } = broker;
-  const source: Source = { kind: "delegation", id: record.id };
-  for await (const event of watch({
-    ...{ redis, shards, feed, bodies, source, keptMs, signal },
-    ...(pace && { pace }),
+  const source: Source = { kind: "delegation", id };
+  const isLast = ({ type }: Entry) => TERMINAL_EVENT_TYPES.includes(type);
+  return watch({
+    ...sourcesOf(broker, broker.redis),
+    source,
     after: [after],
-  })) {
-    yield event;
-    if ("entry" in event && TERMINAL_EVENT_TYPES.includes(event.entry.type)) return;
-  }
+    signal,
+    isLast,
+    ...(pace && { pace }),
+  });
 }
 
 /** The events of a delegation that are stored by now, without the bodies of artifacts. */
 export async function* storedEvents(
   broker: Streams & Records,
-  record: StoredDelegation,
+  { id }: StoredDelegation,
   signal: StopSignal,
 ): AsyncGenerator<Entry, void, undefined> {
-  const { redis, shards, feed, bodies, retentionMs: keptMs } = broker;
-  const source: Source = { kind: "delegation", id: record.id };
-  const options = { redis, shards, feed, bodies, source, keptMs, signal, after: ["0-0"] };
-  for await (const event of watch({ ...options, wants: () => false })) {
+  const source: Source = { kind: "delegation", id };
+  for await (const event of watch({
+    ...sourcesOf(broker, broker.redis),
+    source,
+    after: ["0-0"],
+    signal,
+    loadsBodies: false,
+  })) {
     if ("caught_up" in event) return;
     if ("entry" in event) yield withoutBodies(event.entry);
   }

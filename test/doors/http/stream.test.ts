@@ -3,14 +3,9 @@ import { get, type IncomingMessage } from "node:http";
 import { Writable } from "node:stream";
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  EventStream,
-  type Frame,
-  type Reached,
-  type Reader,
-  toFrames,
-} from "../../../src/doors/http/stream.ts";
+import { EventStream, type Frame, type Reader, toFrame } from "../../../src/doors/http/stream.ts";
 import { StreamTicker } from "../../../src/doors/http/stream-ticker.ts";
+import type { Watched } from "../../../src/events/watch.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { Metrics } from "../../../src/telemetry/metrics.ts";
 import type { StopSignal } from "../../../src/util/stop-signal.ts";
@@ -61,6 +56,8 @@ class SlowResponse extends Writable {
   }
 }
 
+const skipped = (position: string): Watched => ({ skipped: true, positions: [position] });
+
 /** No empty line, which some clients take for an event. */
 const COMMENT = /^:[^\n]*\n$/;
 
@@ -72,7 +69,7 @@ describe("an idle stream, its time moved by the test", () => {
       vi.useRealTimers();
     });
     const cut = vi.fn();
-    let send = (_frame: Frame | Reached) => {};
+    let send = (_frame: Frame | Watched) => {};
     /** How often the next event was asked for. */
     let asked = 0;
     const gone = new AbortController();
@@ -85,7 +82,7 @@ describe("an idle stream, its time moved by the test", () => {
     };
     const generate = async function* (signal: StopSignal) {
       while (!signal.aborted) {
-        const frame = await new Promise<Frame | Reached | null>((resolve) => {
+        const frame = await new Promise<Frame | Watched | null>((resolve) => {
           send = resolve;
           signal.addEventListener("abort", { handleEvent: () => resolve(null) });
         });
@@ -108,7 +105,7 @@ describe("an idle stream, its time moved by the test", () => {
       response.destroy();
       gone.abort();
     };
-    const tell = async (frame: Frame | Reached) => {
+    const tell = async (frame: Frame | Watched) => {
       send(frame);
       await vi.advanceTimersByTimeAsync(0);
     };
@@ -149,15 +146,15 @@ describe("an idle stream, its time moved by the test", () => {
       return text;
     };
     let text = read();
-    await send({ reached: "2-0" });
-    await send({ reached: "3-0" });
+    await send(skipped("2-0"));
+    await send(skipped("3-0"));
     await vi.advanceTimersByTimeAsync(COMMENT_MS);
     expect(await text).toMatch(
       /^retry: \d{4}\nid: 3-0\nevent: CURSOR\ndata: \{"id":"3-0","type":"CURSOR"\}\n\n$/,
     );
     expect(await comment()).toMatch(COMMENT);
     text = read();
-    await send({ reached: "4-0" });
+    await send(skipped("4-0"));
     await send({ id: "5-0", type: "X", json: "{}" });
     expect(await text).toBe("id: 5-0\nevent: X\ndata: {}\n\n");
     expect(await comment()).toMatch(COMMENT);
@@ -167,10 +164,10 @@ describe("an idle stream, its time moved by the test", () => {
   test("without ids it has no retry, and no client sees an event without data", async () => {
     const { read, send, close } = open();
     let text = "";
-    for (const frame of [null, { json: "{}" }, null, { json: "{}" }, { reached: "3-0" }, null, null]) {
+    for (const frame of [null, { json: "{}" }, null, { json: "{}" }, skipped("3-0"), null, null]) {
       const next = read();
       if (frame) await send(frame);
-      if (!frame || "reached" in frame) await vi.advanceTimersByTimeAsync(COMMENT_MS);
+      if (!frame || "skipped" in frame) await vi.advanceTimersByTimeAsync(COMMENT_MS);
       text += await next;
     }
     const blocks = text.split("\n\n");
@@ -232,18 +229,12 @@ describe("an idle stream, its time moved by the test", () => {
   });
 });
 
-test("a filtered event yields a position, `caught_up` yields nothing", async () => {
-  const events = async function* () {
-    yield { caught_up: true, positions: ["1-0"] } as const;
-    yield { skipped: true, positions: ["2-0", "1-0"] } as const;
-    yield { reset: true, positions: ["0-0"] } as const;
-  };
-  const yielded: unknown[] = [];
-  for await (const one of toFrames(events())) yielded.push(one);
-  expect(yielded).toEqual([
-    { reached: "2-0.1-0" },
-    { id: "0-0", type: "RESET", json: '{"id":"0-0","type":"RESET"}' },
-  ]);
+test("only events and a reset have frames", () => {
+  const positions = ["2-0", "1-0"];
+  expect(toFrame({ caught_up: true, positions })).toBeUndefined();
+  expect(toFrame({ skipped: true, positions })).toBeUndefined();
+  const json = '{"id":"2-0.1-0","type":"RESET"}';
+  expect(toFrame({ reset: true, positions })).toEqual({ id: "2-0.1-0", type: "RESET", json });
 });
 
 const EVENTS = 3_000;

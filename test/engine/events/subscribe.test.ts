@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { toPrincipal } from "../../../src/engine/access/access.ts";
 import { readWhenReady } from "../../../src/engine/delegations/read.ts";
-import { collectPage, type SubscribedEvent } from "../../../src/engine/events/subscribe.ts";
+import { collectPage } from "../../../src/engine/events/subscribe.ts";
 import { toEntry } from "../../../src/events/entry.ts";
+import type { Watched } from "../../../src/events/watch.ts";
 import type { StopSignal } from "../../../src/util/stop-signal.ts";
 import { client, startBroker } from "../../support/broker.ts";
 import { until } from "../../support/until.ts";
@@ -11,14 +12,15 @@ import { until } from "../../support/until.ts";
 const LONG_S = 60;
 
 describe("a page for a long-poll", () => {
-  const entry = (id: string, positions: string[]): SubscribedEvent => ({
+  const entry = (id: string, positions: string[]): Watched => ({
     entry: toEntry(0, id, []),
     positions,
+    isHeld: false,
   });
-  const CAUGHT_UP: SubscribedEvent = { caught_up: true, positions: ["1-0"] };
+  const CAUGHT_UP: Watched = { caught_up: true, positions: ["1-0"] };
 
   /** Yields these entries, then nothing until the reader leaves. */
-  async function* quiet(events: readonly SubscribedEvent[], signal: StopSignal) {
+  async function* quiet(events: readonly Watched[], signal: StopSignal) {
     yield* events;
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
@@ -26,7 +28,7 @@ describe("a page for a long-poll", () => {
     });
   }
   const turn = async () => () => {};
-  const page = async (events: readonly SubscribedEvent[], options = {}) =>
+  const page = async (events: readonly Watched[], options = {}) =>
     collectPage(
       (signal) => quiet(events, signal),
       { wait_seconds: LONG_S, limit: 100, signal: new AbortController().signal, turn, ...options },
@@ -43,7 +45,7 @@ describe("a page for a long-poll", () => {
   });
 
   test("moves its cursor past events that a filter dropped, stored or live", async () => {
-    const skipped = (id: string): SubscribedEvent => ({ skipped: true, positions: [id] });
+    const skipped = (id: string): Watched => ({ skipped: true, positions: [id] });
     const { positions } = await page([CAUGHT_UP, skipped("3-0"), skipped("4-0")], { wait_seconds: 0.01 });
     expect(positions).toEqual(["4-0"]);
   });
