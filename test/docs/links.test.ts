@@ -50,11 +50,13 @@ describe.each(PAGES)("%s", (page) => {
     });
     expect(broken).toEqual([]);
   });
+});
 
-  test.runIf(read(page).split("\n").length > LONG)("begins with its contents, because it is long", () => {
-    const [, top = ""] = /^((?:.*\n){60})/.exec(prose(page)) ?? [];
-    expect([...top.matchAll(/\]\(#/g)].length).toBeGreaterThanOrEqual(4);
-  });
+const isLong = (page: string): boolean => read(page).split("\n").length > LONG;
+
+test.each(PAGES.filter(isLong))("%s begins with its contents, because it is long", (page) => {
+  const [, top = ""] = /^((?:.*\n){60})/.exec(prose(page)) ?? [];
+  expect([...top.matchAll(/\]\(#/g)].length).toBeGreaterThanOrEqual(4);
 });
 
 test("the index leads to every page", () => {

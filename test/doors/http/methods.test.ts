@@ -20,7 +20,7 @@ const OTHERS: readonly [path: string, ...methods: string[]][] = [
   ["/openapi.json", "GET"],
   ["/docs", "GET"],
   ["/metrics", "GET"],
-  ["/mcp", "POST", "DELETE"],
+  ["/mcp", "POST"],
   ["/ag-ui/x", "POST"],
   ["/ag-ui/x/capabilities", "GET"],
   ["/a2a/x/.well-known/agent-card.json", "GET"],
