@@ -19,7 +19,9 @@ function rawPoll(port: number, agent: string) {
   return socket;
 }
 
-test("a poll whose connection is cut takes no work: the next poll gets it, as attempt 1", async () => {
+test("a poll whose connection is cut takes no work: the next poll gets it, as attempt 1", {
+  timeout: 240_000,
+}, async () => {
   const withStalls = allowStalls();
   const { url, gateway } = await startBroker();
   const api = client(url);
