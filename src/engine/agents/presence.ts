@@ -3,7 +3,6 @@
  * a second for each active agent, so it lags by about that much; no decision depends on it.
  */
 
-import type { ParkedPolls } from "../../queue/parked-polls.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys, pausedField } from "../../redis/keys.ts";
 import { writeEvenIfFull } from "../../redis/script.ts";
@@ -13,6 +12,7 @@ import type { WorkerPause } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { BoundedMap } from "../../util/bounded.ts";
+import type { ParkedPolls } from "../leases/parked-polls.ts";
 import { PausedWorkers, pausesIn, toPaused } from "./paused-workers.ts";
 import { SeenWorkers } from "./seen-workers.ts";
 

@@ -38,8 +38,6 @@ import type { Moved, Result } from "../../lifecycle/outcome.ts";
 import { MOVES, type Move } from "../../lifecycle/states.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { Writer } from "../../lifecycle/writer.ts";
-import type { Fetched } from "../../queue/parked-poll.ts";
-import { type Match, ParkedPolls, type ParkedPollsOptions } from "../../queue/parked-polls.ts";
 import type { Tickets } from "../../queue/tickets.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId, type Shards } from "../../redis/shards.ts";
@@ -48,6 +46,8 @@ import { BoundedSet } from "../../util/bounded.ts";
 import { ownText } from "../../util/text.ts";
 import { InDoubt, type InDoubtOptions, type Offer } from "./in-doubt.ts";
 import { LocalWaiters, type Until, type Waiter, type WaitOptions } from "./local-waiters.ts";
+import type { Fetched } from "./parked-poll.ts";
+import { type Match, ParkedPolls, type ParkedPollsOptions } from "./parked-polls.ts";
 import type { AgentWake } from "./wake-message.ts";
 
 export interface HandoffOptions
@@ -166,9 +166,12 @@ export class Handoff {
     return moving;
   }
 
-  /** Takes tickets until one is granted or there is none left; stale tickets are consumed on the way. */
-  async fetch(terms: PollTerms, first?: Result): Promise<Fetched<Granted>> {
-    for (let result = first; ; result = undefined) {
+  /**
+   * Takes tickets until one is granted or there is none left; stale tickets are consumed on the way. `taken`: what a match
+   * took first.
+   */
+  async fetch(terms: PollTerms, taken?: Result): Promise<Fetched<Granted>> {
+    for (let result = taken; ; result = undefined) {
       const { outcome, record } = result ?? (await this.#take(takerOf(terms)));
       if (outcome.kind === "empty") {
         const { next_due_at, now } = outcome;

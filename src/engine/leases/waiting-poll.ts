@@ -1,9 +1,9 @@
 /** One poll of an agent's worker: waits for leases until its time is up. */
 import type { Result } from "../../lifecycle/outcome.ts";
-import type { Fetched, Poll, Settle } from "../../queue/parked-poll.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import type { Granted, Handoff, PollTerms } from "./handoff.ts";
+import type { Fetched, Poll, Settle } from "./parked-poll.ts";
 
 /** One object is the poll and its terms, because there may be thousands. */
 export class WaitingPoll implements PollTerms, Poll<Granted, PollTerms, Result> {
@@ -30,8 +30,8 @@ export class WaitingPoll implements PollTerms, Poll<Granted, PollTerms, Result> 
     return Math.max(0, this.#until - performance.now());
   }
 
-  fetch(first?: Result): Promise<Fetched<Granted>> {
-    return this.#handoff.fetch(this, first);
+  fetch(taken?: Result): Promise<Fetched<Granted>> {
+    return this.#handoff.fetch(this, taken);
   }
 
   /** Settles with the first lease; with null when the time was up or the signal aborted. */

@@ -2,15 +2,15 @@
 import { Redis } from "ioredis";
 import { pino } from "pino";
 import { expect, inject, onTestFinished, test } from "vitest";
-import type { Fetched } from "../../src/queue/parked-poll.ts";
-import { ParkedPolls } from "../../src/queue/parked-polls.ts";
-import { type TicketData, Tickets } from "../../src/queue/tickets.ts";
-import { Shards } from "../../src/redis/shards.ts";
-import { freshDb } from "../support/broker.ts";
-import { allowStalls } from "../support/stalls.ts";
-import { takeAndDie } from "../support/stock-queue.ts";
-import { takeTicket } from "../support/ticket-queue.ts";
-import { until } from "../support/until.ts";
+import type { Fetched } from "../../../src/engine/leases/parked-poll.ts";
+import { ParkedPolls } from "../../../src/engine/leases/parked-polls.ts";
+import { type TicketData, Tickets } from "../../../src/queue/tickets.ts";
+import { Shards } from "../../../src/redis/shards.ts";
+import { freshDb } from "../../support/broker.ts";
+import { allowStalls } from "../../support/stalls.ts";
+import { takeAndDie } from "../../support/stock-queue.ts";
+import { takeTicket } from "../../support/ticket-queue.ts";
+import { until } from "../../support/until.ts";
 
 async function setup(
   hooks: { beforePop?: () => Promise<void>; afterPop?: (pop: Fetched<TicketData>) => Promise<void> } = {},

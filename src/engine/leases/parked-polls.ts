@@ -1,19 +1,18 @@
 /**
  * Parked polls: the polls of an agent that wait for work, and the fetches that wakes start for them. Limit: one
- * process; engine/leases/handoff.ts passes on the wakes of other gateways, and explains how work reaches a poll.
+ * process; handoff.ts passes on the wakes of other gateways, and explains how work reaches a poll.
  *
  * A wake that arrives during a fetch must not be lost: wakes are counted, a fetch uses one up when it starts, and when
  * it ends empty another starts as long as one is left.
  */
-
-import { MAX_TIMER_MS } from "../util/timing.ts";
+import { MAX_TIMER_MS } from "../../util/timing.ts";
 import { type Leave, type Parked, ParkedPoll, type Poll, type Settle } from "./parked-poll.ts";
 
 /** A parked poll that was chosen for the caller's ticket. */
 export interface Match<Terms, Taken> {
   readonly terms: Terms;
-  /** Call it at once. `taken` resolves to the result of taking a ticket. With null, the poll stays parked. */
-  readonly settle: (taken: Promise<Taken | null>) => void;
+  /** Call it at once. `taking` resolves to the result of taking a ticket. With null, the poll stays parked. */
+  readonly settle: (taking: Promise<Taken | null>) => void;
 }
 
 export interface ParkedPollsOptions {
@@ -161,7 +160,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
       if (terms === undefined) continue;
       this.#markFetching(agent, poll);
       const matchedAt = performance.now();
-      return { terms, settle: (taken) => this.#fetch(name, agent, poll, matchedAt, taken) };
+      return { terms, settle: (taking) => this.#fetch(name, agent, poll, matchedAt, taking) };
     }
     return null;
   }
@@ -212,15 +211,15 @@ export class ParkedPolls<Terms = never, Taken = never> {
     agent.idle.delete(poll);
   }
 
-  /** Fetches for a poll that is no longer idle. `taken`: the result of its match. */
+  /** Fetches for a poll that is no longer idle. `taking`: the result of its match. */
   #fetch(
     name: string,
     agent: Agent<Terms, Taken>,
     poll: Parked<Terms, Taken>,
     wokenAt: number,
-    taken?: Promise<Taken | null>,
+    taking?: Promise<Taken | null>,
   ): void {
-    void this.#attempt(name, agent, poll, wokenAt, taken).finally(() => {
+    void this.#attempt(name, agent, poll, wokenAt, taking).finally(() => {
       this.#startFetches(name, agent);
       this.#removeIfUnused(name, agent);
     });
@@ -231,17 +230,17 @@ export class ParkedPolls<Terms = never, Taken = never> {
     agent: Agent<Terms, Taken>,
     poll: Parked<Terms, Taken>,
     wokenAt: number,
-    taken?: Promise<Taken | null>,
+    taking?: Promise<Taken | null>,
   ): Promise<void> {
     const { generation } = agent;
     try {
-      const first = taken && (await taken);
+      const taken = taking && (await taking);
       // The match took no ticket, and says nothing about the queue.
-      if (first === null) {
+      if (taken === null) {
         this.#park(agent, poll);
         return;
       }
-      const { found, next_due_at, blocked = false } = await poll.fetch(first);
+      const { found, next_due_at, blocked = false } = await poll.fetch(taken);
       const isCurrent = agent.generation === generation;
       if (isCurrent && !found) agent.drain = false;
       if (found && wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);

@@ -1,9 +1,9 @@
 /** Matches of parked polls with new work: which poll is matched, and what it does with the result. Without Redis. */
 import { setMaxListeners } from "node:events";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Fetched } from "../../src/queue/parked-poll.ts";
-import { ParkedPolls } from "../../src/queue/parked-polls.ts";
-import { until } from "../support/until.ts";
+import type { Fetched } from "../../../src/engine/leases/parked-poll.ts";
+import { ParkedPolls } from "../../../src/engine/leases/parked-polls.ts";
+import { until } from "../../support/until.ts";
 
 const nothing = Promise.resolve(null);
 

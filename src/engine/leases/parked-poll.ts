@@ -1,5 +1,5 @@
 /** One parked poll: it ends when a fetch finds something, when its time is up, or when its caller leaves. */
-import type { AbortListener, StopSignal } from "../util/stop-signal.ts";
+import type { AbortListener, StopSignal } from "../../util/stop-signal.ts";
 
 /** The result of one fetch from the queue. */
 export interface Fetched<T> {
@@ -13,8 +13,8 @@ export interface Fetched<T> {
 /** One poll. `Taken` is the result of taking a ticket, by this poll or by a match for it. */
 export interface Poll<T, Terms = never, Taken = never> {
   readonly signal: StopSignal;
-  /** Fetches from the queue. `first`: a match has made the first attempt for this poll, with this result. */
-  fetch(first?: Taken): Promise<Fetched<T>>;
+  /** Fetches from the queue. `taken`: a match has made the first attempt for this poll, with this result. */
+  fetch(taken?: Taken): Promise<Fetched<T>>;
   /** The terms on which a match takes a ticket for this poll. A poll without terms is not matched. */
   readonly terms?: Terms;
   /** Absent: only the signal ends the poll. */
@@ -68,8 +68,8 @@ export class ParkedPoll<T, Terms, Taken, Agent> implements AbortListener {
   }
 
   /** Ends the poll when something is found. */
-  async fetch(first?: Taken): Promise<Fetched<true>> {
-    const fetched = await this.#poll.fetch(first);
+  async fetch(taken?: Taken): Promise<Fetched<true>> {
+    const fetched = await this.#poll.fetch(taken);
     if (fetched.found === null) return { ...fetched, found: null };
     this.#over();
     this.#settle(fetched.found);
