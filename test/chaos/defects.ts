@@ -94,8 +94,8 @@ export const DEFECTS: Record<RuleName, Defect> = {
   repeated: defect(
     "sends an event twice",
     "doors/http/stream.js",
-    /if \(frame\)\s+yield frame;/,
-    "if (frame) { yield frame; if (Math.random() < 0.1) yield frame; }",
+    /if \(frame\)\s+await this\.#send\(outgoing, frame\);/,
+    "for (let left = Math.random() < 0.1 ? 2 : 1; frame && left > 0; left -= 1) await this.#send(outgoing, frame);",
   ),
   reset: defect(
     "resets a reader for no reason",
