@@ -40,14 +40,14 @@ export function jobIdOf(call: OutboundJob): string {
 }
 
 const CONCURRENCY = 20;
-/** A call takes half as long, so the lock of a living gateway's job does not expire. */
+/** BullMQ renews the lock while the job runs. */
 const LOCK_MS = 30_000;
 const STALLED_CHECK_MS = 15_000;
 /** How long the Worker waits for a job in one command; a new job ends the wait. The connection must allow it. */
 export const WAIT_SECONDS = 10;
 /** Pause after an error of Redis; without it, the Worker would try again at once, for as long as Redis refuses. */
 const PAUSE_MS = 1_000;
-/** An error of ours, not of the receiver, is retried for about 17 minutes; then the sweep queues the call again. */
+/** An error of ours, not of the receiver, is retried for about nine minutes; then the sweep queues the call again. */
 const JOB: JobsOptions = {
   attempts: 10,
   backoff: { type: "exponential", delay: 1_000 },
@@ -156,8 +156,14 @@ export class OutboundQueue {
 function accessBy({ redis, blocking, prefix }: OutboundQueueOptions) {
   const keys = new QueueKeys(prefix);
   const shared = { shared: true, skipWaitingForReady: true };
+  // Without the check of the version: BullMQ keeps its failure for ever, and would never wait for a job again.
   const commands = new RedisConnection(redis, { ...shared, blocking: false, skipVersionCheck: true });
-  const waits = new RedisConnection(blocking, { ...shared, blocking: true });
+  const waits = new RedisConnection(blocking, { ...shared, blocking: true, skipVersionCheck: true });
+  // Instead of those of the oldest version, which waits for whole seconds.
+  const capable = () => {
+    waits.capabilities = { canDoubleTimeout: true, canBlockFor1Ms: false };
+  };
+  waits.client.then(capable, () => {});
   // The gateway logs their errors; without a listener they would end the process.
   for (const connection of [commands, waits]) connection.on("error", () => {});
   return (name: string, options: QueueBaseOptions) => {

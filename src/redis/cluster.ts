@@ -6,7 +6,7 @@
  */
 import { Cluster, Redis, Command as RedisCommand, type RedisOptions } from "ioredis";
 import type { Address } from "./address.ts";
-import { checkRegularly, limitSilence, UnsentCommands } from "./silence.ts";
+import { checkRegularly, limitSilence, UnsentCommands, whileOpen } from "./silence.ts";
 import { type ClusterTarget, nameOf } from "./target.ts";
 
 /** Finds a new master that no refused command reported, for example because the old one is only silent. */
@@ -181,10 +181,9 @@ export function follow(
   });
   followers.add(redis);
   limitSilence(redis, silenceMs);
-  const check = setInterval(() => {
+  whileOpen(redis, CHECK_MS, () => {
     if (now && !place.isRight(now)) connectAgain(redis);
-  }, CHECK_MS).unref();
-  redis.once("end", () => clearInterval(check));
+  });
   return redis;
 }
 

@@ -13,15 +13,27 @@ export type Command = Parameters<Redis["sendCommand"]>[0];
  */
 const CHECKS = 8;
 
-/** Calls `check` eight times within `ms`, until the connection ends. */
-export function checkRegularly(
-  redis: { once(event: "end", listener: () => void): unknown },
+/** Calls `check` every `ms` until the connection ends, and again if somebody (BullMQ) opens it again. */
+export function whileOpen(
+  redis: { on(event: "end" | "connecting", listener: () => void): unknown },
   ms: number,
   check: () => void,
 ): void {
-  const timer = setInterval(check, ms / CHECKS).unref();
-  redis.once("end", () => clearInterval(timer));
+  let timer: NodeJS.Timeout | undefined;
+  const start = () => {
+    timer ??= setInterval(check, ms).unref();
+  };
+  redis.on("connecting", start);
+  redis.on("end", () => {
+    clearInterval(timer);
+    timer = undefined;
+  });
+  start();
 }
+
+/** Calls `check` eight times within `ms`. */
+export const checkRegularly = (redis: Parameters<typeof whileOpen>[0], ms: number, check: () => void): void =>
+  whileOpen(redis, ms / CHECKS, check);
 
 /** Commands that found no connection. They fail after the limit. */
 export class UnsentCommands {

@@ -40,7 +40,8 @@ onOneRedis("it counts the connections of one server")(
     const polls = [poll("agent-0")];
     await until(() => waiting() === 1);
     const withOne = await connections(db);
-    expect(withOne).toEqual(["errand:blocking", "errand:bulk", "errand:commands", "errand:subscriber"]);
+    const roles = ["blocking", "bulk", "commands", "jobs", "subscriber"];
+    expect(withOne).toEqual(roles.map((role) => `errand:${role}`));
 
     for (const name of names.slice(1)) polls.push(poll(name));
     await until(() => waiting() === POLLERS);

@@ -40,6 +40,18 @@ test("a Redis that does not answer is reconnected to, and the command fails", as
   await until(async () => (await redis.ping().catch(() => null)) === "PONG");
 });
 
+test("a connection that was closed and opened again has the limit, too", async () => {
+  const { link, redis, closed } = await connectThroughLink();
+  const ended = new Promise((resolve) => redis.once("end", resolve));
+  redis.disconnect();
+  await ended;
+  await redis.connect();
+  expect(await redis.ping()).toBe("PONG");
+  await link.fault("swallow-answers");
+  await expect(redis.ping()).rejects.toThrow();
+  expect(closed()).toBe(2);
+});
+
 test("Redis has the whole limit to answer, whenever the command is sent", async () => {
   const limitMs = 400;
   const times = [0, 10, 20, 30, 40].map(async (laterMs) => {

@@ -5,6 +5,7 @@ import { rawCalls } from "../doors/a2a/support.ts";
 import { type A2aServerOptions, startA2aServer } from "../support/a2a-server.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
+import { startReceiver } from "../support/receiver.ts";
 import { SLOW, watching } from "../support/relaying.ts";
 import { until } from "../support/until.ts";
 
@@ -193,6 +194,26 @@ test("a cancel while a question is open cancels the task", async () => {
   await inState(id, "input_required");
   await api.cancel(id);
   await until(() => server.canceled.length === 1, SLOW);
+});
+
+test("a server that answers no cancel takes as many calls at once as one host may, and callbacks go on", async () => {
+  const receiver = await startReceiver();
+  const { api, delegate, inState, server } = await setup({
+    turn(turn) {
+      turn.begin();
+      turn.status("INPUT_REQUIRED", "Deploy?");
+    },
+    onCancel: () => {},
+  });
+  const ids = await Promise.all(Array.from({ length: 8 }, () => delegate("deploy")));
+  for (const id of ids) await inState(id, "input_required");
+  await Promise.all(ids.map((id) => api.cancel(id)));
+  await until(() => server.canceled.length === 5, SLOW);
+  await api.agent("scout");
+  const { id } = (await api.delegate("scout", { callback: { url: receiver.url } })).body;
+  await api.cancel(id);
+  await until(() => receiver.received.length === 1, SLOW);
+  expect(server.canceled.length).toBe(5);
 });
 
 test("a bare message stays one for a blocking A2A sender, unless the server started a task before", async () => {

@@ -248,6 +248,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
       if ((found || blocked) && agent.drain) this.#fetchAgain(agent);
       if (found) return;
       if (blocked) {
+        // Its queue may have tickets, so the next poll fetches, in case the wake at the end of the block is lost.
+        agent.emptyIn = UNKNOWN;
         this.#park(agent, poll);
         this.#options.onBlocked?.(name);
         return;

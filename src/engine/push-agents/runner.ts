@@ -72,7 +72,8 @@ interface Server {
   goneAt: number | null;
 }
 
-type RunnerNeeds = HolderVerbs & Pick<Broker, "bus" | "clock" | "egress" | "gateway" | "outbound">;
+type RunnerNeeds = HolderVerbs &
+  Pick<Broker, "bus" | "clock" | "egress" | "gateway" | "hostLimiter" | "outbound">;
 
 export class PushAgentRunner implements PushAgentService {
   readonly #broker: () => RunnerNeeds;
@@ -171,10 +172,7 @@ export class PushAgentRunner implements PushAgentService {
 
   /** The jobs that cancel the task of a delegation which ended without its agent: one, or none. */
   cancelJobs(record: ReadDelegation): readonly OutboundJob[] {
-    const { id } = record;
-    return record.get("orphaned") === 1 && this.#names.has(record.get("target"))
-      ? [{ kind: "cancel", delegation_id: id }]
-      : [];
+    return record.get("orphaned") === 1 ? [{ kind: "cancel", delegation_id: record.id }] : [];
   }
 
   /** Call it when a delegation ended without its agent's reply: queues the cancel of the server's task. */
@@ -198,7 +196,7 @@ export class PushAgentRunner implements PushAgentService {
   }
 
   async #cancelTask(record: ReadDelegation, stopping: AbortSignal): Promise<number | null> {
-    const { clock, log } = this.#broker();
+    const { clock, hostLimiter, log } = this.#broker();
     const checkpoint = record.get("checkpoint");
     if (!record.finished || checkpoint === null) return null;
     const { id: delegation_id } = record;
@@ -207,7 +205,10 @@ export class PushAgentRunner implements PushAgentService {
     const age = Date.now() + clock.offset_ms - Date.parse(delegation.finished_at ?? delegation.updated_at);
     if (age < SETTLE_MS) return SETTLE_MS - age;
     const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
-    if (!remote) return null;
+    const url = this.#servers.get(target)?.url;
+    if (!remote || url === undefined) return null;
+    const slot = hostLimiter.acquire(new URL(url).host, record.get("delegator"));
+    if (typeof slot === "number") return slot;
     const limit = new TimeLimit(CANCEL_MS, stopping);
     try {
       await cancelOrphanedTask(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
@@ -218,6 +219,7 @@ export class PushAgentRunner implements PushAgentService {
       return isGivenUp ? null : Math.min(CANCEL_LONGEST_RETRY_MS, Math.max(SETTLE_MS, age));
     } finally {
       limit.close();
+      slot();
     }
   }
 

@@ -1,6 +1,8 @@
 /** Authentication, origins and invalid requests at /mcp, and sessions. */
+import { hash } from "node:crypto";
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
+import { keys } from "../../../src/redis/keys.ts";
 import { as, client, OPERATOR, startBroker, type TestOptions } from "../../support/broker.ts";
 import {
   type Era,
@@ -256,6 +258,27 @@ describe("a session", () => {
       const session = { "mcp-session-id": id, "mcp-protocol-version": LEGACY };
       expect((await postMcp(url, alice.token, LIST, { headers: session })).status, name).toBe(200);
     }
+  });
+
+  test("is unknown by an id that is longer than the broker makes one", async () => {
+    const { url, alice, gateway } = await start();
+    const idOf = (name: string) => {
+      const owned = [gateway.broker.id, "caller:alice", "r", name].join("\n");
+      return `mcp_r_${hash("sha256", owned, "hex").slice(0, 16)}_${name}`;
+    };
+    const statusOf = async (name: string) => {
+      const headers = { "mcp-session-id": idOf(name), "mcp-protocol-version": LEGACY };
+      return (await postMcp(url, alice.token, LIST, { headers })).status;
+    };
+    expect([await statusOf("n"), await statusOf("n".repeat(2_000))]).toEqual([200, 404]);
+  });
+
+  test("survives a message between gateways that none of this version sends", async () => {
+    const { url, alice, gateway } = await start();
+    const { list } = await open(url, alice.token);
+    const { bus } = gateway.broker;
+    for (const text of ["{", "1", '{"owner":1}']) await bus.publish(keys.mcpMessages, text);
+    expect((await list()).status).toBe(200);
   });
 
   test("delegates once when a request is retried", async () => {

@@ -228,6 +228,22 @@ test("a fetch that began before a drain does not end the drain", async () => {
   expect(got.sort()).toEqual([1, 2, 3]);
 });
 
+test("a new poll leads to a fetch after one that found the agent blocked: the queue is not known to be empty", async () => {
+  const polls = new ParkedPolls({ onError: () => {} });
+  const { signal } = new AbortController();
+  const next: Fetched<string>[] = [{ found: null }, { found: null, blocked: true }, { found: "work" }];
+  const fetch = async (): Promise<Fetched<string>> => next.shift() ?? { found: null };
+  const first = polls.park("scout", { signal, fetch });
+  await until(() => next.length === 2);
+  polls.wake("scout", false);
+  await until(() => next.length === 1);
+  const leaving = new AbortController();
+  const second = polls.park("scout", { signal: leaving.signal, fetch });
+  expect(await first).toBe("work");
+  leaving.abort();
+  expect(await second).toBeNull();
+});
+
 test("a drain fetches once from the queue of a blocked agent, whatever the number of polls", async () => {
   let blocked = 0;
   const polls = new ParkedPolls({ onError: () => {}, onBlocked: () => (blocked += 1) });

@@ -21,9 +21,12 @@ export function newSession(owner: readonly [string, string], random: string, cli
   return { id: `mcp_${random}_${checkOf(owner, random, name)}_${name}`, clientName };
 }
 
+/** Bounded, because a client chooses the id that it sends. 128 characters of a name are at most 512 of base64url. */
+const ID = /^mcp_([0-9a-z]{1,64})_([0-9a-f]{16})_([\w-]{0,512})$/;
+
 /** Undefined if the owner has no such session. */
 export function sessionOf(owner: readonly [string, string], id: string): Session | undefined {
-  const [, random = "", check, name = ""] = /^mcp_([0-9a-z]+)_([0-9a-f]+)_([\w-]*)$/.exec(id) ?? [];
+  const [, random = "", check, name = ""] = ID.exec(id) ?? [];
   if (check !== checkOf(owner, random, name)) return undefined;
   return { id, clientName: Buffer.from(name, "base64url").toString() };
 }

@@ -18,6 +18,7 @@ import type { Broker } from "../../../engine/broker.ts";
 import { keys } from "../../../redis/keys.ts";
 import { randomId } from "../../../redis/shards.ts";
 import { ErrandError } from "../../../schema/errors.ts";
+import { parseJson } from "../../../util/parse-json.ts";
 import type { AuthenticatedRequest } from "../../http/authenticated-request.ts";
 import type { ClientState } from "../context.ts";
 import { errorResponse, withoutReservedCodes } from "../errors.ts";
@@ -46,8 +47,8 @@ export class Sessions {
     this.#pingMs = pingMs;
     broker.bus
       .subscribe(keys.mcpMessages, (text) => {
-        const { owner, message } = publishedSchema.parse(JSON.parse(text));
-        if (isForCall(message)) this.#deliver(owner, message);
+        const { data } = publishedSchema.safeParse(parseJson(text));
+        if (data && isForCall(data.message)) this.#deliver(data.owner, data.message);
       })
       .catch((error: unknown) => broker.log.debug({ err: String(error) }, "mcp messages not subscribed"));
   }
