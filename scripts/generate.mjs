@@ -282,7 +282,7 @@ function limits() {
           code(name),
           `${value.toLocaleString("en")} ${unit}`,
           what,
-          answer === null ? "–" : `${code(answer)} (${ERRORS[answer].status})`,
+          answer === null ? "–" : `${code(answer)} (${ERRORS[answer].status ?? "on a delegation"})`,
         ]),
     );
   const text = `### At rest

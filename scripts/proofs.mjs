@@ -140,7 +140,7 @@ export const PROOFS = {
 };
 
 const WIDTH = Math.max(...Object.keys(PROOFS).map((name) => name.length));
-export const PROVE_HELP = `npm run prove -- NAME [arguments]     NAME --help says more
+export const PROVE_HELP = `npm run prove -- NAME [arguments]     most take --help
 
 ${Object.entries(PROOFS)
   .map(([name, { says }]) => `${name.padEnd(WIDTH)}  ${says}\n`)

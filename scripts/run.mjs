@@ -87,7 +87,7 @@ const TASKS = {
     },
   },
   prove: {
-    says: "what proves more and takes longer, or needs programs of others; alone, it lists the proofs",
+    says: "longer checks, and checks that need other programs; alone, it lists them",
     run: prove,
   },
 };
@@ -107,8 +107,8 @@ const WIDTH = Math.max(...Object.keys(TASKS).map((name) => command(name).length)
 const HELP = `${Object.entries(TASKS)
   .map(([name, { says }]) => `${command(name).padEnd(WIDTH)}  # ${says}\n`)
   .join("")}
-Arguments follow --, as in 'npm test -- test/flows'. Each command installs and builds first what is missing or out of date;
-start only what the broker needs.
+Arguments follow --, as in 'npm test -- test/flows'. Each command first installs and builds what is missing or out of date;
+npm start installs and builds only what the broker needs.
 `;
 
 /** `which`: quick or slow; without it, both. */

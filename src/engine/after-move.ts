@@ -44,7 +44,7 @@ export function notifyReceivers(
   if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
 }
 
-/** Runs after every move but one whose ticket was announced with it. */
+/** Call it after a move that may make a ticket or end a lease or a delegation, unless its ticket was announced with it. */
 export async function afterMove(broker: AfterMove, id: string, moved: Moved): Promise<void> {
   await afterAnnouncedMove(broker, id, moved);
   const { queue, lease }: Move = MOVES[moved.move];

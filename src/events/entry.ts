@@ -22,7 +22,7 @@ export interface Entry extends Readonly<Record<Exclude<EventLine, "seq" | "at" |
   readonly matched: boolean;
 }
 
-/** Parses a stream entry: `e` and the event's text, and `m` with nothing if it is matched (lifecycle/lua/event.lua). */
+/** Parses a stream entry: `e` and the event's text, and an empty field `m` if it is matched (lifecycle/lua/event.lua). */
 export function toEntry(shard: number, id: string, [, text = "", m]: readonly string[]): Entry {
   const lines = text.split("\n");
   const line = (name: EventLine) => lines[EVENT_LINE_NAMES.indexOf(name)] ?? "";

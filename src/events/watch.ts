@@ -10,7 +10,8 @@
  * - Dropped: an event that `shows` refuses; it only moves the positions (`skipped`).
  * - Bounded: live events by LIVE_EVENTS and LIVE_CHARS, stored ones by HELD_BYTES and by the reader's pace.
  * - Ended: by `signal`; after the event that `isLast` names; when the feed has a gap; when the buffer is full, after what it
- *   has; when a stream was trimmed faster than it was read. But for the first two, the reader resumes by its cursor.
+ *   has; when a stream was trimmed faster than it was read. Unless it left or has its last event, the
+ *   reader resumes by its cursor.
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Shards } from "../redis/shards.ts";

@@ -47,7 +47,10 @@ export const snapshotEventSchema = z.looseObject({
 export const resetEventSchema = z.looseObject({ id: z.string(), type: z.literal("RESET") });
 
 export const streamEventSchema = z.union([eventSchema, snapshotEventSchema, resetEventSchema]);
-/** An item of a stream: an event, a snapshot (first, without a cursor), or `RESET` where older events are gone. */
+/**
+ * An item of a page: an event, a snapshot (first, without a cursor), or `RESET` where older events are gone. An SSE stream
+ * also has `CURSOR`, which reports a position alone.
+ */
 export type StreamEvent = z.infer<typeof streamEventSchema>;
 
 export const eventPageSchema = z.strictObject({ events: z.array(streamEventSchema), cursor: z.string() });

@@ -1,5 +1,6 @@
 /**
- * The gateways that `serve` runs: one in this process (serve/one-gateway.ts), or several in child processes (serve/several-gateways.ts).
+ * The gateways that `serve` runs: one in this process (one-gateway.ts), or several in child processes
+ * (several-gateways.ts).
  */
 import { resolve } from "node:path";
 import type { Config } from "../config.ts";

@@ -1,7 +1,7 @@
 /**
- * Runs a broker until a signal stops it: configuration, Redis (embedded or external), gateway, signals. One gateway in this
- * process, or several under it (ERRAND_WORKERS, serve/several-gateways.ts); gateways elsewhere share a Redis through ERRAND_REDIS_URL or
- * the data directory. Start and stop are one sequence, so it is long.
+ * Runs a broker until a signal stops it: configuration, Redis (embedded or external), gateway, signals. One gateway in
+ * this process, or several under it (ERRAND_WORKERS, several-gateways.ts); gateways elsewhere share a Redis through
+ * ERRAND_REDIS_URL or the data directory. Start and stop are one sequence, so it is long.
  */
 import { join, resolve } from "node:path";
 import {
@@ -28,7 +28,7 @@ import { checkDataDir, openStorage, operatorTokenIn, type Storage } from "./stor
 
 /** How long the process that started the embedded Redis has to restart it before another process does. */
 const OWNER_FIRST_MS = 300;
-/** How long the gateway may take to stop. The embedded Redis gets the rest of ten seconds, even if something hangs. */
+/** How long the gateway may take to stop. The embedded Redis gets the rest of nine seconds, even if something hangs. */
 const STOP_MS = 7_500;
 
 const say = (line: string): void => {
@@ -145,7 +145,7 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
     await within(closing.closed, STOP_MS + 500, log);
   } finally {
     disk?.stop();
-    // Redis ends with this process anyway. It gets the rest of the ten seconds for a clean stop.
+    // Redis ends with this process anyway. It gets the rest of the nine seconds for a clean stop.
     const left = Math.max(500, STOP_MS + 1_500 - (Date.now() - stoppedAt));
     await within(storage.embedded?.stop() ?? Promise.resolve(), left, log);
   }

@@ -1,6 +1,6 @@
 /**
  * Server-sent events: writes the items of one generator at the reader's pace, to Node's own response: a web stream takes
- * several times the memory. The items are events (`watch()` in events/watch.ts) or frames of a protocol of its own (A2A,
+ * twice the memory. The items are events (`watch()` in events/watch.ts) or frames of a protocol of its own (A2A,
  * AG-UI). An event of the wire, written by {@link encode}:
  *
  *     id: 1718000000000-0
@@ -96,7 +96,9 @@ type Open = (signal: StopSignal) => AsyncIterable<Frame | Watched>;
 
 interface Beginning {
   readonly headers?: Readonly<Record<string, string>>;
+  /** The position at which the stream begins, sent before everything else. */
   readonly from?: Positions;
+  /** A frame before those of `open`. */
   readonly first?: Frame;
 }
 
@@ -122,9 +124,8 @@ export class EventStream implements AbortListener, Ticking {
   #wroteAt = 0;
 
   /**
-   * `open` gets the signal that ends the stream, and is called when the stream is written; null: only `first` is sent. `from` is the position at which
-   * the stream begins, sent before everything else; `first` is a frame before those of `open`. The quota is acquired at once, while an error status can still be
-   * sent, and released at the latest with the connection.
+   * `open` gets the signal that ends the stream, and is called when the stream is written; null: only `first` is sent.
+   * The quota is acquired at once, while an error status can still be sent, and released at the latest with the connection.
    */
   constructor(reader: Reader, open: Open | null, { headers, from, first }: Beginning = {}) {
     this.headers = headers ? { ...HEADERS, ...headers } : HEADERS;

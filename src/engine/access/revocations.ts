@@ -1,5 +1,5 @@
 /**
- * Closes the streams, parked polls and MCP sessions of a token or session that is revoked or expires. The script that
+ * Closes the streams and parked polls of a token or session that is revoked or expires. The script that
  * revokes it sends a message to all gateways. Limit: a message may be lost. So a gateway looks up everything that it
  * watches after a gap in the messages, and when the mark of revocations, read every second, has changed.
  */
@@ -35,7 +35,7 @@ export const OPERATOR_IDENTITY: Identity = {
   expires_at: null,
 };
 
-/** Watches the token, and the session, of an open stream, parked poll or MCP session. */
+/** Watches the token, and the session, of an open stream or parked poll. */
 export interface TokenWatch {
   hasEnded(): boolean;
   release(): void;

@@ -1,6 +1,7 @@
 /**
- * The hand-off: how work reaches a parked poll, and how a waiting delegator gets the outcome. A poll is woken by
- * `wakeHere`, and by nothing else; then it fetches: one script takes the first ticket and leases its delegation.
+ * The hand-off: how work reaches a parked poll, and how a waiting delegator gets the outcome. Every wake is a call of
+ * `ParkedPolls.wake` or `wakeOne`; here is who calls them. A woken poll fetches: one script takes the first ticket and
+ * leases its delegation.
  *
  * **New tickets.** The event of a new ticket is the wake. Every gateway reads it in its feed and wakes one parked poll of
  * the agent, if it has one (`#receive`). The gateway that made the ticket has nothing to send, so it may die:
@@ -192,7 +193,7 @@ export class Handoff {
     });
   }
 
-  /** Wakes the agent's polls unless it is still blocked: if it was unblocked before they parked, nothing else does. */
+  /** Wakes the agent's polls unless it is still blocked. If it was unblocked before they parked, no other wake comes. */
   #wakeIfUnblocked(agent: string): void {
     this.#options.isBlocked(agent).then(
       (isBlocked) => isBlocked || this.wake(agent),

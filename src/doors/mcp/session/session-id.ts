@@ -1,6 +1,6 @@
 /**
- * The id of a session of 2025-11-25 is all that there is of it: `mcp_<random>_<check>_<client's name>`. So every gateway
- * knows every session, and none keeps one. It is no secret: each request has its token, and a session grants nothing.
+ * A session of 2025-11-25 is not stored. Its id has a checksum and the client's name, `mcp_<random>_<check>_<name>`, so
+ * every gateway knows every session. It is no secret: each request has its token, and a session grants nothing.
  */
 import { hash as digest } from "node:crypto";
 

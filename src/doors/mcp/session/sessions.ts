@@ -1,8 +1,7 @@
 /**
- * Sessions of 2025-11-25, which no gateway keeps: the id says all (session-id.ts), so a request is served by any gateway,
- * with a server of its own. Only a call in progress has a place, and two messages are for it although each comes as a
- * request of its own, to any gateway: the answer to a ping, and a cancellation. Such a message is published to the other
- * gateways if its call is not here. Limit: pub/sub may lose one; then the client seems not to answer, or its call goes on.
+ * Sessions of 2025-11-25. None is stored (session-id.ts): any gateway serves a request, with a new server of the SDK. Only
+ * a call in progress belongs to one gateway. Two messages for it come as requests of their own, to any gateway: the
+ * answer to a ping, and a cancellation. If their call is not here, they are published to the other gateways. Limit: pub/sub may lose one; then the client seems not to answer, or its call goes on.
  */
 import {
   isInitializeRequest,
