@@ -65,8 +65,7 @@ export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: M
 
 async function announceTicket({ handoff }: Pick<Broker, "handoff">, id: string, moved: Moved): Promise<void> {
   const { target, kept_for } = moved;
-  if (kept_for !== undefined) handoff.keepFor(target, kept_for);
-  if (moved.ticketed) handoff.announce(target, moved.event_id);
+  if (moved.ticketed) handoff.announce(target, moved.event_id, kept_for);
   else await waitBriefly(handoff.offer(offerOf(id, moved)));
 }
 

@@ -20,10 +20,12 @@ export interface Entry extends Readonly<Record<Exclude<EventLine, "seq" | "at" |
   readonly created_at: number;
   /** Only in the live feed: a parked poll took the event's ticket in the same step, so no poll needs to be woken for it. */
   readonly matched: boolean;
+  /** Only in the live feed: the worker for which the event's ticket is kept. */
+  readonly kept_for: string | undefined;
 }
 
-/** Parses a stream entry: `e` and the event's text, and an empty field `m` if it is matched (lifecycle/lua/event.lua). */
-export function toEntry(shard: number, id: string, [, text = "", m]: readonly string[]): Entry {
+/** Parses a stream entry: `e` and the event's text, then `m` or `k` for its ticket (lifecycle/lua/event.lua). */
+export function toEntry(shard: number, id: string, [, text = "", hint, value]: readonly string[]): Entry {
   const lines = text.split("\n");
   const line = (name: EventLine) => lines[EVENT_LINE_NAMES.indexOf(name)] ?? "";
   return {
@@ -41,7 +43,8 @@ export function toEntry(shard: number, id: string, [, text = "", m]: readonly st
     created_at: Number(line("created_at")),
     more: line("more"),
     refs: line("refs"),
-    matched: m !== undefined,
+    matched: hint === "m",
+    kept_for: hint === "k" ? value : undefined,
   };
 }
 

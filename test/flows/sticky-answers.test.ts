@@ -1,5 +1,5 @@
 /** An answer that is kept for the worker that asked, as workers see it over HTTP. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { as, startBroker } from "../support/broker.ts";
 import { until } from "../support/until.ts";
 
@@ -63,6 +63,22 @@ test("a poll of the worker that waits already, at any gateway, gets it at once",
   expect(await asker).toEqual([id]);
   const next = (await (await as(url, "caller:alice")).delegate("scout")).body.id;
   expect(await other).toEqual([next]);
+});
+
+test("it gets it also if the gateway that took the answer dies before it can send anything", async () => {
+  const { url, id, gateway, another, poll, answer } = await setup(60);
+  const { gateway: elsewhere, url: there } = await another();
+  const at = await as(there, "agent:scout");
+  const others = [poll("other", 20, at), poll("another", 20, at)];
+  await until(async () => elsewhere.broker.handoff.polls.count("scout") === 2);
+  const asker = poll("asker", 20, at);
+  await until(async () => elsewhere.broker.handoff.polls.count("scout") === 3);
+  vi.spyOn(gateway.broker.bus, "publish").mockImplementation(() => new Promise(() => {}));
+  await answer();
+  expect(await asker).toEqual([id]);
+  const alice = await as(url, "caller:alice");
+  const next = [(await alice.delegate("scout")).body.id, (await alice.delegate("scout")).body.id];
+  expect((await Promise.all(others)).flat().sort()).toEqual(next.sort());
 });
 
 test("a poll that the worker begins after the answer gets it, although the queue is known to be empty", async () => {

@@ -20,10 +20,13 @@
  * If the new ticket is not the first, its event has no `m` and wakes polls, while the matched poll gets the first one. If
  * the agent is blocked, the poll stays parked, and the end of the block wakes the polls.
  *
+ * **Kept.** The event of a ticket that is kept for one worker has the field `k` (`Entry.kept_for`). Each gateway wakes a
+ * poll of this worker, or remembers that its next poll must fetch. Other polls find the ticket when it is no longer kept:
+ *
+ *     gateway A   answer → the script adds 1785405600125-0 {e: "DELEGATION_STATUS… answered", k: "laptop-7"}
+ *
  * **Other wakes** are broadcasts:
  * - A ticket without an event (`offer`: added again by the sweep or by a retry).
- * - A ticket that is kept for one worker (`keepFor`). Each gateway wakes a poll of this worker, or remembers that its next
- *   poll must fetch. Other polls find the ticket when it is no longer kept.
  * - Any number of tickets (`wake` with `drain`: an agent was resumed, a lease ended): polls fetch until one finds nothing.
  * A wake is only a hint. A lost one costs time, never work: parked polls fetch now and then anyway.
  *
@@ -133,6 +136,7 @@ export class Handoff {
 
   /** Called for each event that the feed delivers: the event of a ticket wakes a poll at every gateway. */
   #receive(entry: Entry): void {
+    if (entry.kept_for !== undefined) this.keepForHere(entry.target, entry.kept_for);
     if (hasTicket(entry) && !entry.matched) this.wakeHere(entry.target, false);
   }
 
@@ -220,17 +224,20 @@ export class Handoff {
     this.wake(agent, drain);
   }
 
-  /** Call it when a move made a ticket. Its event wakes the polls; if it could not be published, a broadcast does. */
-  announce(agent: string, event_id: string | undefined): void {
-    if (event_id === undefined) this.wake(agent, false);
+  /**
+   * Call it when a move made a ticket, perhaps kept for a worker. Its event wakes the polls; if it could not be published,
+   * a broadcast does.
+   */
+  announce(agent: string, event_id: string | undefined, keptFor?: string): void {
+    if (event_id !== undefined) return;
+    if (keptFor !== undefined) {
+      this.keepForHere(agent, keptFor);
+      this.#broadcast({ kind: "kept_ticket", agent, worker: keptFor });
+    }
+    this.wake(agent, false);
   }
 
-  /** Call it when a ticket is kept for a worker: it is woken at whichever gateway it polls. */
-  keepFor(agent: string, worker: string): void {
-    this.keepForHere(agent, worker);
-    this.#broadcast({ kind: "kept_ticket", agent, worker });
-  }
-
+  /** A ticket is kept for a worker: wakes its poll, or remembers that its next poll must fetch. */
   keepForHere(agent: string, worker: string): void {
     if (!this.polls.wakeOne(agent, (terms) => workerOf(terms) === worker))
       this.#kept.add(keptKey(agent, ownText(worker)));

@@ -46,13 +46,18 @@ function json_tail(ticketed)
   return ticketed and ',"ticketed":true}' or ',"ticketed":false}'
 end
 
+-- The worker for which this move keeps the new ticket.
+function kept_worker()
+  return rule.sticky and record.others_at and record.worker_id or nil
+end
+
 -- A successful outcome's JSON. It is concatenated, because names and ids need no escapes and cjson takes three times as
 -- long; cjson encodes only the members that are rarely there.
 function success_json(tail)
   local rest = {}
   if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
   rest.pending_events = pending_events()
-  if rule.sticky and record.others_at then rest.kept_for = record.worker_id end
+  rest.kept_for = kept_worker()
   if cmd.usage then rest.used = added_usage() end
   if move == 'use' then rest.answers = answers_to(cmd.interrupt_id) end
   if rule.lease == 'grant' and record.secret_bytes then rest.secrets = redis.call('HGETALL', key .. ':secrets') end

@@ -5,11 +5,12 @@
 --   {errand:0}:feed:caller:ana    r = 'dlg_0_x 1'
 --   {errand:0}:feed:agent:scout   r = 'dlg_0_x 1'
 
--- Appends an event to the shard's stream, which gives it its id. The field `m` tells the gateways to wake no poll for the
--- event's ticket, because a parked poll takes it in the same call: 1785405-0 → e "DELEGATION_SENT\ndlg_0_x…" m ""
-function publish(text, matched)
-  if not matched then return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text) end
-  return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text, 'm', '')
+-- Appends an event to the shard's stream, which gives it its id. A field more tells the gateways what to do for its ticket:
+--   1785405-0 → e "DELEGATION_SENT\ndlg_0_x…" m ""           wake no poll, because a parked poll takes it in the same call
+--   1785405-1 → e "DELEGATION_STATUS\ndlg_0_x…" k "laptop-7"  it is kept for this worker
+function publish(text, hint, value)
+  if not hint then return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text) end
+  return redis.call('XADD', base .. ':events', 'MAXLEN', '~', LIMITS.live_events, '*', 'e', text, hint, value)
 end
 
 -- Adds a published event to the feeds and the delegation's list. `at` is the time of its move; nil when it is late.
@@ -57,7 +58,9 @@ end
 
 -- Publishes the event before the record is written, because the record stores the id of its newest event.
 function publish_event(matched)
-  local ok, id = pcall(publish, event, matched)
+  local hint, value = matched and 'm', ''
+  if kept_worker() then hint, value = 'k', kept_worker() end
+  local ok, id = pcall(publish, event, hint, value)
   if ok then
     event_id = id
     record.event_id = id
