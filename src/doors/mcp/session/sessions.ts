@@ -11,7 +11,6 @@ import {
   type JSONRPCMessage,
   type Server,
 } from "@modelcontextprotocol/server";
-import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { Broker } from "../../../engine/broker.ts";
 import { keys } from "../../../redis/keys.ts";
@@ -22,11 +21,9 @@ import type { AuthenticatedRequest } from "../../http/authenticated-request.ts";
 import type { ClientState } from "../context.ts";
 import { errorResponse, withoutReservedCodes } from "../errors.ts";
 import { CANCEL, Call } from "./call.ts";
-import { ClientPings } from "./client-pings.ts";
+import { KnownClients } from "./client-pings.ts";
 import { newSession, sessionOf } from "./session-id.ts";
 
-/** Of so many sessions a gateway knows whether the client answers pings. */
-const PINGS_KEPT = 10_000;
 /** An answer to a ping, or a cancellation, is small. */
 const PUBLISHED_CHARS = 4_096;
 
@@ -35,15 +32,14 @@ const publishedSchema = z.object({ owner: z.string(), message: z.unknown() });
 export class Sessions {
   readonly #broker: Broker;
   readonly #createServer: (client: ClientState) => Server;
-  readonly #pingMs: number | undefined;
   /** The calls in progress at this gateway, by principal and session. */
   readonly #calls = new Map<string, Set<Call>>();
-  readonly #pings = new LRUCache<string, ClientPings>({ max: PINGS_KEPT });
+  readonly #clients: KnownClients;
 
   constructor(broker: Broker, createServer: (client: ClientState) => Server, pingMs?: number) {
     this.#broker = broker;
     this.#createServer = createServer;
-    this.#pingMs = pingMs;
+    this.#clients = new KnownClients(pingMs);
     broker.bus
       .subscribe(keys.mcpMessages, (text) => {
         const { data } = publishedSchema.safeParse(parseJson(text));
@@ -67,7 +63,10 @@ export class Sessions {
     const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
     const ids = messages.flatMap((message) => callIdOf(message) ?? []);
     const call = new Call(session.id, isNew, ids, () => this.#remove(owner, call));
-    await this.#createServer({ name: session.clientName, pings: this.#pingsOf(owner) }).connect(call);
+    await this.#createServer({
+      name: session.clientName,
+      pings: this.#clients.of(principal, session.id),
+    }).connect(call);
     if (ids.length > 0) this.#add(owner, call);
     const response = await call.handleRequest(sdkRequest, { parsedBody: body });
     if (!response.ok) this.#remove(owner, call);
@@ -88,12 +87,6 @@ export class Sessions {
 
   #deliver(owner: string, message: JSONRPCMessage): boolean {
     return [...(this.#calls.get(owner) ?? [])].some((call) => call.receive(message));
-  }
-
-  #pingsOf(owner: string): ClientPings {
-    const known = this.#pings.get(owner) ?? new ClientPings(this.#pingMs);
-    this.#pings.set(owner, known);
-    return known;
   }
 
   #add(owner: string, call: Call): void {
