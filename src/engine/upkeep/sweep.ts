@@ -8,7 +8,7 @@ import { readLua, Script } from "../../redis/script.ts";
 import { TIME_LUA } from "../../redis/time.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { afterMove, type Moves, warn } from "../after-move.ts";
-import type { Broker, Records } from "../broker.ts";
+import type { Broker, PendingDeliveries, Records } from "../broker.ts";
 import { retireKey } from "../delegations/idempotency.ts";
 
 type SweepNeeds = Moves & Records & Pick<Broker, "clock" | "retentionMs">;
@@ -74,6 +74,8 @@ class ShardSweep {
   readonly #outageMs: number;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
+  /** Deliveries that go on while more work is due: the queue of calls may be at a master that does not answer. */
+  readonly #delivering = new Set<Promise<void>>();
   #stopped = false;
 
   constructor(broker: SweepNeeds, keys: ShardKeys, { everyMs, batch, outageMs }: ShardSweepOptions) {
@@ -98,13 +100,19 @@ class ShardSweep {
   #schedule(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      void this.tick()
+      void this.#next()
         .catch((error: unknown) => warn(this.#broker, error, "sweep interrupted"))
         .finally(() => this.#schedule());
     }, this.#everyMs);
   }
 
-  tick(): Promise<number> {
+  async tick(): Promise<number> {
+    const handled = await this.#next();
+    await Promise.all(this.#delivering);
+    return handled;
+  }
+
+  #next(): Promise<number> {
     const handled = this.#running.then(() => this.#tick());
     this.#running = handled.then(
       () => {},
@@ -138,11 +146,20 @@ class ShardSweep {
         this.#broker.log.info({ delegation_id: id }, "pending deliveries taken over");
       // Not awaited: a cascade may take long, and other work is due.
       if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
-      if (pending_events || calls_at !== undefined)
-        await this.#broker.deliverPending(id, { pending_events, calls_at });
+      if (pending_events || calls_at !== undefined) this.#deliver(id, { pending_events, calls_at });
     } else if (outcome.kind === "check") {
       await this.#checkTicket(id, outcome.target, outcome.ticket);
     }
+  }
+
+  /** At the limit it does nothing: the record is due again in a while. */
+  #deliver(id: string, pending: PendingDeliveries): void {
+    if (this.#delivering.size >= AT_ONCE) return;
+    const delivery = this.#broker
+      .deliverPending(id, pending)
+      .catch((error: unknown) => warn(this.#broker, error, "sweep of one record failed"))
+      .finally(() => this.#delivering.delete(delivery));
+    this.#delivering.add(delivery);
   }
 
   /** A record with an idempotency key is deleted only after the key is retired. */

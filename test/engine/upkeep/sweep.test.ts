@@ -42,6 +42,25 @@ test("a tick waits for one that is under way and took what is due", async () => 
   await first;
 });
 
+test("a delivery that hangs keeps nothing else from being swept", async () => {
+  const { url, gateway, clock } = await startBroker({ sweepEveryMs: 20 });
+  const api = client(url);
+  await api.agent("scout");
+  const hanging = vi.spyOn(gateway.broker, "deliverPending").mockImplementation(() => new Promise(() => {}));
+  const expires = async () => {
+    const { id } = (
+      await api.delegate("scout", { callback: { url: "https://example.com/" }, ttl_seconds: 1 })
+    ).body;
+    clock.offset_ms += 2_000;
+    await until(async () => (await api.get(id)).body.state === "failed");
+  };
+  await expires();
+  await until(() => hanging.mock.calls.length === 1);
+  clock.offset_ms += 60_000;
+  await until(() => hanging.mock.calls.length === 2);
+  await expires();
+});
+
 test("a shard that cannot be swept does not keep the others from it", async () => {
   const { url, gateway, clock, redis, log } = await startBroker({ sweepEveryMs: 20, shards: 2 });
   const { shards } = gateway.broker;
