@@ -13,8 +13,10 @@ export function lazyFrom<Module, Props extends object>(
   return function Lazy(props: Props) {
     const round = useSignal(0);
     const error = useSignal<unknown>(null);
+    const Loaded = loaded;
     useEffect(() => {
-      if (loaded) return;
+      // As it was rendered: another use may have loaded it since.
+      if (Loaded) return;
       load().then(
         (module) => {
           loaded = choose(module);
@@ -27,7 +29,6 @@ export function lazyFrom<Module, Props extends object>(
     }, []);
     void round.value;
     if (error.value !== null) return <Problem error={error.value} />;
-    const Loaded = loaded;
     return Loaded ? <Loaded {...props} /> : meanwhile;
   };
 }
