@@ -329,7 +329,7 @@ export const LIMITS = {
   audit_entries: limit(
     10_000,
     "entries",
-    "in the audit log by the operator, and as many by all others together; then the oldest of whoever has most are dropped",
+    "in the audit log by the operator, and as many by all others together; then the principal with the most loses its oldest",
     null,
   ),
   audit_share: limit(

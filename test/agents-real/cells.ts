@@ -113,7 +113,7 @@ export const CELLS: Readonly<Record<CellName, Cell>> = {
       completed(isAsked ? await approving(subject, id, first) : done);
       expect(!subject.has("original.txt"), "the original command ran");
       expect(countOf(subject, "edited.txt") === 1, "the edited command did not run once");
-      return isAsked ? "denied, told, and asked again" : true;
+      return isAsked ? "denied, with the new arguments; asked again" : true;
     },
   },
   held: {

@@ -204,14 +204,19 @@ export class PushAgentRunner implements PushAgentService {
     const delegation = toDelegation(record);
     const age = Date.now() + clock.offset_ms - Date.parse(delegation.finished_at ?? delegation.updated_at);
     if (age < SETTLE_MS) return SETTLE_MS - age;
-    const remote = (await this.#serverOf(target)) ?? this.#servers.get(target)?.remote;
-    const url = this.#servers.get(target)?.url;
-    if (!remote || url === undefined) return null;
-    const slot = hostLimiter.acquire(new URL(url).host, record.get("delegator"));
+    await this.#serverOf(target);
+    // Also the last known server of an agent that is no longer a push agent.
+    const server = this.#servers.get(target);
+    if (!server) return null;
+    const slot = hostLimiter.acquire(new URL(server.url).host, record.get("delegator"));
     if (typeof slot === "number") return slot;
     const limit = new TimeLimit(CANCEL_MS, stopping);
     try {
-      await cancelOrphanedTask(remote, { ...delegation, checkpoint: JSON.parse(checkpoint) }, limit.signal);
+      await cancelOrphanedTask(
+        server.remote,
+        { ...delegation, checkpoint: JSON.parse(checkpoint) },
+        limit.signal,
+      );
       return null;
     } catch {
       const isGivenUp = age > CANCEL_GIVE_UP_MS;

@@ -157,7 +157,6 @@ class ShardSweep {
     if (this.#delivering.size >= AT_ONCE) return;
     const delivery = this.#broker
       .deliverPending(id, pending)
-      .catch((error: unknown) => warn(this.#broker, error, "sweep of one record failed"))
       .finally(() => this.#delivering.delete(delivery));
     this.#delivering.add(delivery);
   }

@@ -66,7 +66,7 @@ export class Tree {
     if (link.trim() !== `gitdir: ${this.#gitDir}`) return false;
     if (NEEDED.some((name) => existsSync(join(this.#gitDir, name)))) return false;
     if (others.some((path) => path.startsWith(`${this.path}/`))) return false;
-    // What an agent has committed on another branch, or on none, it wants to find there.
+    // Commits on another branch, or on none, are the agent's work: it continues there.
     if ((await this.maybe(["symbolic-ref", "--quiet", "HEAD"])) !== `refs/heads/${this.branch}`) return false;
     const status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
     if ((await this.text(status)) !== "") return false;
