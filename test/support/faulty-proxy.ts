@@ -50,7 +50,7 @@ export async function startFaultyProxy(gateway: string): Promise<FaultyProxy> {
   const calls: RecordedCall[] = [];
   const broker = (await fetch(`${gateway}/healthz`)).headers.get("errand-broker") ?? "";
   const server = createServer((incoming, outgoing) => {
-    void bodyOf(incoming).then(async (text) => {
+    const take = async (text: string) => {
       const path = incoming.url ?? "";
       const body = text === "" ? undefined : JSON.parse(text);
       const call: RecordedCall = { path, headers: incoming.headers, body, askedAt: performance.now() };
@@ -81,7 +81,9 @@ export async function startFaultyProxy(gateway: string): Promise<FaultyProxy> {
       } catch {
         outgoing.destroy();
       }
-    });
+    };
+    // A client that is killed in the middle of its request asked nothing.
+    void bodyOf(incoming).then(take, () => outgoing.destroy());
   });
   const relay: FaultyProxy = {
     url: "",
