@@ -89,6 +89,18 @@ test("410 ends the retries; so does a day of failures", async () => {
   expect(gone.received).toHaveLength(1);
 });
 
+test("a call whose event no longer exists is given up, and the log says so", async () => {
+  const { api, leased, log, gateway } = await setup();
+  const { redis, shards } = gateway.broker;
+  const { url, received } = await startReceiver(() => 500);
+  const { id, lease } = await leased({ url });
+  await api.reply(lease);
+  await until(() => received.length > 0);
+  await redis.del(shards.ofId(id)?.delegationEvents(id) ?? "");
+  await until(() => log.some((line) => line.includes("its event no longer exists")));
+  await until(async () => (await fieldOf(redis, `{errand:0}:d:${id}`, "calls_at")) === undefined);
+});
+
 test.each([
   "http://127.0.0.1:1/",
   "http://[::1]:1/",

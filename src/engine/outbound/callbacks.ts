@@ -47,18 +47,20 @@ export async function deliverCallback(
   { delegation_id, seq }: { readonly delegation_id: string; readonly seq: number },
 ): Promise<number | null> {
   const record = await readRecord(broker.redis, broker.shards, delegation_id);
-  const event_id = record?.notify.get(seq);
-  if (record && event_id === undefined) return null;
-  const callback = record?.get("callback");
-  if (!record || !callback || event_id === undefined || isTooOld(record, seq)) {
-    broker.metrics.callbacks.inc({ outcome: "given_up" });
-    const why = record ? "too many newer calls are queued" : "its delegation no longer exists";
-    broker.log.warn({ delegation_id, seq }, `callback given up: ${why}`);
-  } else {
-    const again = await callBack(broker, record, callback, seq, event_id);
-    if (again !== null) return again;
-  }
-  if (record) await removeFromRecord(broker, record, seq);
+  if (!record) return giveUp(broker, { delegation_id, seq }, "its delegation no longer exists");
+  const event_id = record.notify.get(seq);
+  if (event_id === undefined) return null;
+  const again = isTooOld(record, seq)
+    ? giveUp(broker, { delegation_id, seq }, "too many newer calls are queued")
+    : await callBack(broker, record, seq, event_id);
+  if (again !== null) return again;
+  await removeFromRecord(broker, record, seq);
+  return null;
+}
+
+function giveUp({ metrics, log }: Broker, call: { delegation_id: string; seq: number }, why: string): null {
+  metrics.callbacks.inc({ outcome: "given_up" });
+  log.warn(call, `callback given up: ${why}`);
   return null;
 }
 
@@ -71,15 +73,16 @@ async function removeFromRecord(broker: Broker, { id, notify }: ReadDelegation, 
 async function callBack(
   broker: Broker,
   record: ReadDelegation,
-  callback: string,
   seq: number,
   event_id: string,
 ): Promise<number | null> {
   const { id: delegation_id } = record;
   const delegator = record.get("delegator");
+  const callback = record.get("callback");
   const keys = broker.shards.ofId(delegation_id);
   const found = keys && (await readEvent(broker.redis, keys.delegationEvents(delegation_id), event_id));
-  if (!found) return null;
+  if (!found || callback === null)
+    return giveUp(broker, { delegation_id, seq }, "its event no longer exists");
   const { url, secret = [], token } = callbackSchema.parse(JSON.parse(callback));
   const stored = toEntry(broker.shards.indexOfId(delegation_id) ?? 0, event_id, found);
   const entry = await broker.bodies.load(stored);
