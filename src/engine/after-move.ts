@@ -11,8 +11,7 @@ import type { Offer } from "./leases/in-doubt.ts";
 /** To log what failed without failing the move. */
 export type Warns = Pick<Broker, "connections" | "log">;
 /** What a move leads to. */
-export type AfterMove = Warns &
-  Pick<Broker, "agents" | "deliverPending" | "handoff" | "pushAgents" | "tickets">;
+export type AfterMove = Warns & Pick<Broker, "deliverPending" | "handoff" | "pushAgents" | "tickets">;
 /** To make a move, and what it leads to. */
 export type Moves = AfterMove & Pick<Broker, "writer">;
 
@@ -49,7 +48,8 @@ export async function afterMove(broker: AfterMove, id: string, moved: Moved): Pr
   await afterAnnouncedMove(broker, id, moved);
   const { queue, lease }: Move = MOVES[moved.move];
   if (queue === "ticket") await announceTicket(broker, id, moved);
-  else if (lease === "drop" && (await isCapped(broker, moved.target))) broker.handoff.wake(moved.target);
+  // The event of a lease's end wakes polls that wait for it.
+  else if (lease === "drop" && moved.event_id === undefined) broker.handoff.wake(moved.target);
 }
 
 /** The same when a poll took the move's ticket already, or polls were woken for it. */
@@ -87,15 +87,6 @@ async function discard(
   await broker.tickets
     .discard(agent, ticket)
     .catch((error: unknown) => warn(broker, error, "stale ticket not removed; it has no effect"));
-}
-
-/** With `max_working`, a lease that ends makes room for another. */
-async function isCapped(broker: Warns & Pick<Broker, "agents">, agent: string): Promise<boolean> {
-  const found = await broker.agents.find(agent).catch((error: unknown) => {
-    warn(broker, error, "agent not read, so its polls were not woken; their next fetch finds the work");
-    return null;
-  });
-  return (found?.spec.limits.max_working ?? null) !== null;
 }
 
 /** Logs at `debug` while Redis is away, because `Connections` logs the outage once. */

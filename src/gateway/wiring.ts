@@ -102,7 +102,6 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     feed,
     pushAgents,
     broadcast: (wake) => bus.publish(shards.ofAgent(wake.agent).wake, formatWake({ from: gateway, wake })),
-    isBlocked: (agent) => agents.isBlocked(agent),
     findGrants: (agent, grants) => findGrants({ redis, shards, clock }, agent, grants),
     returnLease: (lease) => returnLease(broker, lease),
     onReturn: () => metrics.handedBack.inc(),

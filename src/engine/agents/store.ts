@@ -307,16 +307,6 @@ export class AgentStore {
     return { waiting, delayed: submitted - waiting, working, interrupted };
   }
 
-  /** Whether it gets no work now: it is paused, being deleted, or at its max_working. The script has the same rule. */
-  async isBlocked(name: string): Promise<boolean> {
-    const keys = this.#shards.ofAgent(name);
-    const [[paused, deleting, cap], working] = await Promise.all([
-      this.#redis.hmget(keys.agent(name), "paused", "deleting", "max_working"),
-      this.#redis.zcard(keys.live(name, "working")),
-    ]);
-    return paused === "1" || !!deleting || (!!cap && working >= Number(cap));
-  }
-
   /**
    * From now on the agent accepts and gets no work. Returns false when it has live delegations and `force` is off, null
    * when it does not have the tag ('' is for any). The steps up to {@link finishDeletion} may be repeated.

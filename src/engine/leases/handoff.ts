@@ -25,9 +25,16 @@
  *
  *     gateway A   answer → the script adds 1785405600125-0 {e: "DELEGATION_STATUS… answered", k: "laptop-7"}
  *
+ * **Ends of leases.** An agent that works on as many delegations as it may is blocked. The event of a lease's end wakes its
+ * polls at each gateway that found it so:
+ *
+ *     gateway A   reply → the script adds 1785405600126-0 {e: "DELEGATION_COMPLETE…"}
+ *     gateway B   had found scout at its limit: its polls fetch until one finds nothing
+ *
  * **Other wakes** are broadcasts:
- * - A ticket without an event (`offer`: added again by the sweep or by a retry).
- * - Any number of tickets (`wake` with `drain`: an agent was resumed, a lease ended): polls fetch until one finds nothing.
+ * - A ticket or an end without an event (`offer`: added again by the sweep or by a retry).
+ * - Any number of tickets (`wake` with `drain`: an agent was resumed, or its limits changed): polls fetch until one finds
+ *   nothing.
  * A wake is only a hint. A lost one costs time, never work: parked polls fetch now and then anyway.
  *
  * **In doubt.** When Redis does not answer, a ticket, a lease or a return may or may not exist: see in-doubt.ts.
@@ -45,6 +52,7 @@ import type { Writer } from "../../lifecycle/writer.ts";
 import type { Tickets } from "../../queue/tickets.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId, type Shards } from "../../redis/shards.ts";
+import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import type { LeaseRequest } from "../../schema/lease.ts";
 import { BoundedSet } from "../../util/bounded.ts";
 import { ownText } from "../../util/text.ts";
@@ -64,7 +72,6 @@ export interface HandoffOptions
   readonly broadcast: (wake: AgentWake) => Promise<unknown>;
   /** Starts work for agents that do not poll. */
   readonly pushAgents: { wake(agent: string): void; recheckAll(): void };
-  readonly isBlocked: (agent: string) => Promise<boolean>;
   readonly clock: Clock;
   readonly polls: ParkedPollsOptions;
 }
@@ -91,6 +98,12 @@ const TICKET_STATUSES: ReadonlySet<string> = new Set(
   moves.flatMap(({ queue, status }) => (queue === "ticket" && status !== undefined ? [status] : [])),
 );
 const hasTicket = (entry: Entry): boolean => entry.type === SENT || TICKET_STATUSES.has(entry.status);
+/** The statuses of events whose move ends a lease, besides those of the delegation's end. */
+const LEASE_END_STATUSES: ReadonlySet<string> = new Set(
+  moves.flatMap(({ lease, status }) => (lease === "drop" && status !== undefined ? [status] : [])),
+);
+const endsLease = (entry: Entry): boolean =>
+  TERMINAL_EVENT_TYPES.includes(entry.type) || LEASE_END_STATUSES.has(entry.status);
 
 const ms = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : Math.round(seconds * 1000);
@@ -118,7 +131,7 @@ export class Handoff {
 
   constructor(options: HandoffOptions) {
     this.#options = options;
-    this.polls = new ParkedPolls({ ...options.polls, onBlocked: (agent) => this.#wakeIfUnblocked(agent) });
+    this.polls = new ParkedPolls(options.polls);
     this.#waiters = new LocalWaiters(options);
     this.inDoubt = new InDoubt({ ...options, offer: (offer) => this.#add(offer, true) });
   }
@@ -138,6 +151,7 @@ export class Handoff {
   #receive(entry: Entry): void {
     if (entry.kept_for !== undefined) this.keepForHere(entry.target, entry.kept_for);
     if (hasTicket(entry) && !entry.matched) this.wakeHere(entry.target, false);
+    if (endsLease(entry)) this.polls.wakeBlocked(entry.target);
   }
 
   /** Makes the move that gives the agent its ticket. A parked poll, if there is one, takes it in the same script. */
@@ -195,15 +209,6 @@ export class Handoff {
       this.inDoubt.grant(taker.agent, taker.nonce);
       throw error;
     });
-  }
-
-  /** Wakes the agent's polls unless it is still blocked. If it was unblocked before they parked, no other wake comes. */
-  #wakeIfUnblocked(agent: string): void {
-    this.#options.isBlocked(agent).then(
-      (isBlocked) => isBlocked || this.wake(agent),
-      (error: unknown) =>
-        this.#options.warn(error, "agent not read; its blocked polls wait for the next wake"),
-    );
   }
 
   /**

@@ -18,8 +18,6 @@ export interface Match<Terms, Taken> {
 export interface ParkedPollsOptions {
   /** A fetch failed; whether it took something is not known. */
   readonly onError: (error: unknown, agent: string) => void;
-  /** Called when a fetch finds the agent blocked; its poll waits for the next wake. */
-  readonly onBlocked?: (agent: string) => void;
   /** Called with the time from a poll's wake to finding something, ms. */
   readonly onWoken?: (ms: number) => void;
   /** Each agent with parked polls is checked this often, jittered, in case a wake was lost. */
@@ -40,6 +38,10 @@ interface Agent<Terms, Taken> {
   generation: number;
   /** Known empty in this generation: a fetch found nothing, and every wake has been used up. */
   emptyIn: number;
+  /** The last fetch found the agent blocked. */
+  blocked: boolean;
+  /** How often it may have been unblocked: a fetch that began before the last time cannot conclude "blocked". */
+  unblocks: number;
   /** When the oldest unused wake came, ms; 0 for none. */
   wokenAt: number;
   /** The timer for the next delayed ticket. */
@@ -131,6 +133,14 @@ export class ParkedPolls<Terms = never, Taken = never> {
     this.#removeIfUnused(name, agent);
   }
 
+  /** Call it when the agent may not be blocked any more. */
+  wakeBlocked(name: string): void {
+    const agent = this.#agents.get(name);
+    if (!agent) return;
+    agent.unblocks += 1;
+    if (agent.blocked) this.wake(name);
+  }
+
   /** Wakes the poll with such terms that has waited longest; false when none waits. */
   wakeOne(name: string, has: (terms: Terms) => boolean): boolean {
     const agent = this.#agents.get(name);
@@ -184,6 +194,8 @@ export class ParkedPolls<Terms = never, Taken = never> {
         drain: false,
         generation: 0,
         emptyIn: UNKNOWN,
+        blocked: false,
+        unblocks: 0,
         wokenAt: 0,
         due: null,
         recheckAt: this.#nextRecheck(),
@@ -232,7 +244,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
     wokenAt: number,
     taking?: Promise<Taken | null>,
   ): Promise<void> {
-    const { generation } = agent;
+    const { generation, unblocks } = agent;
     try {
       const taken = taking && (await taking);
       // The match took no ticket, and says nothing about the queue.
@@ -241,6 +253,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
         return;
       }
       const { found, next_due_at, blocked = false } = await poll.fetch(taken);
+      agent.blocked = blocked;
       const isCurrent = agent.generation === generation;
       if (isCurrent && !found) agent.drain = false;
       if (found && wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
@@ -251,7 +264,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
         // Its queue may have tickets, so the next poll fetches, in case the wake at the end of the block is lost.
         agent.emptyIn = UNKNOWN;
         this.#park(agent, poll);
-        this.#options.onBlocked?.(name);
+        if (agent.unblocks !== unblocks) this.#fetchAgain(agent);
         return;
       }
       if (isCurrent) agent.emptyIn = agent.wakes === 0 ? generation : UNKNOWN;

@@ -222,6 +222,19 @@ test("work whose ticket the queue refused is not reported as taken, and is lease
   expect(leases).toMatchObject([{ attempt: 1, delegation: { id: body.id } }]);
 });
 
+test("a lease that ends at the limit of work wakes polls at other gateways, though its own gateway sends nothing more", async () => {
+  const { api, gateway, another } = await setup({}, { limits: { max_working: 1 } });
+  await api.delegate("scout");
+  const [held] = leasesOf(await api.lease("scout"));
+  const { id } = (await api.delegate("scout")).body;
+  const other = await another();
+  const { answer } = await park(other.gateway, other.url);
+  const send = vi.spyOn(gateway.broker.bus, "publish").mockReturnValue(new Promise(() => {}));
+  expect((await api.reply(held.lease_id)).status).toBe(200);
+  expect(leasesOf(await answer)).toMatchObject([{ delegation: { id } }]);
+  expect(send.mock.calls.filter(([, message]) => message.includes('"ticket"'))).toEqual([]);
+});
+
 test("work that a match failed to take is added again, and is leased", async () => {
   const { api, gateway, redis, park } = await setup({}, { limits: { max_working: 5 } });
   const { answer } = await park();

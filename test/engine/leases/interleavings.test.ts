@@ -77,7 +77,6 @@ class Gateway {
       },
       broadcast: (wake) => walk.broadcast(this, wake.kind === "ticket" && wake.drain),
       pushAgents: { wake: () => {}, recheckAll: () => {} },
-      isBlocked: () => walk.command(this, () => walk.blocked),
       findGrants: (_, grants) => walk.command(this, () => walk.findGrants(grants.map(({ nonce }) => nonce))),
       returnLease: async (lease) => {
         const event_id = await walk.command(this, () => walk.giveBack(lease));
@@ -139,6 +138,7 @@ const SOMETIMES = [
   "wake without a ticket",
   "lose wakes",
   "block or unblock",
+  "reach or leave the limit of work",
   "fail or heal",
   "let time pass",
   "reclaim work",
@@ -187,6 +187,8 @@ class Walk {
   /** The delegations of tickets whose submits had other ids. */
   readonly #ids = new Map<number, string>();
   blocked = false;
+  /** The agent works on as much as it may. */
+  full = false;
   failing = false;
   made = 0;
   fences = 0;
@@ -209,6 +211,17 @@ class Walk {
 
   flip(): boolean {
     return this.#flips.next().value === true;
+  }
+
+  get isBlocked(): boolean {
+    return this.blocked || this.full;
+  }
+
+  /** The agent finished something, so it may take more. Its event is the only wake. */
+  free(): void {
+    this.full = false;
+    this.stirs += 1;
+    this.#write({ type: "DELEGATION_COMPLETE", delegation_id: "dlg_0_other" });
   }
 
   get living(): readonly Gateway[] {
@@ -289,7 +302,7 @@ class Walk {
 
   takeFirst(from: Gateway, { nonce }: Taker): Result {
     const now = Date.now();
-    if (this.blocked) return refused({ kind: "blocked", why: "paused", now });
+    if (this.isBlocked) return refused({ kind: "blocked", why: "paused", now });
     for (const due of this.delayed.filter(({ at }) => at <= now)) {
       this.delayed.splice(this.delayed.indexOf(due), 1);
       this.ready.push(due.ticket);
@@ -414,6 +427,10 @@ class Walk {
         this.blocked = !this.blocked;
         if (!this.blocked) handoff.wake(AGENT);
         return;
+      case "reach or leave the limit of work":
+        if (this.full) this.free();
+        else this.full = true;
+        return;
       case "fail or heal":
         this.failing = !this.failing;
         return;
@@ -477,13 +494,17 @@ class Walk {
 
 async function check(walk: Walk): Promise<void> {
   await walk.heal();
-  if (walk.blocked) {
+  if (walk.isBlocked) {
     const before = walk.fetches;
     await walk.rest();
     expect(walk.fetches, "no fetches while blocked").toBe(before);
+  }
+  if (walk.blocked) {
     walk.blocked = false;
     walk.living[0]?.handoff.wake(AGENT);
+    await walk.rest();
   }
+  if (walk.full) walk.free();
   await walk.rest();
   vi.advanceTimersByTime(1_000);
   await walk.rest();
