@@ -17,14 +17,17 @@ export function plainEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:npm_|ERRAND_)/i.test(name)));
 }
 
-/** Of all files in a folder, and in the folders of it that have another name. */
-export function bytesIn(folder: string, except = ""): number {
+/** The bytes of the files below a folder, without folders that are named `except`. A file with several names counts once. */
+export function bytesIn(folder: string, except = "", seen = new Set<number>()): number {
   return readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => name !== except)
     .map((entry) => join(entry.parentPath, entry.name))
     .reduce((sum, path) => {
       const found = lstatSync(path);
-      return sum + (found.isDirectory() ? bytesIn(path, except) : found.size);
+      if (found.isDirectory()) return sum + bytesIn(path, except, seen);
+      const isCounted = seen.has(found.ino);
+      seen.add(found.ino);
+      return isCounted ? sum : sum + found.size;
     }, 0);
 }
 
