@@ -221,34 +221,32 @@ const CALLS: [string, Answer, "waits" | "unreadable" | "completed"][] = [
   ],
 ];
 
-test("only an answer to the message is final, and after a success the message is not sent again", async () => {
-  const world = await startWorld();
-  const by = ["relay", "push"] as const;
-  const runs = CALLS.flatMap(([name, call, end], index) =>
-    ([true, false] as const).map(async (streaming) => {
-      const { id, released, seen } = await world.serve({ call, streaming }, by[index % 2] ?? "relay");
-      const shown = `${name}, streaming ${streaming}`;
+test.each(CALLS)(
+  "only an answer to the message is final, and after a success the message is not sent again: %s",
+  async (_name, call, end) => {
+    const world = await startWorld();
+    const ways = (["relay", "push"] as const).flatMap((by) =>
+      [true, false].map((streaming) => ({ by, streaming })),
+    );
+    const runs = ways.map(async ({ by, streaming }) => {
+      const { id, released, seen } = await world.serve({ call, streaming }, by);
       if (end === "waits") {
         const { reason } = await released();
-        expect(reason, shown).toMatch(/HTTP \d\d\d/);
+        expect(reason, by).toMatch(/HTTP \d\d\d/);
         // A later try may be under way by now.
-        expect((await world.api.get(id)).body, shown).toMatchObject({ finished_at: null, attempt: 1 });
+        expect((await world.api.get(id)).body, by).toMatchObject({ finished_at: null, attempt: 1 });
       } else {
         const done = await world.ended(id);
         const code = end === "unreadable" ? { error: { code: "remote_answer_unreadable" } } : {};
-        expect(done, shown).toMatchObject({
-          state: end === "completed" ? end : "failed",
-          attempt: 1,
-          ...code,
-        });
-        expect(done.error?.message ?? "HTTP 200", shown).toContain("HTTP 200");
+        expect(done, by).toMatchObject({ state: end === "completed" ? end : "failed", attempt: 1, ...code });
+        expect(done.error?.message ?? "HTTP 200", by).toContain("HTTP 200");
       }
-      if (end !== "waits") expect(sent(seen), shown).toBe(1);
+      if (end !== "waits") expect(sent(seen), by).toBe(1);
       expect(seen).not.toContain("/elsewhere");
-    }),
-  );
-  await Promise.all(runs);
-});
+    });
+    await Promise.all(runs);
+  },
+);
 
 test.each(["1.0", "0.3"] as const)(
   "a timeout on the way costs an attempt only once the server answers (A2A %s)",
