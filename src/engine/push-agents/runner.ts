@@ -42,6 +42,8 @@ const CANCEL_MS = 20_000;
 const CANCEL_LONGEST_RETRY_MS = 600_000;
 const CANCEL_GIVE_UP_MS = 86_400_000;
 
+const cancelJob = (delegation_id: string): OutboundJob => ({ kind: "cancel", delegation_id });
+
 interface Loop {
   /** The loop was woken since it last asked for work. */
   again: boolean;
@@ -172,7 +174,7 @@ export class PushAgentRunner implements PushAgentService {
 
   /** The jobs that cancel the task of a delegation which ended without its agent: one, or none. */
   cancelJobs(record: ReadDelegation): readonly OutboundJob[] {
-    return record.get("orphaned") === 1 ? [{ kind: "cancel", delegation_id: record.id }] : [];
+    return record.get("orphaned") === 1 ? [cancelJob(record.id)] : [];
   }
 
   /** Call it when a delegation ended without its agent's reply: queues the cancel of the server's task. */
@@ -180,7 +182,7 @@ export class PushAgentRunner implements PushAgentService {
     if (!this.#names.has(agent)) return;
     const broker = this.#broker();
     await broker.outbound
-      .add({ kind: "cancel", delegation_id })
+      .add(cancelJob(delegation_id))
       .catch((error: unknown) => warn(broker, error, "cancel of a push agent's task not queued"));
   }
 
