@@ -3,23 +3,10 @@
  * ones, as users have them; `bare` costs the least, so it shows what the broker can do.
  */
 import { Client } from "undici";
-import { Lane } from "./lane.ts";
+import { type Answer, Lane, type LoadClient } from "./lane.ts";
 
 export const CLIENTS = ["undici", "fetch", "bare"] as const;
 export type ClientName = (typeof CLIENTS)[number];
-
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
-
-export interface LoadClient {
-  post(path: string, body: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** Resolves once it is connected, or has failed. */
-  opened(): Promise<void>;
-  /** Ends a request that is under way, which then rejects. */
-  close(): void;
-}
 
 export function openClient(name: ClientName, url: string, token: string): LoadClient {
   if (name === "bare") return new Lane(url, token);

@@ -3,9 +3,21 @@
  * the driver. Limit: POST only, ASCII bodies, answers with a content-length (the gateway's JSON always has one).
  */
 import { connect, type Socket } from "node:net";
-import type { Answer, LoadClient } from "./clients.ts";
 
 const HEAD_END = "\r\n\r\n";
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface LoadClient {
+  post(path: string, body: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** Resolves once it is connected, or has failed. */
+  opened(): Promise<void>;
+  /** Ends a request that is under way, which then rejects. */
+  close(): void;
+}
 
 export class Lane implements LoadClient {
   readonly #socket: Socket;

@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { CLIENTS, type LoadClient, openClient } from "../clients.ts";
+import { CLIENTS, openClient } from "../clients.ts";
+import type { LoadClient } from "../lane.ts";
 import { taskFiller, taskJson, WAIT } from "../payload.ts";
 import { serve } from "../remote.ts";
 import { clock, Tallier } from "../tally.ts";

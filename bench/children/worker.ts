@@ -3,7 +3,8 @@
  * round trip. Limit: one load at a time; stopping it cuts the parked polls.
  */
 import { z } from "zod";
-import { CLIENTS, type LoadClient, openClient } from "../clients.ts";
+import { CLIENTS, openClient } from "../clients.ts";
+import type { LoadClient } from "../lane.ts";
 import { ageIn, filler } from "../payload.ts";
 import { serve } from "../remote.ts";
 import { Tallier } from "../tally.ts";
