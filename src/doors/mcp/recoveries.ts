@@ -1,5 +1,6 @@
 /** Recoveries for a model, which can only call tools. A code without an entry keeps its recovery in the error table. */
-import type { ErrorCode } from "../../schema/errors.ts";
+import type { DelegationError } from "../../schema/delegation.ts";
+import { ERRORS, type ErrorCode, isErrorCode } from "../../schema/errors.ts";
 
 export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   invalid_request: "Correct the arguments named in details.issues and call the tool again.",
@@ -47,3 +48,14 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   canceled: "Call delegate_task again if you still need the work.",
   agent_error: "The message comes from the agent. Change the work, or call delegate_task with another agent.",
 };
+
+/**
+ * The recovery of a delegation's error. An agent may use a code of the broker with another meaning, so the stored
+ * recovery decides which is meant.
+ */
+export function recoveryFor({ code, recovery }: Pick<DelegationError, "code" | "recovery">): string {
+  const meant = [code, "rejected", "agent_error"].find(
+    (one) => isErrorCode(one) && ERRORS[one].recovery === recovery,
+  );
+  return (meant !== undefined && isErrorCode(meant) && RECOVERIES[meant]) || recovery;
+}

@@ -9,7 +9,6 @@ import type { MoveName } from "../../lifecycle/states.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { textOf, withoutLease } from "../../schema/a2a.ts";
 import type { DelegationError } from "../../schema/delegation.ts";
-import { isErrorCode } from "../../schema/errors.ts";
 import type { ReplyRequest } from "../../schema/lease.ts";
 import type { Principal } from "../access/access.ts";
 import { afterMove, type Moves } from "../after-move.ts";
@@ -34,12 +33,15 @@ function toReply(request: Omit<ReplyRequest, "next" | "worker">): string | undef
   return JSON.stringify(Object.assign({}, sent, { messageId, role, parts: parts ?? [] }));
 }
 
-/** The agent's error, or a default; the broker adds the recovery, and a category if the agent gave none. */
+/**
+ * The agent's error, or a default; the broker adds the recovery, and a category if the agent gave none. The agent's code
+ * may be one of the broker's with another meaning, so the recovery never depends on it.
+ */
 function toError(request: Omit<ReplyRequest, "next" | "worker">, text: string): DelegationError | undefined {
   if (request.state === "completed") return undefined;
   const fallback = request.state === "rejected" ? "rejected" : "agent_error";
   const code = request.error?.code ?? fallback;
-  const row = failure(isErrorCode(code) ? code : fallback);
+  const row = failure(fallback);
   const message = request.error?.message ?? (text === "" ? row.message : preview(text, 1024));
   const { category = "UPSTREAM", provider, retryable = false } = request.error ?? {};
   return { ...row, category, code, message, retryable, ...(provider !== undefined && { provider }) };

@@ -280,6 +280,15 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       },
     });
 
+    // The agent's code is one of the broker's, with another meaning.
+    const { data: full } = await call("delegate_task_async", { agent: "scout", task: "full" });
+    await work("fail_task", { lease_id: await lease(), message: "the disk is full", code: "rate_limited" });
+    const { data: limited } = await call("check_task_status", { delegation_id: full.delegation_id });
+    expect(limited.error).toMatchObject({
+      code: "rate_limited",
+      recovery: expect.stringContaining("The message comes from the agent."),
+    });
+
     const waiting = call("delegate_task", { agent: "scout", task: "two" });
     await work("fail_task", { lease_id: await lease(), message: "not mine", rejected: true });
     const rejected = await waiting;

@@ -8,11 +8,10 @@ import { preview } from "../../../engine/delegations/preview.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { textOf } from "../../../schema/a2a.ts";
 import { actionSchema, type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
-import { isErrorCode } from "../../../schema/errors.ts";
 import { usageSumSchema } from "../../../schema/usage.ts";
 import { delegationIdSchema } from "../../../schema/values.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
-import { RECOVERIES } from "../recoveries.ts";
+import { recoveryFor } from "../recoveries.ts";
 import { ByteBudget, contentLines, contentViewSchema, type FileBlock, toContentView } from "./content.ts";
 import type { ToolOutput } from "./tool.ts";
 
@@ -108,14 +107,14 @@ function questionView(
 export function toolErrorOf(delegation: Delegation, bytes = ERROR_BYTES): ToolError | undefined {
   const { error, id } = delegation;
   if (error === null) return undefined;
-  const { category, code, message, retryable, recovery } = error;
+  const { category, code, message, retryable } = error;
   return {
     category,
     code,
     message: preview(message, Math.min(bytes, ERROR_BYTES)),
     retryable,
     delegation_valid: !isTerminal(delegation.state),
-    recovery: (isErrorCode(code) ? RECOVERIES[code] : RECOVERIES.agent_error) ?? recovery,
+    recovery: recoveryFor(error),
     delegation_id: id,
   };
 }
