@@ -104,6 +104,8 @@ export const delegationSchema = z.strictObject({
   parent_id: delegationIdSchema.nullable(),
   /** The failed delegation that this one repeats. */
   redrive_of: delegationIdSchema.nullable(),
+  /** The delegation that repeats this failed one. It does not exist if the redrive was refused, or once it is deleted. */
+  redriven_as: delegationIdSchema.nullable().default(null),
   /** 0 to 9, higher first. */
   priority: z.int().min(0).max(9),
   /** Set by the delegator; the broker does not read it. */

@@ -129,6 +129,7 @@ export function delegationLike(change: Record<string, unknown> = {}): Record<str
     context_id: "ctx-1",
     parent_id: null,
     redrive_of: null,
+    redriven_as: null,
     priority: 5,
     metadata: {},
     task_preview: "count",

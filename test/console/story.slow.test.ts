@@ -351,7 +351,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Reason").fill("not needed");
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
     await page.locator(".state.canceled").first().waitFor();
+    const repeated = (await api.get(failing)).body.redriven_as;
     await page.goto(`${url}/#/find?open=${failing}`);
+    await page.locator(".actions", { hasText: `Tried again as …${repeated.slice(-8)}` }).waitFor();
+    expect(await page.getByRole("button", { name: "Redrive" }).count()).toBe(0);
     await page.getByRole("button", { name: "Erase" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Erase" }).click();
     await until(async () => (await api.get(failing)).status === 404);

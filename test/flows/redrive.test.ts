@@ -34,7 +34,9 @@ test("a failed delegation is redriven once: the same work, for the same delegato
   });
   expect(again.body.id).not.toBe(id);
   expect((await alice.redrive(id)).body.id).toBe(again.body.id);
-  expect((await api.get(id)).body).toMatchObject({ state: "failed", redrive_of: null });
+  const redriven_as = again.body.id;
+  expect((await api.get(id)).body).toMatchObject({ state: "failed", redrive_of: null, redriven_as });
+  expect(again.body.redriven_as).toBeNull();
   expect((await api.lease("scout")).body.leases[0].delegation.id).toBe(again.body.id);
 });
 
@@ -173,13 +175,13 @@ test("a batch says when to retry if a queue is full", async () => {
   });
 });
 
-test("a redrive changes nothing of the failed delegation, and survives its deletion", async () => {
+test("a redrive changes nothing else of the failed delegation, and survives its deletion", async () => {
   const { api, failed, clock } = await setup();
   const id = await failed();
   const before = (await api.get(id)).body;
   clock.offset_ms = 60_000;
-  await api.redrive(id);
-  expect((await api.get(id)).body).toEqual(before);
+  const redriven_as = (await api.redrive(id)).body.id;
+  expect((await api.get(id)).body).toEqual({ ...before, redriven_as });
 });
 
 test("in bulk: the next call redrives the delegations that the first call left over", async () => {

@@ -36,6 +36,7 @@ export function describe(
   ];
   if (delegation.parent_id) rows.push(["parent", delegation.parent_id]);
   if (delegation.redrive_of) rows.push(["redrive of", delegation.redrive_of]);
+  if (delegation.redriven_as) rows.push(["redriven as", delegation.redriven_as]);
   if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${localTime(lease.expires_at)}`]);
   const progressLine = progress && progressText(progress);
   if (progressLine) rows.push(["progress", progressLine]);

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { ErrandApiError } from "../../client/errors.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import { go, hrefOf, hrefWith } from "../app/route.ts";
 import { clearOne, show } from "../data/delegations.ts";
@@ -7,17 +8,23 @@ import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
+import { useLoaded } from "../ui/use-loaded.ts";
 
 /** The actions that the reader may take on the delegation in its state. */
 export function Actions({ delegation }: { readonly delegation: Delegation }) {
   const isOver = isTerminal(delegation.state);
   const isFailed = delegation.state === "failed";
   const may = { steer: maySteer(delegation), redrive: mayRedrive(delegation) };
-  if (!(may.steer && !isOver) && !(may.redrive && isOver)) return null;
+  const isAgain = isFailed && delegation.redriven_as !== null;
+  if (!(may.steer && !isOver) && !(may.redrive && isOver) && !isAgain) return null;
   return (
     <div class="buttons actions">
       {!isOver && may.steer && <Cancel delegation={delegation} />}
-      {isFailed && may.redrive && <Redrive id={delegation.id} />}
+      {isAgain ? (
+        <Again delegation={delegation} />
+      ) : (
+        isFailed && may.redrive && <Redrive id={delegation.id} />
+      )}
       {isOver && may.redrive && <Erase id={delegation.id} />}
     </div>
   );
@@ -58,6 +65,19 @@ function Cancel({ delegation }: { readonly delegation: Delegation }) {
         />
       </label>
     </Confirm>
+  );
+}
+
+/** The delegation that repeats it. It may not exist: its redrive was refused, or it was deleted. */
+function Again({ delegation: { id, redriven_as, delegator } }: { readonly delegation: Delegation }) {
+  const again = redriven_as ?? "";
+  const { error } = useLoaded(again, ({ delegator }, signal) => delegator.get(again, { signal }));
+  const isMissing = error instanceof ErrandApiError && error.code === "delegation_not_found";
+  if (isMissing) return mayRedrive({ delegator }) ? <Redrive id={id} /> : null;
+  return (
+    <span>
+      Tried again as <a href={hrefOf(again)}>…{again.slice(-8)}</a>
+    </span>
   );
 }
 

@@ -91,6 +91,7 @@ describe("redrive", () => {
       task_preview: "broken",
     });
     expect((await run(["get", id])).stdout).toMatch(new RegExp(`^redrive of +${old}$`, "m"));
+    expect((await run(["get", old])).stdout).toMatch(new RegExp(`^redriven as +${id}$`, "m"));
     const again = await run(["redrive", old, "--json"]);
     expect(lines(delegationSchema, again.stdout)).toMatchObject([{ id, redrive_of: old }]);
     const live = await run(["redrive", id, "--json"]);
