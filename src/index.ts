@@ -79,6 +79,7 @@ export type { Category } from "./schema/errors.ts";
 export type { DelegationEvent, EventType, StreamEvent } from "./schema/event.ts";
 export type { AnswerBody } from "./schema/interrupt.ts";
 export type { Problem } from "./schema/problem.ts";
+export { type Risk, type RiskRule, riskOf } from "./schema/risk.ts";
 export type { ListedSession, NewSession, Session, SessionCode } from "./schema/session.ts";
 export type { Durations, Stats, StatsBucket, StatsFilter, StatsPeriod } from "./schema/stats.ts";
 export type { Status } from "./schema/status.ts";

@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
+import { riskRuleSchema } from "./risk.ts";
 import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
 
 export const presenceSchema = z.strictObject({
@@ -68,6 +69,9 @@ const deliveryPatchSchema = z.strictObject({
 export const approvalsSchema = z.enum(["any", "person"]);
 export type Approvals = z.infer<typeof approvalsSchema>;
 
+/** Only the operator changes them. People see the risk beside the action that they are asked about. */
+const risksSchema = z.array(riskRuleSchema).max(100);
+
 /** The settings of an agent, as they are stored and shown. */
 export const agentSpecSchema = z.strictObject({
   description: z.string().max(4096).default(""),
@@ -75,6 +79,7 @@ export const agentSpecSchema = z.strictObject({
   version: z.string().max(64).default("1"),
   accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
   approvals: approvalsSchema.default("any"),
+  risks: risksSchema.default([]),
   delivery: deliverySchema.default({ mode: "poll" }),
   limits: limitsSchema.prefault({}),
   backoff: backoffSchema.prefault({}),
@@ -115,6 +120,7 @@ export const agentPatchSchema = z.strictObject({
   version: settings.version.unwrap().nullish(),
   accepts_from: settings.accepts_from.unwrap().nullish(),
   approvals: approvalsSchema.nullish(),
+  risks: risksSchema.nullish(),
   delivery: deliveryPatchSchema.nullish(),
   limits: limitsPatchSchema.nullish(),
   backoff: backoffPatchSchema.nullish(),
@@ -140,6 +146,8 @@ export const agentSchema = z.strictObject({
   accepts_from: z.array(z.string()).optional(),
   /** Visible to everybody, because it decides whether `auto_approve` is accepted. */
   approvals: approvalsSchema.default("any"),
+  /** Visible to everybody, because people see it with the questions. */
+  risks: risksSchema.default([]),
   limits: limitsSchema.optional(),
   backoff: backoffSchema.optional(),
   created_at: instantSchema,

@@ -1,12 +1,7 @@
 /** Approval in advance: with the task, the delegator says which questions of its agent are approved. */
 import * as z from "zod";
+import { actionPatternSchema } from "./action-pattern.ts";
 import { LIMITS } from "./limits.ts";
-
-const actionPatternSchema = z
-  .string()
-  .min(1)
-  .max(256)
-  .refine((pattern) => !pattern.slice(0, -1).includes("*"), "`*` is allowed only at the end");
 
 /**
  * `true`: every proposed action, and every question whose options are exactly approve and deny. `actions`: the proposed

@@ -50,7 +50,7 @@ const agent = (
   counts: Partial<Agent["counts"]> = {},
 ): Agent => ({
   ...{ name, description: "", skills: [], version: "1", delivery: { mode: "poll" }, paused: false },
-  ...{ approvals: "any", created_at: at(0), updated_at: at(0), a2a_card_url: "" },
+  ...{ approvals: "any", risks: [], created_at: at(0), updated_at: at(0), a2a_card_url: "" },
   presence: {
     state: seen === "online" ? "online" : "offline",
     last_seen_at: seen === "never" ? null : at(1),

@@ -1,7 +1,7 @@
 /** `errand agent put`: creates an agent, or changes its settings. */
 
 import { readFile } from "node:fs/promises";
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import {
   type AgentChange,
@@ -15,6 +15,7 @@ import {
 import type { Credentials } from "../../schema/credentials.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf } from "../../schema/issues.ts";
+import { type RiskRule, riskRuleSchema, riskSchema } from "../../schema/risk.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -32,6 +33,7 @@ interface PutOptions extends GlobalOptions {
   readonly description?: string;
   readonly acceptsFrom?: string[];
   readonly approvals?: Approvals;
+  readonly risk?: RiskRule[];
   readonly lease?: number;
   readonly maxAttempts?: number;
   readonly maxWorking?: number;
@@ -40,6 +42,18 @@ interface PutOptions extends GlobalOptions {
   readonly file?: string;
   readonly reset?: string[];
   readonly replace?: boolean;
+}
+
+/** Collects the rules of one option. */
+function riskRule(text: string, before: RiskRule[] | undefined): RiskRule[] {
+  const at = text.lastIndexOf("=");
+  const rule = riskRuleSchema.safeParse({ action: text.slice(0, Math.max(0, at)), risk: text.slice(at + 1) });
+  if (!rule.success) {
+    throw new InvalidArgumentError(
+      `A rule is the name of an action, which may end in *, and ${riskSchema.options.join(", ")}: deploy=high.`,
+    );
+  }
+  return [...(before ?? []), rule.data];
 }
 
 const ABOUT = `
@@ -60,6 +74,11 @@ export function addPut(agent: Command, { host }: Cli): void {
       new Option("--approvals <who>", "any (default), or person: refuse approval in advance").choices(
         approvalsSchema.options,
       ),
+    )
+    .option(
+      "--risk <rules...>",
+      "how risky its actions are: low, medium or high, for example deploy=high fs.*=medium (operator only)",
+      riskRule,
     )
     .option("--lease <duration>", "how long a lease lasts without a heartbeat", duration)
     .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))
@@ -89,6 +108,7 @@ export function addPut(agent: Command, { host }: Cli): void {
         'errand agent put scout --description "counts words"',
         "errand agent put builder --lease 5m --max-working 4 --accepts-from caller:ci agent:*",
         "errand agent put builder --lease 10m --reset accepts_from",
+        "errand agent put builder --risk deploy=high 'fs.*=medium'",
         "errand agent put scout --push-to https://a2a.example/agents/scout --push-token-file ./token",
         "errand agent put scout --reset delivery.credentials",
       ),
@@ -129,6 +149,7 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     delivery: deliveryOf(base.delivery, options.pushTo, credentials),
     accepts_from: options.acceptsFrom,
     approvals: options.approvals,
+    risks: options.risk,
     limits: {
       lease_seconds: options.lease,
       max_attempts: options.maxAttempts,

@@ -25,6 +25,8 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (agent.approvals === "person") rows.push(["approvals", "by a person only"]);
+  const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
+  if (risks !== "") rows.push(["risks", oneLine(risks)]);
   if (limits) {
     const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
     rows.push([

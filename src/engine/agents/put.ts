@@ -1,7 +1,8 @@
 /**
  * Creates or changes an agent: replaces all settings, or merges a patch into them. Limit: only the operator may change
- * which server the broker calls, and with which credentials.
+ * which server the broker calls, with which credentials, and how risky the agent's actions are.
  */
+import { isDeepStrictEqual } from "node:util";
 import {
   type AgentPatch,
   type AgentRequest,
@@ -39,8 +40,14 @@ export function putAgent(
   request: AgentRequest,
   conditions: Conditions = {},
 ): Promise<Changed> {
-  return changeAgent(broker, principal, name, conditions, () => toSettings(request));
+  return changeAgent(broker, principal, name, conditions, (before) => {
+    // Only the operator may reset them, so an agent that replaces its settings keeps them.
+    const isKept = principal.kind !== "operator" && request.risks.length === 0;
+    return toSettings({ ...request, risks: isKept ? risksOf(before) : request.risks });
+  });
 }
+
+const risksOf = (agent: StoredAgent | null): AgentSpec["risks"] => agent?.spec.risks ?? [];
 
 /** Merges a patch into the settings of an agent that exists. */
 export function patchAgent(
@@ -81,6 +88,11 @@ function checked(value: unknown): AgentRequest {
   throw invalidRequest(parsed.error, { where: "body", whole: "The agent" });
 }
 
+const operatorOnly = (what: string, setting: string): ErrandError =>
+  new ErrandError("forbidden", `Only the operator may change ${what}.`, {
+    recovery: `Change other settings with PATCH, or ask the operator to change \`${setting}\`.`,
+  });
+
 async function changeAgent(
   broker: AuditWriter & Pick<Broker, "agents" | "egress" | "handoff" | "pushAgents">,
   principal: Principal,
@@ -101,12 +113,10 @@ async function changeAgent(
     isRedirected = url !== urlOf(current?.spec.delivery ?? POLL);
     const isSame = sameCredentials(credentials, settings.credentials);
     credentialsAre = isSame ? "same" : settings.credentials ? "changed" : "reset";
-    if ((isRedirected || !isSame) && principal.kind !== "operator") {
-      throw new ErrandError(
-        "forbidden",
-        `Only the operator may change how work is delivered to agent '${name}'.`,
-        { recovery: "Change other settings with PATCH, or ask the operator to change `delivery`." },
-      );
+    if (principal.kind !== "operator") {
+      if (isRedirected || !isSame) throw operatorOnly(`how work is delivered to agent '${name}'`, "delivery");
+      if (!isDeepStrictEqual(spec.risks, risksOf(current)))
+        throw operatorOnly(`the risks of agent '${name}'`, "risks");
     }
     if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
     after = spec;

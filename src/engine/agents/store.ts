@@ -18,7 +18,7 @@ import { LIMITS } from "../../schema/limits.ts";
 import { LastMark, type Marked, MarkedCache } from "../../util/marked-cache.ts";
 import { type Conditions, isConditional, requireConditions } from "./conditions.ts";
 import { type CredentialFields, DeliveryCredentials, sameCredentials } from "./delivery-credentials.ts";
-import { type Counts, type Settings, type StoredAgent, tagOf, toStored } from "./stored-agent.ts";
+import { type Counts, docOf, type Settings, type StoredAgent, tagOf, toStored } from "./stored-agent.ts";
 
 /** For the agents of all shards; sizes are those of the JSON text. */
 const CACHE_BYTES = 16 * 1024 * 1024;
@@ -233,7 +233,7 @@ export class AgentStore {
         LIMITS.agents.value,
         newMark(),
         "doc",
-        JSON.stringify(spec),
+        docOf(spec),
         ...fields,
       ],
     );

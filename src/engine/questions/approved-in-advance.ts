@@ -3,6 +3,7 @@
  * task. Limit: it never approves an `auth` question, nor a part of a question.
  */
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { matchesAction } from "../../schema/action-pattern.ts";
 import { answerIssues } from "../../schema/answer-rules.ts";
 import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
@@ -30,7 +31,7 @@ export function isApprovedInAdvance(setting: AutoApprove, { kind, requests }: Qu
 function isCovered(setting: AutoApprove, request: Question["requests"][number]): boolean {
   const { action } = request;
   if (action === undefined) return setting === true && isApproveOrDeny(request);
-  return setting === true || setting.actions.some((pattern) => matches(pattern, action.name));
+  return setting === true || setting.actions.some((pattern) => matchesAction(pattern, action.name));
 }
 
 /** Whether the request, without an action, can only be approved or denied. */
@@ -43,6 +44,3 @@ export function isApproveOrDeny({
   const isDecision = options.length === decisions.length && decisions.every((one) => options.includes(one));
   return action === undefined && isDecision && schema === undefined;
 }
-
-const matches = (pattern: string, name: string): boolean =>
-  pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;

@@ -51,6 +51,22 @@ test("an agent is created, shown, listed and deleted", async () => {
   );
 });
 
+test("put --risk says how risky actions are, and replaces the rules before", async () => {
+  const { run } = await setup();
+  const put = await run(["agent", "put", "scout", "--risk", "deploy=high", "fs.*=medium"]);
+  expect(put).toMatchObject({ code: 0, stderr: "" });
+  expect(put.stdout).toMatch(/^risks +deploy=high fs\.\*=medium$/m);
+  const again = await run(["agent", "put", "scout", "--risk", "a=b=low", "--json"]);
+  expect(lines(agentChangeSchema, again.stdout)).toMatchObject([{ risks: [{ action: "a=b", risk: "low" }] }]);
+  for (const wrong of ["deploy", "deploy=huge", "=low", "*.fs=low"]) {
+    const { code, stderr } = await run(["agent", "put", "scout", "--risk", wrong]);
+    expect([wrong, code]).toEqual([wrong, 64]);
+    expect(stderr).toContain("deploy=high");
+  }
+  const reset = await run(["agent", "put", "scout", "--reset", "risks"]);
+  expect(reset.stdout).toMatch(/\nreset to the default: risks\n$/);
+});
+
 test("put keeps a restriction that it does not name; --reset and --replace remove it and say so", async () => {
   const { run } = await setup();
   await run(["agent", "put", "locked", "--accepts-from", "caller:ci", "--max-working", "1"]);

@@ -3,6 +3,7 @@ import { expect, test, vi } from "vitest";
 import { Admin } from "../../../src/client/admin.ts";
 import { auditPageSchema } from "../../../src/schema/audit.ts";
 import { as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
+import { keysIn } from "../../support/dump.ts";
 import { onOneRedis } from "../../support/on-cluster.ts";
 import { until } from "../../support/until.ts";
 
@@ -144,6 +145,33 @@ test("an agent may change its own settings, but not its delivery, by any method"
   expect((await scout.call("PUT", "/v1/agents/scout", {})).body.code).toBe("forbidden");
   const polled = await admin.call("PATCH", "/v1/agents/scout", { delivery: { mode: "poll" } });
   expect(polled.body).toMatchObject({ delivery: { mode: "poll" }, reset: ["delivery"] });
+});
+
+test("only the operator changes the risks; an agent keeps them when it replaces its settings", async () => {
+  const { url, admin, redis } = await setup();
+  const risks = [{ action: "deploy", risk: "high" }];
+  const scout = await as(url, "agent:scout");
+  const own = (method: string, body: unknown) => scout.call(method, "/v1/agents/scout", body);
+  expect((await own("PUT", { risks })).body.code).toBe("forbidden");
+  expect((await own("PUT", {})).status).toBe(201);
+  // An older gateway, during an upgrade, refuses settings that it does not know.
+  const [key = ""] = await keysIn(redis, "*:agent:scout");
+  expect(await redis.hget(key, "doc")).not.toContain("risks");
+  expect((await admin.agent("scout", { risks })).body).toMatchObject({ risks, changed: ["risks"] });
+  for (const other of [[], [{ action: "deploy", risk: "low" }], [...risks, { action: "*", risk: "low" }]]) {
+    const refused = await own("PATCH", { risks: other });
+    expect([refused.status, refused.body.recovery]).toEqual([403, expect.stringContaining("`risks`")]);
+  }
+  expect((await own("PATCH", { risks: null })).status).toBe(403);
+  expect((await own("PUT", { risks: [{ action: "deploy", risk: "low" }] })).status).toBe(403);
+  const replaced = await own("PUT", { description: "mine" });
+  expect(replaced.body).toMatchObject({ description: "mine", risks, changed: ["description"] });
+  expect((await own("PATCH", { risks, description: "same" })).body).toMatchObject({ risks });
+  const caller = await as(url, "caller:alice");
+  expect((await caller.call("GET", "/v1/agents/scout")).body).toMatchObject({ risks });
+  expect((await admin.agent("scout")).body).toMatchObject({ risks: [], reset: ["description", "risks"] });
+  const { entries } = auditPageSchema.parse((await admin.call("GET", "/v1/audit?subject=scout")).body);
+  expect(entries[0]?.details).toMatchObject({ before: { risks }, after: { risks: [] } });
 });
 
 test("settings stored without a version are read and changed", async () => {

@@ -1,0 +1,24 @@
+/** How risky an agent's actions are, by their names, for the people who answer. Limit: the broker does not act on it. */
+import * as z from "zod";
+import { actionPatternSchema, matchesAction } from "./action-pattern.ts";
+
+export const riskSchema = z.enum(["low", "medium", "high"]);
+export type Risk = z.infer<typeof riskSchema>;
+
+/** `action` is the name of an action; one that ends in `*` matches every name that begins like it. */
+export const riskRuleSchema = z.strictObject({ action: actionPatternSchema, risk: riskSchema });
+export type RiskRule = z.infer<typeof riskRuleSchema>;
+
+/**
+ * The risk of an action by an agent's `risks`: the highest of the rules that match, or null.
+ *
+ * @example
+ * ```ts
+ * const { risks } = await admin.getAgent("scout");
+ * riskOf(risks, "deploy"); // "high"
+ * ```
+ */
+export function riskOf(rules: readonly RiskRule[], action: string): Risk | null {
+  const matching = rules.filter((rule) => matchesAction(rule.action, action)).map(({ risk }) => risk);
+  return riskSchema.options.findLast((risk) => matching.includes(risk)) ?? null;
+}
