@@ -159,6 +159,18 @@ export const agentSchema = z.strictObject({
     working: z.int(),
     interrupted: z.int(),
   }),
+  /** Since when its oldest waiting delegation could have been taken; null: none waits. */
+  oldest_waiting_at: instantSchema.nullable().optional(),
+  /** How much it works on, how many workers wait for work, and its `max_working`. */
+  slots: z
+    .strictObject({
+      busy: z.int().min(0),
+      /** 0 for a push agent, and while the agent is paused or at its limit. */
+      free: z.int().min(0),
+      /** Null: any number. */
+      most: z.int().nullable(),
+    })
+    .optional(),
   /** The URL of its A2A agent card. */
   a2a_card_url: z.string(),
 });

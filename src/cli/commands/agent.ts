@@ -54,6 +54,7 @@ const AGENTS: readonly Column<Agent>[] = [
   ageColumn("seen", ({ presence }) => presence.last_seen_at, { none: "never" }),
   { name: "pollers", cell: ({ presence }) => String(presence.pollers), shown: "wide" },
   { name: "queued", cell: ({ counts }) => String(counts.waiting) },
+  ageColumn("oldest", ({ oldest_waiting_at }) => oldest_waiting_at ?? null, { shown: "wide" }),
   { name: "delayed", cell: ({ counts }) => String(counts.delayed), shown: "wide" },
   { name: "running", cell: ({ counts }) => String(counts.working) },
   { name: "asking", cell: ({ counts }) => String(counts.interrupted) },

@@ -1,5 +1,5 @@
 /** An agent as text for a person: its presence, its work and its limits. */
-import { durationText, pausedWorkers } from "../../client/words.ts";
+import { durationText, largestUnit, pausedWorkers } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, withCommand } from "./output.ts";
@@ -14,7 +14,7 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     ["agent", name],
     ["description", oneLine(description)],
     ["presence", `${presence.state}, ${presence.pollers} polling, last seen ${seen}`],
-    ["queue", `${counts.waiting} queued, ${counts.delayed} delayed`],
+    ["queue", `${counts.waiting} queued${oldestText(agent)}, ${counts.delayed} delayed`],
     ["work", `${counts.working} running, ${counts.interrupted} waiting for an answer`],
   ];
   if (presence.paused) rows.push(["alarm", oneLine(pausedWorkers(presence.paused))]);
@@ -37,6 +37,10 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     rows.push(["questions", `open for ${durationText(limits.interrupt_ttl_seconds * 1000)}`]);
   }
   return withCommand(host, wrapRows(rows, wrapWidth(host)));
+}
+
+function oldestText({ oldest_waiting_at: at }: Agent): string {
+  return at ? `, the oldest for ${largestUnit(Date.now() - Date.parse(at))}` : "";
 }
 
 /** For a column: whether workers poll, and whether the agent or some of its workers are paused. */

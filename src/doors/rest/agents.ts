@@ -31,12 +31,16 @@ const params = z.strictObject({ agent: agentNameSchema });
 
 async function describeAgent(broker: Broker, principal: Principal, agent: StoredAgent): Promise<Agent> {
   const { name } = agent;
-  const [presence, counts] = await Promise.all([broker.presence.of(name), broker.agents.counts(name)]);
-  return toAgent(broker, principal, { ...agent, presence, counts });
+  const [presence, counts, oldest_at] = await Promise.all([
+    broker.presence.of(name),
+    broker.agents.counts(name),
+    broker.agents.oldestAt(name),
+  ]);
+  return toAgent(broker, principal, { ...agent, presence, counts, oldest_at });
 }
 
-function toAgent(broker: Broker, principal: Principal, agent: Omit<ListedAgent, "oldest_at">): Agent {
-  const { name, spec, presence, counts } = agent;
+function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agent {
+  const { name, spec, presence, counts, oldest_at } = agent;
   const own = principal.kind === "operator" || (principal.kind === "agent" && principal.name === name);
   return {
     name,
@@ -52,8 +56,17 @@ function toAgent(broker: Broker, principal: Principal, agent: Omit<ListedAgent, 
     updated_at: toInstant(agent.updated_at),
     presence,
     counts,
+    // The queue may begin with delayed work.
+    oldest_waiting_at: counts.waiting > 0 && oldest_at !== null ? toInstant(oldest_at) : null,
+    slots: slotsOf(agent),
     a2a_card_url: a2aCardUrl(broker.publicUrl(), name),
   };
+}
+
+function slotsOf({ spec: { limits }, presence, counts, paused }: ListedAgent): Agent["slots"] {
+  const { max_working: most } = limits;
+  const left = paused ? 0 : Math.max(0, (most ?? Number.POSITIVE_INFINITY) - counts.working);
+  return { busy: counts.working, free: Math.min(presence.pollers, left), most };
 }
 
 function deliveryOf({ spec: { delivery }, credentials_set }: StoredAgent, own: boolean): Agent["delivery"] {

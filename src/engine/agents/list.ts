@@ -10,7 +10,7 @@ import { type Counts, type StoredAgent, toStored } from "./stored-agent.ts";
 export interface ListedAgent extends StoredAgent {
   readonly counts: Counts;
   readonly presence: Presence;
-  /** When its oldest waiting work became ready, ms; null when there is none. */
+  /** When its next work becomes or became ready, ms; null when none is queued. */
   readonly oldest_at: number | null;
 }
 

@@ -307,6 +307,17 @@ export class AgentStore {
     return { waiting, delayed: submitted - waiting, working, interrupted };
   }
 
+  /** When its next work becomes or became ready, ms; null when none is queued. */
+  async oldestAt(name: string): Promise<number | null> {
+    const [, at] = await this.#redis.zrange(
+      this.#shards.ofAgent(name).live(name, "submitted"),
+      "0",
+      "0",
+      "WITHSCORES",
+    );
+    return at === undefined ? null : Number(at);
+  }
+
   /**
    * From now on the agent accepts and gets no work. Returns false when it has live delegations and `force` is off, null
    * when it does not have the tag ('' is for any). The steps up to {@link finishDeletion} may be repeated.

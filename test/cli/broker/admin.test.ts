@@ -24,7 +24,9 @@ test("an agent is created, shown, listed and deleted", async () => {
     { accepts_from: ["caller:*", "agent:scout"] },
   ]);
 
-  expect((await run(["agent", "get", "scout"])).stdout).toMatch(/^agent +scout$/m);
+  const { stdout: shown } = await run(["agent", "get", "scout"]);
+  expect(shown).toMatch(/^agent +scout$/m);
+  expect(shown).toMatch(/^queue +0 queued, 0 delayed$/m);
   const one = await run(["agent", "get", "scout", "--json"]);
   expect(lines(agentSchema, one.stdout)).toMatchObject([{ name: "scout" }]);
   expect((await run(["agent", "list"])).stdout).toMatch(
@@ -34,6 +36,8 @@ test("an agent is created, shown, listed and deleted", async () => {
   expect(lines(agentSchema, all.stdout).map(({ name }) => name)).toEqual(["scout", "second"]);
 
   await api.delegate("scout");
+  const queued = await run(["agent", "get", "scout"]);
+  expect(queued.stdout).toMatch(/^queue +1 queued, the oldest for \d+ s, 0 delayed$/m);
   const busy = await run(["agent", "delete", "scout"]);
   expect([busy.code, busy.stdout]).toEqual([64, ""]);
   expect(busy.stderr).toContain("delete the agent with --force");

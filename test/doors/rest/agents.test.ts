@@ -250,7 +250,8 @@ test("an agent in a list equals the single agent, with the presence of every gat
   const { admin, another, gateway } = await setup();
   const second = await another();
   await admin.agent("scout", { limits: { max_working: 1 } });
-  for (let n = 0; n < 3; n += 1) await admin.delegate("scout");
+  const ids: string[] = [];
+  for (let n = 0; n < 3; n += 1) ids.push((await admin.delegate("scout")).body.id);
   await admin.delegate("scout", { delay_seconds: 60 });
   await admin.lease("scout");
   await admin.agent("idle");
@@ -258,10 +259,17 @@ test("an agent in a list equals the single agent, with the presence of every gat
   await until(async () => (await gateway.broker.presence.of("idle")).pollers === 1);
   const { body } = await admin.call("GET", "/v1/agents");
   expect(body.agents).toMatchObject([
-    { name: "idle", presence: { state: "online", pollers: 1 } },
+    {
+      name: "idle",
+      presence: { state: "online", pollers: 1 },
+      slots: { busy: 0, free: 1, most: null },
+      oldest_waiting_at: null,
+    },
     {
       name: "scout",
       presence: { state: "online" },
+      slots: { busy: 1, free: 0, most: 1 },
+      oldest_waiting_at: await admin.get(ids[1] ?? "").then(({ body }) => body.created_at),
       counts: { waiting: 2, delayed: 1, working: 1, interrupted: 0 },
     },
   ]);
