@@ -17,8 +17,8 @@ import { MAX_QUESTIONS, type Overview, overviewOf } from "../status/overview.ts"
 const ABOUT = `
 It shows what your token may see: only the operator and viewers see Redis, and callers see the figures of what they
 delegated. Alarms say that a part of the storage is away, that new work is refused because memory is short, that work
-waits for an agent that is paused or has no worker, or that this program and the broker differ in version. 'errand
-doctor' checks the setup.`;
+waits for an agent that is paused or has no worker, that much work or for long waits for one whose workers are all busy,
+or that this program and the broker differ in version. 'errand doctor' checks the setup.`;
 
 export function addStatus(program: Command, { host }: Cli): void {
   program

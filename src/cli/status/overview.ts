@@ -3,9 +3,10 @@
  * are not of the same instant.
  */
 import { Admin } from "../../client/admin.ts";
+import { type Alarm, alarmsOf } from "../../client/alarms.ts";
 import { Delegator } from "../../client/delegator.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
-import { pausedWorkers, timeLeft } from "../../client/words.ts";
+import { largestUnit, pausedWorkers, timeLeft } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -89,7 +90,7 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
       ...(degraded === undefined ? [] : [`the broker is degraded: ${degraded}`]),
       ...memoryAlarm(status),
       ...diskAlarm(status),
-      ...agentAlarms(agents),
+      ...agentAlarms(agents, Date.parse(status.now)),
       ...(await workerAlarms(admin, agents)),
     ],
   };
@@ -150,18 +151,26 @@ async function workerAlarms(admin: Admin, agents: readonly Agent[]): Promise<str
 
 const leftUntil = (until: string): string => timeLeft(Date.parse(until) - Date.now());
 
-/** Agents with waiting work that nobody takes. */
-function* agentAlarms(agents: readonly Agent[]): Generator<string> {
-  const stuck = agents.filter(
-    ({ counts, presence, paused }) => counts.waiting > 0 && (paused || presence.state !== "online"),
+const WHY: Readonly<Record<Exclude<Alarm["kind"], "workers_paused">, (agent: string) => string>> = {
+  paused: (agent) => `${agent} is paused`,
+  unreachable: (agent) => `${agent} cannot be reached`,
+  no_worker: (agent) => `no worker polls ${agent}`,
+  all_busy: (agent) => `all workers of ${agent} are busy`,
+};
+
+/** Agents with waiting work that nobody takes, or with much of it. */
+function* agentAlarms(agents: readonly Agent[], now: number): Generator<string> {
+  const alarms = alarmsOf(agents, now).flatMap(({ kind, ...alarm }) =>
+    kind === "workers_paused" ? [] : [{ kind, ...alarm }],
   );
-  for (const { name, counts, paused, delivery } of stuck.slice(0, NAMED)) {
-    const why = paused
-      ? `${name} is paused`
-      : delivery.mode === "push"
-        ? `${name} cannot be reached`
-        : `no worker polls ${name}`;
-    yield `${why}: ${counts.waiting} ${counts.waiting === 1 ? "delegation waits" : "delegations wait"}`;
+  // Those that no time will end come first.
+  const stuck = alarms.filter(({ kind }) => kind !== "all_busy");
+  const busy = alarms.filter(({ kind }) => kind === "all_busy");
+  for (const { kind, agent, waits, since } of [...stuck.slice(0, NAMED), ...busy.slice(0, NAMED)]) {
+    const oldest =
+      kind === "all_busy" && since !== null ? `, the oldest for ${largestUnit(now - Date.parse(since))}` : "";
+    yield `${WHY[kind](agent)}: ${waits} ${waits === 1 ? "delegation waits" : "delegations wait"}${oldest}`;
   }
   if (stuck.length > NAMED) yield `${stuck.length - NAMED} more agents have waiting work that nobody takes`;
+  if (busy.length > NAMED) yield `all workers of ${busy.length - NAMED} more agents are busy`;
 }

@@ -107,3 +107,19 @@ test("a worker that pauses is an alarm, with its name, reason and time, and show
   expect(await shown("agent", "list")).toContain("online, 1 paused");
   expect(await shown("agent", "workers", "scout")).toMatch(/paused: not signed in, next try in [34] min/);
 });
+
+test("much work for an agent whose workers are all busy is an alarm", async () => {
+  const { run, api } = await setup();
+  await api.agent("builder", { limits: { max_working: 1 } });
+  await api.delegate("builder");
+  const { lease_id } = (await api.lease("builder")).body.leases[0];
+  for (let n = 0; n < 9; n += 1) await api.delegate("builder");
+  expect((await run(["status"])).stdout).not.toContain("builder");
+  await api.delegate("builder");
+  // On a slow machine, its worker would otherwise have been silent for too long.
+  await api.heartbeat(lease_id);
+  const { alarms } = JSON.parse((await run(["status", "--json"])).stdout);
+  expect(alarms.at(-1)).toMatch(
+    /^all workers of builder are busy: 10 delegations wait, the oldest for \d+ \w+$/,
+  );
+});
