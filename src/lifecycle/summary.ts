@@ -11,8 +11,8 @@ import { FIELDS, READERS, type Readable, type Value } from "./fields.ts";
 import { FIELDS_OF_LUA } from "./read-fields.ts";
 
 const PARSED = [
-  ...(["state", "target", "delegator", "context_id", "parent_id", "created_at", "updated_at"] as const),
-  "bytes",
+  ...(["state", "target", "delegator", "context_id", "parent_id"] as const),
+  ...(["created_at", "updated_at", "finished_at", "bytes"] as const),
 ] as const;
 /** Packed fields. */
 const SUMMARIZED = [...PARSED, "interrupt_id"] as const;

@@ -237,6 +237,8 @@ export const delegationFilterSchema = z.strictObject({
   since: givenInstantSchema.optional(),
   /** Created before this instant. */
   until: givenInstantSchema.optional(),
+  /** Ended at or after this instant. */
+  ended_since: givenInstantSchema.optional(),
   /** Text that the task preview contains, ignoring case. */
   q: z.string().min(1).max(100).optional(),
 });

@@ -28,6 +28,7 @@ interface ListOptions extends TableOptions {
   readonly state?: readonly State[];
   readonly since?: string;
   readonly until?: string;
+  readonly endedSince?: string;
   readonly query?: string;
   readonly errorCode?: string;
   readonly limit?: number;
@@ -44,6 +45,7 @@ const FILTERS = [
   "state",
   "since",
   "until",
+  "endedSince",
   "query",
   "errorCode",
   "limit",
@@ -91,6 +93,7 @@ export function addList(program: Command, { host }: Cli): void {
     )
     .option("--since <instant>", `only created at or after this time, ${INSTANT_EXAMPLE}`, instant)
     .option("--until <instant>", "only created before this time", instant)
+    .option("--ended-since <instant>", "only ended at or after this time", instant)
     .option("-q, --query <text>", "only with this text in the first 100 bytes of the task, ignoring case")
     .option(
       "--error-code <code>",
@@ -140,7 +143,8 @@ export function addList(program: Command, { host }: Cli): void {
 
 function filterOf(options: ListOptions): DelegationFilter {
   const { target, delegator, context, state, since, until, query: q, errorCode: error_code } = options;
-  return { target, delegator, context_id: context, state, since, until, q, error_code };
+  const ended_since = options.endedSince;
+  return { target, delegator, context_id: context, state, since, until, ended_since, q, error_code };
 }
 
 /** The pages of a list, up to the limit. */

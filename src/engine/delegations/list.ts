@@ -27,6 +27,8 @@ export interface ListQuery {
   readonly since?: string | undefined;
   /** Created before this instant. */
   readonly until?: string | undefined;
+  /** Ended at this instant or later. */
+  readonly ended_since?: string | undefined;
   /** A part of the preview; case does not matter. */
   readonly q?: string | undefined;
   readonly cursor?: string | undefined;
@@ -146,7 +148,7 @@ export async function scan(broker: Pick<Broker, "bulk">, plan: Plan, after: Posi
 
 /** A record, or its summary. */
 type Listed = Readable<
-  "state" | "target" | "delegator" | "context_id" | "parent_id" | "created_at" | "error"
+  "state" | "target" | "delegator" | "context_id" | "parent_id" | "created_at" | "finished_at" | "error"
 >;
 
 export async function matches(
@@ -161,8 +163,12 @@ export async function matches(
   if (query.parent_id !== undefined && query.parent_id !== record.get("parent_id")) return false;
   if (query.state !== undefined && !query.state.includes(record.get("state"))) return false;
   if (query.error_code !== undefined && query.error_code !== errorCode(record.get("error"))) return false;
+  if (query.ended_since !== undefined && !isAtLeast(record.get("finished_at"), query.ended_since))
+    return false;
   return canSee(broker, principal, record);
 }
+
+const isAtLeast = (at: number | null, instant: string): boolean => at !== null && at >= Date.parse(instant);
 
 function errorCode(error: string | null): string | null {
   return error === null ? null : delegationErrorSchema.parse(JSON.parse(error)).code;

@@ -107,6 +107,8 @@ describe("list", () => {
     expect(await ids("--state", "working")).toEqual([working]);
     expect(await ids("--error-code", "no_spade", "--target", "scout")).toEqual([failed]);
     expect(await ids("--context", context)).toEqual([done]);
+    const { finished_at } = (await api.get(done)).body;
+    expect(await ids("--ended-since", finished_at)).toEqual([failed, done]);
     expect(await ids("--delegator", "caller:bob")).toEqual([]);
     const bob = await as(url, "caller:bob");
     const { id } = (await bob.delegate("scout")).body;

@@ -207,12 +207,17 @@ test("are filtered by several states, by creation time, and by a part of the pre
   expect((await listed("q=docs%20%E2%82%AC&state=submitted")).ids).toEqual([third]);
   expect(await listed("q=nothing")).toEqual({ ids: [], scanned_to: null });
   const at = async (id: string) => String((await admin.get(id)).body.created_at);
+  const ended = async (id: string) => String((await admin.get(id)).body.finished_at);
   const [firstAt, thirdAt] = [await at(first), await at(third)];
   expect((await listed(`since=${thirdAt}`)).ids).toContain(third);
   expect((await listed(`until=${firstAt}`)).ids).toEqual([]);
+  expect((await listed(`ended_since=${await ended(first)}`)).ids).toEqual([first]);
+  expect((await listed(`ended_since=${await ended(first)}&state=submitted`)).ids).toEqual([]);
+  const after = new Date(Date.parse(await ended(first)) + 1).toISOString();
+  expect((await listed(`ended_since=${after}`)).ids).toEqual([]);
   const page = await listed("limit=1");
   expect(page).toEqual({ ids: [third], scanned_to: thirdAt });
-  for (const wrong of ["state=done", "state=working,", "since=yesterday", "q="]) {
+  for (const wrong of ["state=done", "state=working,", "since=yesterday", "ended_since=1", "q="]) {
     const { body } = await alice.call("GET", `/v1/delegations?${wrong}`);
     expect([wrong, body.code]).toEqual([wrong, "invalid_request"]);
   }

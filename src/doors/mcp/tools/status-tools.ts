@@ -135,6 +135,9 @@ export const statusTools: readonly Tool[] = [
       error_code: delegationFilterSchema.shape.error_code,
       since: delegationFilterSchema.shape.since.describe("Only tasks created at or after this time."),
       until: delegationFilterSchema.shape.until.describe("Only tasks created before this time."),
+      ended_since: delegationFilterSchema.shape.ended_since.describe(
+        "Only tasks that ended at or after this time.",
+      ),
       q: delegationFilterSchema.shape.q.describe(
         "Only tasks that contain this text in their first 100 bytes. Case is ignored.",
       ),
