@@ -81,7 +81,14 @@ export type { AnswerBody } from "./schema/interrupt.ts";
 export type { Problem } from "./schema/problem.ts";
 export { type Risk, type RiskRule, riskOf } from "./schema/risk.ts";
 export type { ListedSession, NewSession, Session, SessionCode } from "./schema/session.ts";
-export type { Durations, Stats, StatsBucket, StatsFilter, StatsPeriod } from "./schema/stats.ts";
+export type {
+  AgentFigures,
+  Durations,
+  Stats,
+  StatsBucket,
+  StatsFilter,
+  StatsPeriod,
+} from "./schema/stats.ts";
 export type { Status } from "./schema/status.ts";
 export type { TokenInfo } from "./schema/token.ts";
 export type { Usage, UsageReport, UsageSum } from "./schema/usage.ts";

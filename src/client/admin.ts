@@ -20,7 +20,13 @@ import {
   sessionCodeSchema,
   sessionPageSchema,
 } from "../schema/session.ts";
-import { type Stats, type StatsFilter, statsSchema } from "../schema/stats.ts";
+import {
+  type AgentFigures,
+  agentFiguresPageSchema,
+  type Stats,
+  type StatsFilter,
+  statsSchema,
+} from "../schema/stats.ts";
 import { type Status, statusSchema } from "../schema/status.ts";
 import { newTokenSchema, type TokenInfo, tokenSchema } from "../schema/token.ts";
 import { eachPage } from "./each-page.ts";
@@ -74,6 +80,27 @@ export class Admin {
    */
   stats(filter: StatsFilter = {}, { signal }: CallOptions = {}): Promise<Stats> {
     return this.#http.requestWithRetry(statsSchema, { path: "/v1/stats", query: { ...filter }, signal });
+  }
+
+  /**
+   * How the work of each agent ended in the last hour, by the quarter of an hour from `since` on; up to ten seconds old.
+   * An agent's token gets only its own figures, a caller's none.
+   */
+  async statsByAgent(options: PageOptions = {}): Promise<{ since: string | null; agents: AgentFigures[] }> {
+    const { pageSize: limit, signal } = options;
+    const found: { since: string | null; agents: AgentFigures[] } = { since: null, agents: [] };
+    const pages = eachPage((cursor) =>
+      this.#http.requestWithRetry(agentFiguresPageSchema, {
+        path: "/v1/stats/agents",
+        query: { cursor, limit },
+        signal,
+      }),
+    );
+    for await (const { since, agents } of pages) {
+      found.since ??= since;
+      found.agents.push(...agents);
+    }
+    return found;
   }
 
   /** Agents by name, with presence and counts, fetched page by page as the loop asks for them. */

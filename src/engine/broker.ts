@@ -16,6 +16,7 @@ import type { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
 import type { Connections } from "../redis/connections.ts";
 import type { Shards } from "../redis/shards.ts";
+import type { AgentFiguresPage } from "../schema/stats.ts";
 import type { RedisStatus } from "../schema/status.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -32,6 +33,11 @@ import type { HostLimiter } from "./outbound/host-limiter.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
 import type { Counters } from "./stats/counters.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
+
+/** Keeps pages of agents' figures for some seconds, by what was asked. */
+export interface AgentFiguresPages {
+  of(key: string, now: number, read: () => Promise<AgentFiguresPage>): Promise<AgentFiguresPage>;
+}
 
 /** The gateway's identity, its log and its metrics. */
 export interface Gateway {
@@ -50,6 +56,7 @@ export interface Gateway {
   readonly metrics: Metrics;
   /** Figures for charts. */
   readonly counters: Counters;
+  readonly agentFigures: AgentFiguresPages;
 }
 
 export interface Storage {

@@ -23,6 +23,7 @@ import { deliverPending } from "../engine/outbound/outbox.ts";
 import { deliverPush } from "../engine/outbound/push-notifications/deliver.ts";
 import { PushAgentRunner } from "../engine/push-agents/runner.ts";
 import { Counters } from "../engine/stats/counters.ts";
+import { AgentFiguresCache } from "../engine/stats/read-agents.ts";
 import { QueueSampler } from "../engine/stats/sampler.ts";
 import { MemoryGuard } from "../engine/upkeep/memory-guard.ts";
 import { metricsObserver } from "../engine/upkeep/metrics-observer.ts";
@@ -139,6 +140,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     log,
     metrics,
     counters,
+    agentFigures: new AgentFiguresCache(),
     connections,
     dataDir: options.dataDir ?? null,
     redisSource: options.redis.socket === undefined ? "external" : "embedded",

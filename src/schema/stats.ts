@@ -82,3 +82,25 @@ export const statsSchema = z.strictObject({
 });
 /** The figures of a period. */
 export type Stats = z.infer<typeof statsSchema>;
+
+export const agentFiguresSchema = z.strictObject({
+  agent: agentNameSchema,
+  completed: countSchema,
+  failed: countSchema,
+  rejected: countSchema,
+  canceled: countSchema,
+  /** Oldest first; the last one is not over yet. `failed` counts the rejected delegations, too. */
+  quarters: z.array(z.strictObject({ ok: countSchema, failed: countSchema })),
+  costs: usedSchema.shape.costs,
+});
+/** The figures of an agent's last hour, by the quarter of an hour. */
+export type AgentFigures = z.infer<typeof agentFiguresSchema>;
+
+export const agentFiguresPageSchema = z.strictObject({
+  /** When the first quarter begins: more than an hour ago, because the last one is not over yet. */
+  since: instantSchema,
+  /** By name. */
+  agents: z.array(agentFiguresSchema),
+  next_cursor: agentNameSchema.nullable(),
+});
+export type AgentFiguresPage = z.infer<typeof agentFiguresPageSchema>;

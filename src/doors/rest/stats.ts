@@ -1,6 +1,15 @@
 /** Figures of the last hour and day. */
+import * as z from "zod";
 import { readStats } from "../../engine/stats/read.ts";
-import { statsFilterSchema, statsPeriodSchema, statsSchema } from "../../schema/stats.ts";
+import { readAgentFigures } from "../../engine/stats/read-agents.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import {
+  agentFiguresPageSchema,
+  statsFilterSchema,
+  statsPeriodSchema,
+  statsSchema,
+} from "../../schema/stats.ts";
+import { agentNameSchema, queryNumber } from "../../schema/values.ts";
 import { type Route, route } from "../http/route.ts";
 import { json } from "../http/text-response.ts";
 
@@ -14,6 +23,20 @@ export const statsRoutes: readonly Route[] = [
     responses: { 200: statsSchema },
     async handle(request, { query }) {
       return json(200, await readStats(request.broker, request.principal, query));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/stats/agents",
+    summary:
+      "The last hour of each agent: how many of its delegations ended how, by the quarter of an hour, and their cost. All agents for the operator, approvers and viewers, an agent only itself; up to 10 seconds old.",
+    query: z.strictObject({
+      cursor: agentNameSchema.optional(),
+      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
+    }),
+    responses: { 200: agentFiguresPageSchema },
+    async handle(request, { query }) {
+      return json(200, await readAgentFigures(request.broker, request.principal, query));
     },
   }),
 ];

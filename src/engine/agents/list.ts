@@ -29,24 +29,33 @@ type Row = Pick<ListedAgent, "counts" | "oldest_at"> & {
   readonly paused: string;
 };
 
-export async function agentPage(
-  broker: BulkReads & Pick<Broker, "clock" | "presence">,
-  { after = "", limit }: { readonly after?: string | undefined; readonly limit: number },
-): Promise<AgentPage> {
+/** A page of the names of all agents, in order. */
+export async function agentNames(
+  broker: BulkReads,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<{ readonly names: readonly string[]; readonly next: string | null }> {
   const found = await Promise.all(
     broker.shards.all.map((keys) =>
       broker.bulk.zrangebylex(keys.agentNames, after === "" ? "-" : `(${after}`, "+", "LIMIT", 0, limit + 1),
     ),
   );
-  const names = found.flat().sort();
-  const page = names.slice(0, limit);
+  const all = found.flat().sort();
+  const names = all.slice(0, limit);
+  return { names, next: all.length > limit ? (names.at(-1) ?? null) : null };
+}
+
+export async function agentPage(
+  broker: BulkReads & Pick<Broker, "clock" | "presence">,
+  { after = "", limit }: { readonly after?: string | undefined; readonly limit: number },
+): Promise<AgentPage> {
+  const { names, next } = await agentNames(broker, { after, limit });
   const rows = (
     await Promise.all(
       broker.shards.all.map((keys) =>
         readRows(
           broker,
           keys,
-          page.filter((name) => broker.shards.ofAgent(name) === keys),
+          names.filter((name) => broker.shards.ofAgent(name) === keys),
         ),
       ),
     )
@@ -60,7 +69,7 @@ export async function agentPage(
     const presence = presences[index];
     return presence ? [{ ...agent, counts, oldest_at, presence }] : [];
   });
-  return { agents, next: names.length > limit ? (page.at(-1) ?? null) : null };
+  return { agents, next };
 }
 
 const strings = (reply: unknown): string[] => (Array.isArray(reply) ? reply.map(String) : []);

@@ -1,16 +1,15 @@
 /** Reads the figures of a period: one script, for a fixed number of small hashes. */
 import { keys } from "../../redis/keys.ts";
-import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { Durations, Stats, StatsBucket, StatsFilter, StatsPeriod } from "../../schema/stats.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, seesAll } from "../access/access.ts";
 import type { Broker, Scans } from "../broker.ts";
 import { queueDepths } from "../upkeep/queue-depths.ts";
+import { type Counted, costsIn, endOf, NOTHING, readBuckets, sumOf } from "./buckets.ts";
 import {
   CLASSES,
   CODE_PREFIX,
-  COST_PREFIX,
   FIELD,
   GAUGE,
   percentile,
@@ -29,12 +28,6 @@ interface Scope {
   readonly delegator: string | null;
 }
 
-/** KEYS: the hashes of the slots · Returns the fields and values of each. */
-const readScript = new Script(`#!lua flags=no-writes
-local buckets = {}
-for i, key in ipairs(KEYS) do buckets[i] = redis.call('HGETALL', key) end
-return buckets`);
-
 export async function readStats(
   broker: Scans & Pick<Broker, "clock" | "counters">,
   principal: Principal,
@@ -51,12 +44,11 @@ export async function readStats(
   const last = slotOf(Date.now() + broker.clock.offset_ms, resolution);
   const slots = Array.from({ length: resolution.buckets }, (_, n) => last - resolution.buckets + 1 + n);
   const names = slots.map((slot) => keys.stats(subject, resolution.seconds, slot));
-  const reply = await readScript.run(broker.bulk, names, []);
+  const read = await readBuckets(broker.bulk, names);
   // An older bucket belongs to a deleted agent of the same name.
   const since = await sinceOf(broker, { target, delegator });
-  const endOf = (slot: number) => (slot + 1) * resolution.seconds * 1000;
-  const counted = slots.map((slot, index) =>
-    toCounted(Array.isArray(reply) && endOf(slot) > since ? reply[index] : []),
+  const counted = read.map((fields, index) =>
+    endOf(slots[index] ?? 0, resolution) > since ? fields : NOTHING,
   );
   return {
     period: query.period,
@@ -100,15 +92,6 @@ async function sinceOf({ agents }: Pick<Broker, "agents">, { target, delegator }
   return agent === null ? 0 : agents.since(agent);
 }
 
-type Counted = ReadonlyMap<string, number>;
-
-function toCounted(flat: unknown): Counted {
-  const counted = new Map<string, number>();
-  if (!Array.isArray(flat)) return counted;
-  for (let i = 0; i + 1 < flat.length; i += 2) counted.set(String(flat[i]), Number(flat[i + 1]));
-  return counted;
-}
-
 function figuresOf(fields: Counted) {
   const counts = (field: (index: number) => string) =>
     Array.from({ length: CLASSES }, (_, index) => fields.get(field(index)) ?? 0);
@@ -131,13 +114,7 @@ function figuresOf(fields: Counted) {
 
 function usedIn(fields: Counted): StatsBucket["usage"] {
   const tokens = (field: string) => Math.min(Number.MAX_SAFE_INTEGER, fields.get(field) ?? 0);
-  const costs = [...fields]
-    .filter(([field]) => field.startsWith(COST_PREFIX))
-    .map(([field, cost]) => ({
-      currency: field.slice(COST_PREFIX.length),
-      cost: Number(cost.toPrecision(12)),
-    }))
-    .sort((a, b) => (a.currency < b.currency ? -1 : 1));
+  const costs = costsIn(fields);
   if (costs.length === 0 && Object.values(USED).every((field) => !fields.has(field))) return undefined;
   return {
     input_tokens: tokens(USED.input_tokens),
@@ -156,10 +133,7 @@ const durationsOf = (counts: readonly number[]): Durations =>
     : { median_seconds: percentile(counts, 0.5), p95_seconds: percentile(counts, 0.95) };
 
 function totalsOf(buckets: readonly Counted[]): Stats["totals"] {
-  const all = new Map<string, number>();
-  for (const fields of buckets) {
-    for (const [field, count] of fields) all.set(field, (all.get(field) ?? 0) + count);
-  }
+  const all = sumOf(buckets);
   const byCode = new Map<string, number>();
   for (const [field, count] of all) {
     if (!field.startsWith(CODE_PREFIX)) continue;

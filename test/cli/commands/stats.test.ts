@@ -26,3 +26,19 @@ test("shows what happened in the last hour, of all agents and of one", async () 
   expect(hers.stdout).toMatch(/^LAST HOUR +caller:alice\n/);
   expect(hers.stdout).not.toContain("highest waiting");
 });
+
+test("--by-agent shows how the work of each agent ended", async () => {
+  const { run, api } = await setup();
+  for (const name of ["scout", "coder"]) await api.agent(name, { limits: { max_attempts: 1 } });
+  await api.delegate("scout");
+  const { lease_id } = (await api.lease("scout")).body.leases[0];
+  await api.reply(lease_id, { usage: { cost: 0.5, currency: "USD" } });
+  const { code, stdout, stderr } = await run(["stats", "--by-agent"]);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(
+    /^AGENT +COMPLETED +FAILED +REJECTED +CANCELED +COST\ncoder +0 +0 +0 +0 +-\nscout +1 +0 +0 +0 +0.5 USD\n$/,
+  );
+  const json = JSON.parse((await run(["stats", "--by-agent", "--json"])).stdout);
+  expect(json.agents).toMatchObject([{ agent: "coder" }, { agent: "scout", completed: 1 }]);
+  expect((await run(["stats", "scout", "--by-agent"])).code).toBe(64);
+});

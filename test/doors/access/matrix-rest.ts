@@ -43,6 +43,7 @@ POST /v1/leases/:lease_id/reply                403    ok     404    403    403  
 POST /v1/agents/:agent/replies                 403    ok     403    403    403      403    ok       401
 GET /v1/audit                                  403    403    403    403    403      403    ok       401
 GET /v1/stats                                  ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/stats/agents                           ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/status                                 ok     ok     ok     ok     ok       ok     ok       401
 POST /ag-ui/:agent                             ok     loop   ok     ok     403      403    ok       401
 POST /ag-ui/:agent to attach                   ok     ok     404    404    ok       ok     ok       401

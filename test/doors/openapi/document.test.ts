@@ -149,6 +149,7 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("GET", "/v1/audit");
   await call("GET", "/v1/status");
   await call("GET", "/v1/stats");
+  await call("GET", "/v1/stats/agents");
   await call("DELETE", `/v1/tokens/${made.body.id}`);
   await call("DELETE", `/v1/tokens/${made.body.id}`);
 
