@@ -115,6 +115,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await showView(page, hash);
       found[name] = await faults(page);
     }
+    const deploys = page.locator(".needs .question", { hasText: "2.4.1" });
+    await deploys.getByRole("button", { name: "Edit" }).click();
+    await deploys.getByLabel("hosts").fill("3");
+    await deploys.getByLabel("version").fill("");
+    found.editor = await faults(page);
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("dialog").waitFor();
     found.dialog = await faults(page);

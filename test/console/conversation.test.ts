@@ -1,6 +1,6 @@
 /** The conversation of a delegation with many messages, and the events that it and the timeline show. Needs a build. */
 import { describe, expect, test } from "vitest";
-import { examine, noTalkEvents, reportsBetween } from "../../src/console/delegation/talk-events.ts";
+import { editOf, examine, noTalkEvents, reportsBetween } from "../../src/console/delegation/talk-events.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, showView } from "../support/browser.ts";
@@ -23,11 +23,15 @@ function event(seq: number, status: string, more: Record<string, unknown> = {}):
 }
 
 test("each event is examined once: reports are grouped by the messages between them, questions found by their id", () => {
-  const request = { message: { messageId: "m1" }, options: ["now"], action: { name: "run", arguments: {} } };
+  const action = { name: "run", arguments: { hosts: 12, now: true } };
+  const request = { request_id: "r1", message: { messageId: "m1" }, options: ["now"], action };
   const events = [event(1, "queued"), event(2, "progress"), event(3, "progress")];
   const talk = noTalkEvents();
   examine(talk, events);
-  events.push(event(4, "interrupted", { interrupt: { requests: [request] } }), event(5, "progress"));
+  events.push(
+    event(4, "interrupted", { interrupt: { id: "int_1", requests: [request] } }),
+    event(5, "progress"),
+  );
   examine(talk, events);
   examine(talk, events);
   const seqsBetween = (...instants: (string | null)[]) =>
@@ -38,9 +42,20 @@ test("each event is examined once: reports are grouped by the messages between t
     [3],
     [5],
   ]);
-  expect([...talk.asked]).toEqual([
-    ["m1", { options: ["now"], action: request.action, at: "2026-01-01T00:00:04.000Z" }],
-  ]);
+  expect([...talk.asked]).toEqual([["m1", { options: ["now"], action, at: "2026-01-01T00:00:04.000Z" }]]);
+  const edit = (metadata: Record<string, unknown>) =>
+    editOf(
+      {
+        messageId: "m2",
+        role: "ROLE_USER",
+        parts: [{ text: "Fewer." }, { data: { hosts: 3, now: true } }],
+        metadata: { interrupt_id: "int_1", request_id: "r1", decision: "approve", ...metadata },
+      },
+      talk,
+    );
+  expect(edit({})).toEqual([{ path: ["hosts"], from: 12, to: 3 }]);
+  for (const other of [{ interrupt_id: "int_2" }, { request_id: "r2" }, { decision: "deny" }])
+    expect(edit(other)).toBeNull();
 });
 
 describe.skipIf(SKIP)("in Chromium", () => {

@@ -36,6 +36,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const bar = page.getByRole("group", { name: "Several questions" });
     await bar.getByRole("button", { name: "Approve 2" }).waitFor();
     await card(1).getByRole("button", { name: "Edit" }).click();
+    await card(1).getByRole("button", { name: "As JSON" }).click();
     const editor = card(1).getByLabel("Arguments of fs.touch");
     await editor.fill("{");
     await bar.getByRole("button", { name: "Approve 2" }).click();

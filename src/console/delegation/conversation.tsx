@@ -2,11 +2,14 @@ import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { isFollowUp, type Message } from "../../schema/a2a.ts";
+import type { Change } from "../../schema/changes.ts";
 import type { Delegation, DelegationError } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
+import { ChangeList } from "../edit/change-list.tsx";
 import { optionText } from "../needs/proposal.ts";
 import { session } from "../session/session.ts";
 import { Age } from "../ui/age.tsx";
+import { Parts } from "../ui/parts.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
@@ -14,7 +17,7 @@ import { useAction } from "../ui/use-action.ts";
 import { count, nameOf } from "../ui/words.ts";
 import { Output } from "./output.tsx";
 import { Progress } from "./progress.tsx";
-import { type Asked, examine, noTalkEvents, reportsBetween } from "./talk-events.ts";
+import { type Asked, editOf, examine, noTalkEvents, reportsBetween, type TalkEvents } from "./talk-events.ts";
 
 /** How many messages are drawn at first, and how many more with each click. */
 const STEP = 50;
@@ -29,7 +32,7 @@ interface Props {
 export function Conversation({ delegation, events }: Props) {
   const { current: talk } = useRef(noTalkEvents());
   if (events !== null) examine(talk, events);
-  const [task, ...entries] = entriesOf(delegation, talk.asked);
+  const [task, ...entries] = entriesOf(delegation, talk);
   // The first that is drawn stays so when a message arrives: nothing leaves while somebody reads it.
   const first = useSignal(Math.max(0, entries.length - STEP));
   const earlier = Math.min(first.value, entries.length);
@@ -72,7 +75,7 @@ interface Entry {
   readonly block: VNode;
 }
 
-function entriesOf(delegation: Delegation, asked: ReadonlyMap<string, Asked>): readonly Entry[] {
+function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
   const { message, delegator, target, history, reply, error, created_at, finished_at, interrupt } =
     delegation;
   const open = new Set(interrupt?.requests.map((request) => request.message.messageId));
@@ -85,9 +88,10 @@ function entriesOf(delegation: Delegation, asked: ReadonlyMap<string, Asked>): r
     const { messageId, role, parts } = one;
     // The open question is shown below the conversation, with the form for its answer.
     if (open.has(messageId)) continue;
-    const of = role === "ROLE_AGENT" ? asked.get(messageId) : undefined;
+    const of = role === "ROLE_AGENT" ? talk.asked.get(messageId) : undefined;
     const head = blockOf(one, delegation);
-    add(`${messageId} ${index}`, { ...head, at: head.at ?? of?.at ?? null, parts, asked: of });
+    const edit = role === "ROLE_USER" ? editOf(one, talk) : null;
+    add(`${messageId} ${index}`, { ...head, at: head.at ?? of?.at ?? null, parts, asked: of, edit });
   }
   if (interrupt) add("asks", { author: target, what: "asks", at: interrupt.raised_at, parts: [] });
   if (reply && hasContent(reply))
@@ -130,17 +134,21 @@ interface Head {
 interface BlockProps extends Head, Pick<Message, "parts"> {
   /** For a question that is no longer open: what it proposed and offered. */
   readonly asked?: Asked | undefined;
+  /** For an approval: what it changed in the arguments. */
+  readonly edit?: readonly Change[] | null;
 }
 
-function Block({ author, what, at, parts, asked }: BlockProps) {
+function Block({ author, what, at, parts, asked, edit = null }: BlockProps) {
   // A message never changes, so it is drawn again only when an event completes its head or its question.
   return useMemo(
     () => (
       <li class="said-block">
         <p class="author">
-          {author !== null && <b title={author}>{author}</b>} {what} {at !== null && <Age at={at} ago />}
+          {author !== null && <b title={author}>{author}</b>} {what}
+          {edit && edit.length > 0 && ` with ${count(edit.length, "change")}`}{" "}
+          {at !== null && <Age at={at} ago />}
         </p>
-        <Output parts={parts} />
+        {edit ? <Edited parts={parts} changes={edit} /> : <Output parts={parts} />}
         {asked?.action && <Proposed name={asked.action.name} value={asked.action.arguments} />}
         {asked && asked.options.length > 0 && (
           <ul class="offered" aria-label="The options">
@@ -153,7 +161,28 @@ function Block({ author, what, at, parts, asked }: BlockProps) {
         )}
       </li>
     ),
-    [author, what, at, asked],
+    [author, what, at, asked, edit === null],
+  );
+}
+
+/** An approval with its own arguments: what it changed, and on request all of them. */
+function Edited({
+  parts,
+  changes,
+}: {
+  readonly parts: Message["parts"];
+  readonly changes: readonly Change[];
+}) {
+  const isData = (part: Message["parts"][number]) => "data" in part;
+  return (
+    <>
+      <Output parts={parts.filter((part) => !isData(part))} />
+      <ChangeList changes={changes} />
+      <details class="edited">
+        <summary>All arguments, as approved</summary>
+        <Parts parts={parts.filter(isData)} />
+      </details>
+    </>
   );
 }
 

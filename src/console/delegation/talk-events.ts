@@ -3,16 +3,19 @@
  * history has only a question's text.
  */
 import * as z from "zod";
+import type { Message } from "../../schema/a2a.ts";
+import { type Change, changesOf } from "../../schema/changes.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 
 const requestSchema = z.object({
+  request_id: z.string(),
   message: z.object({ messageId: z.string() }),
   options: z.array(z.unknown()).default([]),
   action: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
 });
-const askedSchema = z.object({ interrupt: z.object({ requests: z.array(requestSchema) }) });
+const askedSchema = z.object({ interrupt: z.object({ id: z.string(), requests: z.array(requestSchema) }) });
 
-export type Asked = Omit<z.infer<typeof requestSchema>, "message"> & { readonly at: string };
+export type Asked = Omit<z.infer<typeof requestSchema>, "message" | "request_id"> & { readonly at: string };
 
 export interface TalkEvents {
   /** How many events were examined. */
@@ -20,9 +23,26 @@ export interface TalkEvents {
   readonly reports: DelegationEvent[];
   /** By the id of the question's message. */
   readonly asked: Map<string, Asked>;
+  /** The arguments of each proposed action, by `placeOf`. */
+  readonly proposed: Map<string, unknown>;
 }
 
-export const noTalkEvents = (): TalkEvents => ({ examined: 0, reports: [], asked: new Map() });
+export const noTalkEvents = (): TalkEvents => ({
+  examined: 0,
+  reports: [],
+  asked: new Map(),
+  proposed: new Map(),
+});
+
+const placeOf = (interrupt: unknown, request: unknown): string => JSON.stringify([interrupt, request]);
+
+/** What an approval changed in the arguments that were proposed. Null: nothing, or the question is not known. */
+export function editOf({ metadata, parts }: Message, { proposed }: TalkEvents): readonly Change[] | null {
+  const data = parts.findLast((part) => "data" in part)?.data;
+  const before = proposed.get(placeOf(metadata?.interrupt_id, metadata?.request_id));
+  if (metadata?.decision !== "approve" || data === undefined || before === undefined) return null;
+  return changesOf(before, data);
+}
 
 /** Examines the events that were added since the last call. */
 export function examine(talk: TalkEvents, events: readonly DelegationEvent[]): void {
@@ -30,8 +50,10 @@ export function examine(talk: TalkEvents, events: readonly DelegationEvent[]): v
     if (event.status === "progress") talk.reports.push(event);
     if (event.status !== "interrupted") continue;
     const { data } = askedSchema.safeParse(event);
-    for (const { message, ...asked } of data?.interrupt.requests ?? [])
+    for (const { message, request_id, ...asked } of data?.interrupt.requests ?? []) {
       talk.asked.set(message.messageId, { ...asked, at: event.at });
+      if (asked.action) talk.proposed.set(placeOf(data?.interrupt.id, request_id), asked.action.arguments);
+    }
   }
   talk.examined = events.length;
 }

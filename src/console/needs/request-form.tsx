@@ -1,10 +1,16 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { ActionEditor } from "../edit/action-editor.tsx";
+import { ChangeList } from "../edit/change-list.tsx";
+import { firstBroken } from "../edit/form.ts";
+import { isSecretAt } from "../edit/shape.ts";
 import { Fold } from "../ui/fold.tsx";
-import { JsonField } from "../ui/json-field.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
+import { count } from "../ui/words.ts";
 import { CommentField, TextAnswer } from "./answer-text.tsx";
 import type { Given } from "./given.ts";
 import { choicesOf, type Decision, isDecision, optionText, type Request, readAction } from "./proposal.ts";
@@ -22,24 +28,30 @@ interface Props {
 export function RequestForm({ request, kind, given, onGive }: Props) {
   const { message, options = [], schema } = request;
   const action = readAction(request);
-  const edited = useSignal<unknown>(undefined);
+  const place = useRef<HTMLDivElement>(null);
   const isEditing = useSignal(false);
-  /** The edited arguments are not JSON. */
-  const isBroken = useSignal(false);
-  const data = isEditing.value && edited.value !== undefined ? { data: edited.value } : {};
+  const edited = useSignal<unknown>(action?.arguments);
+  const changes = action && isEditing.value ? changesOf(action.arguments, edited.value) : [];
   const text = useSignal("");
   // A text for a question about access is a secret, and never a comment.
   const comment = kind === "auth" ? "" : text.value.trim();
-  const decide = (decision: Decision) =>
+  const decide = (decision: Decision) => {
+    const isEdit = decision === "approve" && changes.length > 0;
+    const broken = decision === "approve" && isEditing.value ? firstBroken(place.current) : null;
+    if (broken) {
+      broken.focus();
+      return;
+    }
     onGive({
-      answer: { decision, ...(comment && { text: comment }), ...(decision === "approve" && data) },
-      done: DECISIONS[decision].done,
+      answer: { decision, ...(comment && { text: comment }), ...(isEdit && { data: edited.value }) },
+      done: `${DECISIONS[decision].done}${isEdit ? withChanges(changes.length) : ""}`,
     });
+  };
   const choices = choicesOf(request, kind);
   const isOpen = options.length === 0 && schema === undefined && !action;
   const takesComment = !isOpen && kind !== "auth" && choices.length > 0 && choices.every(isDecision);
   return (
-    <div class="request">
+    <div class="request" ref={place}>
       <Fold>
         <Parts parts={message.parts} />
       </Fold>
@@ -49,20 +61,14 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
         </Fold>
       )}
       {action && isEditing.value && (
-        <div class="proposal">
-          <h3>
-            <Said>{action.name}</Said>
-          </h3>
-          <JsonField
-            label={`Arguments of ${action.name}`}
-            value={action.arguments}
-            onValue={(value) => {
-              edited.value = value;
-              isBroken.value = value === undefined;
-            }}
-          />
-        </div>
+        <ActionEditor
+          name={action.name}
+          schema={schema}
+          value={edited}
+          onApprove={() => place.current?.querySelector<HTMLElement>("button[name=approve]")?.click()}
+        />
       )}
+      {changes.length > 0 && <ChangeList changes={changes} isSecret={(path) => isSecretAt(schema, path)} />}
       {isOpen && <TextAnswer text={text} kind={kind} onGive={onGive} />}
       {choices.length > 0 && (
         <div class="buttons">
@@ -73,7 +79,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
                 decision={option}
                 isPrimary={option === "approve" && !isOpen}
                 hasComment={comment !== ""}
-                isDisabled={option === "approve" && isEditing.value && isBroken.value}
+                changes={option === "approve" ? changes.length : 0}
                 onDecide={decide}
               />
             ) : (
@@ -85,8 +91,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
               type="button"
               onClick={() => {
                 isEditing.value = !isEditing.value;
-                edited.value = undefined;
-                isBroken.value = false;
+                edited.value = action.arguments;
               }}
             >
               {isEditing.value ? "As proposed" : "Edit"}
@@ -120,22 +125,24 @@ interface DecisionProps {
   readonly decision: Decision;
   readonly isPrimary: boolean;
   readonly hasComment: boolean;
-  readonly isDisabled: boolean;
+  readonly changes: number;
   readonly onDecide: (decision: Decision) => void;
 }
 
-function DecisionButton({ decision, isPrimary, hasComment, isDisabled, onDecide }: DecisionProps) {
+const withChanges = (changes: number): string => ` with ${count(changes, "change")}`;
+
+function DecisionButton({ decision, isPrimary, hasComment, changes, onDecide }: DecisionProps) {
   const { verb, key } = DECISIONS[decision];
   return (
     <button
       type="button"
       name={decision}
       class={isPrimary ? "approve" : ""}
-      disabled={isDisabled}
       onClick={() => onDecide(decision)}
     >
       {verb}
-      {hasComment && " with comment"} <kbd>{key}</kbd>
+      {changes > 0 && withChanges(changes)}
+      {hasComment && (changes > 0 ? " and comment" : " with comment")} <kbd>{key}</kbd>
     </button>
   );
 }

@@ -3,6 +3,8 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** The element that holds the control and what takes its place. */
 const HOLDER = ".in-place-of";
+/** Buttons that change an answer, but do not give it. */
+const EDITS = ".edit-field button, .edit-head button";
 /** The button that was pressed last in each holder: by pointer, by key or by the page. */
 const pressed = new WeakMap<Element, Element>();
 addEventListener(
@@ -10,7 +12,7 @@ addEventListener(
   ({ target }) => {
     const button = target instanceof Element ? target.closest("button") : null;
     const holder = button?.closest(HOLDER);
-    if (button && holder) pressed.set(holder, button);
+    if (button && holder && !button.matches(EDITS)) pressed.set(holder, button);
   },
   { capture: true },
 );
@@ -52,8 +54,7 @@ export function InPlace({ button, children, aside }: Props) {
 
 function putOver({ style }: HTMLElement, holder: Element): void {
   const own = pressed.get(holder);
-  const control =
-    own && holder.contains(own) ? own : holder.querySelector(".answer .buttons button, .answer button");
+  const control = own && holder.contains(own) ? own : holder.querySelector(`.answer button:not(${EDITS})`);
   if (!control) return;
   const [outer, inner] = [holder.getBoundingClientRect(), control.getBoundingClientRect()];
   const before = inner.left - outer.left;

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { INEXACT_NUMBER, inexactNumberPaths } from "../../schema/exact-numbers.ts";
 import { jsonFault } from "./json-fault.ts";
 
 interface Props {
@@ -13,9 +14,11 @@ export function JsonField({ label, value, onValue }: Props) {
   const text = useSignal(JSON.stringify(value, null, 2) ?? "");
   const scrolled = useSignal(0);
   const fault = jsonFault(text.value);
+  const inexact = fault === null ? inexactIn(text.value) : undefined;
   const change = (changed: string) => {
     text.value = changed;
-    onValue(jsonFault(changed) === null ? JSON.parse(changed) : undefined);
+    const isGood = jsonFault(changed) === null && inexactIn(changed) === undefined;
+    onValue(isGood ? JSON.parse(changed) : undefined);
   };
   return (
     <label class="json-field">
@@ -25,7 +28,7 @@ export function JsonField({ label, value, onValue }: Props) {
           class="code"
           spellcheck={false}
           rows={Math.min(16, text.value.split("\n").length + 1)}
-          aria-invalid={fault !== null}
+          aria-invalid={fault !== null || inexact !== undefined}
           value={text.value}
           onInput={(event) => change(event.currentTarget.value)}
           onScroll={({ currentTarget }) => {
@@ -41,6 +44,14 @@ export function JsonField({ label, value, onValue }: Props) {
           Line {fault.line}, column {fault.column}: {fault.why}.
         </small>
       )}
+      {inexact !== undefined && (
+        <small class="problem" role="alert">
+          {inexact || "It"} {INEXACT_NUMBER}.
+        </small>
+      )}
     </label>
   );
 }
+
+/** The path of the first number that would lose digits. */
+const inexactIn = (json: string): string | undefined => inexactNumberPaths(json, 1)[0];

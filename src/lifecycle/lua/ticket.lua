@@ -42,15 +42,11 @@ function number_ticket()
   end
 end
 
--- Whether a take gets the record's new ticket: it is ready, it would be the first in the queue, and the target is not
--- blocked. False when the queue cannot be read.
+-- Whether the record's new ticket is ready, and would be the first in the queue. False when the queue cannot be read.
 function is_ready_first()
   if ticket_at() > now then return false end
   local ok, is_first = pcall(ticket_is_first, queue(), time_ms)
-  if not (ok and is_first) then return false end
-  -- If this fails, the take fails.
-  local read, why = pcall(blocked)
-  return not (read and why)
+  return ok and is_first
 end
 
 -- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway or the sweep adds it.

@@ -1,0 +1,61 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { focusByKeyboard } from "../app/keys.ts";
+import { JsonField } from "../ui/json-field.tsx";
+import { Said } from "../ui/said.tsx";
+import { EditForm } from "./edit-form.tsx";
+import { fieldsOf } from "./fields.ts";
+import { firstBroken, onCtrlEnter } from "./form.ts";
+
+interface Props {
+  /** Of the action. */
+  readonly name: string;
+  readonly schema: unknown;
+  /** The arguments, as they are edited. */
+  readonly value: Signal<unknown>;
+  /** Ctrl+Enter in a field. */
+  readonly onApprove: () => void;
+}
+
+/** The arguments of a proposed action, to be changed in a form or as JSON. */
+export function ActionEditor({ name, schema, value, onApprove }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const hasForm = fieldsOf(value.value, schema).length > 0;
+  const isJson = useSignal(!hasForm);
+  // To its first field.
+  useEffect(() => focusByKeyboard(place.current?.querySelector("input, textarea, select")), []);
+  const switchTo = () => {
+    // What is broken is in the field alone, and would be lost.
+    const broken = firstBroken(place.current);
+    if (broken) broken.focus();
+    else isJson.value = !isJson.value;
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: a key of its fields
+    <div class="proposal edit" ref={place} onKeyDown={onCtrlEnter(onApprove)}>
+      <div class="edit-head">
+        <h3>
+          <Said>{name}</Said>
+        </h3>
+        {(hasForm || !isJson.value) && (
+          <button type="button" class="quiet" onClick={switchTo}>
+            {isJson.value ? "As form" : "As JSON"}
+          </button>
+        )}
+      </div>
+      {isJson.value ? (
+        <JsonField
+          label={`Arguments of ${name}`}
+          value={value.peek()}
+          onValue={(next) => {
+            if (next !== undefined) value.value = next;
+          }}
+        />
+      ) : (
+        <div class="fields">
+          <EditForm value={value} schema={schema} isAnswer={false} />
+        </div>
+      )}
+    </div>
+  );
+}

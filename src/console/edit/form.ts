@@ -1,0 +1,34 @@
+import type { Path } from "../../schema/changes.ts";
+import type { Field } from "./fields.ts";
+
+/** What the parts of a form share. */
+export interface Form {
+  /** Changes what is at the path; undefined removes it. */
+  readonly set: (path: Path, next: (now: unknown) => unknown) => void;
+  /** It answers a question: what is left empty is left out. Else it edits what somebody proposed. */
+  readonly isAnswer: boolean;
+  /** Texts are hidden while they are typed. */
+  readonly isSecret: boolean;
+}
+
+export interface FieldProps {
+  readonly field: Field;
+  readonly form: Form;
+}
+
+/** An answer is given in the words of the question; an edit changes a member by its name, as it was proposed. */
+export const labelOf = ({ title, name }: Field, { isAnswer }: Form): string => (isAnswer ? title : name);
+
+/** The first field whose text stands for no value. */
+export const firstBroken = (form: Element | null): HTMLElement | null =>
+  form?.querySelector<HTMLElement>("[aria-invalid=true]") ?? null;
+
+/** Ctrl+Enter, or ⌘+Enter; held down, it acts once. */
+export const onCtrlEnter =
+  (act: () => void) =>
+  (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat || event.isComposing)
+      return;
+    event.preventDefault();
+    act();
+  };
