@@ -9,6 +9,7 @@ const KEYS = [
   ["Esc", "close the open delegation"],
   ["a", "approve the focused question"],
   ["d", "deny it"],
+  ["e", "edit the arguments that it proposes"],
   ["r", "answer it in its field"],
   ["x", "select it, to decide several at once"],
   ["n", "show the new questions"],

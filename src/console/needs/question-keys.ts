@@ -1,18 +1,21 @@
 /**
- * The keys of the focused question: Enter opens it, `a` approves, `d` denies, `r` goes to the field for the answer, `x`
- * selects it, to decide several at once, and `n` shows the new ones that wait.
+ * The keys of the focused question: Enter opens it, `a` approves, `d` denies, `e` edits the proposed arguments,
+ * `r` goes to the field for the answer, `x` selects it, to decide several at once, and `n` shows the new ones that wait.
  */
 import { moveFocus, onKey } from "../app/keys.ts";
 import { go, hrefOf } from "../app/route.ts";
 import { failures } from "./answers.ts";
 
 const SELECT = "input[name=select]";
+/** An edit is never taken back by its key: where the form is open, its first field. */
+const EDIT = "button[name=edit], .edit :is(input, select, textarea)";
 
 export function listenForKeys(): () => void {
   addEventListener("keydown", openQuestion);
   const stops = [
     onKey("a", (event) => act(event, "button[name=approve]")),
     onKey("d", (event) => act(event, "button[name=deny]")),
+    onKey("e", (event) => act(event, EDIT)),
     onKey("x", (event) => act(event, SELECT)),
     onKey("r", (event) => act(event, ".request :is(input, select, textarea)")),
     onKey("n", () => document.querySelector<HTMLElement>(".needs .news button")?.click()),

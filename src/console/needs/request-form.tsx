@@ -89,6 +89,7 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
           {action?.isEditable && (
             <button
               type="button"
+              name={isEditing.value ? undefined : "edit"}
               onClick={() => {
                 isEditing.value = !isEditing.value;
                 edited.value = action.arguments;
