@@ -33,6 +33,8 @@ export class PresenceTracker {
   readonly #log: Log;
   readonly #isPushed: (agent: string) => boolean;
   readonly #dirty = new Set<string>();
+  /** What the last flush wrote: a reader may have read Redis before that. */
+  #flushed: ReadonlySet<string> = new Set();
   readonly #workers = new SeenWorkers();
   readonly #paused = new PausedWorkers();
   readonly #timers: NodeJS.Timeout[] = [];
@@ -119,7 +121,7 @@ export class PresenceTracker {
 
   #toPolled(agent: string, lastSeen: number, elsewhere: number, stored: string | null | undefined): Presence {
     const pollers = elsewhere + this.#polls.count(agent);
-    const at = this.#dirty.has(agent) ? Date.now() : lastSeen;
+    const at = this.#dirty.has(agent) || this.#flushed.has(agent) ? Date.now() : lastSeen;
     const age = Date.now() - at;
     const state = pollers > 0 || age < ONLINE_MS ? "online" : age < STALE_MS ? "stale" : "offline";
     const paused = toPaused(pausesIn(stored));
@@ -166,6 +168,7 @@ export class PresenceTracker {
   }
 
   async #flush(): Promise<void> {
+    this.#flushed = new Set(this.#dirty);
     if (this.#dirty.size === 0) return;
     const names = [...this.#dirty];
     this.#dirty.clear();
