@@ -13,8 +13,8 @@ interface AnswerProps extends Props {
 }
 
 /** Types of a field. */
-export const SECRET = { type: "password" } as const;
-export const PLAIN = { type: "text" } as const;
+const SECRET = { type: "password" } as const;
+const PLAIN = { type: "text" } as const;
 
 /** An answer in words, or a secret. */
 export function TextAnswer({ text, kind, onGive }: AnswerProps) {
