@@ -181,7 +181,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const shown = page.locator(".lane-text");
     await page.getByRole("link", { name: "Raw" }).focus();
     await page.keyboard.press("Tab");
-    await shown.getByText("+5 min · after a pause of 5 min · follow-up · by operator").waitFor();
+    await shown.getByText(/^\+5:\d\d · after a pause of 5 min · follow-up · by operator$/).waitFor();
     expect(await lanes.getAttribute("aria-valuetext")).toBe(await shown.textContent());
     await page.keyboard.press("ArrowLeft");
     await shown.getByText("29/30 commit 29").waitFor();
@@ -363,5 +363,21 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.reply(lease, { state: "failed", text: "", error });
     // Why it waits: when it is tried again, and how the last attempt ended.
     await page.locator(".why", { hasText: "The last attempt: failed: No space left." }).waitFor();
+
+    await api.agent("silent");
+    const silent = (await api.delegate("silent", { task: "Falls silent" })).body.id;
+    const { leases } = (await api.lease("silent", { lease_seconds: 1_800 })).body;
+    await api.heartbeat(leases[0].lease_id, { progress: { message: "calling the vendor" } });
+    const quiet = page.locator(".row", { hasText: "Falls silent" });
+    await page.getByRole("button", { name: "1 new" }).click();
+    await quiet.getByText("calling the vendor").waitFor();
+    expect(await quiet.locator(".late").count()).toBe(0);
+    clock.offset_ms += 660_000;
+    await pass(page, 660);
+    await quiet.locator(".late", { hasText: "No report for 11 min" }).waitFor();
+    await showView(page, `#/live?open=${silent}`);
+    await page
+      .locator(".working-now .late", { hasText: "No report for 11 min. Its worker keeps the lease." })
+      .waitFor();
   });
 });

@@ -8,7 +8,7 @@ import type { DelegationEvent } from "../../src/schema/event.ts";
 const AT = "2026-01-01T12:00:00.000Z";
 const listed: ListedDelegation = {
   ...{ id: "d", state: "input_required", version: 2, target: "scout", delegator: "caller:alice" },
-  ...{ task_preview: "", created_at: AT, not_before_at: null, attempt: 1 },
+  ...{ task_preview: "", created_at: AT, updated_at: AT, not_before_at: null, attempt: 1 },
   ...{ progress: null, lease: null, error: null, finished_at: null },
   interrupt: { id: "int", kind: "input", requests: [], raised_at: AT, expires_at: AT },
 };

@@ -7,7 +7,13 @@ const at = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 
 
 const working: ListedDelegation = {
   ...{ id: "d", state: "working", version: 2, target: "scout", delegator: "caller:alice", task_preview: "" },
-  ...{ created_at: at(0), not_before_at: null, attempt: 1, lease: { expires_at: at(60), ms: 60_000 } },
+  ...{
+    created_at: at(0),
+    updated_at: at(0),
+    not_before_at: null,
+    attempt: 1,
+    lease: { expires_at: at(60), ms: 60_000 },
+  },
   ...{ progress: null, interrupt: null, error: null, finished_at: null },
 };
 
@@ -29,6 +35,7 @@ test("an outage of the broker puts off the end of a lease, and a reclaim gives i
   const away = event(3, 100, "broker_away", { until: at(99), expires_at: at(159), attempt: 1 });
   const after = afterEvent(working, away);
   expect(after?.lease).toEqual({ expires_at: at(159), ms: 60_000 });
+  expect(after?.updated_at).toBe(at(100));
   const lapse = event(4, 160, "lease_expired", { state: "submitted", attempt: 2 });
   const lapsed = afterEvent(after ?? undefined, lapse);
   expect(lapsed?.lease).toBeNull();

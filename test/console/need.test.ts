@@ -9,7 +9,7 @@ const at = (minute: number): string => `2026-01-01T12:${String(minute).padStart(
 const listed = (id: string, fields: Partial<ListedDelegation>): { readonly value: ListedDelegation } => ({
   value: {
     ...{ id, state: "submitted", version: 1, target: "scout", delegator: "caller:alice", task_preview: id },
-    ...{ created_at: at(0), not_before_at: null, attempt: 1 },
+    ...{ created_at: at(0), updated_at: at(0), not_before_at: null, attempt: 1 },
     ...{ progress: null, lease: null, interrupt: null, error: null, finished_at: null },
     ...fields,
   },

@@ -341,7 +341,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(page.url()).toMatch(/#\/find\?q=fail$/);
     await page.goto("about:blank");
     await page.goto(`${url}/#/find?q=fail&state=failed`);
-    const found = page.locator(".found", { hasText: "failed: disk_full" });
+    const found = page.locator(".found", { hasText: /failed after .*: No space left/ });
+    await found.getByTitle("disk_full").waitFor();
     await found.click();
     await page.locator(".conversation", { hasText: "No space left" }).waitFor();
     // The advice to read that very message would be no help.

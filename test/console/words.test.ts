@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { auditText, ownersOf } from "../../src/console/agents/audit-text.ts";
 import { TIMES, topOf } from "../../src/console/charts/scale.ts";
 import { queuedText } from "../../src/console/ui/queued-text.ts";
-import { taskText } from "../../src/console/ui/words.ts";
+import { plainTitle, quietText, taskText } from "../../src/console/ui/words.ts";
+import type { DelegationEvent } from "../../src/schema/event.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00.000Z");
 const QUEUED = { state: "submitted", not_before_at: null, attempt: 1 } as const;

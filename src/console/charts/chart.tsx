@@ -3,7 +3,7 @@
  * drawing is stretched to any width, which would distort it.
  */
 import { useMark } from "../ui/use-mark.ts";
-import { largestUnit } from "../ui/words.ts";
+import { HOURS, largestUnit } from "../ui/words.ts";
 import { topOf } from "./scale.ts";
 
 export interface Series {
@@ -182,7 +182,7 @@ function titleOf(
     const value = column[index] ?? null;
     return value === null ? [] : [`${name} ${show(value)}`];
   });
-  const time = new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const time = new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...HOURS });
   return `${time}: ${values.join(", ") || "nothing"}`;
 }
 

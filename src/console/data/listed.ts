@@ -28,6 +28,7 @@ export interface ListedDelegation
     | "delegator"
     | "task_preview"
     | "created_at"
+    | "updated_at"
     | "not_before_at"
     | "attempt"
   > {
@@ -42,12 +43,11 @@ export interface ListedDelegation
 }
 
 export function toListed(delegation: Delegation): ListedDelegation {
-  const { id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt } =
-    delegation;
-  const { progress, lease, interrupt, finished_at, error } = delegation;
+  const { id, state, version, target, delegator, task_preview, created_at, updated_at } = delegation;
+  const { not_before_at, attempt, progress, lease, interrupt, finished_at, error } = delegation;
   return {
-    ...{ id, state, version, target, delegator, task_preview, created_at, not_before_at, attempt },
-    ...{ progress, interrupt, finished_at },
+    ...{ id, state, version, target, delegator, task_preview, created_at, updated_at },
+    ...{ not_before_at, attempt, progress, interrupt, finished_at },
     task_end: taskEnd(delegation.message),
     lease: lease && { expires_at: lease.expires_at },
     error: error === null ? null : error.message || error.code,
@@ -79,6 +79,7 @@ export function afterEvent(
     ...listed,
     state: event.state,
     version: event.seq,
+    updated_at: event.at,
     interrupt: null,
     progress: event.state === "submitted" ? null : (details.progress ?? listed.progress),
     attempt: details.attempt ?? listed.attempt,
@@ -115,7 +116,8 @@ function departure(event: DelegationEvent, task_preview: string): ListedDelegati
       target: event.target,
       task_preview,
     },
-    ...{ delegator: event.delegator, created_at: event.at, not_before_at: null, attempt: 1 },
+    ...{ delegator: event.delegator, created_at: event.at, updated_at: event.at },
+    ...{ not_before_at: null, attempt: 1 },
     ...{ progress: null, lease: null, interrupt: null, error: null, finished_at: null },
   };
 }

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
-import { largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
+import { HOURS, largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 const detailsSchema = z.object({
@@ -54,7 +54,7 @@ export function eventText(event: DelegationEvent): string {
     artifact && (artifact.name ?? artifact.artifactId),
     error && `${error.code}: ${error.message}`,
     reason,
-    retry_at && `again at ${new Date(retry_at).toLocaleTimeString()}`,
+    retry_at && `again at ${new Date(retry_at).toLocaleTimeString([], HOURS)}`,
   ]
     .filter(Boolean)
     .join(" · ");
@@ -88,6 +88,15 @@ export function toneOf(event: DelegationEvent): string {
 const MINUTE_MS = 60_000;
 /** The time since the first event. */
 export const offsetText = (ms: number): string =>
-  ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${largestUnit(ms)}`;
+  ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${clockText(ms)}`;
+
+/** `12:07`, `1:02:07`. */
+function clockText(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const hours = Math.floor(seconds / 3600);
+  const parts = [...(hours > 0 ? [hours] : []), Math.floor(seconds / 60) % 60, seconds % 60];
+  return parts.map((part, index) => String(part).padStart(index === 0 ? 1 : 2, "0")).join(":");
+}
+
 /** The length of the pause before an event; empty if it was short. */
 export const pauseText = (ms: number): string => (ms >= MINUTE_MS ? largestUnit(ms) : "");

@@ -13,6 +13,7 @@ import {
   etaOf,
   nameOf,
   PHASES,
+  quietText,
   STATE_WORDS,
   sentence,
   shareOf,
@@ -50,9 +51,11 @@ export function Summary({ delegation }: { readonly delegation: Delegation }) {
       </p>
       <p class="parties">
         <span title={delegator}>{nameOf(delegator)}</span> <span>→</span> <span title={target}>{target}</span>
-        <span class="dim">
-          attempt {attempt} of {max_attempts}
-        </span>
+        {attempt > 1 && (
+          <span class="dim">
+            attempt {attempt} of {max_attempts}
+          </span>
+        )}
         {delegation.priority !== 5 && <span class="dim">priority {delegation.priority}</span>}
       </p>
       {delegation.usage && (
@@ -109,8 +112,14 @@ function Working({ delegation }: { readonly delegation: Delegation }) {
   const share = shareOf(delegation);
   const step = stepOf(delegation);
   const tools = progress?.tools_used ?? [];
+  const quiet = quietText(delegation, now.value);
   return (
     <div class="working-now">
+      {quiet !== "" && (
+        <p class="late">
+          <b>{quiet}.</b> {lease && "Its worker keeps the lease."}
+        </p>
+      )}
       {share !== undefined && <progress value={share} aria-label="Progress" />}
       <p>
         {step !== "" && <Said>{step}</Said>}

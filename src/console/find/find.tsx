@@ -3,7 +3,7 @@ import { go, href, hrefOf, opened, route } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
-import { Age } from "../ui/age.tsx";
+import { Age, Elapsed } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { queuedText } from "../ui/queued-text.ts";
@@ -20,8 +20,8 @@ export function Find() {
   const { params } = route.value;
   const { found, isComplete, isReading, error, more } = useFound(filterOf(params));
   return (
-    <section aria-labelledby="find-title">
-      <h1 id="find-title">
+    <section aria-label="Find">
+      <h1>
         Find{" "}
         {found.length > 0 && (
           <small>
@@ -46,7 +46,7 @@ export function Find() {
 }
 
 function Row({ delegation }: { readonly delegation: Delegation }) {
-  const { id, state, delegator, target, created_at, error } = delegation;
+  const { id, state, delegator, target, created_at, finished_at, error } = delegation;
   const phase = PHASES[state];
   return (
     <a
@@ -70,7 +70,15 @@ function Row({ delegation }: { readonly delegation: Delegation }) {
           {state === "submitted"
             ? queuedText(delegation, isAway.value ? undefined : agentOf(target), now.peek())
             : STATE_WORDS[state]}
-          {error !== null && state !== "canceled" && <Said>: {error.code}</Said>}
+          {finished_at !== null && (
+            <>
+              {" "}
+              after <Elapsed from={created_at} to={finished_at} />
+            </>
+          )}
+          {error !== null && state !== "canceled" && (
+            <Said title={error.code}>: {error.message || error.code}</Said>
+          )}
         </span>
       </span>
     </a>

@@ -1,4 +1,4 @@
-import type { Signal } from "@preact/signals";
+import { type Signal, useComputed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { textOf } from "../../schema/a2a.ts";
 import { hrefOf, opened } from "../app/route.ts";
@@ -12,7 +12,17 @@ import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { queuedText } from "../ui/queued-text.ts";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { etaOf, nameOf, PHASES, type Phase, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
+import {
+  etaOf,
+  nameOf,
+  PHASES,
+  type Phase,
+  quietText,
+  STATE_WORDS,
+  shareOf,
+  stepOf,
+  taskText,
+} from "../ui/words.ts";
 
 /** One delegation: what is asked, and its way from the delegator to the agent. */
 export function DelegationRow({ listed }: { readonly listed: Signal<ListedDelegation> }) {
@@ -104,6 +114,7 @@ const PAUSE_MS = 2_000;
 /** Details of work in progress: the tools used, the estimated time left, and the time left of its lease. */
 function DelegationMore({ listed }: { readonly listed: ListedDelegation }) {
   const { id, attempt, lease, progress } = listed;
+  const quiet = useComputed(() => quietText(listed, now.value)).value;
   const ends = Date.parse(lease?.expires_at ?? "");
   useEffect(() => {
     if (Number.isNaN(ends)) return;
@@ -115,6 +126,7 @@ function DelegationMore({ listed }: { readonly listed: ListedDelegation }) {
   }, [lease]);
   return (
     <span class="row-more">
+      {quiet !== "" && <b class="late">{quiet}</b>}
       {attempt > 1 && <span>attempt {attempt}</span>}
       {progress?.tools_used?.length ? <Said>{progress.tools_used.join(", ")}</Said> : null}
       {progress?.eta_seconds !== undefined && <span>{etaOf(listed)}</span>}

@@ -1,13 +1,13 @@
 import { useComputed } from "@preact/signals";
 import { timeLeft } from "../../client/words.ts";
 import { now } from "../data/clock.ts";
-import { elapsed, largestUnit } from "./words.ts";
+import { elapsed, HOURS, largestUnit } from "./words.ts";
 
 /** How long ago the instant was; the instant itself in the title. */
 export function Age({ at, ago = false }: { readonly at: string; readonly ago?: boolean }) {
   const text = useComputed(() => `${largestUnit(now.value - Date.parse(at))}${ago ? " ago" : ""}`);
   return (
-    <time dateTime={at} title={new Date(at).toLocaleString()}>
+    <time dateTime={at} title={new Date(at).toLocaleString([], HOURS)}>
       {text}
     </time>
   );
@@ -17,7 +17,7 @@ export function Age({ at, ago = false }: { readonly at: string; readonly ago?: b
 export function Elapsed({ from, to }: { readonly from: string; readonly to: string | null }) {
   const text = useComputed(() => elapsed((to === null ? now.value : Date.parse(to)) - Date.parse(from)));
   return (
-    <time dateTime={from} title={`since ${new Date(from).toLocaleString()}`}>
+    <time dateTime={from} title={`since ${new Date(from).toLocaleString([], HOURS)}`}>
       {text}
     </time>
   );
@@ -27,7 +27,7 @@ export function Elapsed({ from, to }: { readonly from: string; readonly to: stri
 export function Left({ until }: { readonly until: string }) {
   const text = useComputed(() => `${timeLeft(Date.parse(until) - now.value)} left`);
   return (
-    <time dateTime={until} title={`until ${new Date(until).toLocaleString()}`}>
+    <time dateTime={until} title={`until ${new Date(until).toLocaleString([], HOURS)}`}>
       {text}
     </time>
   );

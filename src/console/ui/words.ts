@@ -42,9 +42,36 @@ export function taskText({
   task_end = message ? taskEnd(message) : "",
 }: Pick<ListedDelegation, "task_preview" | "task_end"> & { readonly message?: Message }): string {
   const bytes = new TextEncoder().encode(task_preview).length;
-  if (bytes <= 96 || (bytes < 100 && bytes === task_preview.length)) return task_preview || "(no text)";
-  return `${task_end ? [...task_preview].slice(0, -TASK_END).join("") : task_preview}…${task_end}`;
+  if (bytes <= 96 || (bytes < 100 && bytes === task_preview.length))
+    return plainTitle(task_preview) || "(no text)";
+  const start = task_end ? [...task_preview].slice(0, -TASK_END).join("") : task_preview;
+  return plainTitle(`${start}…${task_end}`);
 }
+
+/** What Markdown puts at the start of a line. A list that is numbered begins with 1. */
+const LINE_SIGNS = /^(?:(?:#{1,6}|[>*+-]|1[.)])\s+)+/;
+const INLINE_SIGNS = [/\*\*(\S|\S.*?\S)\*\*/g, /`([^`]+)`/g, /!?\[([^\]]+)\]\([^)\s]*\)/g] as const;
+/** In characters; a shorter line, such as a greeting, says too little. */
+const SHORT_LINE = 20;
+
+/** The first line without the signs of Markdown, and `…` if there are more. A short one goes on with the next line. */
+export function plainTitle(text: string): string {
+  const lines = text.split("\n").map(plainLine).filter(hasWords);
+  let title = lines.shift() ?? text.trim();
+  while (lines.length > 0 && title.length < SHORT_LINE) title += ` ${lines.shift()}`;
+  return lines.length > 0 && !title.endsWith("…") ? `${title} …` : title;
+}
+
+const plainLine = (line: string): string =>
+  INLINE_SIGNS.reduce(
+    (plain, signs) => plain.replaceAll(signs, "$1"),
+    line
+      .trim()
+      .replace(/^(?:```|~~~).*/, "")
+      .replace(LINE_SIGNS, ""),
+  );
+
+const hasWords = (line: string): boolean => /[\p{L}\p{N}]/u.test(line);
 
 /** The step that an agent is at; empty if it reports none. */
 export function stepOf({ progress }: Pick<ListedDelegation, "progress">): string {
@@ -57,6 +84,20 @@ export function stepOf({ progress }: Pick<ListedDelegation, "progress">): string
 export function etaOf({ progress }: Pick<ListedDelegation, "progress">): string {
   const { eta_seconds } = progress ?? {};
   return eta_seconds === undefined ? "" : `about ${timeLeft(eta_seconds * 1000)} to go`;
+}
+
+/** A worker that reported before is quiet after this time. */
+const QUIET_MS = 600_000;
+
+/** `No report for 32 min`: its worker reported, and then nothing was heard. Otherwise empty. */
+export function quietText(
+  { state, progress, updated_at }: Pick<ListedDelegation, "state" | "progress" | "updated_at">,
+  now: number,
+): string {
+  const ms = now - Date.parse(updated_at);
+  // One that never reports is not known to be quiet.
+  if (state !== "working" || progress === null || ms < QUIET_MS) return "";
+  return `No report for ${largestUnit(ms)}`;
 }
 
 /** Between 0 and 1; undefined if the agent does not say. */
@@ -73,6 +114,9 @@ export function elapsed(ms: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return largestUnit(ms);
 }
+
+/** How times of the day are written: from 0 to 23 hours, whatever the language of the browser. */
+export const HOURS = { hourCycle: "h23" } as const;
 
 /** With a full stop, unless it has an end of its own. */
 export const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
