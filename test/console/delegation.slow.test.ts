@@ -132,7 +132,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { url, clock } = await startBroker();
     const id = await setLongTalk(url);
     clock.offset_ms += 300_000;
-    await client(url).message(id, "After a long pause");
+    await client(url).message(id, "After a long pause, see https://wiki.example/pause.");
     const { page } = await openTab(url);
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
@@ -147,6 +147,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const proposed = talk.locator("li", { has: page.locator(".proposal", { hasText: "deploy" }) });
     await proposed.locator("pre", { hasText: '"hosts"' }).waitFor();
     await proposed.locator(".author", { hasText: /talker asked .*ago/ }).waitFor();
+    const link = talk.getByRole("link", { name: "https://wiki.example/pause", exact: true });
+    expect(await link.evaluate((one) => one.outerHTML)).toMatch(
+      /href="https:\/\/wiki\.example\/pause" rel="noreferrer noopener" target="_blank"/,
+    );
     const approved = talk.locator("li", { hasText: /operator approved .*ago/ });
     await approved.waitFor();
     // The agent's reports since then are one line, which opens.

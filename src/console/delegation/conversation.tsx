@@ -9,6 +9,7 @@ import { ChangeList } from "../edit/change-list.tsx";
 import { optionText } from "../needs/proposal.ts";
 import { session } from "../session/session.ts";
 import { Age } from "../ui/age.tsx";
+import { Linked } from "../ui/linked.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Proposed } from "../ui/proposed.tsx";
@@ -112,7 +113,9 @@ function Failure({ error: { code, message, recovery }, at }: FailureProps) {
         <b>{code}</b> {at !== null && <Age at={at} ago />}
       </p>
       <p class="text">
-        <Said>{message}</Said>
+        <Said>
+          <Linked text={message} />
+        </Said>
       </p>
       {/* It may only point at the message above. */}
       {!recovery.includes("error.message") && <p class="dim">{recovery}</p>}

@@ -2,6 +2,7 @@ import type { Part } from "../../schema/a2a.ts";
 import { Code } from "./code.tsx";
 import { FilePart } from "./file-part.tsx";
 import { Json } from "./json.tsx";
+import { Linked } from "./linked.tsx";
 import { Said } from "./said.tsx";
 
 /** The parts of a message or an artifact, each in the form of its type. */
@@ -22,7 +23,9 @@ function OnePart({ part }: { readonly part: Part }) {
     if (isCode(mediaType)) return <Code>{text}</Code>;
     return (
       <p class="text">
-        <Said>{text}</Said>
+        <Said>
+          <Linked text={text} />
+        </Said>
       </p>
     );
   }
