@@ -31,7 +31,10 @@ const PRINCIPALS = [
   { principal: "agent:coder", may: ["+ Delegate", "Save"], sees: ["working"] },
 ];
 /** Buttons that change nothing at the broker. */
-const HARMLESS = ["To the view", "More filters", "Copy", "✕", "Edit", "Last week", "This week", "Reading …"];
+const HARMLESS = [
+  ...["To the view", "More filters", "Copy", "Copy reply", "Download"],
+  ...["✕", "Edit", "Last week", "This week", "Reading …"],
+];
 
 describe.skipIf(SKIP)("in Chromium", () => {
   test("an answer that waits is sent when the page closes", async () => {
@@ -270,7 +273,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // What was typed is still there.
     expect(await page.getByLabel("A follow-up for the agent").inputValue()).toBe("Hurry");
     await context.setOffline(false);
-    await page.getByRole("button", { name: "Send" }).click();
+    const chart = page.getByRole("slider", { name: "Delegated: 1" });
+    await until(async () => {
+      await pass(page, 2);
+      return chart.isVisible();
+    });
+    await showView(page, `#/live?open=${id}`);
+    // Ctrl+Enter sends.
+    await page.getByLabel("A follow-up for the agent").fill("Hurry\nplease");
+    await page.getByLabel("A follow-up for the agent").press("Control+Enter");
     await page.locator(".conversation", { hasText: "Hurry" }).waitFor();
     expect(await problem.count()).toBe(0);
   });

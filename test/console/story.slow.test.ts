@@ -1,4 +1,5 @@
 /** The console in a browser, with a real gateway: one delegation from its beginning to its end. Needs a build. */
+import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, freshDb, OPERATOR, startBroker } from "../support/broker.ts";
@@ -31,6 +32,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const agent = page.getByLabel("Agent", { exact: true });
     // An example that cannot be taken for a value.
     await until(async () => (await agent.getAttribute("placeholder")) === "for example coder");
+    // The first field has the focus.
+    await until(() => agent.evaluate((field) => field === document.activeElement));
     await agent.fill("coder");
     await page.getByLabel("Task").fill("Fix the login test");
     const file = { name: "log.txt", mimeType: "text/plain", buffer: Buffer.from("Timeout after 5 s") };
@@ -39,7 +42,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Deadline").fill("2999-01-01T12:00");
     await page.getByLabel("A part of").fill(parent);
     await page.getByLabel("Approve in advance").fill("tests.run, fs.*");
-    await page.getByRole("button", { name: "Delegate" }).click();
+    await page.getByLabel("Task").press("Control+Enter");
     // It opens beside the live view.
     const row = rowOf(page, "Fix the login test");
     await row.locator("text=queued").waitFor();
@@ -135,6 +138,16 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(async () => (await page.title()) === "Errand");
     await row.click();
     await page.locator(".conversation", { hasText: "Pushed." }).waitFor();
+    // Its first attempt is nothing to speak of.
+    expect(await page.locator(".summary").textContent()).not.toContain("attempt");
+    const [reply] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download" }).click(),
+    ]);
+    expect(reply.suggestedFilename()).toBe(`reply-${id.slice(-8)}.txt`);
+    expect(await readFile(await reply.path(), "utf8")).toBe("Pushed.");
+    await page.getByRole("button", { name: "Copy reply" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
     await page.locator(".conversation", { hasText: "approved" }).waitFor();
     await page.locator(".conversation", { hasText: "approver ann added" }).waitFor();
 
@@ -351,14 +364,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".summary", { hasText: "Repeats" }).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByLabel("Reason").fill("not needed");
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel delegation" }).click();
     await page.locator(".state.canceled").first().waitFor();
     const repeated = (await api.get(failing)).body.redriven_as;
     await page.goto(`${url}/#/find?open=${failing}`);
     await page.locator(".actions", { hasText: `Tried again as …${repeated.slice(-8)}` }).waitFor();
     expect(await page.getByRole("button", { name: "Redrive" }).count()).toBe(0);
     await page.getByRole("button", { name: "Erase" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Erase" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Erase for everybody" }).click();
     await until(async () => (await api.get(failing)).status === 404);
   });
 });

@@ -11,6 +11,7 @@ const KEYS = [
   ["d", "deny it"],
   ["e", "edit the arguments that it proposes"],
   ["r", "answer it in its field"],
+  ["Ctrl+Enter", "send what you typed"],
   ["x", "select it, to decide several at once"],
   ["n", "show the new questions"],
   ["/", "find"],

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { MessageInput, Part } from "../../schema/a2a.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
@@ -8,12 +9,18 @@ import { show } from "../data/delegations.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
+import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { useAction } from "../ui/use-action.ts";
 
 /** Delegates work to an agent, and opens the delegation. */
 export function Delegate() {
   const target = useSignal(route.value.params.get("target") ?? "");
   const { isRunning, error, run } = useAction();
+  const form = useRef<HTMLFormElement>(null);
+  // The agent may be named by the address.
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>(":is(input, textarea):placeholder-shown")?.focus();
+  }, []);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
@@ -29,7 +36,7 @@ export function Delegate() {
   return (
     <section aria-labelledby="delegate-title">
       <h1 id="delegate-title">Delegate</h1>
-      <form class="fields delegate" onSubmit={submit}>
+      <form class="fields delegate" ref={form} onSubmit={submit}>
         <label class="wide">
           <span>Agent</span>
           <input
@@ -59,7 +66,13 @@ export function Delegate() {
         </label>
         <label class="wide">
           <span>Task</span>
-          <textarea name="task" rows={5} required placeholder="What is to be done" />
+          <textarea
+            name="task"
+            rows={5}
+            required
+            placeholder="What is to be done"
+            onKeyDown={sendByCtrlEnter}
+          />
         </label>
         <label class="wide">
           <span>
@@ -109,7 +122,7 @@ export function Delegate() {
         </label>
         <Problem error={error} />
         <div class="buttons wide">
-          <button type="submit" class="primary" disabled={isRunning}>
+          <button type="submit" class="primary" title="Ctrl+Enter" disabled={isRunning}>
             Delegate
           </button>
         </div>

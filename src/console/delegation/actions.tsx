@@ -9,6 +9,7 @@ import { Confirm } from "../ui/confirm.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
+import { ReplyActions } from "./reply-actions.tsx";
 
 /** The actions that the reader may take on the delegation in its state. */
 export function Actions({ delegation }: { readonly delegation: Delegation }) {
@@ -16,9 +17,10 @@ export function Actions({ delegation }: { readonly delegation: Delegation }) {
   const isFailed = delegation.state === "failed";
   const may = { steer: maySteer(delegation), redrive: mayRedrive(delegation) };
   const isAgain = isFailed && delegation.redriven_as !== null;
-  if (!(may.steer && !isOver) && !(may.redrive && isOver) && !isAgain) return null;
+  const reply = delegation.state === "completed" ? delegation.reply : null;
   return (
     <div class="buttons actions">
+      {reply && <ReplyActions id={delegation.id} reply={reply} />}
       {!isOver && may.steer && <Cancel delegation={delegation} />}
       {isAgain ? (
         <Again delegation={delegation} />
@@ -43,6 +45,7 @@ function Cancel({ delegation }: { readonly delegation: Delegation }) {
   return (
     <Confirm
       verb="Cancel"
+      confirm="Cancel delegation"
       question="Cancel this delegation?"
       help="Cancel: stop this task"
       danger
@@ -113,9 +116,11 @@ function Erase({ id }: { readonly id: string }) {
   return (
     <Confirm
       verb="Erase"
+      confirm="Erase for everybody"
       question="Erase this delegation?"
       help="Erase: delete everything about it"
       danger
+      quiet
       onConfirm={erase}
     >
       <p>Its task, conversation, events and artifacts are deleted for everybody. This cannot be undone.</p>

@@ -14,6 +14,7 @@ import { Parts } from "../ui/parts.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
+import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { useAction } from "../ui/use-action.ts";
 import { count, nameOf } from "../ui/words.ts";
 import { Output } from "./output.tsx";
@@ -224,8 +225,9 @@ export function FollowUp({ id, onSent }: { readonly id: string; readonly onSent:
         onInput={(event) => {
           text.value = event.currentTarget.value;
         }}
+        onKeyDown={sendByCtrlEnter}
       />
-      <button type="submit" disabled={isRunning || text.value.trim() === ""}>
+      <button type="submit" title="Ctrl+Enter" disabled={isRunning || text.value.trim() === ""}>
         Send
       </button>
       <Problem error={error} />

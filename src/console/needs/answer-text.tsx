@@ -1,5 +1,6 @@
 import type { Signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
+import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import type { Given } from "./given.ts";
 
 interface Props {
@@ -23,19 +24,18 @@ export function TextAnswer({ text, kind, onGive }: AnswerProps) {
     if (text.value.trim() !== "") onGive({ answer: { text: text.value }, done: "Answered" });
   };
   const label = kind === "auth" ? "Secret (agent only)" : "Answer in words";
+  const input = (event: { readonly currentTarget: { readonly value: string } }) => {
+    text.value = event.currentTarget.value;
+  };
+  const field = { autocomplete: "off", "aria-label": label, placeholder: label, value: text.value } as const;
   return (
     <form class="text-answer" onSubmit={submit}>
-      <input
-        {...(kind === "auth" ? SECRET : PLAIN)}
-        autocomplete="off"
-        aria-label={label}
-        placeholder={label}
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
-        }}
-      />
-      <button type="submit" class="primary" disabled={text.value.trim() === ""}>
+      {kind === "auth" ? (
+        <input {...SECRET} {...field} onInput={input} />
+      ) : (
+        <textarea rows={2} {...field} onInput={input} onKeyDown={sendByCtrlEnter} />
+      )}
+      <button type="submit" class="primary" title="Ctrl+Enter" disabled={text.value.trim() === ""}>
         Answer
       </button>
     </form>

@@ -4,23 +4,27 @@ import { Problem } from "./problem.tsx";
 import { useAction } from "./use-action.ts";
 
 interface Props {
-  /** The verb: on the button, and again in the question. */
+  /** On the button. */
   readonly verb: string;
+  /** On the button in the question, with its object: read alone, "Cancel" could mean the question itself. */
+  readonly confirm?: string;
   readonly question: string;
   /** What the verb means here. */
   readonly help?: string;
   /** The consequences of the action, or fields. */
   readonly children?: ComponentChildren;
   readonly danger?: boolean;
+  /** Rarely wanted where it stands. */
+  readonly quiet?: boolean;
   readonly onConfirm: () => Promise<unknown>;
 }
 
 /** A button that asks before it acts. */
-export function Confirm({ verb, question, help, children, danger = false, onConfirm }: Props) {
+export function Confirm({ verb, confirm = verb, question, help, children, danger, quiet, onConfirm }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const { isRunning, error, run } = useAction();
   const close = () => dialog.current?.close();
-  const confirm = (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
       await onConfirm();
@@ -31,20 +35,20 @@ export function Confirm({ verb, question, help, children, danger = false, onConf
     <>
       <button
         type="button"
-        class={danger ? "danger" : ""}
+        class={`${danger ? "danger" : ""} ${quiet ? "quiet" : ""}`}
         title={help}
         onClick={() => dialog.current?.showModal()}
       >
         {verb}
       </button>
       <dialog ref={dialog} aria-label={question}>
-        <form onSubmit={confirm}>
+        <form onSubmit={submit}>
           <h2>{question}</h2>
           {children}
           <Problem error={error} />
           <div class="buttons">
             <button type="submit" class={danger ? "danger primary" : "primary"} disabled={isRunning}>
-              {verb}
+              {confirm}
             </button>
             <button type="button" onClick={close}>
               Keep as it is

@@ -20,7 +20,7 @@ export function CopyLine({ text, label = text }: { readonly text: string; readon
 }
 
 /** Returns whether the text was copied. */
-async function toClipboard(text: string): Promise<boolean> {
+export async function toClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

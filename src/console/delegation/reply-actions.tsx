@@ -1,0 +1,62 @@
+import { useSignal } from "@preact/signals";
+import { type Message, textOf } from "../../schema/a2a.ts";
+import { toClipboard } from "../ui/copy.tsx";
+
+interface Props {
+  /** Of the delegation. */
+  readonly id: string;
+  readonly reply: Message;
+}
+
+/** Takes the reply elsewhere: by the clipboard, or as a file. */
+export function ReplyActions({ id, reply }: Props) {
+  const { text, type, ending } = replyFile(reply);
+  const verb = useSignal("Copy reply");
+  if (text === "") return null;
+  const copy = async () => {
+    verb.value = (await toClipboard(text)) ? "Copied" : "Not copied";
+    setTimeout(() => {
+      verb.value = "Copy reply";
+    }, 2_000);
+  };
+  const download = () => {
+    const url = URL.createObjectURL(new Blob([text], { type }));
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = `reply-${id.slice(-8)}.${ending}`;
+    link.click();
+    // The browser reads it when the click is over.
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  };
+  return (
+    <>
+      <button type="button" onClick={() => void copy()}>
+        {verb.value}
+      </button>
+      <button type="button" onClick={download}>
+        Download
+      </button>
+    </>
+  );
+}
+
+/** A reply in words as its text; with anything else in it, as JSON. */
+export function replyFile(reply: Pick<Message, "parts">): {
+  readonly text: string;
+  readonly type: string;
+  readonly ending: "md" | "txt" | "json";
+} {
+  const parts = reply.parts.filter(({ text }) => text !== "");
+  if (parts.length === 0) return { text: "", type: "text/plain", ending: "txt" };
+  if (parts.some(({ text }) => text === undefined)) {
+    const [only] = parts;
+    const value = parts.length === 1 && only && "data" in only ? only.data : parts;
+    return { text: JSON.stringify(value, null, 2), type: "application/json", ending: "json" };
+  }
+  const isMarkdown = parts.every(({ mediaType }) => mediaType === "text/markdown");
+  return {
+    text: textOf({ parts }),
+    type: isMarkdown ? "text/markdown" : "text/plain",
+    ending: isMarkdown ? "md" : "txt",
+  };
+}
