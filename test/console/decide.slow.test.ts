@@ -84,6 +84,18 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const card = page.locator(".needs .question", { hasText: "Second?" });
     const places = () =>
       card.locator(".buttons button").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().x));
+    // For a thumb. A link in a text keeps the height of its line.
+    const small = await page
+      .locator(":is(button, input, select, textarea, summary, label.select, .phone-bar a):visible")
+      .evaluateAll((all) =>
+        all
+          .filter((one) => !one.matches("[type=checkbox]"))
+          .filter(
+            (one) => Math.min(one.getBoundingClientRect().width, one.getBoundingClientRect().height) < 44,
+          )
+          .map((one) => one.outerHTML),
+      );
+    expect(small).toEqual([]);
     const before = await places();
     const tap = async (name: string) => {
       const { x, y, width, height } = await boxOf(card.getByRole("button", { name }));

@@ -145,7 +145,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const offered = talk.locator(".offered li", { hasText: "release/2.4" });
     expect(await offered.evaluate((one) => getComputedStyle(one).borderTopWidth)).toBe("0px");
     const proposed = talk.locator("li", { has: page.locator(".proposal", { hasText: "deploy" }) });
-    await proposed.locator("pre", { hasText: '"hosts"' }).waitFor();
+    await proposed.locator(".members", { hasText: "hosts" }).locator("li", { hasText: "3" }).waitFor();
     await proposed.locator(".author", { hasText: /talker asked .*ago/ }).waitFor();
     const link = talk.getByRole("link", { name: "https://wiki.example/pause", exact: true });
     expect(await link.evaluate((one) => one.outerHTML)).toMatch(

@@ -122,7 +122,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(async () => (await api.call("GET", "/v1/sessions")).body.sessions.length === 0);
     await page.goto("about:blank");
     await page.goto(`${url}/#code=${body.code}`);
-    await page.locator("text=This link was used already").waitFor();
+    await page.getByText(/This link was used already.* Ask for another link\.$/).waitFor();
     const another = (await api.call("POST", "/v1/sessions/codes")).body;
     await page.evaluate(`location.hash = "#code=${another.code}"`);
     await page.getByRole("heading", { name: "Live" }).waitFor();

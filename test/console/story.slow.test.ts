@@ -91,7 +91,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await question.locator(".time-left", { hasText: /\d+ \w+ left to answer/ }).waitFor();
     // What is asked is in the row, too.
     await row.locator("text=Push the fix?").waitFor();
-    await question.locator("header", { hasText: "coder asks, for operator" }).waitFor();
+    await question.locator("header", { hasText: "coder asks, for you" }).waitFor();
     await until(async () => (await page.title()) === "(1) Errand");
     // The icon has the count, too.
     await until(async () => (await page.locator("link[rel=icon]").getAttribute("href"))?.startsWith("blob:"));

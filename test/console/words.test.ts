@@ -3,6 +3,9 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { auditText, ownersOf } from "../../src/console/agents/audit-text.ts";
 import { TIMES, topOf } from "../../src/console/charts/scale.ts";
+import { eventText, offsetText } from "../../src/console/delegation/event-text.ts";
+import { replyFile } from "../../src/console/delegation/reply-actions.tsx";
+import { isFlat } from "../../src/console/ui/json.tsx";
 import { queuedText } from "../../src/console/ui/queued-text.ts";
 import { plainTitle, quietText, taskText } from "../../src/console/ui/words.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
@@ -61,6 +64,93 @@ test("a task that was cut shows its end if it is short, and only its beginning o
   expect(textOf("Short (117)")).toBe("Short (117)");
   // The end is not cut inside a character.
   expect(textOf(`${"x".repeat(110)}${"👍".repeat(20)}`)).toBe(`${"x".repeat(80)}…${"👍".repeat(20)}`);
+});
+
+test.each([
+  [
+    "# Search relevance regression\n\nSince **Tuesday** the top-3 hit rate dropped",
+    "Search relevance regression …",
+  ],
+  ["Refactor `billing/invoice.ts`:\n\n```ts\nexport {}\n```", "Refactor billing/invoice.ts: …"],
+  ["\n\n> **Ask** before [you](https://a.example) change it", "Ask before you change it"],
+  ["1. Compare the index builds\n2. Check the synonyms", "Compare the index builds …"],
+  // A line that says too little goes on with the next one.
+  ["Hello,\nplease deploy search\n2.4.1", "Hello, please deploy search …"],
+  ["```sh\nmake\n```", "make"],
+  // What only looks like Markdown.
+  ["#4812 fails: 2 ** 10 `", "#4812 fails: 2 ** 10 `"],
+  ["3. Quartal: select * from a * b", "3. Quartal: select * from a * b"],
+  ["-1 is wrong", "-1 is wrong"],
+  ["…", "…"],
+])("the title of a task has no signs of Markdown: %j", (text, title) => {
+  expect(plainTitle(text)).toBe(title);
+  expect(taskText({ task_preview: text })).toBe(title);
+});
+
+test("a task that was cut after its first line ends with one ellipsis", () => {
+  const text = `# A heading that says it all\n${"x".repeat(100)}`;
+  expect(taskText({ task_preview: text.slice(0, 100), task_end: "the end" })).toBe(
+    "A heading that says it all …",
+  );
+  expect(taskText({ task_preview: `**All** ${"x".repeat(92)}` })).toBe(`All ${"x".repeat(92)}…`);
+});
+
+test("the time since the first event says seconds, also after a minute and after an hour", () => {
+  const offsets = [0, 12_340, 60_000, 727_900, 3_727_000, 90_000_000].map(offsetText);
+  expect(offsets).toEqual(["+0.0 s", "+12.3 s", "+1:00", "+12:07", "+1:02:07", "+25:00:00"]);
+});
+
+test("a day has 24 hours", () => {
+  const retry_at = new Date(2026, 0, 1, 19, 47).toISOString();
+  const retrying: DelegationEvent = {
+    ...{ id: "1-0", type: "DELEGATION_STATUS", delegation_id: "d", seq: 1, at: retry_at, retry_at },
+    ...{ state: "submitted", status: "retrying", target: "a", delegator: "b", context_id: "c" },
+    created_at: retry_at,
+  };
+  expect(eventText(retrying)).toMatch(/again at 19:47:00$/);
+});
+
+test("work is quiet ten minutes after its last report", () => {
+  const at = (minutes: number) => new Date(NOW - minutes * 60_000).toISOString();
+  const work = { state: "working", progress: { done: 7 }, updated_at: at(32) } as const;
+  expect([
+    quietText(work, NOW),
+    quietText({ ...work, updated_at: at(9) }, NOW),
+    quietText({ ...work, progress: null }, NOW),
+    quietText({ ...work, state: "input_required" }, NOW),
+  ]).toEqual(["No report for 32 min", "", "", ""]);
+});
+
+test("a reply is copied and downloaded as its text, or as JSON if it is more than text", () => {
+  const markdown = { text: "# Memo", mediaType: "text/markdown" };
+  const files = [
+    [{ text: "Done." }],
+    [markdown],
+    [{ text: "" }, { data: { words: 3 } }],
+    [markdown, { url: "u" }],
+    [],
+  ];
+  expect(files.map((parts) => replyFile({ parts })).map(({ text, ending }) => `${ending}: ${text}`)).toEqual([
+    "txt: Done.",
+    "md: # Memo",
+    'json: {\n  "words": 3\n}',
+    `json: ${JSON.stringify([markdown, { url: "u" }], null, 2)}`,
+    "txt: ",
+  ]);
+});
+
+test("arguments are a table while each is a scalar or a short list of scalars", () => {
+  const values = [
+    { a: 1, b: ["#ops", "#checkout"], c: [] },
+    { a: [null, 1] },
+    { a: [[1]] },
+    { a: [{}] },
+    { a: {} },
+    [1],
+    {},
+  ];
+  expect(values.map(isFlat)).toEqual([true, true, false, false, false, false, false]);
+  expect([20, 21].map((length) => isFlat({ a: Array.from({ length }, () => 1) }))).toEqual([true, false]);
 });
 
 test("the audit log says whose token was created and revoked", () => {

@@ -1,4 +1,5 @@
 /** The figures of the last hour or day, of everything that the reader may see or of one agent. */
+import { Fragment } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Stats, StatsBucket } from "../../schema/stats.ts";
 import { agentNameSchema } from "../../schema/values.ts";
@@ -197,7 +198,18 @@ function Failures({ failures }: Pick<Stats["totals"], "failures">) {
       <ul>
         {failures.slice(0, SHOWN).map(({ code, count }) => (
           <li key={code}>
-            {code === "other" ? <Said>{code}</Said> : <a href={href("find", { error_code: code })}>{code}</a>}
+            {code === "other" ? (
+              <Said>{code}</Said>
+            ) : (
+              <a href={href("find", { error_code: code })}>
+                {code.split(/(?<=_)/).map((part, index) => (
+                  <Fragment key={index}>
+                    {part}
+                    <wbr />
+                  </Fragment>
+                ))}
+              </a>
+            )}
             <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
               <rect class="bar failed" width={(100 * count) / most} height={8} />
             </svg>

@@ -1,9 +1,11 @@
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import { usageLine } from "../../client/usage.ts";
+import { timeLeft } from "../../client/words.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
+import { maySteer } from "../session/rights.ts";
 import { Age, Elapsed, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -84,13 +86,16 @@ const MAX_EVENTS = 300;
 
 /** Why the delegation waits, and how its last attempt ended. */
 function Why({ delegation }: { readonly delegation: Delegation }) {
-  const { id, state, target, version } = delegation;
+  const { id, state, target, version, interrupt } = delegation;
   // Only the events say how the last attempt ended and when the next one may start. At version 1 there was no attempt.
   const needsEvents = state === "submitted" && version > 1 && version <= MAX_EVENTS;
   const { value: events } = useLoaded(`${id} ${version}`, async ({ pages }, signal) =>
     needsEvents ? await pages.events(id, MAX_EVENTS, signal) : [],
   );
-  const why = explainWait({ ...delegation, retry_at: retryAtOf(events ?? []) }, agentOf(target), now.value);
+  const why =
+    interrupt !== null && maySteer(delegation)
+      ? `You may answer, ${timeLeft(Date.parse(interrupt.expires_at) - now.value)} left.`
+      : explainWait({ ...delegation, retry_at: retryAtOf(events ?? []) }, agentOf(target), now.value);
   const ended = lastAttemptText(events ?? []);
   if (why === null) return null;
   return (

@@ -18,7 +18,7 @@ export function Live() {
   const total = inView.value.length;
   return (
     <>
-      <section aria-labelledby="live-title">
+      <section aria-label="Live">
         <h1 id="live-title">Live {total > 0 && <small>{headOf(total)}</small>}</h1>
         {!isLoaded.value && total === 0 ? (
           <p class="loading">Reading what is live …</p>

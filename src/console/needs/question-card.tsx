@@ -2,6 +2,7 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { session } from "../session/session.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -19,19 +20,21 @@ interface CardProps {
 export function QuestionCard({ listed, note }: CardProps) {
   const { id, target, delegator, interrupt } = listed;
   if (interrupt === null) return null;
+  const isMine = session.value?.principal === delegator;
+  const whom = isMine ? "you" : nameOf(delegator);
   return (
     <article
       class={note ? "question over" : "question"}
       data-question={interrupt.id}
       data-row={id}
       tabIndex={-1}
-      aria-label={`${target} asks`}
+      aria-label={`${target} asks for ${whom}: ${taskText(listed)}`}
     >
       <header>
         <SelectQuestion interrupt={interrupt} />
         <StateMark phase="asks" />
         <span class="question-who">
-          <b>{target}</b> asks, for <span title={delegator}>{nameOf(delegator)}</span>
+          <b>{target}</b> asks, for <span title={delegator}>{whom}</span>
         </span>
         <Age at={interrupt.raised_at} ago />
       </header>

@@ -27,14 +27,16 @@ function select(id: string, isSelected: boolean): void {
 export function SelectQuestion({ interrupt }: { readonly interrupt: Interrupt }) {
   if (decidable.value.length < 2 || !isDecidable(interrupt)) return null;
   return (
-    <input
-      type="checkbox"
-      name="select"
-      aria-label="Select, to decide several at once"
-      title="Select, to decide several at once"
-      checked={selected.value.has(interrupt.id)}
-      onChange={({ currentTarget }) => select(interrupt.id, currentTarget.checked)}
-    />
+    // A finger needs more room than the box.
+    <label class="select" title="Select, to decide several at once">
+      <input
+        type="checkbox"
+        name="select"
+        aria-label="Select, to decide several at once"
+        checked={selected.value.has(interrupt.id)}
+        onChange={({ currentTarget }) => select(interrupt.id, currentTarget.checked)}
+      />
+    </label>
   );
 }
 

@@ -30,7 +30,7 @@ export async function openLink(code: string): Promise<void> {
     link = { found, because: null };
   } catch (error) {
     const because = isRefused(error) ? CODE_USED : reasonOf(error);
-    if (!session.peek()) return stayOut(isRefused(error) ? `${because} Sign in with a token.` : because);
+    if (!session.peek()) return stayOut(isRefused(error) ? `${because} Ask for another link.` : because);
     link = { found: null, because };
   }
   await declineLink();

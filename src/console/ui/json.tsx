@@ -12,7 +12,7 @@ export function Json({ value }: { readonly value: unknown }) {
               <Said>{name}</Said>
             </dt>
             <dd>
-              <Said>{typeof member === "string" ? member : JSON.stringify(member)}</Said>
+              <Value value={member} />
             </dd>
           </div>
         ))}
@@ -26,14 +26,35 @@ export function JsonText({ value }: { readonly value: unknown }) {
   return <Code>{JSON.stringify(value, null, 2)}</Code>;
 }
 
+/** A text as it is, a list as its items, each apart. */
+function Value({ value }: { readonly value: unknown }) {
+  if (!Array.isArray(value) || value.length === 0)
+    return <Said>{typeof value === "string" ? value : JSON.stringify(value)}</Said>;
+  return (
+    <ul class="items">
+      {value.map((item, index) => (
+        <li key={index}>
+          <Value value={item} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Of an object, and of each list in it. */
 const MAX_MEMBERS = 20;
 
-function isFlat(value: unknown): value is Record<string, unknown> {
+const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;
+const isShortList = (value: unknown): boolean =>
+  Array.isArray(value) && value.length <= MAX_MEMBERS && value.every(isScalar);
+
+/** Whether all members are scalars or short lists of them. */
+export function isFlat(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const members = Object.values(value);
   return (
     members.length > 0 &&
     members.length <= MAX_MEMBERS &&
-    members.every((member) => typeof member !== "object" || member === null)
+    members.every((member) => isScalar(member) || isShortList(member))
   );
 }

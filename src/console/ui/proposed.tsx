@@ -5,9 +5,9 @@ import { Said } from "./said.tsx";
 export function Proposed({ name, value }: { readonly name: string; readonly value: unknown }) {
   return (
     <div class="proposal">
-      <h3>
+      <p class="proposal-name">
         <Said>{name}</Said>
-      </h3>
+      </p>
       <Json value={value} />
     </div>
   );
