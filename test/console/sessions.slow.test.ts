@@ -1,6 +1,7 @@
 /** Sessions of the console: who is signed in, what each may do, and errors in plain words. Needs a build. */
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import type { Message } from "../../src/schema/a2a.ts";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
 import { until } from "../support/until.ts";
@@ -246,6 +247,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { id } = (await api.delegate("scout", { task: "Look around" })).body;
     const { page, context } = await openTab(url, { expected: LOST, movesClock: true });
     await signIn(page, OPERATOR);
+    await page.locator(".agent-row").waitFor();
     const problem = page.locator(".problem");
     await showView(page, `#/live?open=${"dlg_0_".padEnd(id.length, "0")}`);
     const texts = [await problem.textContent()];
@@ -272,6 +274,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     ]);
     // What was typed is still there.
     expect(await page.getByLabel("A follow-up for the agent").inputValue()).toBe("Hurry");
+    // A part of the page that was not loaded yet comes when the broker is back.
+    await page.evaluate("location.hash = '#/charts'");
+    await page.getByText("A part of the page did not load.").waitFor();
     await context.setOffline(false);
     const chart = page.getByRole("slider", { name: "Delegated: 1" });
     await until(async () => {
@@ -284,5 +289,50 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("A follow-up for the agent").press("Control+Enter");
     await page.locator(".conversation", { hasText: "Hurry" }).waitFor();
     expect(await problem.count()).toBe(0);
+  });
+
+  test("an answer that an absent broker did not take is offered again when it is back, and is sent once", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const ask = async (text: string): Promise<string> => {
+      const { id } = (await api.delegate("scout", { task: text })).body;
+      const [{ lease_id: lease }] = (await api.lease("scout")).body.leases;
+      await api.interrupt(lease, { text, options: ["approve", "deny"] });
+      return id;
+    };
+    const [open, closed] = [await ask("Stays open?"), await ask("Is closed?")];
+    const { page, context } = await openTab(url, { expected: LOST, movesClock: true });
+    await signIn(page, OPERATOR);
+    const card = (text: string) => page.locator(".needs .question", { hasText: text });
+    const keys: (string | undefined)[] = [];
+    page.on("request", (request) => {
+      if (request.url().endsWith(`/${open}/answer`)) keys.push(request.headers()["idempotency-key"]);
+    });
+    for (const text of ["Stays open?", "Is closed?"])
+      await card(text).getByRole("button", { name: "Approve" }).waitFor();
+    await context.setOffline(true);
+    for (const text of ["Stays open?", "Is closed?"])
+      await card(text).getByRole("button", { name: "Approve" }).click();
+    for (const text of ["Stays open?", "Is closed?"])
+      await until(async () => {
+        await pass(page, 2);
+        return card(text).getByText("The broker does not answer").isVisible();
+      });
+    const { interrupt } = (await api.get(closed)).body;
+    await (await as(url, "approver:ann")).answer(closed, interrupt.id, { decision: "deny" });
+    await context.setOffline(false);
+    await until(async () => {
+      await pass(page, 2);
+      return card("Stays open?").getByText("Approved, but not sent: the broker was away.").isVisible();
+    });
+    await page.getByText("approver ann denied this").waitFor();
+    await card("Stays open?").getByRole("button", { name: "Send again" }).click();
+    await until(async () => (await api.get(open)).body.state === "submitted");
+    expect(
+      (await api.get(open)).body.history.filter(({ role }: Message) => role === "ROLE_USER"),
+    ).toHaveLength(1);
+    expect(new Set(keys).size).toBe(1);
+    await until(async () => (await page.locator(".needs .problem").count()) === 0);
   });
 });

@@ -13,6 +13,7 @@ export { Delegate } from "../delegate/delegate.tsx";
 export { DelegationPane } from "../delegation/delegation.tsx";
 export { Find } from "../find/find.tsx";
 export { listenForKeys } from "../needs/question-keys.ts";
+export { watchUnsent } from "../needs/unsent.ts";
 export { openLink } from "../session/link.ts";
 export { LinkQuestion } from "../session/link-question.tsx";
 export { SignIn } from "../session/sign-in.tsx";

@@ -36,8 +36,9 @@ const PAGES: Readonly<Record<View, ComponentType>> = {
 export function Shell() {
   useEffect(() => {
     const stops = [startStream(), startAgents(), watchAnswers()];
-    const later = loadLater().then(({ announceNeeds, guardClicks, listenForKeys }) => [
+    const later = loadLater().then(({ announceNeeds, guardClicks, listenForKeys, watchUnsent }) => [
       announceNeeds(),
+      watchUnsent(),
       guardClicks(),
       listenForKeys(),
     ]);

@@ -5,6 +5,7 @@
 import { signal } from "@preact/signals";
 import type { Answer, Answers } from "../../client/answer.ts";
 import { ErrandApiError } from "../../client/errors.ts";
+import { randomKey } from "../../client/random-key.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { now } from "../data/clock.ts";
@@ -13,6 +14,7 @@ import { listedOf, refresh, show } from "../data/delegations.ts";
 import { asks, type ListedDelegation } from "../data/listed.ts";
 import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
+import { isAbsence } from "../ui/problem.tsx";
 import { nameOf } from "../ui/words.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
 
@@ -27,6 +29,8 @@ export interface Pending {
   readonly answer: Answer | Answers;
   /** Of the session in which it was given. */
   readonly connection: Connection;
+  /** Sent again, it is the same answer. */
+  readonly key: string;
   /** The time at which it is sent, by the clock of `performance`. Null: it is being sent, and cannot be taken back. */
   readonly sentAt: number | null;
 }
@@ -72,16 +76,19 @@ class SignalMap<T> {
 export const pending = new SignalMap<Pending>();
 export const notes = new SignalMap<Note>();
 export const failures = new SignalMap<unknown>();
+/** Answers that an absent broker did not take, or took without saying so. */
+export const unsent = new SignalMap<Pending>();
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const sending = new Map<string, Promise<void>>();
 
-export function answerLater(one: Omit<Pending, "connection" | "sentAt">): void {
+export function answerLater(one: Omit<Pending, "connection" | "key" | "sentAt">): void {
   const { id } = one.interrupt;
   const connection = session.value?.connection;
   // A second click may come before the form is inert.
   if (!connection || pending.get(id)) return;
   failures.delete(id);
-  arm(id, { ...one, connection });
+  unsent.delete(id);
+  arm(id, { ...one, connection, key: randomKey() });
 }
 
 function arm(id: string, one: Omit<Pending, "sentAt">): void {
@@ -116,7 +123,7 @@ export function undo(id: string): void {
 }
 
 /** Resolves when the broker has it or has refused it. */
-function send(id: string): Promise<void> {
+export function send(id: string): Promise<void> {
   const before = sending.get(id);
   const one = pending.get(id);
   if (before || !one) return before ?? Promise.resolve();
@@ -134,7 +141,9 @@ async function sendNow(one: Pending): Promise<void> {
   // The next session must not show it.
   const isOver = () => !isCurrent(connection);
   try {
-    const answered = await connection.delegator.answer(listed.id, id, one.answer);
+    const answered = await connection.delegator.answer(listed.id, id, one.answer, {
+      idempotencyKey: one.key,
+    });
     if (isOver()) return;
     note(id, { listed, text: one.done, at: new Date(now.peek()).toISOString() });
     show(answered);
@@ -143,13 +152,16 @@ async function sendNow(one: Pending): Promise<void> {
     if (isOver()) return;
     if (error instanceof ErrandApiError && error.code === "interrupt_not_open") {
       await noteOther(connection, one);
-    } else failures.set(id, error);
+    } else {
+      failures.set(id, error);
+      if (isAbsence(error)) unsent.set(id, one);
+    }
   }
   pending.delete(id);
 }
 
 /** Notes who answered first. */
-async function noteOther(connection: Connection, { listed, interrupt }: Pending): Promise<void> {
+export async function noteOther(connection: Connection, { listed, interrupt }: Pending): Promise<void> {
   const delegation = await connection.delegator.get(listed.id).catch(() => null);
   const text = delegation === null ? "This question is no longer open" : whoAnswered(delegation, interrupt);
   note(interrupt.id, { listed, text, at: delegation?.updated_at ?? new Date(now.peek()).toISOString() });
@@ -204,7 +216,7 @@ export function watchAnswers(): () => void {
     unfinished.delete(answers);
     // The session has ended, and the next one must not send these answers.
     for (const timer of timers.values()) clearTimeout(timer);
-    for (const map of [timers, lastAsked, pending, failures, notes]) map.clear();
+    for (const map of [timers, lastAsked, pending, failures, unsent, notes]) map.clear();
   };
 }
 

@@ -4,10 +4,11 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
-import { answerLater, failures } from "./answers.ts";
+import { answerLater, failures, unsent } from "./answers.ts";
 import type { Given } from "./given.ts";
 import { refusalOf } from "./refusal.ts";
 import { RequestForm } from "./request-form.tsx";
+import { sendAgain } from "./unsent.ts";
 
 interface Props {
   readonly listed: ListedDelegation;
@@ -25,7 +26,16 @@ export function RequestForms({ listed, interrupt }: Props) {
   };
   const submit = (answer: Answer | Answers, done: string) => answerLater({ listed, interrupt, answer, done });
   const [only] = requests;
-  const error = <Problem error={failures.get(interrupt.id)} />;
+  const error = (
+    <>
+      <Problem error={failures.get(interrupt.id)} />
+      {unsent.get(interrupt.id) && (
+        <button type="button" onClick={() => sendAgain(interrupt.id)}>
+          Send again
+        </button>
+      )}
+    </>
+  );
   if (requests.length === 1 && only) {
     return (
       <>

@@ -20,6 +20,10 @@ const IN_WORDS: Readonly<Record<string, readonly [string, string]>> = {
   unreachable: AWAY,
 };
 
+/** Whether the broker gave no answer at all. */
+export const isAbsence = (error: unknown): boolean =>
+  error instanceof ErrandApiError && IN_WORDS[error.code] === AWAY;
+
 /** An error where it happened: what failed, and what to do next. */
 export function Problem({ error }: { readonly error: unknown }) {
   if (error === null || error === undefined) return null;

@@ -1,8 +1,9 @@
 /** Something read from the broker for a component: the value when it is there, or why it is not. */
-import { useSignal } from "@preact/signals";
+import { effect, untracked, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Connection } from "../data/connection.ts";
+import { type Connection, lostSince } from "../data/connection.ts";
 import { checkSession, session } from "../session/session.ts";
+import { isAbsence } from "./problem.tsx";
 
 type Read<T> = (connection: Connection, abort: AbortSignal) => Promise<T>;
 
@@ -44,7 +45,14 @@ export function useLoaded<T>(key: string, read: Read<T>, version: unknown = null
     };
     again.current = () => void readNow();
     void readNow();
-    return () => abort.abort();
+    // What an absent broker could not say is asked again when it is back.
+    const quiet = effect(() => {
+      if (lostSince.value === null && isAbsence(error.peek())) untracked(() => void readNow());
+    });
+    return () => {
+      abort.abort();
+      quiet();
+    };
   }, [connection, key]);
   useEffect(() => {
     if (shown.current !== version) again.current();

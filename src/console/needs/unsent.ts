@@ -1,0 +1,38 @@
+/** Answers that an absent broker did not take: when it is back, each is offered again, or it says who was faster. */
+import { effect, untracked } from "@preact/signals";
+import { lostSince } from "../data/connection.ts";
+import { checkSession, isCurrent } from "../session/session.ts";
+import { failures, noteOther, type Pending, pending, send, unsent } from "./answers.ts";
+
+/** Sends an answer that was not sent, at once: it was already waited with. */
+export function sendAgain(id: string): void {
+  const one = unsent.get(id);
+  if (!one || pending.get(id)) return;
+  failures.delete(id);
+  unsent.delete(id);
+  pending.set(id, one);
+  void send(id);
+}
+
+export const watchUnsent = (): (() => void) =>
+  effect(() => {
+    const waiting = unsent.entries();
+    if (lostSince.value === null) untracked(() => waiting.map(([, one]) => lookAgain(one)));
+  });
+
+/** Once the broker is back: whether it has the answer, or another one. */
+async function lookAgain(one: Pending): Promise<void> {
+  const { listed, interrupt, connection } = one;
+  try {
+    const { interrupt: open } = await connection.delegator.get(listed.id);
+    if (!isCurrent(connection) || unsent.get(interrupt.id) !== one) return;
+    if (open?.id === interrupt.id)
+      return failures.set(interrupt.id, new Error(`${one.done}, but not sent: the broker was away.`));
+    unsent.delete(interrupt.id);
+    failures.delete(interrupt.id);
+    await noteOther(connection, one);
+  } catch (error) {
+    // If the broker is away again, the next return looks.
+    checkSession(error);
+  }
+}
