@@ -12,6 +12,7 @@ export { Agents } from "../agents/agents.tsx";
 export { Delegate } from "../delegate/delegate.tsx";
 export { DelegationPane } from "../delegation/delegation.tsx";
 export { Find } from "../find/find.tsx";
+export { watchAnswers } from "../needs/answers.ts";
 export { listenForKeys } from "../needs/question-keys.ts";
 export { watchUnsent } from "../needs/unsent.ts";
 export { openLink } from "../session/link.ts";

@@ -4,7 +4,6 @@ import { startAgents } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { startStream } from "../data/stream.ts";
 import { Live } from "../live/live.tsx";
-import { watchAnswers } from "../needs/answers.ts";
 import { mine } from "../needs/mine.ts";
 import { Needs } from "../needs/needs.tsx";
 import { Header } from "./header.tsx";
@@ -35,13 +34,16 @@ const PAGES: Readonly<Record<View, ComponentType>> = {
 /** The frame of all views: the menu, what waits at the left, the view, and the open delegation at the right. */
 export function Shell() {
   useEffect(() => {
-    const stops = [startStream(), startAgents(), watchAnswers()];
-    const later = loadLater().then(({ announceNeeds, guardClicks, listenForKeys, watchUnsent }) => [
-      announceNeeds(),
-      watchUnsent(),
-      guardClicks(),
-      listenForKeys(),
-    ]);
+    const stops = [startStream(), startAgents()];
+    const later = loadLater().then(
+      ({ announceNeeds, guardClicks, listenForKeys, watchAnswers, watchUnsent }) => [
+        watchAnswers(),
+        announceNeeds(),
+        watchUnsent(),
+        guardClicks(),
+        listenForKeys(),
+      ],
+    );
     return () => {
       for (const stop of stops) stop();
       void later.then((all) => all.map((stop) => stop()));

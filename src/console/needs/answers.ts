@@ -2,8 +2,6 @@
  * Answers on their way: each waits a few seconds, in which it can be taken back, and is then sent. When the page closes
  * meanwhile, it is sent at once. The outcome is shown in the place of the question for a while.
  */
-import { signal } from "@preact/signals";
-import type { Answer, Answers } from "../../client/answer.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { randomKey } from "../../client/random-key.ts";
 import type { Delegation, Interrupt } from "../../schema/delegation.ts";
@@ -11,73 +9,16 @@ import type { DelegationEvent } from "../../schema/event.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
 import { listedOf, refresh, show } from "../data/delegations.ts";
-import { asks, type ListedDelegation } from "../data/listed.ts";
+import { asks } from "../data/listed.ts";
 import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { isAbsence } from "../ui/problem.tsx";
 import { nameOf } from "../ui/words.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
+import { failures, note, notes, type Pending, pending, unsent } from "./outcomes.ts";
 
 const UNDO_MS = 4_000;
-const NOTE_MS = 8_000;
 
-export interface Pending {
-  readonly listed: ListedDelegation;
-  readonly interrupt: Interrupt;
-  /** "Approved", for the reader. */
-  readonly done: string;
-  readonly answer: Answer | Answers;
-  /** Of the session in which it was given. */
-  readonly connection: Connection;
-  /** Sent again, it is the same answer. */
-  readonly key: string;
-  /** The time at which it is sent, by the clock of `performance`. Null: it is being sent, and cannot be taken back. */
-  readonly sentAt: number | null;
-}
-
-/** The outcome of a question that is no longer open. */
-export interface Note {
-  readonly listed: ListedDelegation;
-  readonly text: string;
-  readonly at?: string;
-}
-
-/** A map; components that read it are drawn again when it changes. */
-class SignalMap<T> {
-  readonly #map = signal<ReadonlyMap<string, T>>(new Map());
-
-  get(id: string): T | undefined {
-    return this.#map.value.get(id);
-  }
-
-  keys(): string[] {
-    return [...this.#map.value.keys()];
-  }
-
-  entries(): [string, T][] {
-    return [...this.#map.value];
-  }
-
-  set(id: string, value: T): void {
-    this.#map.value = new Map(this.#map.peek()).set(id, value);
-  }
-
-  clear(): void {
-    this.#map.value = new Map();
-  }
-
-  delete(id: string): void {
-    const left = new Map(this.#map.peek());
-    if (left.delete(id)) this.#map.value = left;
-  }
-}
-
-/** By the question's id. */
-export const pending = new SignalMap<Pending>();
-export const notes = new SignalMap<Note>();
-export const failures = new SignalMap<unknown>();
-/** Answers that an absent broker did not take, or took without saying so. */
-export const unsent = new SignalMap<Pending>();
 const timers = new Map<string, ReturnType<typeof setTimeout>>();
 const sending = new Map<string, Promise<void>>();
 
@@ -178,20 +119,6 @@ function whoAnswered({ history, state }: Delegation, { id }: Interrupt): string 
 
 const verbOf = (decision: unknown): string =>
   decision === "approve" ? "approved" : decision === "deny" ? "denied" : "answered";
-
-function note(id: string, text: Note): void {
-  notes.set(id, text);
-  setTimeout(() => notes.delete(id), NOTE_MS);
-}
-
-/** The note on a question that nobody is known to have answered. */
-export function closed(listed: ListedDelegation): Note {
-  const ends = listed.interrupt?.expires_at ?? "";
-  const hasExpired = Date.parse(ends) <= now.peek();
-  return hasExpired
-    ? { listed, text: "Nobody answered in time", at: ends }
-    : { listed, text: "This question is no longer open" };
-}
 
 /** Notes the answers that other people give while their questions are in view. */
 export function watchAnswers(): () => void {

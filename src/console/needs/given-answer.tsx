@@ -4,7 +4,8 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import { focusByKeyboard } from "../app/keys.ts";
 import { Age } from "../ui/age.tsx";
 import { InPlace } from "../ui/in-place.tsx";
-import { type Note, pending, undo } from "./answers.ts";
+import { undo } from "./answers.ts";
+import { type Note, pending } from "./outcomes.ts";
 
 interface Props {
   readonly interrupt: Interrupt;

@@ -9,10 +9,10 @@ import { Empty } from "../ui/empty.tsx";
 import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { taskText } from "../ui/words.ts";
-import { closed, type Note, notes, pending } from "./answers.ts";
 import { rememberAsked } from "./last-asked.ts";
 import { Several } from "./lazy-fields.ts";
 import { mine } from "./mine.ts";
+import { closed, type Note, notes, pending } from "./outcomes.ts";
 import { QuestionCard } from "./question-card.tsx";
 
 /** Every question is a form; thousands of forms would hold up the page. */

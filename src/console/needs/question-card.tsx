@@ -7,8 +7,8 @@ import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf, taskText } from "../ui/words.ts";
-import { type Note, pending } from "./answers.ts";
 import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.ts";
+import { type Note, pending } from "./outcomes.ts";
 
 interface CardProps {
   readonly listed: ListedDelegation;

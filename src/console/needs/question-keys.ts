@@ -4,7 +4,7 @@
  */
 import { moveFocus, onKey } from "../app/keys.ts";
 import { go, hrefOf } from "../app/route.ts";
-import { failures } from "./answers.ts";
+import { failures } from "./outcomes.ts";
 
 const SELECT = "input[name=select]";
 /** An edit is never taken back by its key: where the form is open, its first field. */

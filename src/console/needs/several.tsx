@@ -4,8 +4,9 @@
  */
 import { computed, signal } from "@preact/signals";
 import type { Interrupt } from "../../schema/delegation.ts";
-import { pending, undo, waitingIds } from "./answers.ts";
+import { undo, waitingIds } from "./answers.ts";
 import { mine } from "./mine.ts";
+import { pending } from "./outcomes.ts";
 import { type Decision, isDecidable } from "./proposal.ts";
 
 /** The ids of questions. Some may have been answered meanwhile. */

@@ -2,7 +2,8 @@
 import { effect, untracked } from "@preact/signals";
 import { lostSince } from "../data/connection.ts";
 import { checkSession, isCurrent } from "../session/session.ts";
-import { failures, noteOther, type Pending, pending, send, unsent } from "./answers.ts";
+import { noteOther, send } from "./answers.ts";
+import { failures, type Pending, pending, unsent } from "./outcomes.ts";
 
 /** Sends an answer that was not sent, at once: it was already waited with. */
 export function sendAgain(id: string): void {
@@ -17,7 +18,10 @@ export function sendAgain(id: string): void {
 export const watchUnsent = (): (() => void) =>
   effect(() => {
     const waiting = unsent.entries();
-    if (lostSince.value === null) untracked(() => waiting.map(([, one]) => lookAgain(one)));
+    if (lostSince.value !== null) return;
+    untracked(() => {
+      for (const [, one] of waiting) void lookAgain(one);
+    });
   });
 
 /** Once the broker is back: whether it has the answer, or another one. */
