@@ -34,9 +34,9 @@ export function ActionEditor({ name, schema, value, onApprove }: Props) {
     // biome-ignore lint/a11y/noStaticElementInteractions: a key of its fields
     <div class="proposal edit" ref={place} onKeyDown={onCtrlEnter(onApprove)}>
       <div class="edit-head">
-        <h3>
+        <p class="proposal-name">
           <Said>{name}</Said>
-        </h3>
+        </p>
         {(hasForm || !isJson.value) && (
           <button type="button" class="quiet" onClick={switchTo}>
             {isJson.value ? "As form" : "As JSON"}
