@@ -13,10 +13,6 @@ interface AnswerProps extends Props {
   readonly onGive: (given: Given) => void;
 }
 
-/** Types of a field. */
-const SECRET = { type: "password" } as const;
-const PLAIN = { type: "text" } as const;
-
 /** An answer in words, or a secret. */
 export function TextAnswer({ text, kind, onGive }: AnswerProps) {
   const submit = (event: Event) => {
@@ -31,7 +27,7 @@ export function TextAnswer({ text, kind, onGive }: AnswerProps) {
   return (
     <form class="text-answer" onSubmit={submit}>
       {kind === "auth" ? (
-        <input {...SECRET} {...field} onInput={input} />
+        <input type="password" {...field} onInput={input} />
       ) : (
         <textarea rows={2} {...field} onInput={input} onKeyDown={sendByCtrlEnter} />
       )}
