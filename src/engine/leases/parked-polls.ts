@@ -38,7 +38,7 @@ interface Agent<Terms, Taken> {
   generation: number;
   /** Known empty in this generation: a fetch found nothing, and every wake has been used up. */
   emptyIn: number;
-  /** The last fetch found the agent blocked. */
+  /** A fetch found the agent blocked, and no wake has come for that since. */
   blocked: boolean;
   /** How often it may have been unblocked: a fetch that began before the last time cannot conclude "blocked". */
   unblocks: number;
@@ -138,7 +138,9 @@ export class ParkedPolls<Terms = never, Taken = never> {
     const agent = this.#agents.get(name);
     if (!agent) return;
     agent.unblocks += 1;
-    if (agent.blocked) this.wake(name);
+    if (!agent.blocked) return;
+    agent.blocked = false;
+    this.wake(name);
   }
 
   /** Wakes the poll with such terms that has waited longest; false when none waits. */
@@ -253,7 +255,6 @@ export class ParkedPolls<Terms = never, Taken = never> {
         return;
       }
       const { found, next_due_at, blocked = false } = await poll.fetch(taken);
-      agent.blocked = blocked;
       const isCurrent = agent.generation === generation;
       if (isCurrent && !found) agent.drain = false;
       if (found && wokenAt > 0) this.#options.onWoken?.(performance.now() - wokenAt);
@@ -263,6 +264,7 @@ export class ParkedPolls<Terms = never, Taken = never> {
       if (blocked) {
         // Its queue may have tickets, so the next poll fetches, in case the wake at the end of the block is lost.
         agent.emptyIn = UNKNOWN;
+        agent.blocked = true;
         this.#park(agent, poll);
         if (agent.unblocks !== unblocks) this.#fetchAgain(agent);
         return;

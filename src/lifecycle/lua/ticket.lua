@@ -42,11 +42,15 @@ function number_ticket()
   end
 end
 
--- Whether the record's new ticket is ready, and would be the first in the queue. False when the queue cannot be read.
+-- Whether a take gets the record's new ticket: it is ready, it would be the first in the queue, and the target is not
+-- blocked. False when the queue cannot be read.
 function is_ready_first()
   if ticket_at() > now then return false end
   local ok, is_first = pcall(ticket_is_first, queue(), time_ms)
-  return ok and is_first
+  if not (ok and is_first) then return false end
+  -- If this fails, the take fails.
+  local read, why = pcall(blocked)
+  return not (read and why)
 end
 
 -- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway or the sweep adds it.

@@ -235,6 +235,25 @@ test("a lease that ends at the limit of work wakes polls at other gateways, thou
   expect(send.mock.calls.filter(([, message]) => message.includes('"ticket"'))).toEqual([]);
 });
 
+test("new work at the limit of work wakes polls at other gateways, too: they wait for the end of a lease", async () => {
+  const { api, gateway, park: here, another } = await setup({}, { limits: { max_working: 1 } });
+  await api.delegate("scout");
+  const [held] = leasesOf(await api.lease("scout"));
+  const other = await another();
+  const { answer } = await park(other.gateway, other.url);
+  const leaver = new AbortController();
+  await here({ signal: leaver.signal });
+  const { id } = (await api.delegate("scout")).body;
+  const takes = vi.mocked(other.gateway.broker.writer.take);
+  await until(() => takes.mock.settledResults.some(({ value }) => value?.outcome.kind === "blocked"));
+  // Now only the other gateway knows that polls wait.
+  leaver.abort();
+  await until(() => gateway.broker.handoff.polls.count("scout") === 0);
+  vi.spyOn(gateway.broker.bus, "publish").mockReturnValue(new Promise(() => {}));
+  await api.reply(held.lease_id);
+  expect(leasesOf(await answer)).toMatchObject([{ delegation: { id } }]);
+});
+
 test("work that a match failed to take is added again, and is leased", async () => {
   const { api, gateway, redis, park } = await setup({}, { limits: { max_working: 5 } });
   const { answer } = await park();

@@ -266,7 +266,7 @@ class Walk {
     this.made += 1;
     const ticket = this.made;
     this.#ids.set(ticket, id);
-    const isFirst = taker !== undefined && delay_ms === 0 && this.#isFirst();
+    const isFirst = taker !== undefined && delay_ms === 0 && !this.isBlocked && this.#isFirst();
     const event_id = this.event(ticket, isFirst);
     const ready_at = Date.now() + Number(delay_ms);
     // The queue refuses the ticket, or the take fails. A failure of the take undoes nothing.
