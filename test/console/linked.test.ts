@@ -16,7 +16,7 @@ test.each([
   ["见https://a.example/c，请看", ["https://a.example/c"]],
   // Not the whole address, another host than it seems, no web, no address.
   ["https://de.example/wiki/München", []],
-  ["https://bank.example@evil.example/", []],
+  ["https://bank.example@evil.example/ https://:bank.example@evil.example/", []],
   ["javascript:alert(1) file:///etc/passwd xhttps://a.example", []],
   ["http:// https://) https://[", []],
 ])("%s", (text, links) => {

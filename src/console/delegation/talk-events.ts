@@ -41,7 +41,8 @@ export function editOf({ metadata, parts }: Message, { proposed }: TalkEvents): 
   const data = parts.findLast((part) => "data" in part)?.data;
   const before = proposed.get(placeOf(metadata?.interrupt_id, metadata?.request_id));
   if (metadata?.decision !== "approve" || data === undefined || before === undefined) return null;
-  return changesOf(before, data);
+  const changes = changesOf(before, data);
+  return changes.length > 0 ? changes : null;
 }
 
 /** Examines the events that were added since the last call. */

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ActionEditor } from "../edit/action-editor.tsx";
@@ -22,10 +22,12 @@ interface Props {
   /** Set if several requests are answered together. */
   readonly given?: Given | undefined;
   readonly onGive: (given: Given) => void;
+  /** The form shows another answer than the one that was given. */
+  readonly onChange?: () => void;
 }
 
 /** One request: what is asked or proposed, and the ways to answer it that fit. */
-export function RequestForm({ request, kind, given, onGive }: Props) {
+export function RequestForm({ request, kind, given, onGive, onChange }: Props) {
   const { message, options = [], schema } = request;
   const action = readAction(request);
   const place = useRef<HTMLDivElement>(null);
@@ -35,6 +37,10 @@ export function RequestForm({ request, kind, given, onGive }: Props) {
   const text = useSignal("");
   // A text for a question about access is a secret, and never a comment.
   const comment = kind === "auth" ? "" : text.value.trim();
+  // Not when the answer is given, which changes none of these.
+  useEffect(() => {
+    if (given) onChange?.();
+  }, [edited.value, isEditing.value, text.value]);
   const decide = (decision: Decision) => {
     const isEdit = decision === "approve" && changes.length > 0;
     const broken = decision === "approve" && isEditing.value ? firstBroken(place.current) : null;

@@ -27,12 +27,14 @@ export function RequestForms({ listed, interrupt }: Props) {
   };
   const submit = (answer: Answer | Answers, done: string) => answerLater({ listed, interrupt, answer, done });
   const [only] = requests;
+  const left = unsent.get(interrupt.id);
   const error = (
     <>
       <Problem error={failures.get(interrupt.id)} />
-      {unsent.get(interrupt.id) && (
+      {left && (
+        // The form may show another answer by now.
         <button type="button" onClick={() => sendAgain(interrupt.id)}>
-          Send again
+          Send again: {left.done}
         </button>
       )}
     </>
@@ -70,6 +72,10 @@ export function RequestForms({ listed, interrupt }: Props) {
                 given.value = { ...given.value, [request.request_id]: one };
               })
             }
+            onChange={() => {
+              const { [request.request_id]: _, ...others } = given.value;
+              given.value = others;
+            }}
           />
         </fieldset>
       ))}

@@ -66,9 +66,9 @@ function withoutEnd(found: string): string {
   return found.slice(0, end);
 }
 
-/** Not one that goes on in other letters, nor one with a user's name, which may look like the host. */
+/** Not one that goes on in other letters, nor one with a user's name or password, which may look like the host. */
 function isAddress(address: string, next: string): boolean {
   if (/\p{Script=Latin}/u.test(next) || !URL.canParse(address)) return false;
-  const { protocol, username } = new URL(address);
-  return /^https?:$/.test(protocol) && username === "";
+  const { protocol, username, password } = new URL(address);
+  return /^https?:$/.test(protocol) && username === "" && password === "";
 }
