@@ -1,6 +1,6 @@
 /**
- * What an edit changed: the places where two JSON values differ. Limit: a list whose length changed is one change, because
- * nothing says which of its items is which.
+ * What an edit changed: the places where two JSON values differ. Limit: a list whose length changed counts as one change;
+ * nothing says which of its items are the same.
  */
 import * as z from "zod";
 import { isObject } from "./json-schema/keywords.ts";

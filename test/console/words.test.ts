@@ -77,7 +77,7 @@ test.each([
   // A line that says too little goes on with the next one.
   ["Hello,\nplease deploy search\n2.4.1", "Hello, please deploy search …"],
   ["```sh\nmake\n```", "make"],
-  // What only looks like Markdown.
+  // These texts look like Markdown, and are not.
   ["#4812 fails: 2 ** 10 `", "#4812 fails: 2 ** 10 `"],
   ["3. Quartal: select * from a * b", "3. Quartal: select * from a * b"],
   ["-1 is wrong", "-1 is wrong"],

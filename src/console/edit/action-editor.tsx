@@ -25,7 +25,7 @@ export function ActionEditor({ name, schema, value, onApprove }: Props) {
   // To its first field.
   useEffect(() => focusByKeyboard(place.current?.querySelector("input, textarea, select")), []);
   const switchTo = () => {
-    // What is broken is in the field alone, and would be lost.
+    // A text that is no valid value exists only in its field, so switching would lose it.
     const broken = firstBroken(place.current);
     if (broken) broken.focus();
     else isJson.value = !isJson.value;

@@ -1,6 +1,6 @@
 /**
- * What a form can take from a JSON Schema: the kind of the field, its texts and its members. Trusts nothing, because an
- * agent wrote the schema. What a form cannot express is left to the check before an answer is sent.
+ * What a form can take from a JSON Schema: the kind of the field, its texts and its members. An agent wrote the
+ * schema, so nothing in it is trusted. What a form cannot express is left to the check before an answer is sent.
  */
 import * as z from "zod";
 import { isObject, type Members } from "../../schema/json-schema/keywords.ts";

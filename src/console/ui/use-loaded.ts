@@ -45,7 +45,7 @@ export function useLoaded<T>(key: string, read: Read<T>, version: unknown = null
     };
     again.current = () => void readNow();
     void readNow();
-    // What an absent broker could not say is asked again when it is back.
+    // If the broker was away, the request is repeated when it is back.
     const quiet = effect(() => {
       if (lostSince.value === null && isAbsence(error.peek())) untracked(() => void readNow());
     });

@@ -40,7 +40,7 @@ export class AgentFiguresCache {
 
 type Needs = Scans & Pick<Broker, "agentFigures" | "clock" | "counters" | "readLimiter">;
 
-/** All agents for whoever sees everything, itself for an agent, and none for a caller. */
+/** Who sees everything gets all agents; an agent gets itself, a caller none. */
 export async function readAgentFigures(
   broker: Needs,
   principal: Principal,

@@ -63,7 +63,7 @@ test("equal the sums of the agent's own figures over the same quarters", async (
   expect((await page()).agents[2]).toMatchObject({ completed: 1, rejected: 0 });
 });
 
-test("are those of all agents for whoever sees everything, else the caller's own", async () => {
+test("who sees everything gets the figures of all agents, an agent its own, a caller none", async () => {
   const { url, api, clock, done, page } = await setup();
   for (const name of ["scout", "coder"]) await api.agent(name);
   await done("scout");

@@ -1,7 +1,8 @@
 /**
  * Sessions of 2025-11-25. None is stored (session-id.ts): any gateway serves a request, with a new server of the SDK. Only
  * a call in progress belongs to one gateway. Two messages for it come as requests of their own, to any gateway: the
- * answer to a ping, and a cancellation. If their call is not here, they are published to the other gateways. Limit: pub/sub may lose one; then the client seems not to answer, or its call goes on.
+ * answer to a ping, and a cancellation. If their call is not here, they are published to the other gateways. Limit:
+ * pub/sub may lose one; then the client seems not to answer, or its call goes on.
  */
 import {
   isInitializeRequest,
