@@ -19,7 +19,15 @@ import { useAction } from "../ui/use-action.ts";
 import { count, nameOf } from "../ui/words.ts";
 import { Output } from "./output.tsx";
 import { Progress } from "./progress.tsx";
-import { type Asked, editOf, examine, noTalkEvents, reportsBetween, type TalkEvents } from "./talk-events.ts";
+import {
+  type Asked,
+  editOf,
+  examine,
+  noTalkEvents,
+  proposalOf,
+  reportsBetween,
+  type TalkEvents,
+} from "./talk-events.ts";
 
 /** How many messages are drawn at first, and how many more with each click. */
 const STEP = 50;
@@ -92,8 +100,11 @@ function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
     if (open.has(messageId)) continue;
     const of = role === "ROLE_AGENT" ? talk.asked.get(messageId) : undefined;
     const head = blockOf(one, delegation);
-    const edit = role === "ROLE_USER" ? editOf(one, talk) : null;
-    add(`${messageId} ${index}`, { ...head, at: head.at ?? of?.at ?? null, parts, asked: of, edit });
+    const approval = role === "ROLE_USER" && {
+      proposal: proposalOf(one, talk),
+      edit: () => editOf(one, talk),
+    };
+    add(`${messageId} ${index}`, { ...head, at: head.at ?? of?.at ?? null, parts, asked: of, ...approval });
   }
   if (interrupt) add("asks", { author: target, what: "asks", at: interrupt.raised_at, parts: [] });
   if (reply && hasContent(reply))
@@ -139,20 +150,22 @@ interface BlockProps extends Head, Pick<Message, "parts"> {
   /** For a question that is no longer open: what it proposed and offered. */
   readonly asked?: Asked | undefined;
   /** For an approval: what it changed in the arguments. */
-  readonly edit?: readonly Change[] | null;
+  readonly edit?: () => readonly Change[] | null;
+  /** The arguments that it approved; they come with the events. */
+  readonly proposal?: unknown;
 }
 
-function Block({ author, what, at, parts, asked, edit = null }: BlockProps) {
+function Block({ author, what, at, parts, asked, edit, proposal }: BlockProps) {
   // A message never changes, so it is drawn again only when an event completes its head or its question.
-  return useMemo(
-    () => (
+  return useMemo(() => {
+    const changes = edit?.() ?? null;
+    return (
       <li class="said-block">
         <p class="author">
           {author !== null && <b title={author}>{author}</b>} {what}
-          {edit && edit.length > 0 && ` with ${count(edit.length, "change")}`}{" "}
-          {at !== null && <Age at={at} ago />}
+          {changes && ` with ${count(changes.length, "change")}`} {at !== null && <Age at={at} ago />}
         </p>
-        {edit ? <Edited parts={parts} changes={edit} /> : <Output parts={parts} />}
+        {changes ? <Edited parts={parts} changes={changes} /> : <Output parts={parts} />}
         {asked?.action && <Proposed name={asked.action.name} value={asked.action.arguments} />}
         {asked && asked.options.length > 0 && (
           <ul class="offered" aria-label="The options">
@@ -164,9 +177,8 @@ function Block({ author, what, at, parts, asked, edit = null }: BlockProps) {
           </ul>
         )}
       </li>
-    ),
-    [author, what, at, asked, edit === null],
-  );
+    );
+  }, [author, what, at, asked, proposal]);
 }
 
 /** An approval with its own arguments: what it changed, and on request all of them. */

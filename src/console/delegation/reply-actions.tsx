@@ -1,6 +1,5 @@
-import { useSignal } from "@preact/signals";
 import { type Message, textOf } from "../../schema/a2a.ts";
-import { toClipboard } from "../ui/copy.tsx";
+import { useCopy } from "../ui/copy.tsx";
 
 interface Props {
   /** Of the delegation. */
@@ -11,14 +10,8 @@ interface Props {
 /** Takes the reply elsewhere: by the clipboard, or as a file. */
 export function ReplyActions({ id, reply }: Props) {
   const { text, type, ending } = replyFile(reply);
-  const verb = useSignal("Copy reply");
+  const { verb, copy } = useCopy(text, "Copy reply");
   if (text === "") return null;
-  const copy = async () => {
-    verb.value = (await toClipboard(text)) ? "Copied" : "Not copied";
-    setTimeout(() => {
-      verb.value = "Copy reply";
-    }, 2_000);
-  };
   const download = () => {
     const url = URL.createObjectURL(new Blob([text], { type }));
     const link = document.createElement("a");
@@ -31,7 +24,7 @@ export function ReplyActions({ id, reply }: Props) {
   return (
     <>
       <button type="button" onClick={() => void copy()}>
-        {verb.value}
+        {verb}
       </button>
       <button type="button" onClick={download}>
         Download

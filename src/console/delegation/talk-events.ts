@@ -36,11 +36,17 @@ export const noTalkEvents = (): TalkEvents => ({
 
 const placeOf = (interrupt: unknown, request: unknown): string => JSON.stringify([interrupt, request]);
 
+/** The arguments that the question of an approval proposed. Undefined: it is no approval, or the question is not known. */
+export const proposalOf = ({ metadata }: Message, { proposed }: TalkEvents): unknown =>
+  metadata?.decision === "approve"
+    ? proposed.get(placeOf(metadata.interrupt_id, metadata.request_id))
+    : undefined;
+
 /** What an approval changed in the arguments that were proposed. Null: nothing, or the question is not known. */
-export function editOf({ metadata, parts }: Message, { proposed }: TalkEvents): readonly Change[] | null {
-  const data = parts.findLast((part) => "data" in part)?.data;
-  const before = proposed.get(placeOf(metadata?.interrupt_id, metadata?.request_id));
-  if (metadata?.decision !== "approve" || data === undefined || before === undefined) return null;
+export function editOf(message: Message, talk: TalkEvents): readonly Change[] | null {
+  const before = proposalOf(message, talk);
+  const data = message.parts.findLast((part) => "data" in part)?.data;
+  if (data === undefined || before === undefined) return null;
   const changes = changesOf(before, data);
   return changes.length > 0 ? changes : null;
 }

@@ -1,4 +1,5 @@
 import type { Path } from "../../schema/changes.ts";
+import { isCtrlEnter } from "../ui/submit-keys.ts";
 import type { Field } from "./fields.ts";
 
 /** What the parts of a form share. */
@@ -23,12 +24,11 @@ export const labelOf = ({ title, name }: Field, { isAnswer }: Form): string => (
 export const firstBroken = (form: Element | null): HTMLElement | null =>
   form?.querySelector<HTMLElement>("[aria-invalid=true]") ?? null;
 
-/** Ctrl+Enter, or ⌘+Enter; held down, it acts once. */
+/** Acts by Ctrl+Enter. */
 export const onCtrlEnter =
   (act: () => void) =>
   (event: KeyboardEvent): void => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat || event.isComposing)
-      return;
+    if (!isCtrlEnter(event)) return;
     event.preventDefault();
     act();
   };

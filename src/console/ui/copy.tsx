@@ -1,26 +1,32 @@
 import { useSignal } from "@preact/signals";
 
-/** A line to paste elsewhere, with a button that copies it. */
-export function CopyLine({ text, label = text }: { readonly text: string; readonly label?: string }) {
-  const verb = useSignal("Copy");
+/** What the button of a copy says, for a while also how it ended; and the copy itself. */
+export function useCopy(text: string, label = "Copy") {
+  const verb = useSignal(label);
   const copy = async () => {
     verb.value = (await toClipboard(text)) ? "Copied" : "Not copied";
     setTimeout(() => {
-      verb.value = "Copy";
+      verb.value = label;
     }, 2000);
   };
+  return { verb: verb.value, copy };
+}
+
+/** A line to paste elsewhere, with a button that copies it. */
+export function CopyLine({ text, label = text }: { readonly text: string; readonly label?: string }) {
+  const { verb, copy } = useCopy(text);
   return (
     <span class="copy-line">
       <code>{label}</code>
-      <button type="button" class="quiet" onClick={() => void copy()} aria-label={`${verb.value} ${label}`}>
-        {verb.value}
+      <button type="button" class="quiet" onClick={() => void copy()} aria-label={`${verb} ${label}`}>
+        {verb}
       </button>
     </span>
   );
 }
 
 /** Returns whether the text was copied. */
-export async function toClipboard(text: string): Promise<boolean> {
+async function toClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -1,7 +1,11 @@
-/** For a field of several lines, in which Enter is a new line: Ctrl+Enter, or ⌘+Enter, sends its form. */
+/** Ctrl+Enter, or ⌘+Enter; held down, it acts once. */
+export const isCtrlEnter = ({ key, ctrlKey, metaKey, repeat, isComposing }: KeyboardEvent): boolean =>
+  key === "Enter" && (ctrlKey || metaKey) && !repeat && !isComposing;
+
+/** For a field of several lines, in which Enter is a new line: Ctrl+Enter sends its form. */
 export function sendByCtrlEnter(event: KeyboardEvent): void {
-  const { key, ctrlKey, metaKey, repeat, isComposing, target } = event;
-  if (key !== "Enter" || !(ctrlKey || metaKey) || repeat || isComposing) return;
+  if (!isCtrlEnter(event)) return;
+  const { target } = event;
   const form = target instanceof Element ? target.closest("form") : null;
   const button = form?.querySelector<HTMLButtonElement>("[type=submit]:enabled");
   if (!form || !button) return;
