@@ -55,6 +55,7 @@ export class Remote {
 
   /** Reads the card, unless it was read recently. Throws {@link RemoteError}. */
   async open(signal: AbortSignal): Promise<Session> {
+    signal.throwIfAborted();
     const now = performance.now();
     if (this.#session === undefined || this.#session.until < now) {
       this.#session = { promise: this.#connect(), until: now + CARD_MS };

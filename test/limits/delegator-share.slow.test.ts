@@ -10,7 +10,8 @@ import { startOwnRedis } from "../support/own-redis.ts";
 import { until } from "../support/until.ts";
 
 const MIB = 1024 * 1024;
-const MAX = 16 * MIB;
+/** So large that what an empty Redis uses, and the allocator's rounding, do not bring half of it near the limit of all. */
+const MAX = 32 * MIB;
 const SHARE = MAX / 2;
 
 test("the count agrees with the records, and a delegator without delegations has no entry", async () => {
@@ -246,8 +247,10 @@ test.each([
       expect([202, 503]).toContain(status);
       return status === 202;
     });
-    expect((await keptIn(redis)).counted).toEqual((await keptIn(redis)).summed);
     expect(gateway.broker.memory.isReached()).toBe(false);
+    // Last, because it reads every record, and Redis counts what it sends.
+    const { counted, summed } = await keptIn(redis);
+    expect(counted).toEqual(summed);
   },
 );
 
