@@ -38,14 +38,16 @@ const HARMLESS = [
 ];
 
 describe.skipIf(SKIP)("in Chromium", () => {
-  test("an answer that waits is sent when the page closes", async () => {
+  test("an answer that waits is sent when the page closes, also if a part of the page came late", async () => {
     const { url } = await startBroker();
     const api = client(url);
     await api.agent("deployer");
     const { body } = await api.delegate("deployer", { task: "Deploy it" });
     const [{ lease_id: lease }] = (await api.lease("deployer")).body.leases;
     await api.interrupt(lease, { text: "Now?", options: ["approve", "deny"] });
-    const { page, context } = await openTab("about:blank");
+    const { page, context } = await openTab("about:blank", { expected: LOST });
+    let failures = 1;
+    await context.route(/console\/later-/, (route) => (failures-- > 0 ? route.abort() : route.continue()));
     await context.addInitScript(() => {
       const { fetch } = globalThis;
       globalThis.fetch = (input, init) => {
@@ -246,6 +248,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.agent("scout");
     const { id } = (await api.delegate("scout", { task: "Look around" })).body;
     const { page, context } = await openTab(url, { expected: LOST, movesClock: true });
+    let isThere = false;
+    await context.route(/console\/charts-/, (route) => (isThere ? route.continue() : route.abort()));
     await signIn(page, OPERATOR);
     await page.locator(".agent-row").waitFor();
     const problem = page.locator(".problem");
@@ -277,6 +281,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // A part of the page that was not loaded yet comes when the broker is back.
     await page.evaluate("location.hash = '#/charts'");
     await page.getByText("A part of the page did not load.").waitFor();
+    isThere = true;
     await context.setOffline(false);
     const chart = page.getByRole("slider", { name: "Delegated: 1" });
     await until(async () => {

@@ -1,4 +1,5 @@
 import { useRef } from "preact/hooks";
+import { adopt } from "../app/adopt.ts";
 import { href, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { AgentRow } from "../live/agent-row.tsx";
@@ -10,9 +11,12 @@ import { useSearch } from "../ui/use-search.tsx";
 import { Windowed } from "../ui/windowed.tsx";
 import { count } from "../ui/words.ts";
 import { AgentPage } from "./agent-page.tsx";
+import { styles } from "./agents.css";
 import { AuditLog } from "./audit-log.tsx";
 import { NewAgent } from "./new-agent.tsx";
 import { Tokens } from "./tokens.tsx";
+
+adopt(styles);
 
 /** All agents; with `?name=` one of them; the operator's tokens and log. */
 export function Agents() {

@@ -1,16 +1,14 @@
 /** The parts that the first view does not need, in one file that is loaded right after it. */
 import { answerIssues } from "../../schema/answer-rules.ts";
 import { setRules } from "../needs/refusal.ts";
-import { styles as delegation } from "../styles/delegation.css";
-import { styles as lists } from "../styles/lists.css";
+import { styles } from "../styles/forms.css";
 import { adopt } from "./adopt.ts";
 
-adopt(delegation, lists);
+adopt(styles);
 setRules(answerIssues);
 
 export { Agents } from "../agents/agents.tsx";
 export { Delegate } from "../delegate/delegate.tsx";
-export { DelegationPane } from "../delegation/delegation.tsx";
 export { Find } from "../find/find.tsx";
 export { watchAnswers } from "../needs/answers.ts";
 export { listenForKeys } from "../needs/question-keys.ts";

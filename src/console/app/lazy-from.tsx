@@ -1,7 +1,7 @@
 /** A part of the page that is loaded when it is first shown, and again if that fails. */
-import { useSignal } from "@preact/signals";
+import { effect, useSignal } from "@preact/signals";
 import type { ComponentChildren, ComponentType } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { lostSince } from "../data/connection.ts";
 import { Problem } from "../ui/problem.tsx";
 
@@ -16,39 +16,70 @@ export function lazyFrom<Module, Props extends object>(
 ): ComponentType<Props> {
   let loaded: ComponentType<Props> | undefined;
   return function Lazy(props: Props) {
-    const failures = useSignal(0);
+    const isFailing = useSignal(false);
     const round = useSignal(0);
-    const lastError = useRef<unknown>(null);
     const Loaded = loaded;
-    const isBack = Loaded !== undefined || lostSince.value === null;
     useEffect(() => {
       // As it was rendered: another use may have loaded it since.
       if (Loaded) return;
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      let isOver = false;
-      const attempt = () =>
-        loadAgain(load, lastError.current, failures.value).then(
-          (module) => {
-            loaded = choose(module);
-            round.value += 1;
-          },
-          (error: unknown) => {
-            if (isOver) return;
-            lastError.current = error;
-            timer = setTimeout(attempt, 1000 * (AGAIN[failures.value] ?? LATER));
-            failures.value += 1;
-          },
-        );
-      void attempt();
-      return () => {
-        isOver = true;
-        clearTimeout(timer);
-      };
-    }, [isBack]);
+      return keepLoading(
+        load,
+        (module) => {
+          loaded = choose(module);
+          round.value += 1;
+        },
+        () => {
+          isFailing.value = true;
+        },
+      );
+    }, []);
     void round.value;
     if (Loaded) return <Loaded {...props} />;
-    return failures.value > 0 ? <Problem error={NOT_LOADED} /> : meanwhile;
+    return isFailing.value ? <Problem error={NOT_LOADED} /> : meanwhile;
   };
+}
+
+/** Tries until the module is loaded, and then calls `take` once. The returned function ends it. */
+export function keepLoading<Module>(
+  load: () => Promise<Module>,
+  take: (module: Module) => void,
+  failed: () => void = () => {},
+): () => void {
+  let lastError: unknown;
+  let failures = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isTrying = false;
+  let isOver = false;
+  const attempt = async (): Promise<void> => {
+    clearTimeout(timer);
+    if (isTrying || isOver) return;
+    isTrying = true;
+    let module: Module | undefined;
+    try {
+      module = await loadAgain(load, lastError, failures);
+    } catch (error) {
+      lastError = error;
+    }
+    isTrying = false;
+    if (isOver) return;
+    if (module === undefined) {
+      timer = setTimeout(attempt, 1000 * (AGAIN[failures] ?? LATER));
+      failures += 1;
+      return failed();
+    }
+    stop();
+    take(module);
+  };
+  const unsubscribe = effect(() => {
+    void lostSince.value;
+    void attempt();
+  });
+  function stop(): void {
+    isOver = true;
+    clearTimeout(timer);
+    unsubscribe();
+  }
+  return stop;
 }
 
 /** Chromium remembers that an address did not load. Its error names the address; the broker ignores the query. */

@@ -4,23 +4,17 @@ import { startAgents } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { startStream } from "../data/stream.ts";
 import { Live } from "../live/live.tsx";
+import { isWatched } from "../needs/lazy-fields.tsx";
 import { mine } from "../needs/mine.ts";
 import { Needs } from "../needs/needs.tsx";
 import { Header } from "./header.tsx";
 import { focusByKeyboard, helpIsOpen, moveFocus, useKey } from "./keys.ts";
 import { lazy, loadLater } from "./lazy.tsx";
-import { lazyFrom } from "./lazy-from.tsx";
+import { keepLoading } from "./lazy-from.tsx";
 import { go, href, hrefWith, opened, route, type View } from "./route.ts";
+import { Agents, Charts, Delegate, DelegationPane, Find, loadViews } from "./views.ts";
 
 const Help = lazy((later) => later.Help);
-const Find = lazy((later) => later.Find);
-const Agents = lazy((later) => later.Agents);
-const Delegate = lazy((later) => later.Delegate);
-const Charts = lazyFrom(
-  () => import("../charts/charts.tsx"),
-  ({ Charts: loaded }) => loaded,
-);
-const DelegationPane = lazy((later) => later.DelegationPane);
 
 const PAGES: Readonly<Record<View, ComponentType>> = {
   needs: Needs,
@@ -35,18 +29,18 @@ const PAGES: Readonly<Record<View, ComponentType>> = {
 export function Shell() {
   useEffect(() => {
     const stops = [startStream(), startAgents()];
-    const later = loadLater().then(
-      ({ announceNeeds, guardClicks, listenForKeys, watchAnswers, watchUnsent }) => [
-        watchAnswers(),
-        announceNeeds(),
-        watchUnsent(),
-        guardClicks(),
-        listenForKeys(),
-      ],
+    const noLater = keepLoading(
+      loadLater,
+      ({ announceNeeds, guardClicks, listenForKeys, watchAnswers, watchUnsent }) => {
+        stops.push(watchAnswers(), announceNeeds(), watchUnsent(), guardClicks(), listenForKeys());
+        isWatched.value = true;
+        void loadViews();
+      },
     );
     return () => {
+      noLater();
+      isWatched.value = false;
       for (const stop of stops) stop();
-      void later.then((all) => all.map((stop) => stop()));
     };
   }, []);
   const view = viewOf();

@@ -1,4 +1,5 @@
 import type { Delegation } from "../../schema/delegation.ts";
+import { adopt } from "../app/adopt.ts";
 import { go, href, hrefOf, opened, route } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
@@ -13,7 +14,10 @@ import { Windowed } from "../ui/windowed.tsx";
 import { count, nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 import { filterOf, isFiltered } from "./filter.ts";
 import { FilterForm } from "./filter-form.tsx";
+import { styles } from "./find.css";
 import { useFound } from "./use-found.ts";
+
+adopt(styles);
 
 /** Every delegation that the reader may see, by any of its properties. The filter is in the URL. */
 export function Find() {

@@ -10,7 +10,7 @@ import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { taskText } from "../ui/words.ts";
 import { rememberAsked } from "./last-asked.ts";
-import { Several } from "./lazy-fields.ts";
+import { Several } from "./lazy-fields.tsx";
 import { mine } from "./mine.ts";
 import { closed, type Note, notes, pending } from "./outcomes.ts";
 import { QuestionCard } from "./question-card.tsx";

@@ -7,7 +7,7 @@ import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { nameOf, taskText } from "../ui/words.ts";
-import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.ts";
+import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.tsx";
 import { type Note, pending } from "./outcomes.ts";
 
 interface CardProps {

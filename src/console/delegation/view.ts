@@ -1,0 +1,7 @@
+/** What the frame loads to show one delegation. */
+import { adopt } from "../app/adopt.ts";
+import { styles } from "../styles/delegation.css";
+
+adopt(styles);
+
+export { DelegationPane } from "./delegation.tsx";
