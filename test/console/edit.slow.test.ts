@@ -11,7 +11,8 @@ async function ask(api: Api, question: Record<string, unknown>): Promise<string>
   await api.agent("asker");
   const { id } = (await api.delegate("asker", { task: "Ask before you act" })).body;
   const [{ lease_id: lease }] = (await api.lease("asker")).body.leases;
-  await api.interrupt(lease, question);
+  const { status, body } = await api.interrupt(lease, question);
+  expect(status, JSON.stringify(body)).toBe(200);
   return id;
 }
 
@@ -90,6 +91,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await button("Set note").click();
     await card.getByLabel("note").fill("Once");
     await card.getByLabel("dry_run").uncheck();
+    // A letter in the form decides nothing.
+    await page.keyboard.press("a");
+    await page.keyboard.press("d");
+    expect(await button("Undo").count()).toBe(0);
     await card.getByLabel("matrix, as JSON").fill("[[1], [3]]");
 
     // The whole as JSON has the edits, and gives them back; what is not JSON cannot be left.
@@ -139,7 +144,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
       action: { name, arguments: { hosts: 12 } },
       edit: true,
     });
-    const id = await ask(api, { requests: [of("scale"), of("drain")] });
+    const when = {
+      request_id: "when",
+      message: { parts: [{ text: "When?" }] },
+      schema: { type: "object", properties: { hour: { type: "integer" } } },
+    };
+    const id = await ask(api, {
+      requests: [of("scale"), of("drain"), when],
+    });
     const { page, card } = await open(url);
     await showView(page, "#/needs");
     const scale = card.locator("fieldset", { hasText: "scale" });
@@ -148,10 +160,16 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await scale.getByLabel("hosts").fill("13");
     await scale.locator("button[name=approve]").click();
     await drain.locator("button[name=approve]").click();
+    const hour = card.getByLabel("hour");
+    await hour.fill("7");
+    await hour.press("Control+Enter");
     await card.getByRole("button", { name: "Send the answers" }).waitFor();
     await scale.getByLabel("hosts").fill("14");
-    await card.getByText("1 of 2 still to answer").waitFor();
+    await card.getByText("1 of 3 still to answer").waitFor();
     await scale.locator("button[name=approve]").click();
+    await hour.fill("8");
+    await card.getByText("1 of 3 still to answer").waitFor();
+    await card.getByRole("button", { name: "Answer", exact: true }).click();
     await card.getByRole("button", { name: "Send the answers" }).click();
     const { history } = await until(async () => {
       await pass(page, 5);
@@ -160,6 +178,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     });
     expect(JSON.stringify(history)).toContain('{"hosts":14}');
     expect(JSON.stringify(history)).not.toContain('{"hosts":13}');
+    expect(JSON.stringify(history)).toContain('{"hour":8}');
   });
 
   test("what was not typed into is approved as it was proposed, and a denial sends no edit", async () => {
@@ -184,6 +203,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await approves(card)).toBe("Approve with 1 change");
     await crlf.fill("a\nb\n");
     expect(await approves(card)).toBe("Approve");
+    // What cannot be seen is named.
+    await card.getByLabel("face").fill("x\u202egpj");
+    expect(await changes(card)).toEqual(["face 💾 → x\\u{202e}gpj"]);
+    await card.getByLabel("face").fill("💾");
     await card.getByRole("button", { name: "Approve" }).click();
     await card.getByText("Approved, not sent yet.").waitFor();
     await card.getByRole("button", { name: "Undo" }).click();
@@ -283,6 +306,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { page, card } = await open(url);
     await card.getByRole("button", { name: "Add to Paths to read" }).click();
     await page.keyboard.type("/etc");
+    await card.getByRole("button", { name: "Add to Paths to read" }).click();
+    const second = card.getByLabel("Paths to read 2", { exact: true });
+    await second.fill("/tmp");
+    await second.fill("");
+    expect(await second.evaluate(({ localName }) => localName)).toBe("input");
+    await card.getByRole("button", { name: "Remove Paths to read 2" }).click();
     await card.getByLabel("day").fill("2026-03-01");
     await card.getByLabel("depth").fill("");
     await card.getByRole("button", { name: "Set extra" }).click();
@@ -290,8 +319,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await card.getByRole("button", { name: "Answer", exact: true }).click();
     expect(await card.getByRole("button", { name: "Undo" }).count()).toBe(0);
     await card.getByLabel("extra, as JSON").fill("7");
-    await card.getByRole("button", { name: "Answer", exact: true }).click();
-    await card.getByRole("button", { name: "Undo" }).waitFor();
+    await card.getByLabel("depth").press("Control+Enter");
+    const undo = card.getByRole("button", { name: "Undo" });
+    // It stands where the button is, as after a click.
+    const [top, wanted] = await Promise.all(
+      [undo, card.getByRole("button", { name: "Answer", exact: true, includeHidden: true })].map(
+        async (one) => (await one.boundingBox())?.y,
+      ),
+    );
+    expect(Math.abs((top ?? 0) - (wanted ?? 99))).toBeLessThan(3);
     await pass(page, 5);
     await until(async () => (await api.get(id)).body.state === "submitted");
     expect((await api.get(id)).body.history.at(-1).parts).toEqual([

@@ -1,4 +1,5 @@
 import { type Change, pathText } from "../../schema/changes.ts";
+import { truncate } from "../../schema/text.ts";
 import { adopt } from "../app/adopt.ts";
 import { Code } from "../ui/code.tsx";
 import { Said } from "../ui/said.tsx";
@@ -14,11 +15,16 @@ interface Props {
   readonly isSecret?: (path: Change["path"]) => boolean;
 }
 
+/** More changes are counted; longer values are cut. Both are in the form itself. */
+const MAX_CHANGES = 50;
+const MAX_VALUE = 5_000;
+
 /** What an edit changed: each value before and after. */
 export function ChangeList({ changes, isSecret = () => false }: Props) {
+  const left = changes.length - MAX_CHANGES;
   return (
     <ul class="changes" aria-label="Changes">
-      {changes.map((change) => (
+      {changes.slice(0, MAX_CHANGES).map((change) => (
         <li key={JSON.stringify(change.path)}>
           <b class="change-path">
             <Said>{pathText(change.path) || "all"}</Said>
@@ -26,6 +32,7 @@ export function ChangeList({ changes, isSecret = () => false }: Props) {
           {isSecret(change.path) ? "changed, not shown" : <OneChange {...change} />}
         </li>
       ))}
+      {left > 0 && <li>and {count(left, "more change", "more changes")}</li>}
     </ul>
   );
 }
@@ -34,14 +41,20 @@ function OneChange(change: Change) {
   const { from, to } = change;
   if (!("from" in change)) return <Single word="added" value={to} />;
   if (!("to" in change)) return <Single word="removed" value={from} />;
-  const [before, after] = [linesOf(from), linesOf(to)];
+  // The lines of a list and of a text would look the same.
+  const [before, after] = kindOf(from) === kindOf(to) ? [linesOf(from), linesOf(to)] : [null, null];
   if (before !== null && after !== null && /[\r\n]/.test(before + after))
     return <Lines before={before} after={after} />;
   const isPlain = [from, to].every(isPlainText);
   return (
     <>
-      <del>{isPlain ? String(from) : JSON.stringify(from)}</del> →{" "}
-      <ins>{isPlain ? String(to) : JSON.stringify(to)}</ins>
+      <del>
+        <Shown>{isPlain ? String(from) : JSON.stringify(from)}</Shown>
+      </del>{" "}
+      →{" "}
+      <ins>
+        <Shown>{isPlain ? String(to) : JSON.stringify(to)}</Shown>
+      </ins>
     </>
   );
 }
@@ -55,7 +68,9 @@ function Single({ word, value }: { readonly word: "added" | "removed"; readonly 
       {lines?.includes("\n") ? (
         <Lines before={word === "added" ? null : lines} after={word === "added" ? lines : null} />
       ) : (
-        <Mark>{isPlainText(value) ? value : JSON.stringify(value)}</Mark>
+        <Mark>
+          <Shown>{isPlainText(value) ? value : JSON.stringify(value)}</Shown>
+        </Mark>
       )}
     </>
   );
@@ -66,6 +81,20 @@ const isPlainText = (value: unknown): value is string =>
   typeof value === "string" &&
   value.trim() === value &&
   !/^$|^(?:-?\d.*|true|false|null)$|\p{Cc}/u.test(value);
+
+/** A value in its line: cut if it is long, and with what cannot be seen. */
+const Shown = ({ children: text }: { readonly children: string }) => (
+  <Said>{visible(text.length > MAX_VALUE ? `${truncate(text, MAX_VALUE)} …` : text)}</Said>
+);
+
+const kindOf = (value: unknown): string => (Array.isArray(value) ? "list" : typeof value);
+
+/** Characters that cannot be seen, or that turn the direction of what follows, by their numbers. */
+const visible = (text: string): string =>
+  text.replace(
+    /(?![\t\r\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (found) => `\\u{${found.codePointAt(0)?.toString(16)}}`,
+  );
 
 /** Texts, and what has members or items, are compared line by line. Null: a number, or yes or no. */
 function linesOf(value: unknown): string | null {
@@ -100,7 +129,8 @@ function Lines({ before, after }: LinesProps) {
     <Code kind="diff">
       {lines.map(({ kind, text }, index) => (
         <span key={index} class={kind === "gap" ? "place" : kind}>
-          {kind === "gap" ? `  … ${text}` : `${SIGNS[kind] ?? " "} ${text}`}
+          {kind === "gap" ? `  … ${text}` : `${SIGNS[kind] ?? " "} `}
+          {kind !== "gap" && <Shown>{text}</Shown>}
           {"\n"}
         </span>
       ))}

@@ -19,12 +19,12 @@ const MAX_ROWS = 60;
 const hasLines = (text: string): boolean => text.length > LINE || /[\r\n]/.test(text);
 
 export function TextControl({ field, form, name }: ControlProps) {
-  const { path, value, isRequired, format } = field;
+  const { path, value, isRequired, isOptional, format } = field;
   const text = typeof value === "string" ? value : "";
   /** As it was when the field was opened: while somebody types, the field stays the same one. */
   const { current: first } = useRef({ text, isMissing: value === undefined, hasLines: hasLines(text) });
   const change = (typed: string) => {
-    const isLeftOut = typed === "" && !isRequired && (form.isAnswer || first.isMissing);
+    const isLeftOut = typed === "" && isOptional && (form.isAnswer || first.isMissing);
     form.set(path, () => (isLeftOut ? undefined : fromField(typed, first.text)));
   };
   const shared = {
@@ -37,12 +37,12 @@ export function TextControl({ field, form, name }: ControlProps) {
   };
   const isSecret = form.isSecret || field.isSecret;
   // A field of one line would lose line breaks.
-  if (!first.hasLines || form.isSecret)
+  if (!first.hasLines)
     return <input {...shared} {...(isSecret ? SECRET : typeFor(format, text))} autocomplete="off" />;
   return (
     <textarea
       {...shared}
-      class="edit-lines"
+      class={isSecret ? "edit-lines secret-text" : "edit-lines"}
       rows={Math.min(MAX_ROWS, Math.max(2, inField(text).split("\n").length))}
     />
   );
@@ -63,9 +63,9 @@ function typeFor(format: string, text: string) {
 }
 
 export function NumberControl({ field, form, name }: ControlProps) {
-  const { path, value, isRequired } = field;
+  const { path, value, isRequired, isOptional } = field;
   const { current: isFirstMissing } = useRef(value === undefined);
-  const canBeEmpty = !isRequired && (form.isAnswer || isFirstMissing || value === undefined);
+  const canBeEmpty = isOptional && (form.isAnswer || isFirstMissing || value === undefined);
   /** What was typed, and why it is no number, as long as it stands for this value. */
   const typed = useSignal({ text: shownNumber(value), value, why: "" });
   const { text, why } = Object.is(typed.value.value, value)
@@ -139,13 +139,13 @@ export function ChoiceControl({ field, form, name }: ControlProps) {
 
 /** Boxes: which values of an enum are in the list. Those of the first list keep its order. */
 export function ChoicesControl({ field, form }: FieldProps) {
-  const { path, value, choices, isRequired } = field;
+  const { path, value, choices, isOptional } = field;
   const { current: first } = useRef(value);
   const chosen = listOf(value);
   const choose = (choice: unknown, isChosen: boolean) =>
     form.set(path, (now) => {
       const next = new Set(isChosen ? [...listOf(now), choice] : listOf(now).filter((one) => one !== choice));
-      if (next.size === 0 && !isRequired && (form.isAnswer || first === undefined)) return undefined;
+      if (next.size === 0 && isOptional && (form.isAnswer || first === undefined)) return undefined;
       return [...new Set([...listOf(first), ...choices])].filter((one) => next.has(one));
     });
   return choices.map((choice, index) => (

@@ -24,11 +24,12 @@ export const labelOf = ({ title, name }: Field, { isAnswer }: Form): string => (
 export const firstBroken = (form: Element | null): HTMLElement | null =>
   form?.querySelector<HTMLElement>("[aria-invalid=true]") ?? null;
 
-/** Acts by Ctrl+Enter. */
+/** Acts by Ctrl+Enter in a field; a button has its own. */
 export const onCtrlEnter =
   (act: () => void) =>
   (event: KeyboardEvent): void => {
-    if (!isCtrlEnter(event)) return;
+    const { target } = event;
+    if (!isCtrlEnter(event) || !(target instanceof Element) || target.localName === "button") return;
     event.preventDefault();
     act();
   };

@@ -9,12 +9,14 @@ import { failures } from "./outcomes.ts";
 const SELECT = "input[name=select]";
 /** An edit is never taken back by its key: where the form is open, its first field. */
 const EDIT = "button[name=edit], .edit :is(input, select, textarea)";
+/** In a form, a letter decides nothing. */
+const FORMS = ".edit, form";
 
 export function listenForKeys(): () => void {
   addEventListener("keydown", openQuestion);
   const stops = [
-    onKey("a", (event) => act(event, "button[name=approve]")),
-    onKey("d", (event) => act(event, "button[name=deny]")),
+    onKey("a", (event) => decide(event, "button[name=approve]")),
+    onKey("d", (event) => decide(event, "button[name=deny]")),
     onKey("e", (event) => act(event, EDIT)),
     onKey("x", (event) => act(event, SELECT)),
     onKey("r", (event) => act(event, ".request :is(input, select, textarea)")),
@@ -30,6 +32,11 @@ export function listenForKeys(): () => void {
 function openQuestion({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent): void {
   if (key !== "Enter" || ctrlKey || metaKey || altKey || !(target instanceof HTMLElement)) return;
   if (target.matches("[data-question][data-row]")) go(hrefOf(target.dataset.row ?? ""));
+}
+
+function decide(event: KeyboardEvent, button: string): void {
+  if (event.target instanceof Element && event.target.closest(FORMS)) return;
+  act(event, button);
 }
 
 /** Without a focused question, focuses the first one instead of deciding anything. A key held down acts once. */

@@ -111,6 +111,7 @@ export function RequestForm({ request, kind, given, onGive, onChange }: Props) {
         <SchemaForm
           schema={schema}
           isSecret={kind === "auth"}
+          onChange={() => given && onChange?.()}
           onSubmit={(value) => onGive({ answer: { data: value }, done: "Answered" })}
         />
       )}

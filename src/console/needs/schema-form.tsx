@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { EditForm } from "../edit/edit-form.tsx";
 import { fieldsOf } from "../edit/fields.ts";
@@ -12,14 +12,17 @@ interface Props {
   /** Texts are hidden while they are typed. */
   readonly isSecret: boolean;
   readonly onSubmit: (data: unknown) => void;
+  /** The form has other values than before. */
+  readonly onChange: () => void;
 }
 
 /** A form for the data that a question asks for. For a schema that no form can express, a JSON editor. */
-export function SchemaForm({ schema, isSecret, onSubmit }: Props) {
+export function SchemaForm({ schema, isSecret, onSubmit, onChange }: Props) {
   const start = useMemo(() => startOf(schema), [schema]);
   const data = useSignal<unknown>(isObject(start) ? start : {});
   const hasForm = useMemo(() => fieldsOf(data.peek(), schema).length > 0, [schema]);
   const form = useRef<HTMLFormElement>(null);
+  useEffect(onChange, [data.value]);
   const submit = (event: Event) => {
     event.preventDefault();
     const broken = firstBroken(form.current);
@@ -33,7 +36,7 @@ export function SchemaForm({ schema, isSecret, onSubmit }: Props) {
       autocomplete="off"
       ref={form}
       onSubmit={submit}
-      onKeyDown={onCtrlEnter(() => form.current?.requestSubmit())}
+      onKeyDown={onCtrlEnter(() => form.current?.querySelector<HTMLElement>("[type=submit]")?.click())}
     >
       {hasForm ? (
         <EditForm value={data} schema={schema} isAnswer isSecret={isSecret} />

@@ -8,7 +8,8 @@ export function sendByCtrlEnter(event: KeyboardEvent): void {
   const { target } = event;
   const form = target instanceof Element ? target.closest("form") : null;
   const button = form?.querySelector<HTMLButtonElement>("[type=submit]:enabled");
-  if (!form || !button) return;
+  if (!button) return;
   event.preventDefault();
-  form.requestSubmit(button);
+  // As if it had been pressed: what takes an answer back stands in the place of its button.
+  button.click();
 }
