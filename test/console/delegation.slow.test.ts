@@ -183,7 +183,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".event-gap", { hasText: "⋯ 5 min" }).waitFor();
     const lanes = page.getByRole("slider", { name: "Events over time, 1 attempt" });
     const shown = page.locator(".lane-text");
-    await page.getByRole("link", { name: "Raw" }).focus();
+    await page.locator(".tabs a").last().focus();
     await page.keyboard.press("Tab");
     await shown.getByText(/^\+5:\d\d · after a pause of 5 min · follow-up · by operator$/).waitFor();
     expect(await lanes.getAttribute("aria-valuetext")).toBe(await shown.textContent());

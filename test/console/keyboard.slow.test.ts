@@ -72,7 +72,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("Enter");
     await until(async () => (await focused(page)) === "Delegation");
     await page.locator(".summary").waitFor();
-    await tab(page, 2);
+    await tab(page, 3);
     expect(await focused(page)).toBe("Close");
     // From the open delegation, the keys go on at its row.
     await page.keyboard.press("k");

@@ -239,11 +239,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     );
     await signIn(page);
     await showView(page, `#/live?open=${id}`);
-    await page.locator(".summary", { hasText: "queued" }).waitFor();
+    await page.locator(".delegation .state", { hasText: "queued" }).waitFor();
     await api.cancel(id);
     const json = { accept: "application/json" };
     reset((await api.call("GET", "/v1/events?limit=1", undefined, json)).body.cursor);
-    await page.locator(".summary", { hasText: "canceled" }).waitFor();
+    await page.locator(".delegation .state", { hasText: "canceled" }).waitFor();
   });
 
   test("Copy copies on plain HTTP, too, and says when it cannot", async () => {
@@ -256,7 +256,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.goto(url);
     await signIn(page);
     await showView(page, `#/live?open=${id}`);
-    const copy = page.locator(".delegation-top .copy-line button");
+    const more = page.locator(".more summary");
+    const copy = page.locator(".more .copy-line button");
+    await more.click();
     await copy.click();
     await page.locator(".delegation-top", { hasText: "Copied" }).waitFor();
     await page.getByLabel("A follow-up for the agent").focus();
@@ -268,6 +270,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("Control+V");
     expect(await page.getByLabel("A follow-up for the agent").inputValue()).toBe(id);
     await page.evaluate("document.execCommand = () => false");
+    await more.click();
     await copy.click();
     await page.locator(".delegation-top", { hasText: "Not copied" }).waitFor();
   });

@@ -26,7 +26,7 @@ const PRINCIPALS = [
   },
   {
     principal: "caller:alice",
-    may: ["+ Delegate", "Answer", "Approve", "Cancel", "Deny", "Erase", "Send"],
+    may: ["+ Delegate", "Answer", "Approve", "Cancel", "Delegate again", "Deny", "Erase", "Send"],
     sees: ["working", "asking", "completed"],
   },
   { principal: "agent:coder", may: ["+ Delegate", "Save"], sees: ["working"] },
@@ -34,7 +34,9 @@ const PRINCIPALS = [
 /** Buttons that change nothing at the broker. */
 const HARMLESS = [
   ...["To the view", "More filters", "Copy", "Copy reply", "Download"],
-  ...["✕", "Edit", "Last week", "This week", "Reading …"],
+  ...["Copy link", "Raw JSON", "Go to the question", "Edit", "Last week", "This week", "Reading …"],
+  // Widen and Close have signs.
+  "",
 ];
 
 describe.skipIf(SKIP)("in Chromium", () => {
@@ -230,6 +232,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
       const found = new Set<string>();
       for (const view of [...VIEWS, ...sees.map((name) => `live?open=${ids[name]}`)]) {
         await showView(page, `#/${view}`);
+        if (view.startsWith("live")) {
+          await page.locator(".more summary").click();
+          await page.locator(".more[open]").waitFor();
+        }
         const names = await page.locator(":is(button, a.button):visible").allTextContents();
         for (const name of names) found.add(name.trim().replace(/ [ad]$/, ""));
       }

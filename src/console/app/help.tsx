@@ -7,6 +7,7 @@ const KEYS = [
   ["k", "the row before"],
   ["Enter", "open it"],
   ["Esc", "close the open delegation"],
+  ["w", "give it the whole page, or a part of it"],
   ["a", "approve the focused question"],
   ["d", "deny it"],
   ["e", "edit the arguments that it proposes"],

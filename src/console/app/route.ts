@@ -33,6 +33,12 @@ addEventListener("hashchange", () => {
 /** The delegation that is open beside the view: an id, or whatever the URL has in its place. */
 export const opened = computed(() => route.value.params.get("open") || null);
 
+/** Whether it takes the whole page. */
+export const isWide = computed(() => route.value.params.has("wide"));
+
+/** Where this browser keeps whether the reader widened the last one: the next opens like it. */
+export const WIDE_KEY = "errand-wide";
+
 type Params = Readonly<Record<string, string | undefined>>;
 
 export function href(view: View, params: Params = {}): string {
@@ -47,7 +53,14 @@ export function hrefWith(changes: Params): string {
   return href(view ?? "live", { ...Object.fromEntries(params), ...changes });
 }
 
-export const hrefOf = (id: string): string => hrefWith({ open: id, tab: undefined });
+export const hrefOf = (id: string): string =>
+  hrefWith({
+    open: id,
+    tab: undefined,
+    wide: (opened.value ? isWide.value : localStorage.getItem(WIDE_KEY)) ? "yes" : undefined,
+  });
+
+export const hrefClosed = (): string => hrefWith({ open: undefined, tab: undefined, wide: undefined });
 
 export function go(to: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, "", to);

@@ -11,8 +11,8 @@ import { Header } from "./header.tsx";
 import { focusByKeyboard, helpIsOpen, moveFocus, useKey } from "./keys.ts";
 import { lazy, loadLater } from "./lazy.tsx";
 import { keepLoading } from "./lazy-from.tsx";
-import { go, href, hrefWith, opened, route, type View } from "./route.ts";
-import { Agents, Charts, Delegate, DelegationPane, Find, loadViews } from "./views.ts";
+import { go, href, hrefClosed, isWide, opened, route, type View } from "./route.ts";
+import { Agents, Charts, Delegate, DelegationPane, Find, loadViews, PaneEdge } from "./views.ts";
 
 const Help = lazy((later) => later.Help);
 
@@ -28,6 +28,8 @@ const PAGES: Readonly<Record<View, ComponentType>> = {
 /** The frame of all views: the menu, what waits at the left, the view, and the open delegation at the right. */
 export function Shell() {
   useEffect(() => {
+    // At once, so that nothing moves when the rest is loaded.
+    document.documentElement.style.setProperty("--pane", localStorage.getItem("errand-pane"));
     const stops = [startStream(), startAgents()];
     const noLater = keepLoading(
       loadLater,
@@ -47,7 +49,7 @@ export function Shell() {
   const id = opened.value;
   useFocus(id);
   const Page = PAGES[view];
-  useKey("Escape", id === null ? undefined : () => go(hrefWith({ open: undefined, tab: undefined })));
+  useKey("Escape", id === null ? undefined : () => go(hrefClosed()));
   // In Find, `/` focuses the field and keeps the search.
   useKey("/", view === "find" ? undefined : () => go(href("find")));
   useKey("j", () => moveFocus(1));
@@ -56,7 +58,7 @@ export function Shell() {
     helpIsOpen.value = true;
   });
   return (
-    <div class={`shell view-${view} ${id === null ? "" : "has-open"}`}>
+    <div class={`shell view-${view} ${id === null ? "" : `has-open ${isWide.value ? "is-wide" : ""}`}`}>
       <Header view={view} />
       <Reconnecting />
       <div class="columns">
@@ -69,8 +71,11 @@ export function Shell() {
           <Page />
         </main>
         {id !== null && (
-          <aside class="column open-column" aria-label="Delegation">
-            <DelegationPane key={id} id={id} />
+          <aside class="open-part" aria-label="Delegation">
+            {!isWide.value && <PaneEdge />}
+            <div class="column open-column">
+              <DelegationPane key={id} id={id} />
+            </div>
           </aside>
         )}
       </div>

@@ -12,6 +12,7 @@ export const Find = lazy((later) => later.Find);
 export const Agents = lazy((later) => later.Agents);
 export const Delegate = lazy((later) => later.Delegate);
 export const DelegationPane = lazyFrom(LOADS.delegation, ({ DelegationPane: loaded }) => loaded);
+export const PaneEdge = lazyFrom(LOADS.delegation, ({ PaneEdge: loaded }) => loaded, null);
 export const Charts = lazyFrom(LOADS.charts, ({ Charts: loaded }) => loaded);
 
 /** Loads them in advance, so that a page whose broker is away still has its views. */

@@ -9,12 +9,27 @@ import { show } from "../data/delegations.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { useAction } from "../ui/use-action.ts";
+import { count } from "../ui/words.ts";
+import { type FirstValues, useFirstValues } from "./again.ts";
 
-/** Delegates work to an agent, and opens the delegation. */
+/** Delegates work to an agent, and opens the delegation. The address may name one to be delegated again. */
 export function Delegate() {
-  const target = useSignal(route.value.params.get("target") ?? "");
+  const { first, error, isReading } = useFirstValues();
+  if (isReading) return <p class="loading">Reading the delegation …</p>;
+  return (
+    <>
+      <Problem error={error} />
+      <DelegateForm key={route.value.params.get("again")} first={first} />
+    </>
+  );
+}
+
+function DelegateForm({ first }: { readonly first: FirstValues | null }) {
+  const target = useSignal(first?.target ?? route.value.params.get("target") ?? "");
+  const parts = useSignal(first?.parts ?? []);
   const { isRunning, error, run } = useAction();
   const form = useRef<HTMLFormElement>(null);
   // The agent may be named by the address.
@@ -26,13 +41,15 @@ export function Delegate() {
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const form = new FormData(event.currentTarget);
     void run(async () => {
-      const delegation = await session.value?.connection.delegator.delegate(await inputOf(form));
+      const input = await inputOf(form, parts.value);
+      const delegation = await session.value?.connection.delegator.delegate(input);
       if (!delegation) return;
       show(delegation);
       go(href("live", { open: delegation.id }));
     });
   };
   const agent = agentOf(target.value);
+  const priority = first?.priority ?? 5;
   return (
     <section aria-labelledby="delegate-title">
       <h1 id="delegate-title">Delegate</h1>
@@ -71,6 +88,7 @@ export function Delegate() {
             rows={5}
             required
             placeholder="What is to be done"
+            defaultValue={first?.task}
             onKeyDown={sendByCtrlEnter}
           />
         </label>
@@ -80,18 +98,28 @@ export function Delegate() {
           </span>
           <input type="file" name="files" multiple />
         </label>
+        {parts.value.length > 0 && (
+          <p class="wide kept-parts">
+            <span>
+              With {count(parts.value.length, "part")} of the first task:{" "}
+              <Said>{parts.value.map(partName).join(", ")}</Said>
+            </span>
+            <button
+              type="button"
+              onClick={() => {
+                parts.value = [];
+              }}
+            >
+              Leave out
+            </button>
+          </p>
+        )}
         <label>
           <span>Priority</span>
-          <select name="priority" defaultValue="5">
-            {[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((priority) => (
-              <option key={priority} value={priority} selected={priority === 5}>
-                {priority === 9
-                  ? "9, first"
-                  : priority === 5
-                    ? "5, as usual"
-                    : priority === 0
-                      ? "0, last"
-                      : priority}
+          <select name="priority" defaultValue={priority}>
+            {[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((one) => (
+              <option key={one} value={one} selected={one === priority}>
+                {one === 9 ? "9, first" : one === 5 ? "5, as usual" : one === 0 ? "0, last" : one}
               </option>
             ))}
           </select>
@@ -118,7 +146,12 @@ export function Delegate() {
             Approve in advance{" "}
             <small>optional: all, or names of actions; of others the agent asks first</small>
           </span>
-          <input name="approve" autocomplete="off" placeholder="for example deploy, fs.*" />
+          <input
+            name="approve"
+            autocomplete="off"
+            placeholder="for example deploy, fs.*"
+            defaultValue={first?.approve}
+          />
         </label>
         <Problem error={error} />
         <div class="buttons wide">
@@ -134,10 +167,15 @@ export function Delegate() {
 const autoApproveOf = (text: string): AutoApprove =>
   text === "all" ? true : { actions: text.split(/[\s,]+/).filter(Boolean) };
 
-async function inputOf(form: FormData): Promise<DelegateInput> {
+/** What a part is called in the form. */
+const partName = ({ filename, url, data }: Part): string =>
+  filename ?? url ?? (data === undefined ? "a file" : "data");
+
+async function inputOf(form: FormData, kept: readonly Part[]): Promise<DelegateInput> {
   const text = (name: string): string => String(form.get(name) ?? "").trim();
   const files = form.getAll("files").filter((entry) => entry instanceof File && entry.size > 0);
-  const parts = await Promise.all(files.flatMap((entry) => (entry instanceof File ? [partOf(entry)] : [])));
+  const added = await Promise.all(files.flatMap((entry) => (entry instanceof File ? [partOf(entry)] : [])));
+  const parts = [...kept, ...added];
   const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
   return {
     target: text("target"),

@@ -1,9 +1,10 @@
 import { useSignal } from "@preact/signals";
+import type { ComponentType } from "preact";
 import { ErrandApiError } from "../../client/errors.ts";
-import { type Delegation, isTerminal } from "../../schema/delegation.ts";
-import { go, hrefOf, hrefWith } from "../app/route.ts";
-import { clearOne, show } from "../data/delegations.ts";
-import { mayRedrive, maySteer } from "../session/rights.ts";
+import type { Delegation, State } from "../../schema/delegation.ts";
+import { go, href, hrefOf, hrefWith } from "../app/route.ts";
+import { show } from "../data/delegations.ts";
+import { mayDelegate, mayRedrive, maySteer } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -11,28 +12,93 @@ import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { ReplyActions } from "./reply-actions.tsx";
 
-/** The actions that the reader may take on the delegation in its state. */
-export function Actions({ delegation }: { readonly delegation: Delegation }) {
-  const isOver = isTerminal(delegation.state);
-  const isFailed = delegation.state === "failed";
-  const may = { steer: maySteer(delegation), redrive: mayRedrive(delegation) };
-  const isAgain = isFailed && delegation.redriven_as !== null;
-  const reply = delegation.state === "completed" ? delegation.reply : null;
+interface Props {
+  readonly delegation: Delegation;
+}
+
+/** The actions that the reader may take on the delegation, by its state. */
+const ACTIONS: Readonly<Record<State, ComponentType<Props>>> = {
+  submitted: WhileLive,
+  working: WhileLive,
+  input_required: WhileLive,
+  auth_required: WhileLive,
+  completed: AfterReply,
+  failed: AfterFailure,
+  rejected: DelegateAgain,
+  canceled: DelegateAgain,
+};
+
+export function Actions({ delegation }: Props) {
+  const Of = ACTIONS[delegation.state];
   return (
     <div class="buttons actions">
-      {reply && <ReplyActions id={delegation.id} reply={reply} />}
-      {!isOver && may.steer && <Cancel delegation={delegation} />}
-      {isAgain ? (
-        <Again delegation={delegation} />
-      ) : (
-        isFailed && may.redrive && <Redrive id={delegation.id} />
-      )}
-      {isOver && may.redrive && <Erase id={delegation.id} />}
+      <Of delegation={delegation} />
     </div>
   );
 }
 
-function Cancel({ delegation }: { readonly delegation: Delegation }) {
+function WhileLive({ delegation }: Props) {
+  if (!maySteer(delegation)) return null;
+  return (
+    <>
+      {delegation.interrupt && <ToQuestion id={delegation.interrupt.id} />}
+      <Cancel delegation={delegation} />
+    </>
+  );
+}
+
+/** The question is at the end of the conversation, which may be long. */
+function ToQuestion({ id }: { readonly id: string }) {
+  const show = () => {
+    go(hrefWith({ tab: undefined }), { replace: true });
+    requestAnimationFrame(() => {
+      const question = document.querySelector<HTMLElement>(`.tab [data-question="${CSS.escape(id)}"]`);
+      question?.scrollIntoView({ block: "nearest" });
+      question?.focus({ preventScroll: true });
+    });
+  };
+  return (
+    <button type="button" onClick={show}>
+      Go to the question
+    </button>
+  );
+}
+
+function AfterReply({ delegation }: Props) {
+  const { id, reply } = delegation;
+  return (
+    <>
+      {reply && <ReplyActions id={id} reply={reply} />}
+      <DelegateAgain delegation={delegation} />
+    </>
+  );
+}
+
+function AfterFailure({ delegation }: Props) {
+  const isRepeated = delegation.redriven_as !== null;
+  return (
+    <>
+      {isRepeated ? (
+        <Repeated delegation={delegation} />
+      ) : (
+        mayRedrive(delegation) && <TryAgain id={delegation.id} />
+      )}
+      <DelegateAgain delegation={delegation} />
+    </>
+  );
+}
+
+/** With changes, as new work. */
+function DelegateAgain({ delegation: { id } }: Props) {
+  if (!mayDelegate.value) return null;
+  return (
+    <a class="button" href={href("delegate", { again: id })} title="Opens Delegate with the same values">
+      Delegate again
+    </a>
+  );
+}
+
+function Cancel({ delegation }: Props) {
   const reason = useSignal("");
   const cancel = async () => {
     const text = reason.value.trim();
@@ -72,19 +138,19 @@ function Cancel({ delegation }: { readonly delegation: Delegation }) {
 }
 
 /** The delegation that repeats it. It may not exist: its redrive was refused, or it was deleted. */
-function Again({ delegation: { id, redriven_as, delegator } }: { readonly delegation: Delegation }) {
+function Repeated({ delegation: { id, redriven_as, delegator } }: Props) {
   const again = redriven_as ?? "";
   const { error } = useLoaded(again, ({ delegator }, signal) => delegator.get(again, { signal }));
   const isMissing = error instanceof ErrandApiError && error.code === "delegation_not_found";
-  if (isMissing) return mayRedrive({ delegator }) ? <Redrive id={id} /> : null;
+  if (isMissing) return mayRedrive({ delegator }) ? <TryAgain id={id} /> : null;
   return (
     <span>
-      Tried again as <a href={hrefOf(again)}>…{again.slice(-8)}</a>
+      Repeated as <a href={hrefOf(again)}>…{again.slice(-8)}</a>
     </span>
   );
 }
 
-function Redrive({ id }: { readonly id: string }) {
+function TryAgain({ id }: { readonly id: string }) {
   const { isRunning, error, run } = useAction();
   const redrive = async () => {
     const again = await session.value?.connection.delegator.redrive(id);
@@ -96,34 +162,14 @@ function Redrive({ id }: { readonly id: string }) {
     <>
       <button
         type="button"
-        title="Redrive: run it again as a new delegation"
+        class="primary"
+        title="Runs it again as a new delegation"
         disabled={isRunning}
         onClick={() => void run(redrive)}
       >
-        Redrive
+        Try again
       </button>
       <Problem error={error} />
     </>
-  );
-}
-
-function Erase({ id }: { readonly id: string }) {
-  const erase = async () => {
-    await session.value?.connection.delegator.delete(id);
-    clearOne(id);
-    go(hrefWith({ open: undefined, tab: undefined }));
-  };
-  return (
-    <Confirm
-      verb="Erase"
-      confirm="Erase for everybody"
-      question="Erase this delegation?"
-      help="Erase: delete everything about it"
-      danger
-      quiet
-      onConfirm={erase}
-    >
-      <p>Its task, conversation, events and artifacts are deleted for everybody. This cannot be undone.</p>
-    </Confirm>
   );
 }

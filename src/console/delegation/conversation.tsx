@@ -1,24 +1,26 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useMemo, useRef } from "preact/hooks";
-import { isFollowUp, type Message } from "../../schema/a2a.ts";
+import { isFollowUp, type Message, type Part } from "../../schema/a2a.ts";
 import type { Change } from "../../schema/changes.ts";
-import type { Delegation, DelegationError } from "../../schema/delegation.ts";
+import type { Delegation } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { ChangeList } from "../edit/change-list.tsx";
 import { optionText } from "../needs/proposal.ts";
 import { session } from "../session/session.ts";
 import { Age } from "../ui/age.tsx";
-import { Linked } from "../ui/linked.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { useAction } from "../ui/use-action.ts";
-import { count, nameOf } from "../ui/words.ts";
+import { count, nameOf, PHASES, STATE_WORDS } from "../ui/words.ts";
+import { hasContent } from "./head-text.ts";
 import { Output } from "./output.tsx";
 import { Progress } from "./progress.tsx";
+import { isSecretIn, withoutSecrets } from "./secrets.ts";
 import {
   type Asked,
   editOf,
@@ -26,6 +28,7 @@ import {
   noTalkEvents,
   proposalOf,
   reportsBetween,
+  schemaOf,
   type TalkEvents,
 } from "./talk-events.ts";
 
@@ -38,7 +41,7 @@ interface Props {
   readonly events: readonly DelegationEvent[] | null;
 }
 
-/** The task, the messages and reports since then, and how it ended. Of many messages, the latest. */
+/** The task, the messages and reports since then, and that it ended. Of many messages, the latest. */
 export function Conversation({ delegation, events }: Props) {
   const { current: talk } = useRef(noTalkEvents());
   if (events !== null) examine(talk, events);
@@ -86,7 +89,7 @@ interface Entry {
 }
 
 function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
-  const { message, delegator, target, history, reply, error, created_at, finished_at, interrupt } =
+  const { message, delegator, target, history, reply, state, created_at, finished_at, interrupt } =
     delegation;
   const open = new Set(interrupt?.requests.map((request) => request.message.messageId));
   const entries: Entry[] = [];
@@ -103,40 +106,48 @@ function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
     const approval = role === "ROLE_USER" && {
       proposal: proposalOf(one, talk),
       edit: () => editOf(one, talk),
+      known: isFollowUp(one) ? NO_SCHEMA : schemaOf(one, talk),
     };
     add(`${messageId} ${index}`, { ...head, at: head.at ?? of?.at ?? null, parts, asked: of, ...approval });
   }
   if (interrupt) add("asks", { author: target, what: "asks", at: interrupt.raised_at, parts: [] });
-  if (reply && hasContent(reply))
+  // The reply of completed work is in its head, and so is why other work ended.
+  if (reply && hasContent(reply) && state !== "completed")
     add("reply", { author: target, what: "replied", at: finished_at, parts: reply.parts });
-  if (error) entries.push({ at: finished_at, block: <Failure key="error" error={error} at={finished_at} /> });
+  if (finished_at !== null)
+    entries.push({
+      at: finished_at,
+      block: <Ending key="ending" delegation={delegation} at={finished_at} />,
+    });
   return entries;
 }
 
-interface FailureProps {
-  readonly error: DelegationError;
-  readonly at: string | null;
-}
+/** Of a message that answers no question. */
+const NO_SCHEMA = { schema: undefined };
 
-function Failure({ error: { code, message, recovery }, at }: FailureProps) {
+function Ending({
+  delegation: { state, target },
+  at,
+}: {
+  readonly delegation: Delegation;
+  readonly at: string;
+}) {
   return (
-    <li class="said-block failure">
+    <li class="said-block">
       <p class="author">
-        <b>{code}</b> {at !== null && <Age at={at} ago />}
+        <StateMark phase={PHASES[state]} />{" "}
+        {state === "completed" ? (
+          <>
+            <b>{target}</b> replied
+          </>
+        ) : (
+          STATE_WORDS[state]
+        )}{" "}
+        <Age at={at} ago />, as shown above
       </p>
-      <p class="text">
-        <Said>
-          <Linked text={message} />
-        </Said>
-      </p>
-      {/* It may only point at the message above. */}
-      {!recovery.includes("error.message") && <p class="dim">{recovery}</p>}
     </li>
   );
 }
-
-/** A failed attempt often has a reply without words. */
-const hasContent = ({ parts }: Message): boolean => parts.some(({ text }) => text !== "");
 
 interface Head {
   /** Null if the message does not name it. */
@@ -153,9 +164,15 @@ interface BlockProps extends Head, Pick<Message, "parts"> {
   readonly edit?: () => readonly Change[] | null;
   /** The arguments that it approved; they come with the events. */
   readonly proposal?: unknown;
+  /** For an answer: the schema of its question. Undefined: not known, so its data may be a secret. */
+  readonly known?: Known | undefined;
 }
 
-function Block({ author, what, at, parts, asked, edit, proposal }: BlockProps) {
+interface Known {
+  readonly schema: unknown;
+}
+
+function Block({ author, what, at, parts, asked, edit, proposal, known }: BlockProps) {
   // A message never changes, so it is drawn again only when an event completes its head or its question.
   return useMemo(() => {
     const changes = edit?.() ?? null;
@@ -165,7 +182,13 @@ function Block({ author, what, at, parts, asked, edit, proposal }: BlockProps) {
           {author !== null && <b title={author}>{author}</b>} {what}
           {changes && ` with ${count(changes.length, "change")}`} {at !== null && <Age at={at} ago />}
         </p>
-        {changes ? <Edited parts={parts} changes={changes} /> : <Output parts={parts} />}
+        {changes ? (
+          <Edited parts={parts} changes={changes} schema={known?.schema} />
+        ) : edit ? (
+          <Answered parts={parts} known={known} />
+        ) : (
+          <Output parts={parts} />
+        )}
         {asked?.action && <Proposed name={asked.action.name} value={asked.action.arguments} />}
         {asked && asked.options.length > 0 && (
           <ul class="offered" aria-label="The options">
@@ -178,25 +201,50 @@ function Block({ author, what, at, parts, asked, edit, proposal }: BlockProps) {
         )}
       </li>
     );
-  }, [author, what, at, asked, proposal]);
+  }, [author, what, at, asked, proposal, known !== undefined]);
+}
+
+const isData = (part: Part): boolean => "data" in part;
+
+/** The parts with the secrets in their data replaced. */
+const shownParts = (parts: readonly Part[], schema: unknown): readonly Part[] =>
+  parts.map((part) => (isData(part) ? { ...part, data: withoutSecrets(part.data, schema) } : part));
+
+/** An answer without its secrets. What cannot be checked for secrets is shown on request. */
+function Answered({ parts, known }: { readonly parts: readonly Part[]; readonly known: Known | undefined }) {
+  if (known || !parts.some(isData)) return <Output parts={shownParts(parts, known?.schema)} />;
+  return (
+    <>
+      <Output parts={parts.filter((part) => !isData(part))} />
+      <details>
+        <summary>Data of the answer</summary>
+        <Parts parts={parts.filter(isData)} />
+      </details>
+    </>
+  );
 }
 
 /** An approval with its own arguments: what it changed, and on request all of them. */
 function Edited({
   parts,
   changes,
+  schema,
 }: {
-  readonly parts: Message["parts"];
+  readonly parts: readonly Part[];
   readonly changes: readonly Change[];
+  readonly schema: unknown;
 }) {
-  const isData = (part: Message["parts"][number]) => "data" in part;
+  const isSecret = (path: Change["path"]) => {
+    const { from, to } = changes.find((one) => one.path === path) ?? {};
+    return isSecretIn(path, [from, to], schema);
+  };
   return (
     <>
       <Output parts={parts.filter((part) => !isData(part))} />
-      <ChangeList changes={changes} />
+      <ChangeList changes={changes} isSecret={isSecret} />
       <details class="edited">
         <summary>All arguments, as approved</summary>
-        <Parts parts={parts.filter(isData)} />
+        <Parts parts={shownParts(parts.filter(isData), schema)} />
       </details>
     </>
   );

@@ -1,24 +1,27 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
-import { focusByKeyboard } from "../app/keys.ts";
-import { go, hrefWith, route } from "../app/route.ts";
+import { focusByKeyboard, useKey } from "../app/keys.ts";
+import { go, hrefClosed, hrefWith, isWide, route } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
 import { toListed } from "../data/listed.ts";
 import { useSoonAfter } from "../data/use-soon-after.ts";
 import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
 import { maySteer } from "../session/rights.ts";
-import { CopyLine } from "../ui/copy.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { JsonText } from "../ui/json.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { Actions } from "./actions.tsx";
 import { Conversation, FollowUp } from "./conversation.tsx";
+import { More } from "./more.tsx";
 import { Artifacts } from "./output.tsx";
+import { toggleWide } from "./pane-width.ts";
 import { type EventLog, readEvents } from "./read-events.ts";
-import { Summary } from "./summary.tsx";
+import { StateLine, Summary } from "./summary.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
 
@@ -32,46 +35,88 @@ const TITLES: Readonly<Record<Tab, string>> = {
   raw: "Raw",
 };
 
+const tabOf = (name: string | null): Tab => TABS.find((one) => one === name) ?? "conversation";
+
 /** Everything about one delegation. */
 export function DelegationPane({ id }: { readonly id: string }) {
-  const article = useRef<HTMLElement>(null);
-  useEffect(() => focusByKeyboard(article.current), []);
   const isId = delegationIdSchema.safeParse(id).success;
-  const close = () => go(hrefWith({ open: undefined, tab: undefined }));
+  if (isId) return <Loaded id={id} />;
   return (
-    <article class="delegation" ref={article} tabIndex={-1} aria-label="Delegation">
-      <div class="delegation-top">
-        {isId ? <CopyLine text={id} label={shortOf(id)} /> : <span />}
-        <button type="button" class="quiet" onClick={close} aria-label="Close">
-          ✕
-        </button>
-      </div>
-      {isId ? <Loaded id={id} /> : <Problem error={NO_ID} />}
-    </article>
+    <Frame>
+      <Problem error={NO_ID} />
+    </Frame>
   );
 }
 
 const NO_ID = new Error("The address of this page names no delegation. Its id may be cut off.");
 
-function Loaded({ id }: { readonly id: string }) {
-  const { value, error, reload } = useDelegation(id);
-  if (value !== null) return <Whole delegation={value} reload={reload} />;
-  return error === null ? <p class="loading">Reading the delegation …</p> : <Problem error={error} />;
+interface FrameProps {
+  /** Null: it is not read. */
+  readonly delegation?: Delegation | null;
+  readonly children: ComponentChildren;
 }
 
-/** The end of an id, because beginnings are alike. */
-const shortOf = (id: string): string => `…${id.slice(-8)}`;
+function Frame({ delegation = null, children }: FrameProps) {
+  const article = useRef<HTMLElement>(null);
+  useEffect(() => focusByKeyboard(article.current), []);
+  useKey("w", toggleWide);
+  const size = isWide.value ? "narrow" : "widen";
+  return (
+    <article class="delegation" ref={article} tabIndex={-1} aria-label="Delegation">
+      <div class="delegation-top">
+        {delegation ? <StateLine delegation={delegation} /> : <span />}
+        <div class="delegation-tools">
+          {delegation && <More delegation={delegation} />}
+          <button
+            type="button"
+            class="quiet widen"
+            onClick={toggleWide}
+            aria-label={size === "widen" ? "Widen" : "Narrow"}
+            title={size === "widen" ? "To the whole page (w)" : "Beside the view (w)"}
+          >
+            <Icon of={size} />
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => go(hrefClosed())}
+            aria-label="Close"
+            title="Close (Esc)"
+          >
+            <Icon of="close" />
+          </button>
+        </div>
+      </div>
+      {children}
+    </article>
+  );
+}
+
+function Loaded({ id }: { readonly id: string }) {
+  const { value, error, reload } = useDelegation(id);
+  return (
+    <Frame delegation={value}>
+      {value !== null ? (
+        <Whole delegation={value} reload={reload} />
+      ) : error === null ? (
+        <p class="loading">Reading the delegation …</p>
+      ) : (
+        <Problem error={error} />
+      )}
+    </Frame>
+  );
+}
 
 function Whole({ delegation, reload }: { readonly delegation: Delegation; readonly reload: () => void }) {
-  const tab = TABS.find((one) => one === route.value.params.get("tab")) ?? "conversation";
-  // Read once for both tabs that show them.
-  const events = useEvents(delegation, tab === "conversation" || tab === "timeline");
+  const tab = tabOf(route.value.params.get("tab"));
+  // Read once for all tabs that show them.
+  const events = useEvents(delegation, tab !== "tree" && tab !== "raw");
   return (
     <>
       <Summary delegation={delegation} />
       <Actions delegation={delegation} />
       <nav class="tabs" aria-label="Parts of the delegation">
-        {TABS.map((one) => (
+        {TABS.filter((one) => one !== "raw" || tab === "raw").map((one) => (
           <a
             key={one}
             href={hrefWith({ tab: one === "conversation" ? undefined : one })}

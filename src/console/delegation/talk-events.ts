@@ -1,6 +1,6 @@
 /**
- * What the conversation takes from the events: reports of progress, and the action, options and time of each question. The
- * history has only a question's text.
+ * What the conversation takes from the events: reports of progress, and the action, options, schema and time of each
+ * question. The history has only a question's text.
  */
 import * as z from "zod";
 import type { Message } from "../../schema/a2a.ts";
@@ -12,10 +12,13 @@ const requestSchema = z.object({
   message: z.object({ messageId: z.string() }),
   options: z.array(z.unknown()).default([]),
   action: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
+  schema: z.unknown().optional(),
 });
 const askedSchema = z.object({ interrupt: z.object({ id: z.string(), requests: z.array(requestSchema) }) });
 
-export type Asked = Omit<z.infer<typeof requestSchema>, "message" | "request_id"> & { readonly at: string };
+export type Asked = Omit<z.infer<typeof requestSchema>, "message" | "request_id" | "schema"> & {
+  readonly at: string;
+};
 
 export interface TalkEvents {
   /** How many events were examined. */
@@ -25,6 +28,8 @@ export interface TalkEvents {
   readonly asked: Map<string, Asked>;
   /** The arguments of each proposed action, by `placeOf`. */
   readonly proposed: Map<string, unknown>;
+  /** The schema of each request, undefined if it has none, by `placeOf`. */
+  readonly schemas: Map<string, unknown>;
 }
 
 export const noTalkEvents = (): TalkEvents => ({
@@ -32,6 +37,7 @@ export const noTalkEvents = (): TalkEvents => ({
   reports: [],
   asked: new Map(),
   proposed: new Map(),
+  schemas: new Map(),
 });
 
 const placeOf = (interrupt: unknown, request: unknown): string => JSON.stringify([interrupt, request]);
@@ -51,15 +57,26 @@ export function editOf(message: Message, talk: TalkEvents): readonly Change[] | 
   return changes.length > 0 ? changes : null;
 }
 
+/** What the schema of its question says about an answer. Undefined: the question is not known. */
+export function schemaOf(
+  { metadata }: Message,
+  { schemas }: TalkEvents,
+): { readonly schema: unknown } | undefined {
+  const place = placeOf(metadata?.interrupt_id, metadata?.request_id);
+  return schemas.has(place) ? { schema: schemas.get(place) } : undefined;
+}
+
 /** Examines the events that were added since the last call. */
 export function examine(talk: TalkEvents, events: readonly DelegationEvent[]): void {
   for (const event of events.slice(talk.examined)) {
     if (event.status === "progress") talk.reports.push(event);
     if (event.status !== "interrupted") continue;
     const { data } = askedSchema.safeParse(event);
-    for (const { message, request_id, ...asked } of data?.interrupt.requests ?? []) {
+    for (const { message, request_id, schema, ...asked } of data?.interrupt.requests ?? []) {
+      const place = placeOf(data?.interrupt.id, request_id);
       talk.asked.set(message.messageId, { ...asked, at: event.at });
-      if (asked.action) talk.proposed.set(placeOf(data?.interrupt.id, request_id), asked.action.arguments);
+      talk.schemas.set(place, schema);
+      if (asked.action) talk.proposed.set(place, asked.action.arguments);
     }
   }
   talk.examined = events.length;

@@ -5,3 +5,4 @@ import { styles } from "../styles/delegation.css";
 adopt(styles);
 
 export { DelegationPane } from "./delegation.tsx";
+export { PaneEdge } from "./pane-edge.tsx";

@@ -7,12 +7,19 @@ import { styles } from "./fold.css";
 
 adopt(styles);
 
-/** In lines of 20 px, as in fold.css. Content that is longer by a few lines is shown whole. */
+/** Lines of 20 px, as in fold.css. Content that is longer by an eighth is shown whole. */
 const MAX_LINES = 80;
-const SLACK = 10;
+const SLACK = 1 / 8;
 const LINE_PX = 20;
 
-export function Fold({ children }: { readonly children: ComponentChildren }) {
+interface Props {
+  readonly children: ComponentChildren;
+  /** After so many lines it is cut. Where nothing is decided, the button says enough. */
+  readonly lines?: number;
+}
+
+export function Fold({ children, lines: most }: Props) {
+  const max = most ?? MAX_LINES;
   const content = useRef<HTMLDivElement>(null);
   const lines = useSignal(0);
   const isOpen = useSignal(false);
@@ -27,7 +34,7 @@ export function Fold({ children }: { readonly children: ComponentChildren }) {
     observer.observe(current);
     return () => observer.disconnect();
   }, []);
-  const isLong = lines.value > MAX_LINES + SLACK;
+  const isLong = lines.value > max * (1 + SLACK);
   const isCut = isLong && !isOpen.value;
   /** The keyboard reaches also what is cut. */
   const openFor = ({ target, currentTarget }: FocusEvent) => {
@@ -37,12 +44,16 @@ export function Fold({ children }: { readonly children: ComponentChildren }) {
   };
   return (
     <>
-      <div class={isCut ? "fold cut" : "fold"} onFocusIn={openFor}>
+      <div
+        class={isCut ? "fold cut" : "fold"}
+        style={isCut ? { maxHeight: `${max * LINE_PX}px` } : {}}
+        onFocusIn={openFor}
+      >
         <div ref={content}>{children}</div>
       </div>
       {isLong && (
         <p class="fold-more">
-          {isCut && <b>Only the first {MAX_LINES} lines are shown. </b>}
+          {isCut && most === undefined && <b>Only the first {max} lines are shown. </b>}
           <button
             type="button"
             aria-expanded={!isCut}

@@ -1,0 +1,56 @@
+/** What is needed rarely: the id, the link, the JSON, how texts are shown, and to erase everything. */
+import { type Delegation, isTerminal } from "../../schema/delegation.ts";
+import { go, hrefClosed, hrefWith } from "../app/route.ts";
+import { clearOne } from "../data/delegations.ts";
+import { mayRedrive } from "../session/rights.ts";
+import { session } from "../session/session.ts";
+import { Confirm } from "../ui/confirm.tsx";
+import { CopyLine, useCopy } from "../ui/copy.tsx";
+import { Menu } from "../ui/menu.tsx";
+
+export function More({ delegation }: { readonly delegation: Delegation }) {
+  const { id, state } = delegation;
+  return (
+    <Menu label="More">
+      {(close) => (
+        <>
+          <CopyLine text={id} label={`…${id.slice(-8)}`} />
+          <CopyLink />
+          <a class="button" href={hrefWith({ tab: "raw" })} onClick={close}>
+            Raw JSON
+          </a>
+          {isTerminal(state) && mayRedrive(delegation) && <Erase id={id} />}
+        </>
+      )}
+    </Menu>
+  );
+}
+
+function CopyLink() {
+  const { verb, copy } = useCopy(location.href, "Copy link");
+  return (
+    <button type="button" onClick={() => void copy()}>
+      {verb}
+    </button>
+  );
+}
+
+function Erase({ id }: { readonly id: string }) {
+  const erase = async () => {
+    await session.value?.connection.delegator.delete(id);
+    clearOne(id);
+    go(hrefClosed());
+  };
+  return (
+    <Confirm
+      verb="Erase"
+      confirm="Erase for everybody"
+      question="Erase this delegation?"
+      help="Erase: delete everything about it"
+      danger
+      onConfirm={erase}
+    >
+      <p>Its task, conversation, events and artifacts are deleted for everybody. This cannot be undone.</p>
+    </Confirm>
+  );
+}
