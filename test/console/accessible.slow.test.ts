@@ -76,6 +76,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // The policy of the page would not let axe in; the other tests run under it.
     const { page } = await openTab("about:blank", { bypassCSP: true, expected: /Failed to load resource/ });
     await page.goto(url);
+    await page.getByLabel("Token").waitFor();
     await page.evaluate(AXE);
     const found: Record<string, string[]> = { "sign-in": await faults(page) };
     await page.getByLabel("Token").fill("errand_wrong");
@@ -105,7 +106,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       delegate: "#/delegate",
       conversation: `#/live?open=${ids.asking}`,
       timeline: `#/live?open=${ids.working}&tab=timeline`,
-      artifacts: `#/live?open=${ids.completed}&tab=artifacts`,
+      files: `#/live?open=${ids.completed}&tab=files&wide=yes`,
       raw: `#/live?open=${ids.failed}&tab=raw`,
       tree: `#/live?open=${ids.working}&tab=tree`,
     };

@@ -1,11 +1,10 @@
-/** One delegation in the console: its questions, output of each type, attempts, tree and lease. Needs a build. */
+/** One delegation in the console: its questions, attempts, tree and lease. Needs a build. */
 import { describe, expect, test } from "vitest";
 import { lanesOf, lineOf, nearestOf, scaleOf } from "../../src/console/delegation/lane-data.ts";
 import { type EventLog, readEvents } from "../../src/console/delegation/read-events.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
-import { until } from "../support/until.ts";
 import { setLongTalk } from "./scene.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -128,7 +127,7 @@ test("reading ends where the other events are no longer stored", async () => {
 });
 
 describe.skipIf(SKIP)("in Chromium", () => {
-  test("what was asked and answered, output by its type, the tree, and the attempts", async () => {
+  test("what was asked and answered, the tree, and the attempts", async () => {
     const { url, clock } = await startBroker();
     const id = await setLongTalk(url);
     clock.offset_ms += 300_000;
@@ -160,22 +159,6 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await reports.locator("summary").click();
     await reports.locator("ol li", { hasText: "0/30 commit 0" }).first().waitFor();
     expect(await talk.locator(".reports").count()).toBe(1);
-
-    await showView(page, `#/live?tab=artifacts&open=${id}`);
-    const artifact = (name: string) =>
-      page.locator(".artifact", { has: page.getByRole("heading", { name, exact: true }) });
-    await artifact("notes.md").getByRole("button", { name: "Show formatted" }).waitFor();
-    await artifact("fix.diff").locator(".diff .added", { hasText: "+until(done)" }).waitFor();
-    await artifact("build.sh").locator("pre", { hasText: "make -j4" }).waitFor();
-    await artifact("report.json").locator("pre", { hasText: '"a.ts"' }).waitFor();
-    const picture = artifact("pixel.png").getByRole("img", { name: "pixel.png" });
-    await until(() => picture.evaluate((one) => one instanceof HTMLImageElement && one.naturalWidth === 1));
-    expect(await artifact("log.gz").getByRole("img").count()).toBe(0);
-    const [download] = await Promise.all([
-      page.waitForEvent("download"),
-      artifact("log.gz").getByRole("link", { name: "log.gz" }).click(),
-    ]);
-    expect(download.suggestedFilename()).toBe("log.gz");
 
     await showView(page, `#/live?tab=timeline&open=${id}`);
     await page.locator(".lanes .lease").first().waitFor();

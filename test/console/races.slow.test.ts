@@ -256,8 +256,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.goto(url);
     await signIn(page);
     await showView(page, `#/live?open=${id}`);
-    const more = page.locator(".more summary");
-    const copy = page.locator(".more .copy-line button");
+    const more = page.locator(".tools-menu summary");
+    const copy = page.locator(".tools-menu .copy-line button");
     await more.click();
     await copy.click();
     await page.locator(".delegation-top", { hasText: "Copied" }).waitFor();

@@ -233,8 +233,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
       for (const view of [...VIEWS, ...sees.map((name) => `live?open=${ids[name]}`)]) {
         await showView(page, `#/${view}`);
         if (view.startsWith("live")) {
-          await page.locator(".more summary").click();
-          await page.locator(".more[open]").waitFor();
+          await page.locator(".tools-menu summary").click();
+          await page.locator(".tools-menu[open]").waitFor();
         }
         const names = await page.locator(":is(button, a.button):visible").allTextContents();
         for (const name of names) found.add(name.trim().replace(/ [ad]$/, ""));

@@ -370,7 +370,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.goto(`${url}/#/find?open=${failing}`);
     await page.locator(".actions", { hasText: `Repeated as …${repeated.slice(-8)}` }).waitFor();
     expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
-    await page.locator(".more summary").click();
+    await page.locator(".tools-menu summary").click();
     await page.getByRole("button", { name: "Erase" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Erase for everybody" }).click();
     await until(async () => (await api.get(failing)).status === 404);

@@ -71,12 +71,17 @@ export function Shell() {
           <Page />
         </main>
         {id !== null && (
-          <aside class="open-part" aria-label="Delegation">
+          // Where it has the whole page, it is the main part.
+          <section
+            class="open-part"
+            role={isWide.value || innerWidth < TWO_COLUMNS ? "main" : "complementary"}
+            aria-label="Delegation"
+          >
             {!isWide.value && <PaneEdge />}
             <div class="column open-column">
               <DelegationPane key={id} id={id} />
             </div>
-          </aside>
+          </section>
         )}
       </div>
       <PhoneBar view={view} />

@@ -1,8 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { MessageInput, Part } from "../../schema/a2a.ts";
-import type { AutoApprove } from "../../schema/auto-approve.ts";
-import type { DelegateInput } from "../../schema/delegation.ts";
+import type { Part } from "../../schema/a2a.ts";
 import { go, href, route } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
 import { show } from "../data/delegations.ts";
@@ -14,6 +12,7 @@ import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { useAction } from "../ui/use-action.ts";
 import { count } from "../ui/words.ts";
 import { type FirstValues, useFirstValues } from "./again.ts";
+import { inputOf } from "./input.ts";
 
 /** Delegates work to an agent, and opens the delegation. The address may name one to be delegated again. */
 export function Delegate() {
@@ -34,7 +33,8 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
   const form = useRef<HTMLFormElement>(null);
   // The agent may be named by the address.
   useEffect(() => {
-    form.current?.querySelector<HTMLElement>(":is(input, textarea):placeholder-shown")?.focus();
+    const start = first ? "textarea" : ":is(input, textarea):placeholder-shown";
+    form.current?.querySelector<HTMLElement>(start)?.focus();
   }, []);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -164,44 +164,6 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
   );
 }
 
-const autoApproveOf = (text: string): AutoApprove =>
-  text === "all" ? true : { actions: text.split(/[\s,]+/).filter(Boolean) };
-
 /** What a part is called in the form. */
 const partName = ({ filename, url, data }: Part): string =>
   filename ?? url ?? (data === undefined ? "a file" : "data");
-
-async function inputOf(form: FormData, kept: readonly Part[]): Promise<DelegateInput> {
-  const text = (name: string): string => String(form.get(name) ?? "").trim();
-  const files = form.getAll("files").filter((entry) => entry instanceof File && entry.size > 0);
-  const added = await Promise.all(files.flatMap((entry) => (entry instanceof File ? [partOf(entry)] : [])));
-  const parts = [...kept, ...added];
-  const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
-  return {
-    target: text("target"),
-    ...(parts.length > 0 ? { message } : { task: text("task") }),
-    priority: Number(text("priority")),
-    ...(text("deadline") !== "" && { deadline: new Date(text("deadline")).toISOString() }),
-    ...(text("parent") !== "" && { parent_id: text("parent") }),
-    ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),
-  };
-}
-
-/** A file as a part of a message. */
-async function partOf(file: File): Promise<Part> {
-  return {
-    raw: base64(new Uint8Array(await file.arrayBuffer())),
-    mediaType: file.type || "application/octet-stream",
-    filename: file.name,
-  };
-}
-
-/** Every browser accepts this many arguments in one call. */
-const CHUNK = 8192;
-
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += CHUNK)
-    text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
-  return btoa(text);
-}

@@ -1,41 +1,41 @@
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { delegationIdSchema } from "../../schema/values.ts";
-import { focusByKeyboard, useKey } from "../app/keys.ts";
-import { go, hrefClosed, hrefWith, isWide, route } from "../app/route.ts";
+import { hrefWith, route } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
 import { toListed } from "../data/listed.ts";
 import { useSoonAfter } from "../data/use-soon-after.ts";
 import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
 import { maySteer } from "../session/rights.ts";
-import { Icon } from "../ui/icon.tsx";
 import { JsonText } from "../ui/json.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { Actions } from "./actions.tsx";
-import { Conversation, FollowUp } from "./conversation.tsx";
-import { More } from "./more.tsx";
-import { Artifacts } from "./output.tsx";
-import { toggleWide } from "./pane-width.ts";
+import { Conversation } from "./conversation.tsx";
+import { countFiles } from "./files/count.ts";
+import { FilesTab } from "./files/files-tab.tsx";
+import { FollowUp } from "./follow-up.tsx";
+import { Frame } from "./frame.tsx";
 import { type EventLog, readEvents } from "./read-events.ts";
-import { StateLine, Summary } from "./summary.tsx";
+import { Summary } from "./summary.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Tree } from "./tree.tsx";
 
-const TABS = ["conversation", "timeline", "artifacts", "tree", "raw"] as const;
+const TABS = ["conversation", "timeline", "files", "tree", "raw"] as const;
 type Tab = (typeof TABS)[number];
 const TITLES: Readonly<Record<Tab, string>> = {
   conversation: "Conversation",
   timeline: "Timeline",
-  artifacts: "Artifacts",
+  files: "Files",
   tree: "Tree",
   raw: "Raw",
 };
 
-const tabOf = (name: string | null): Tab => TABS.find((one) => one === name) ?? "conversation";
+/** Older links say `artifacts`. */
+const tabOf = (name: string | null): Tab =>
+  name === "artifacts" ? "files" : (TABS.find((one) => one === name) ?? "conversation");
 
 /** Everything about one delegation. */
 export function DelegationPane({ id }: { readonly id: string }) {
@@ -49,48 +49,6 @@ export function DelegationPane({ id }: { readonly id: string }) {
 }
 
 const NO_ID = new Error("The address of this page names no delegation. Its id may be cut off.");
-
-interface FrameProps {
-  /** Null: it is not read. */
-  readonly delegation?: Delegation | null;
-  readonly children: ComponentChildren;
-}
-
-function Frame({ delegation = null, children }: FrameProps) {
-  const article = useRef<HTMLElement>(null);
-  useEffect(() => focusByKeyboard(article.current), []);
-  useKey("w", toggleWide);
-  const size = isWide.value ? "narrow" : "widen";
-  return (
-    <article class="delegation" ref={article} tabIndex={-1} aria-label="Delegation">
-      <div class="delegation-top">
-        {delegation ? <StateLine delegation={delegation} /> : <span />}
-        <div class="delegation-tools">
-          {delegation && <More delegation={delegation} />}
-          <button
-            type="button"
-            class="quiet widen"
-            onClick={toggleWide}
-            aria-label={size === "widen" ? "Widen" : "Narrow"}
-            title={size === "widen" ? "To the whole page (w)" : "Beside the view (w)"}
-          >
-            <Icon of={size} />
-          </button>
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => go(hrefClosed())}
-            aria-label="Close"
-            title="Close (Esc)"
-          >
-            <Icon of="close" />
-          </button>
-        </div>
-      </div>
-      {children}
-    </article>
-  );
-}
 
 function Loaded({ id }: { readonly id: string }) {
   const { value, error, reload } = useDelegation(id);
@@ -109,6 +67,7 @@ function Loaded({ id }: { readonly id: string }) {
 
 function Whole({ delegation, reload }: { readonly delegation: Delegation; readonly reload: () => void }) {
   const tab = tabOf(route.value.params.get("tab"));
+  const files = countFiles(delegation);
   // Read once for all tabs that show them.
   const events = useEvents(delegation, tab !== "tree" && tab !== "raw");
   return (
@@ -123,9 +82,7 @@ function Whole({ delegation, reload }: { readonly delegation: Delegation; readon
             aria-current={tab === one ? "page" : undefined}
           >
             {TITLES[one]}
-            {one === "artifacts" && delegation.artifacts.length > 0 && (
-              <small> {delegation.artifacts.length}</small>
-            )}
+            {one === "files" && files > 0 && <small> {files}</small>}
           </a>
         ))}
       </nav>
@@ -134,7 +91,7 @@ function Whole({ delegation, reload }: { readonly delegation: Delegation; readon
         {tab === "timeline" && (
           <Timeline delegation={delegation} events={events.value} error={events.error} />
         )}
-        {tab === "artifacts" && <Artifacts artifacts={delegation.artifacts} />}
+        {tab === "files" && <FilesTab delegation={delegation} events={events.value} />}
         {tab === "tree" && <Tree delegation={delegation} />}
         {tab === "raw" && <JsonText value={delegation} />}
       </div>

@@ -124,7 +124,7 @@ function Asks({ delegation }: Props) {
 }
 
 /** The lines of a reply that are shown before the tabs. */
-const REPLY_LINES = 16;
+const REPLY_LINES = 12;
 
 function Completed({ delegation: { reply, target, artifacts } }: Props) {
   if (!reply || !hasContent(reply)) {

@@ -6,6 +6,7 @@ import { mayRedrive } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";
 import { CopyLine, useCopy } from "../ui/copy.tsx";
+import { isFormatting, setFormatting } from "../ui/formatting.ts";
 import { Menu } from "../ui/menu.tsx";
 
 export function More({ delegation }: { readonly delegation: Delegation }) {
@@ -19,6 +20,14 @@ export function More({ delegation }: { readonly delegation: Delegation }) {
           <a class="button" href={hrefWith({ tab: "raw" })} onClick={close}>
             Raw JSON
           </a>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isFormatting.value}
+              onChange={({ currentTarget }) => setFormatting(currentTarget.checked)}
+            />
+            <span>Format Markdown</span>
+          </label>
           {isTerminal(state) && mayRedrive(delegation) && <Erase id={id} />}
         </>
       )}

@@ -1,5 +1,6 @@
 import { type Message, textOf } from "../../schema/a2a.ts";
 import { useCopy } from "../ui/copy.tsx";
+import { download } from "../ui/download.ts";
 
 interface Props {
   /** Of the delegation. */
@@ -12,21 +13,13 @@ export function ReplyActions({ id, reply }: Props) {
   const { text, type, ending } = replyFile(reply);
   const { verb, copy } = useCopy(text, "Copy reply");
   if (text === "") return null;
-  const download = () => {
-    const url = URL.createObjectURL(new Blob([text], { type }));
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = `reply-${id.slice(-8)}.${ending}`;
-    link.click();
-    // The browser reads it when the click is over.
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
-  };
+  const save = () => download(text, `reply-${id.slice(-8)}.${ending}`, type);
   return (
     <>
       <button type="button" onClick={() => void copy()}>
         {verb}
       </button>
-      <button type="button" onClick={download}>
+      <button type="button" onClick={save}>
         Download
       </button>
     </>

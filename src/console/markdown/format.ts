@@ -1,9 +1,11 @@
 /** Formats texts in a worker, because a text can take the parser minutes, and cleans the result on the page. */
 import createPurify from "dompurify";
-import type {} from "trusted-types";
 import type { Formatted } from "./to-html.ts";
+import { withWorker } from "./workers.ts";
 
 const MAX_MS = 3_000;
+/** After some texts that took too long, others get less: somebody may write them to keep the machine busy. */
+const SLOW = { most: 3, ms: 300 };
 const TOO_LONG = { why: "Shown as text, because formatting it takes too long." };
 const EMPTY = { why: "Shown as text, because nothing of it would be visible." };
 const FAILED = { why: "Shown as text, because the formatter failed. Reload the page to try again." };
@@ -11,10 +13,36 @@ const FAILED = { why: "Shown as text, because the formatter failed. Reload the p
 /** The elements to show, or why the text is shown as it is. */
 export type Outcome = { readonly content: DocumentFragment } | { readonly why: string };
 
+/** The results of the texts, in their order, of those that were formatted lately. */
+const lately = new Map<string, readonly Outcome[]>();
+/** In characters. */
+const MOST_KEPT = 1_000_000;
+
+/** At once, if they were formatted lately. */
+export const formattedLately = (texts: readonly string[]): readonly Outcome[] | undefined =>
+  lately.get(keyOf(texts));
+
+const keyOf = (texts: readonly string[]): string => JSON.stringify(texts);
+
 /** The results of the texts, in their order. Never rejects. */
 export async function format(texts: readonly string[], abort: AbortSignal): Promise<readonly Outcome[]> {
+  const known = formattedLately(texts);
+  if (known) return known;
   const results = await inWorker(texts, abort).catch(() => texts.map(() => FAILED));
-  return results.map(toOutcome);
+  const outcomes = results.map(toOutcome);
+  if (!outcomes.includes(FAILED)) keep(keyOf(texts), outcomes);
+  return outcomes;
+}
+
+function keep(key: string, outcomes: readonly Outcome[]): void {
+  lately.set(key, outcomes);
+  let size = 0;
+  for (const one of lately.keys()) size += one.length;
+  for (const one of lately.keys()) {
+    if (size <= MOST_KEPT) return;
+    lately.delete(one);
+    size -= one.length;
+  }
 }
 
 function toOutcome(result: Formatted): Outcome {
@@ -29,37 +57,34 @@ function toOutcome(result: Formatted): Outcome {
   }
 }
 
-let address: Promise<string> | undefined;
-
-/** The worker's script. It is the only address that the page's policy lets become a script. */
-async function workerAddress(): Promise<string> {
-  const { workerUrl } = await import("./worker.ts");
-  window.trustedTypes?.createPolicy("default", {
-    createScriptURL: (url) => {
-      if (url !== workerUrl) throw new TypeError("not the address of a worker");
-      return url;
-    },
-  });
-  return workerUrl;
-}
+let slowTexts = 0;
 
 async function inWorker(texts: readonly string[], abort: AbortSignal): Promise<readonly Formatted[]> {
-  address ??= workerAddress();
-  const worker = new Worker(await address, { type: "module" });
   const results: Formatted[] = [];
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const rest = await new Promise<Formatted>((resolve) => {
-    worker.onmessage = ({ data }: MessageEvent<Formatted>) => {
-      results.push(data);
-      if (results.length === texts.length) resolve(TOO_LONG);
-    };
-    worker.onerror = () => resolve(FAILED);
-    timer = setTimeout(resolve, MAX_MS, TOO_LONG);
-    abort.addEventListener("abort", () => resolve(FAILED));
-    worker.postMessage(texts);
+  let rest: Formatted = FAILED;
+  await withWorker(async (worker) => {
+    if (abort.aborted) return true;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const isWhole = await new Promise<boolean>((resolve) => {
+      worker.onmessage = ({ data }: MessageEvent<Formatted>) => {
+        results.push(data);
+        if (results.length === texts.length) resolve(true);
+      };
+      worker.onerror = () => resolve(false);
+      timer = setTimeout(
+        () => {
+          rest = TOO_LONG;
+          slowTexts += 1;
+          resolve(false);
+        },
+        slowTexts < SLOW.most ? MAX_MS : SLOW.ms,
+      );
+      abort.addEventListener("abort", () => resolve(false));
+      worker.postMessage(texts);
+    });
+    clearTimeout(timer);
+    return isWhole;
   });
-  clearTimeout(timer);
-  worker.terminate();
   return texts.map((_, index) => results[index] ?? rest);
 }
 

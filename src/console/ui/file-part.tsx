@@ -1,4 +1,6 @@
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import { bytesOf, safeName, sizeText } from "./bytes.ts";
 import { Said } from "./said.tsx";
 
 interface Props {
@@ -12,39 +14,52 @@ const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avi
 
 /** A file: an image is drawn, everything can be downloaded, nothing is opened. */
 export function FilePart({ base64, mediaType, name = "file" }: Props) {
-  const bytes = useMemo(() => bytesOf(base64), [base64]);
   const isImage = IMAGES.includes(mediaType);
-  const type = isImage ? mediaType : "application/octet-stream";
-  const url = useMemo(
-    () => (bytes === null ? null : URL.createObjectURL(new Blob([bytes], { type }))),
-    [bytes, type],
-  );
-  useEffect(() => (url === null ? undefined : () => URL.revokeObjectURL(url)), [url]);
-  if (bytes === null || url === null) return <p class="text">A file that cannot be read: not base64.</p>;
+  const { url, size } = useBytes(base64, isImage ? mediaType : "application/octet-stream");
+  if (url === null) return <NotBase64 />;
   return (
     <figure class="file">
-      {isImage && <img src={url} alt={name} />}
+      {isImage && <Image url={url} name={name} />}
       <figcaption>
-        <a href={url} download={name}>
+        <a href={url} download={safeName(name, "bin")}>
           <Said>{name}</Said>
         </a>{" "}
-        <small>{sizeOf(bytes.length)}</small>
+        <small>{sizeText(size)}</small>
       </figcaption>
     </figure>
   );
 }
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
-  try {
-    return Uint8Array.from(atob(base64.replaceAll("-", "+").replaceAll("_", "/")), (char) =>
-      char.charCodeAt(0),
-    );
-  } catch {
-    return null;
-  }
+/** An image alone. */
+export function Picture({ base64, mediaType, name = "picture" }: Props) {
+  const { url } = useBytes(base64, mediaType);
+  return url === null ? <NotBase64 /> : <Image url={url} name={name} />;
 }
 
-function sizeOf(bytes: number): string {
-  if (bytes < 1000) return `${bytes} bytes`;
-  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+const NotBase64 = () => <p class="text">A file that cannot be read: not base64.</p>;
+
+/** An address of the bytes within this page; null if they are not base64. */
+function useBytes(base64: string, type: string) {
+  const bytes = useMemo(() => bytesOf(base64), [base64]);
+  const url = useMemo(
+    () => (bytes === null ? null : URL.createObjectURL(new Blob([bytes], { type }))),
+    [bytes, type],
+  );
+  useEffect(() => (url === null ? undefined : () => URL.revokeObjectURL(url)), [url]);
+  return { url, size: bytes?.length ?? 0 };
+}
+
+function Image({ url, name }: { readonly url: string; readonly name: string }) {
+  const isBroken = useSignal(false);
+  if (isBroken.value) return <p class="dim">The browser cannot draw this picture.</p>;
+  return (
+    <img
+      class="picture"
+      src={url}
+      alt={name}
+      onError={() => {
+        isBroken.value = true;
+      }}
+    />
+  );
 }

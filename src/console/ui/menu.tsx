@@ -23,7 +23,7 @@ export function Menu({ label, children }: Props) {
   }, []);
   return (
     <details
-      class="more"
+      class="tools-menu"
       ref={menu}
       onFocusOut={({ relatedTarget }) => {
         if (isOutside(relatedTarget)) close();

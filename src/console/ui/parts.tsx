@@ -1,5 +1,6 @@
 import type { Part } from "../../schema/a2a.ts";
 import { Code } from "./code.tsx";
+import { DiffLines } from "./diff.tsx";
 import { FilePart } from "./file-part.tsx";
 import { Json } from "./json.tsx";
 import { Linked } from "./linked.tsx";
@@ -19,7 +20,7 @@ export function Parts({ parts }: { readonly parts: readonly Part[] }) {
 function OnePart({ part }: { readonly part: Part }) {
   const { text, raw, url, mediaType = "", filename } = part;
   if (text !== undefined) {
-    if (mediaType === "text/x-diff" || mediaType === "text/x-patch") return <Diff text={text} />;
+    if (mediaType === "text/x-diff" || mediaType === "text/x-patch") return <DiffLines text={text} />;
     if (isCode(mediaType)) return <Code>{text}</Code>;
     return (
       <p class="text">
@@ -30,7 +31,7 @@ function OnePart({ part }: { readonly part: Part }) {
     );
   }
   if (raw !== undefined) return <FilePart base64={raw} mediaType={mediaType} name={filename} />;
-  if (url !== undefined) return <Link url={url} name={filename} />;
+  if (url !== undefined) return <PartLink url={url} name={filename} />;
   return <Json value={part.data} />;
 }
 
@@ -38,7 +39,7 @@ const isCode = (mediaType: string): boolean =>
   /^(?:application\/|text\/(?:x-|css|html|javascript))/.test(mediaType);
 
 /** Only web addresses can be followed; others are text. */
-function Link({ url, name }: { readonly url: string; readonly name: string | undefined }) {
+export function PartLink({ url, name }: { readonly url: string; readonly name: string | undefined }) {
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   return (
     <p class="text">
@@ -56,29 +57,4 @@ function Link({ url, name }: { readonly url: string; readonly name: string | und
       )}
     </p>
   );
-}
-
-/** Beyond this, the elements of the lines would hold up the page. */
-const MAX_LINES = 5_000;
-
-/** A unified diff with its lines marked by sign and colour, unless there are very many. */
-function Diff({ text }: { readonly text: string }) {
-  const lines = text.replace(/\n$/, "").split("\n");
-  if (lines.length > MAX_LINES) return <Code>{text}</Code>;
-  return (
-    <Code kind="diff">
-      {lines.map((line, index) => (
-        <span key={index} class={kindOf(line)}>
-          {line}
-          {"\n"}
-        </span>
-      ))}
-    </Code>
-  );
-}
-
-function kindOf(line: string): string {
-  if (line.startsWith("+") && !line.startsWith("+++")) return "added";
-  if (line.startsWith("-") && !line.startsWith("---")) return "removed";
-  return line.startsWith("@@") ? "place" : "";
 }

@@ -1,0 +1,43 @@
+/** What the form delegates. */
+import type { MessageInput, Part } from "../../schema/a2a.ts";
+import type { AutoApprove } from "../../schema/auto-approve.ts";
+import type { DelegateInput } from "../../schema/delegation.ts";
+
+const autoApproveOf = (text: string): AutoApprove =>
+  text === "all" ? true : { actions: text.split(/[\s,]+/).filter(Boolean) };
+
+/** With the parts that are kept of an earlier task. */
+export async function inputOf(form: FormData, kept: readonly Part[]): Promise<DelegateInput> {
+  const text = (name: string): string => String(form.get(name) ?? "").trim();
+  const files = form.getAll("files").filter((entry) => entry instanceof File && entry.size > 0);
+  const added = await Promise.all(files.flatMap((entry) => (entry instanceof File ? [partOf(entry)] : [])));
+  const parts = [...kept, ...added];
+  const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
+  return {
+    target: text("target"),
+    ...(parts.length > 0 ? { message } : { task: text("task") }),
+    priority: Number(text("priority")),
+    ...(text("deadline") !== "" && { deadline: new Date(text("deadline")).toISOString() }),
+    ...(text("parent") !== "" && { parent_id: text("parent") }),
+    ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),
+  };
+}
+
+/** A file as a part of a message. */
+async function partOf(file: File): Promise<Part> {
+  return {
+    raw: base64(new Uint8Array(await file.arrayBuffer())),
+    mediaType: file.type || "application/octet-stream",
+    filename: file.name,
+  };
+}
+
+/** Every browser accepts this many arguments in one call. */
+const CHUNK = 8192;
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += CHUNK)
+    text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
+  return btoa(text);
+}

@@ -1,0 +1,50 @@
+/**
+ * The workers that format texts: at most two, because a page may have fifty messages, and used again, because each loads
+ * the parser.
+ */
+import type {} from "trusted-types";
+
+const MOST = 2;
+/** An idle one is ended after this time. */
+const IDLE_MS = 10_000;
+
+let address: Promise<string> | undefined;
+
+/** The worker's script. It is the only address that the page's policy lets become a script. */
+async function workerAddress(): Promise<string> {
+  const { workerUrl } = await import("./worker.ts");
+  window.trustedTypes?.createPolicy("default", {
+    createScriptURL: (url) => {
+      if (url !== workerUrl) throw new TypeError("not the address of a worker");
+      return url;
+    },
+  });
+  return workerUrl;
+}
+
+const idle = new Map<Worker, ReturnType<typeof setTimeout>>();
+const waiting: (() => void)[] = [];
+let working = 0;
+
+/** Does the work with a worker when one is free. It is used again if the work returns true, and ended otherwise. */
+export async function withWorker(work: (worker: Worker) => Promise<boolean>): Promise<void> {
+  while (working >= MOST) await new Promise<void>((resolve) => waiting.push(resolve));
+  working += 1;
+  try {
+    address ??= workerAddress();
+    const url = await address;
+    const [[worker, timer] = [new Worker(url, { type: "module" })]] = idle;
+    clearTimeout(timer);
+    idle.delete(worker);
+    if (await work(worker)) idle.set(worker, setTimeout(end, IDLE_MS, worker));
+    else worker.terminate();
+  } finally {
+    working -= 1;
+    waiting.shift()?.();
+  }
+}
+
+function end(worker: Worker): void {
+  idle.delete(worker);
+  worker.terminate();
+}
