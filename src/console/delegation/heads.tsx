@@ -48,11 +48,16 @@ function Queued({ delegation }: Props) {
   const { value: events } = useLoaded(`${id} ${version}`, async ({ pages }, signal) =>
     needsEvents ? await pages.events(id, MAX_EVENTS, signal) : [],
   );
-  const why = explainWait({ ...delegation, retry_at: retryAtOf(events ?? []) }, agentOf(target), now.value);
+  const agent = agentOf(target);
+  const waiting = agent?.counts.waiting ?? 0;
+  const place = usePlace(delegation, waiting);
+  // Its place says how many there are.
+  const alone = agent && place !== null ? { ...agent, counts: { ...agent.counts, waiting: 1 } } : agent;
+  const why = explainWait({ ...delegation, retry_at: retryAtOf(events ?? []) }, alone, now.value);
   const ended = lastAttemptText(events ?? []);
   return (
     <p class="why">
-      {why} <Place delegation={delegation} />
+      {why} {place !== null && `It is number ${place} of ${waiting} in the queue. `}
       {ended !== "" && (
         <>
           The last attempt: <Said>{sentence(ended)}</Said>
@@ -62,19 +67,13 @@ function Queued({ delegation }: Props) {
   );
 }
 
-function Place({ delegation: { id, target } }: Props) {
-  const waiting = agentOf(target)?.counts.waiting ?? 0;
-  // Others see only a part of the queue.
+/** Its place in the queue; null if the reader does not see all of it, or it is alone or far too long. */
+function usePlace({ id, target }: Delegation, waiting: number): number | null {
   const isCounted = seesAll.value && waiting > 1 && waiting <= MAX_QUEUE;
   const read = async ({ pages }: Connection, signal: AbortSignal) =>
     isCounted ? (await pages.list({ target, state: "submitted", limit: 100 }, signal)).delegations : [];
   const { value } = useLoaded(id, read, waiting);
-  const place = placeIn(value ?? [], id, waiting, now.value);
-  return place === null ? null : (
-    <>
-      It is number {place} of {waiting} in the queue.{" "}
-    </>
-  );
+  return placeIn(value ?? [], id, waiting, now.value);
 }
 
 /** What the worker reported last, and its lease. */

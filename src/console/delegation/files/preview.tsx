@@ -20,6 +20,8 @@ const FOLDED = { lines: 30, width: 1_000 };
 const UNFOLDED = { lines: 20_000, width: 10_000 };
 /** In characters. */
 const MOST = 1_000_000;
+/** As for messages. */
+const MOST_FORMATTED = 100_000;
 const TABLE = { rows: 51, columns: 20 };
 /** Of a cell, in characters. */
 const CELL = 200;
@@ -78,7 +80,7 @@ function TextPreview({ text, kind }: TextProps) {
 }
 
 function Content({ text, kind, isTall }: TextProps & { readonly isTall: boolean }) {
-  if (kind === "markdown" && isFormatting.value)
+  if (kind === "markdown" && isFormatting.value && text.length <= MOST_FORMATTED)
     return <Output parts={[{ text, mediaType: "text/markdown" }]} />;
   const size = isTall ? "tall" : "";
   if (kind === "diff") return <DiffLines text={text} kind={size} />;
