@@ -315,7 +315,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await long.locator(".fold-more", { hasText: "Only the first 80 lines are shown." }).waitFor();
   });
 
-  test("work in progress shows tools, time to go and its lease, which a heartbeat without an event extends", async () => {
+  test("work in progress shows its step and time to go, and the open one its lease, which a heartbeat without an event extends", async () => {
     const { url, clock } = await startBroker();
     const api = client(url);
     await api.agent("scout");
@@ -326,16 +326,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const row = page.locator(".row", { hasText: "Look around" });
     await row.locator("text=queued").waitFor();
     const [{ lease_id: lease }] = (await api.lease("scout", { lease_seconds: 120 })).body.leases;
-    await row.locator("text=lease 2 min left").waitFor();
+    await row.locator("text=working").waitFor();
     const usage = { input_tokens: 1500, cost: 0.5, currency: "USD", model: "m-1" };
     await api.heartbeat(lease, {
       progress: { done: 1, tools_used: ["grep", "sed"], eta_seconds: 400 },
       usage,
     });
-    const more = row.locator(".row-more");
-    await more.locator("text=grep, sed").waitFor();
-    await more.locator("text=about 7 min to go").waitFor();
+    await row.locator("text=1 · about 7 min to go").waitFor();
     await row.click();
+    await page.locator(".working-now", { hasText: "2 tools: grep, sed" }).waitFor();
     await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
     await page.locator(".summary", { hasText: "Used at least 1,500 tokens in, 0.5 USD, m-1" }).waitFor();
     const { version } = (await api.get(id)).body;
@@ -345,7 +344,6 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // Without the heartbeat, ten seconds would be left.
     await pass(page, 110);
     await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
-    await more.locator("text=lease 2 min left").waitFor();
     const error = { code: "disk_full", message: "No space left", retryable: true };
     await api.reply(lease, { state: "failed", text: "", error });
     // Why it waits: when it is tried again, and how the last attempt ended.
@@ -356,7 +354,6 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { leases } = (await api.lease("silent", { lease_seconds: 1_800 })).body;
     await api.heartbeat(leases[0].lease_id, { progress: { message: "calling the vendor" } });
     const quiet = page.locator(".row", { hasText: "Falls silent" });
-    await page.getByRole("button", { name: "1 new" }).click();
     await quiet.getByText("calling the vendor").waitFor();
     expect(await quiet.locator(".late").count()).toBe(0);
     clock.offset_ms += 660_000;

@@ -74,9 +74,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".summary").waitFor();
     await tab(page, 3);
     expect(await focused(page)).toBe("Close");
-    // From the open delegation, the keys go on at its row.
+    // From the open delegation, the keys go on at its row; before the delegations are the agents.
     await page.keyboard.press("k");
-    expect(await focused(page)).toContain("Deploy the new search");
+    expect(await focused(page)).toMatch(/^scout: .*1 asks/);
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Cancel" }).focus();
@@ -127,8 +127,17 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await page.evaluate("document.activeElement.tagName")).toBe("SELECT");
     await page.keyboard.press("Escape");
     expect(await focused(page)).toBe("operator");
+    // An agent opens in place, and its work is the next row.
+    const coder = page.locator('.agent-row[data-row="coder"]');
+    await coder.focus();
+    await page.keyboard.press("Enter");
+    await until(async () => (await coder.getAttribute("aria-expanded")) === "true");
+    expect(new URL(page.url()).hash).toContain("agent=coder");
+    expect(await coder.evaluate((one) => one === document.activeElement)).toBe(true);
+    await page.keyboard.press("j");
+    expect(await focused(page)).toContain("Find out why the nightly build");
     // A link that goes with the view that it opens.
-    await page.locator(".agent-row").first().focus();
+    await page.getByRole("link", { name: "The page of coder" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "coder" }).waitFor();
     await until(() => page.evaluate("document.activeElement?.id === 'view'"));
@@ -152,7 +161,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Token").fill(OPERATOR);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.locator(".row").first().waitFor();
-    const travel = page.locator(".track-carrier").first();
+    const travel = page.locator(".row .meter i").first();
     expect(await travel.evaluate((one) => getComputedStyle(one).transitionDuration)).toBe("0s");
     const views = [
       "#/live",

@@ -40,7 +40,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     for (let n = 0; n < 3; n += 1) await client(second.url).delegate("scout", { task: `Later ${n}` });
     await page.getByRole("button", { name: "3 new" }).click();
     await rows.nth(3).waitFor();
-    expect(await rows.first().textContent()).toContain("Later");
+    // The oldest comes first.
+    expect(await rows.first().textContent()).toContain("The first");
 
     for (const name of ["coder", "deployer", "nightly"]) await api.agent(name);
     await setCrowd(url, 300);
@@ -70,10 +71,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
     for (const [view, sign, text] of [
-      ["#/live", "busy", "all busy (1 running), 2 wait"],
-      ["#/live", "alarm", "no worker, 1 waits"],
-      ["#/agents", "busy", "all busy (1 running), 2 wait"],
-      ["#/agents?name=scout", "busy", "all busy (1 running), 2 wait"],
+      ["#/live", "busy", "all busy (1 of 1)"],
+      ["#/live", "alarm", "no worker"],
+      ["#/agents", "busy", "all busy (1 of 1)"],
+      ["#/agents?name=scout", "busy", "all busy (1 of 1), 2 wait"],
       ["#/delegate", "alarm", "no worker, 1 waits"],
     ] as const) {
       await showView(page, view);
@@ -96,7 +97,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     }
   });
 
-  test("questions are there before the rest of a long list; groups show what is in progress, and why the rest waits", async () => {
+  test("questions are there before the rest of a long list; then what is in progress, and by agent why the rest waits", async () => {
     const { url } = await startBroker();
     const api = client(url);
     await api.agent("scout");
@@ -120,36 +121,46 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator("h1", { hasText: "3 delegations so far" }).waitFor();
     lists.release();
     await page.locator("h1", { hasText: "163 delegations: 1 working, 1 asking, 161 queued" }).waitFor();
-    const groups = page.locator(".group");
+    await page.getByRole("link", { name: "1 asks: see Needs you" }).waitFor();
+    await page.locator(".row", { hasText: /In progress.*working/ }).waitFor();
+    const queues = page.locator(".queue-line");
     const PATIENT = { timeout: 60_000 };
+    const texts = async () => (await queues.allTextContents()).map((text) => text.replace(/oldest.*/, ""));
     await expect
-      .poll(() => groups.locator("h2").allTextContents(), PATIENT)
+      .poll(texts, PATIENT)
       .toEqual([
-        "coder no worker, 41 wait 41 queued",
-        "deployer no worker, 40 wait 40 queued",
-        "nightly no worker, 40 wait 40 queued",
-        "scout paused, 40 wait 1 working, 1 asking, 40 queued",
+        "41 wait in coderno worker",
+        "40 wait in scoutpaused",
+        "40 wait in deployerno worker",
+        "40 wait in nightlyno worker",
       ]);
-    const rows = await groups.last().locator(".row").allTextContents();
+    // The agents that need somebody come first; the work of one opens below it, and its address can be kept.
+    await page.locator('.agent-row[data-row="scout"]').click();
+    const own = page.locator(".agent-work .row");
+    await own.nth(9).waitFor();
     expect(
-      rows.map(
-        (row) => /working(?=lease \d+ \w+ left$)|asks a question(?=May I\?$)|queued: paused$/.exec(row)?.[0],
-      ),
-    ).toEqual(["asks a question", "working", ...Array.from({ length: 3 }, () => "queued: paused")]);
-    await groups.first().locator(".row", { hasText: "queued: no worker polls" }).first().waitFor();
-    // A row that is used keeps its place, although what is in progress comes first otherwise; it is added to them.
-    const coder = groups.first().locator(".row");
+      (await own.allTextContents()).map((row) => /working|asks a question: May I|queued/.exec(row)?.[0]),
+    ).toEqual(["asks a question: May I", "working", ...Array.from({ length: 8 }, () => "queued")]);
+    expect(page.url()).toMatch(/#\/live\?agent=scout$/);
+    await page.getByText("32 more").waitFor();
+    await page.locator('.agent-row[data-row="scout"]').click();
+    await own.first().waitFor({ state: "detached" });
+    // While a row of the queue is used, it keeps its place: what begins above it waits.
+    await queues.first().click();
+    const coder = page.locator(".agent-work .row");
+    await page.getByText("36 more").waitFor();
     const first = await coder.first().textContent();
     await coder.first().focus();
+    const top = (await coder.first().boundingBox())?.y;
     await api.delegate("coder", { task: "Urgent", priority: 9 });
     await api.lease("coder");
-    await groups.first().locator("h2", { hasText: "1 working, 41 queued" }).waitFor();
-    await coder.nth(5).getByText("Urgent").waitFor();
-    await groups.first().getByText("36 more").waitFor();
+    await page.getByRole("heading", { name: "In progress 2" }).waitFor();
+    await page.getByRole("button", { name: "1 new", exact: true }).first().waitFor();
     expect(await coder.first().textContent()).toContain(taskOf(first));
+    expect((await coder.first().boundingBox())?.y).toBe(top);
     expect(await coder.first().evaluate((row) => row === document.activeElement)).toBe(true);
-    await page
-      .locator(".agent-row", { hasText: /scout.*1 working1 asking40 queuedoldest for \d+ s$/ })
-      .waitFor();
+    await page.locator("#live-title").click();
+    await page.evaluate("document.activeElement?.blur()");
+    await page.locator(".row", { hasText: "Urgent" }).waitFor();
   });
 });

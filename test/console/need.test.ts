@@ -1,7 +1,9 @@
-/** The order where the console does not show everything: what needs somebody first. */
+/** The order of delegations and of agents in the console: what needs somebody first. */
 import { expect, test } from "vitest";
+import type { Alarm } from "../../src/client/alarms.ts";
 import type { ListedDelegation } from "../../src/console/data/listed.ts";
-import { agentsByNeed, byNeed, MANY } from "../../src/console/live/need.ts";
+import { agentsByNeed, bySeverity } from "../../src/console/live/agents-by-need.ts";
+import { byNeed } from "../../src/console/live/need.ts";
 import type { Agent } from "../../src/schema/agent.ts";
 
 const at = (minute: number): string => `2026-01-01T12:${String(minute).padStart(2, "0")}:00.000Z`;
@@ -44,42 +46,65 @@ test("within an agent, questions come first by their expiry, then work in progre
 });
 
 const NO_WORK = { waiting: 0, delayed: 0, working: 0, interrupted: 0 };
-const agent = (
-  name: string,
-  seen: "online" | "offline" | "never",
-  counts: Partial<Agent["counts"]> = {},
-): Agent => ({
-  ...{ name, description: "", skills: [], version: "1", delivery: { mode: "poll" }, paused: false },
-  ...{ approvals: "any", risks: [], created_at: at(0), updated_at: at(0), a2a_card_url: "" },
-  presence: {
-    state: seen === "online" ? "online" : "offline",
-    last_seen_at: seen === "never" ? null : at(1),
-    pollers: seen === "online" ? 1 : 0,
-  },
-  counts: { ...NO_WORK, ...counts },
+
+interface Given extends Partial<Omit<Agent, "counts" | "presence">> {
+  readonly seen?: "free" | "busy" | "offline" | "never";
+  readonly counts?: Partial<Agent["counts"]>;
+  readonly presence?: Partial<Agent["presence"]>;
+}
+
+function agent(name: string, { seen = "free", counts, presence, ...more }: Given = {}): Agent {
+  const isOnline = seen === "free" || seen === "busy";
+  return {
+    ...{ name, description: "", skills: [], version: "1", delivery: { mode: "poll" }, paused: false },
+    ...{ approvals: "any", risks: [], created_at: at(0), updated_at: at(0), a2a_card_url: "" },
+    presence: {
+      state: isOnline ? "online" : "offline",
+      last_seen_at: seen === "never" ? null : at(1),
+      pollers: seen === "free" ? 1 : 0,
+      ...presence,
+    },
+    counts: { ...NO_WORK, ...counts },
+    ...more,
+  };
+}
+
+test("agents come in the order of need: alarms by how long work waits, then questions, queues, work, and idle ones", () => {
+  const paused = { workers: 1, until: at(40), reason: "no credit" };
+  const agents = [
+    agent("a-never", { seen: "never" }),
+    agent("b-gone", { seen: "offline" }),
+    agent("c-paused", { paused: true }),
+    agent("d-free"),
+    agent("e-delayed", { seen: "never", counts: { delayed: 1 } }),
+    agent("f-works", { counts: { working: 1 } }),
+    agent("g-queue", { counts: { waiting: 3 } }),
+    agent("h-asks", { seen: "offline", counts: { interrupted: 1 } }),
+    agent("i-busy", { seen: "busy", counts: { working: 2, waiting: 52 } }),
+    agent("j-failing", { presence: { paused } }),
+    agent("k-paused", { paused: true, counts: { waiting: 1 }, oldest_waiting_at: at(20) }),
+    agent("l-nobody", { seen: "never", counts: { waiting: 1 }, oldest_waiting_at: at(10) }),
+  ];
+  const { agents: sorted, busy } = agentsByNeed(agents, Date.parse(at(30)));
+  expect(sorted.map(({ name }) => name)).toEqual(agents.map(({ name }) => name).toReversed());
+  // Those that are idle are folded.
+  expect(sorted.slice(busy).map(({ name }) => name)).toEqual(["d-free", "c-paused", "b-gone", "a-never"]);
 });
 
-test("many agents are in the order of need, and a few in that of their names", () => {
-  const some = [
-    agent("a-never", "never"),
-    agent("b-gone", "offline"),
-    agent("c-polls", "online"),
-    agent("d-delayed", "never", { delayed: 1 }),
-    agent("e-queue", "never", { waiting: 1 }),
-    agent("f-works", "offline", { working: 1, waiting: 9 }),
-    agent("g-asks", "offline", { interrupted: 1 }),
+test("alarms that no time ends come before busy agents, the longest wait first", () => {
+  const alarm = (kind: Alarm["kind"], since: string | null): Alarm => ({ kind, agent: "a", waits: 1, since });
+  const alarms = [
+    alarm("all_busy", at(1)),
+    alarm("workers_paused", null),
+    alarm("no_worker", null),
+    alarm("paused", at(5)),
+    alarm("unreachable", at(4)),
   ];
-  const others = Array.from({ length: MANY }, (_, n) => agent(`z-${n}`, "never"));
-  const names = (agents: readonly Agent[]) => agents.map(({ name }) => name);
-  expect(names(agentsByNeed(some))).toEqual(names(some));
-  expect(names(agentsByNeed([...some, ...others])).slice(0, 8)).toEqual([
-    "g-asks",
-    "f-works",
-    "d-delayed",
-    "e-queue",
-    "c-polls",
-    "b-gone",
-    "a-never",
-    "z-0",
+  expect(bySeverity(alarms).map(({ kind }) => kind)).toEqual([
+    "unreachable",
+    "paused",
+    "no_worker",
+    "workers_paused",
+    "all_busy",
   ]);
 });

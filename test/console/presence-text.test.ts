@@ -46,15 +46,24 @@ function agent({
 const OFF = { state: "offline", seen: 51 } as const;
 const TRY = "2 workers are paused: not signed in, next try in 4 min";
 
+test("the limit counts also for a reader who sees no settings", () => {
+  const given = agent({ working: 2, waiting: 5, pollers: 1 });
+  const { who, sign } = presenceText(
+    { ...given, limits: undefined, slots: { busy: 2, free: 0, most: 2 } },
+    NOW,
+  );
+  expect([sign, who]).toEqual(["busy", "at its limit (2 of 2)"]);
+});
+
 test.each<[Given, string]>([
   [{ pollers: 1 }, "online: 1 worker free"],
   [{ pollers: 3, working: 2 }, "online: 3 workers free"],
   [{ pollers: 1, waiting: 2 }, "online: 1 worker free, 2 wait"],
   [{}, "online: online"],
   [{ waiting: 1 }, "busy: online, 1 waits"],
-  [{ working: 1 }, "working: all busy (1 running)"],
-  [{ working: 1, waiting: 38 }, "busy: all busy (1 running), 38 wait"],
-  [{ working: 1, waiting: 1, state: "stale", seen: 5 }, "busy: all busy (1 running), 1 waits"],
+  [{ working: 1 }, "working: all busy (1 of 1)"],
+  [{ working: 1, waiting: 38 }, "busy: all busy (1 of 1), 38 wait"],
+  [{ working: 1, waiting: 1, state: "stale", seen: 5 }, "busy: all busy (1 of 1), 1 waits"],
   [{ working: 2, most: 2, pollers: 4 }, "working: at its limit (2 of 2)"],
   [{ working: 2, most: 2, pollers: 4, waiting: 1200 }, "busy: at its limit (2 of 2), 1,200 wait"],
   [{ ...OFF }, "unseen: last seen 51 min ago"],

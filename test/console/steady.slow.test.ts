@@ -214,21 +214,22 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator("body.pressed").waitFor();
   });
 
-  test("of a group in use, the rows that are over do not count as shown", async () => {
+  test("of a queue in use, the rows that are over do not count as shown", async () => {
     await start();
     await api.agent("coder");
     const ids: string[] = [];
     for (let n = 0; n < 37; n += 1) ids.push((await api.delegate("coder", { task: `t${n}` })).body.id);
     const page = await open();
-    const group = page.locator(".group", { has: page.locator("h2", { hasText: "coder" }) });
-    await group.getByText("32 more").waitFor();
-    await group.locator(".row").first().hover();
+    const queue = page.locator("main li", { has: page.locator(".queue-line", { hasText: "in coder" }) });
+    await queue.getByText("37 wait").click();
+    await queue.getByText("32 more").waitFor();
+    await queue.locator(".row").first().hover();
     for (const id of ids.slice(0, 5)) await api.call("POST", `/v1/delegations/${id}/cancel`, {});
     await until(async () => {
       await pass(page, 5);
-      return page.getByText("32 queued").first().isVisible();
+      return queue.getByText("32 wait").isVisible();
     });
-    await group.getByText("32 more").waitFor();
-    expect(await group.locator(".row").count()).toBe(5);
+    await queue.getByText("32 more").waitFor();
+    expect(await queue.locator(".row").count()).toBe(5);
   });
 });

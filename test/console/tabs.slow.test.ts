@@ -128,7 +128,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       return rowOf(page, "Counted").isVisible();
     });
     await page.clock.runFor(500);
-    await page.locator(".agent-row", { hasText: "1 queued" }).waitFor();
+    await page.getByRole("link", { name: /^scout: .*1 waits/ }).waitFor();
   });
 
   test("a question that arrives while the page is hidden is notified, once the reader has asked for that", async () => {
@@ -165,7 +165,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       const { id } = (await api.delegate("scout", { task })).body;
       const [{ lease_id: lease }] = (await api.lease("scout")).body.leases;
       await api.interrupt(lease, { text: "May I?" });
-      await rowOf(page, task.slice(0, 99)).locator("text=asks").first().waitFor();
+      await page.locator(".needs .question", { hasText: task.slice(0, 90) }).waitFor();
       return id;
     };
     const shown = () => page.evaluate("globalThis.shown");

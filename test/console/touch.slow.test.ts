@@ -12,10 +12,10 @@ const TOUCH: BrowserContextOptions = {
   isMobile: true,
 };
 
-async function signIn(page: Page): Promise<void> {
+async function signIn(page: Page, shown = ".row"): Promise<void> {
   await page.getByLabel("Token").fill(OPERATOR);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.locator(".row").first().waitFor();
+  await page.locator(shown).first().waitFor();
 }
 
 describe.skipIf(SKIP)("in Chromium", () => {
@@ -46,25 +46,27 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".chart-times b", { hasText: "delegated 0" }).waitFor();
   });
 
-  test("the rows of a group keep their places under a mouse, not where a screen was tapped last", async () => {
+  test("the work of an agent keeps its places under a mouse, not where a screen was tapped last", async () => {
     const { url } = await startBroker();
     const api = client(url);
     for (const name of ["coder", "scout", "deployer", "nightly"]) await api.agent(name);
     await setCrowd(url, 40);
     const pages = { mouse: (await openTab(url)).page, touch: (await openTab(url, TOUCH)).page };
-    const hovered = (page: Page) => page.locator(".group .rows:hover .row").first();
+    const hovered = (page: Page) => page.locator(".agent-work .rows:hover .row").first();
     for (const page of Object.values(pages)) {
-      await signIn(page);
-      const box = await page.locator(".group .row").first().boundingBox();
+      await signIn(page, ".agent-row");
+      await showView(page, "#/live?agent=coder");
+      const box = await page.locator(".agent-work .row").first().boundingBox();
       await page.mouse.move((box?.x ?? 0) + 20, (box?.y ?? 0) + 5);
       await hovered(page).waitFor();
     }
     const before = await hovered(pages.mouse).getAttribute("data-row");
     const { body } = await api.lease("coder");
     for (const page of Object.values(pages))
-      await page.locator(".group h2", { hasText: "coder" }).getByText("1 working, 9 queued").waitFor();
+      await page.getByRole("link", { name: /^coder: .*1 working/ }).waitFor();
     expect(await hovered(pages.mouse).getAttribute("data-row")).toBe(before);
     // Work in progress comes first.
-    expect(await hovered(pages.touch).getAttribute("data-row")).toBe(body.leases[0].delegation.id);
+    const [first] = await pages.touch.locator(".agent-work .row").all();
+    expect(await first?.getAttribute("data-row")).toBe(body.leases[0].delegation.id);
   });
 });

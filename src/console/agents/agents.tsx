@@ -1,9 +1,11 @@
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { adopt } from "../app/adopt.ts";
 import { href, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
-import { AgentRow } from "../live/agent-row.tsx";
-import { agentsByNeed } from "../live/need.ts";
+import { now } from "../data/clock.ts";
+import { hasFigures, useFigures } from "../data/figures.ts";
+import { AgentColumns, AgentRow } from "../live/agent-row.tsx";
+import { agentsByNeed } from "../live/agents-by-need.ts";
 import { isOperator } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
@@ -54,7 +56,9 @@ export function Agents() {
 function AgentList() {
   const found = agents.value;
   const list = useRef<HTMLDivElement>(null);
-  const { rows, waiting, showAll } = useSteady(list, agentsByNeed(found ?? []), ({ name }) => name);
+  useFigures();
+  const { agents: sorted } = useMemo(() => agentsByNeed(found ?? [], now.peek()), [found]);
+  const { rows, waiting, showAll } = useSteady(list, sorted, ({ name }) => name);
   const { field, fitting } = useSearch(rows, "agent", ({ name }) => name);
   return (
     <section aria-labelledby="agents-title">
@@ -70,10 +74,11 @@ function AgentList() {
         </Empty>
       )}
       {field}
-      <div class="steady" ref={list}>
+      <div class={hasFigures.value ? "steady agents has-figures" : "steady agents"} ref={list}>
         <News count={waiting} onShow={showAll} />
-        <Windowed items={fitting} keyOf={({ name }) => name}>
-          {(agent) => <AgentRow agent={agent} />}
+        {fitting.length > 0 && <AgentColumns />}
+        <Windowed items={fitting} keyOf={({ name }) => name} kind="lines">
+          {(agent) => <AgentRow agent={agent} href={href("agents", { name: agent.name })} />}
         </Windowed>
       </div>
     </section>

@@ -1,55 +1,149 @@
+/** An agent in a line: who would take work, how much waits, and how its last hour went. */
 import { useComputed } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { alarmsOf } from "../../client/alarms.ts";
+import { costText } from "../../client/usage.ts";
 import type { Agent } from "../../schema/agent.ts";
-import { href } from "../app/route.ts";
+import { adopt } from "../app/adopt.ts";
+import { agents } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
-import { now } from "../data/clock.ts";
+import { figuresOf, hasFigures } from "../data/figures.ts";
 import { Age } from "../ui/age.tsx";
+import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
+import { hourText, rowText, slotsOf } from "./agent-words.ts";
+import { calmNow } from "./calm-clock.ts";
+import { styles } from "./lines.css";
 import { type PresenceAgent, type PresenceText, presenceText } from "./presence-text.ts";
-import { groups } from "./tally.ts";
 
-/** An agent: whether somebody works under its name, and how much it has to do. */
-export function AgentRow({ agent }: { readonly agent: Agent }) {
-  const { name, counts } = agent;
-  const oldestAt = useComputed(() => groups.value.get(name)?.oldestAt ?? null).value;
+adopt(styles);
+
+interface Props {
+  readonly agent: Agent;
+  readonly href: string;
+  /** Whether its work is shown below it; undefined: it opens a page instead. */
+  readonly isOpen?: boolean;
+}
+
+export function AgentRow({ agent, href, isOpen }: Props) {
+  const { name, counts, oldest_waiting_at: oldest } = agent;
+  const presence = presenceOf(agent);
+  const isLate = alarmsOf([agent], calmNow.value).some(({ waits }) => waits > 0);
   return (
-    <a class="agent-row" href={href("agents", { name })} data-row={name}>
-      <span class="agent-name" title={name}>
-        {name}
-      </span>
-      <PresenceOf agent={agent} />
-      <span class="agent-counts">
-        <Count number={counts.working} word="working" />
-        <Count number={counts.interrupted} word="asking" />
-        <Count number={counts.waiting} word="queued" />
-        {counts.waiting > 0 && oldestAt !== null && (
-          <span class="count">
-            oldest for <Age at={oldestAt} />
-          </span>
-        )}
-        {counts.delayed > 0 && <Count number={counts.delayed} word="delayed" />}
+    <a class={`agent-row ${presence.sign}-row`} href={href} data-row={name} aria-expanded={isOpen}>
+      <span class="sr-only">{rowText(agent, presence, figuresOf(name), calmNow.value)}</span>
+      <span class="agent-cells" aria-hidden="true">
+        <span class="agent-name" title={name}>
+          {name}
+        </span>
+        <span class={`presence ${presence.sign}`} title={presence.text}>
+          <StateMark phase={presence.sign} />
+          <span>{presence.who}</span>
+          {counts.interrupted > 0 && <b class="agent-asks">{counts.interrupted.toLocaleString("en")} ask</b>}
+        </span>
+        <Slots agent={agent} />
+        <Queue agent={agent} />
+        <span class={isLate ? "agent-oldest late" : "agent-oldest"}>
+          {counts.waiting > 0 && oldest && <Age at={oldest} />}
+        </span>
+        {hasFigures.value && <LastHour name={name} />}
       </span>
     </a>
   );
 }
 
-function Count({ number, word }: { readonly number: number; readonly word: string }) {
+/** The names of the columns. The line of an agent says them to a screen reader. */
+export function AgentColumns({ children }: { readonly children?: ComponentChildren }) {
   return (
-    <span class={number === 0 ? "count none" : "count"}>
-      <b>{number}</b> {word}
-    </span>
+    <div class="part-head">
+      {children ?? <span />}
+      <span aria-hidden="true">workers</span>
+      <span aria-hidden="true" />
+      <span aria-hidden="true">queue</span>
+      <span aria-hidden="true">oldest</span>
+      {hasFigures.value && <span aria-hidden="true">last hour</span>}
+    </div>
   );
 }
 
+const NOT_KNOWN: PresenceText = { sign: "unseen", who: "not known now", text: "not known now" };
+
+const presenceOf = (agent: PresenceAgent): PresenceText =>
+  isAway.value ? NOT_KNOWN : presenceText(agent, calmNow.value);
+
 /** Whether work under the agent's name would be taken now, and if not, why. */
 export function PresenceOf({ agent }: { readonly agent: PresenceAgent }) {
-  const { sign, text }: PresenceText = isAway.value
-    ? { sign: "unseen", text: "not known now" }
-    : presenceText(agent, now.value);
+  const { sign, text } = presenceOf(agent);
   return (
     <span class={`presence ${sign}`}>
       <StateMark phase={sign} />
       <span>{text}</span>
+    </span>
+  );
+}
+
+/** More are a bar. */
+const MARKS = 10;
+
+/** What its workers can do at once: a mark for each, filled while it works. */
+function Slots({ agent }: { readonly agent: Agent }) {
+  const { busy, all } = slotsOf(agent);
+  if (all > MARKS) {
+    return (
+      <span class="slots">
+        <span class="meter">
+          <i style={{ width: `${(100 * busy) / all}%` }} />
+        </span>
+        <span class="slots-text">
+          {busy.toLocaleString("en")} of {all.toLocaleString("en")}
+        </span>
+      </span>
+    );
+  }
+  return (
+    <span class="slots">
+      {Array.from({ length: all }, (_, n) => (
+        <i key={n} class={n < busy ? "slot busy" : "slot"} />
+      ))}
+    </span>
+  );
+}
+
+/** The length of its queue, beside the longest one. */
+function Queue({ agent }: { readonly agent: Agent }) {
+  const { waiting, delayed } = agent.counts;
+  const longest = useComputed(() =>
+    (agents.value ?? []).reduce((most, { counts }) => Math.max(most, counts.waiting), 1),
+  ).value;
+  return (
+    <span class={waiting === 0 ? "queue none" : "queue"}>
+      <b>{waiting.toLocaleString("en")}</b>
+      {delayed > 0 && <span class="dim">+{delayed.toLocaleString("en")} later</span>}
+      <span class="meter">{waiting > 0 && <i style={{ width: `${(100 * waiting) / longest}%` }} />}</span>
+    </span>
+  );
+}
+
+function LastHour({ name }: { readonly name: string }) {
+  const figures = figuresOf(name);
+  if (!figures) return <span class="agent-hour" />;
+  const { completed, failed, rejected, costs } = figures;
+  const bad = failed + rejected;
+  return (
+    <span class="agent-hour" title={hourText(figures)}>
+      {completed + bad === 0 ? (
+        <span class="dim">–</span>
+      ) : (
+        <>
+          <span class="ok">{completed.toLocaleString("en")} ok</span>
+          {bad > 0 && <b class="failed">{bad.toLocaleString("en")} failed</b>}
+        </>
+      )}
+      {costs[0] && (
+        <span class="cost">
+          <Said>{costText(costs[0])}</Said>
+        </span>
+      )}
     </span>
   );
 }

@@ -1,5 +1,4 @@
 /** The order where not everything is shown: first what needs a person, then what is in progress, then what waits. */
-import type { Agent } from "../../schema/agent.ts";
 import { asks, type ListedDelegation } from "../data/listed.ts";
 
 const rankOf = ({ state }: ListedDelegation): number => (asks(state) ? 0 : state === "submitted" ? 2 : 1);
@@ -21,24 +20,3 @@ export function byNeed<T extends { readonly value: ListedDelegation }>(delegatio
     .sort((a, b) => a.rank - b.rank || a.at - b.at)
     .map(({ listed }) => listed);
 }
-
-/** With more than this, delegations are grouped by agent, and agents are in the order of need. */
-export const MANY = 30;
-
-/** Asking, working, with a queue, polling, seen once, never seen. */
-function agentRank({ counts, presence }: Agent): number {
-  const { interrupted, working, waiting, delayed } = counts;
-  const signs = [
-    interrupted > 0,
-    working > 0,
-    waiting + delayed > 0,
-    presence.state === "online",
-    presence.last_seen_at !== null,
-    true,
-  ];
-  return signs.indexOf(true);
-}
-
-/** A few agents stay in the order of their names. Of many, busy ones come first, and never seen ones last. */
-export const agentsByNeed = (agents: readonly Agent[]): readonly Agent[] =>
-  agents.length > MANY ? agents.toSorted((a, b) => agentRank(a) - agentRank(b)) : agents;

@@ -3,13 +3,16 @@ import { largestUnit, pausedWorkers } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { count } from "../ui/words.ts";
 
-export type PresenceAgent = Pick<Agent, "presence" | "paused" | "delivery" | "counts" | "limits">;
+export type PresenceAgent = Pick<Agent, "presence" | "paused" | "delivery" | "counts" | "limits" | "slots">;
 
 /** `alarm`: work waits and nobody is there to take it · `busy`: work waits for workers that have enough to do. */
 export type PresenceSign = "online" | "working" | "busy" | "alarm" | "paused" | "unseen";
 
 export interface PresenceText {
   readonly sign: PresenceSign;
+  /** Who would take work. */
+  readonly who: string;
+  /** The same, with how many wait and which workers are paused. */
   readonly text: string;
 }
 
@@ -18,26 +21,28 @@ export function presenceText(agent: PresenceAgent, now: number): PresenceText {
   const { presence, counts } = agent;
   const { sign, text } = withoutQueue(agent, now);
   const paused = presence.paused ? `; ${pausedWorkers(presence.paused, now)}` : "";
-  if (counts.waiting === 0) return { sign, text: `${text}${paused}` };
-  const waiting = `${counts.waiting.toLocaleString("en")} wait${counts.waiting === 1 ? "s" : ""}`;
+  if (counts.waiting === 0) return { sign, who: text, text: `${text}${paused}` };
   const who = sign === "unseen" ? nobody(agent) : text;
-  return { sign: withQueue(sign, agent), text: `${who}, ${waiting}${paused}` };
+  return { sign: withQueue(sign, agent), who, text: `${who}, ${waitingText(counts.waiting)}${paused}` };
 }
 
+/** `1 waits`, `38 wait`. */
+export const waitingText = (waiting: number): string => count(waiting, "waits", "wait");
+
 function withoutQueue(
-  { presence, paused, delivery, counts, limits }: PresenceAgent,
+  { presence, paused, delivery, counts, limits, slots }: PresenceAgent,
   now: number,
-): PresenceText {
+): Omit<PresenceText, "who"> {
   const { state, pollers, last_seen_at } = presence;
   const { working } = counts;
   if (paused) return { sign: "paused", text: "paused" };
-  const most = limits?.max_working ?? Number.POSITIVE_INFINITY;
+  const most = slots?.most ?? limits?.max_working ?? Number.POSITIVE_INFINITY;
   if (working >= most) return { sign: "working", text: `at its limit (${working} of ${most})` };
   if (delivery.mode === "push" && state === "online") return { sign: "online", text: "reachable" };
   if (pollers > 0) return { sign: "online", text: `${count(pollers, "worker")} free` };
   // A worker that is busy need not poll.
   if (working > 0 && delivery.mode === "poll") {
-    return { sign: "working", text: `all busy (${working} running)` };
+    return { sign: "working", text: `all busy (${working} of ${working})` };
   }
   if (presence.paused) return { sign: "paused", text: "no free worker" };
   if (state === "online") return { sign: "online", text: "online" };

@@ -1,73 +1,44 @@
-/** The live delegations, counted: all of them, and those of each agent. */
+/** The live delegations by what happens to them, and how many there are. */
 import { computed, type Signal } from "@preact/signals";
-import { now } from "../data/clock.ts";
-import { inView } from "../data/delegations.ts";
-import type { ListedDelegation } from "../data/listed.ts";
-import { count, PHASES, type Phase } from "../ui/words.ts";
-import { byNeed, instantOf } from "./need.ts";
+import { asking, inView } from "../data/delegations.ts";
+import { asks, type ListedDelegation } from "../data/listed.ts";
+import { mine } from "../needs/mine.ts";
+import { maySteer } from "../session/rights.ts";
+import { count } from "../ui/words.ts";
+import { byNeed } from "./need.ts";
 
-export interface Tally {
-  readonly working: number;
-  readonly asking: number;
-  readonly queued: number;
+type Listed = Signal<ListedDelegation>;
+
+export interface Work {
+  /** Work in progress and what ended just now, the oldest first. */
+  readonly working: readonly Listed[];
+  /** In the order of the queue. */
+  readonly queued: readonly Listed[];
 }
 
-export interface Group extends Tally {
-  readonly target: string;
-  /** Since when the oldest has been queued; null if none is. */
-  readonly oldestAt: string | null;
-  /** The rows to show, and of how many. */
-  readonly rows: readonly Signal<ListedDelegation>[];
-  readonly total: number;
-}
-
-/** Rows of a group. */
-const SHOWN = 5;
-
-/** By agent, in the order of the names, so that no group moves. */
-export const groups = computed<ReadonlyMap<string, Group>>(() => {
-  const byTarget = new Map<string, Signal<ListedDelegation>[]>();
+export const work = computed<Work>(() => {
+  const working: Listed[] = [];
+  const queued: Listed[] = [];
   for (const listed of inView.value) {
-    // The target of a delegation never changes.
-    const { target } = listed.peek();
-    const group = byTarget.get(target);
-    if (group) group.push(listed);
-    else byTarget.set(target, [listed]);
+    const { state } = listed.value;
+    if (!asks(state)) (state === "submitted" ? queued : working).push(listed);
   }
-  return new Map(
-    [...byTarget]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([target, delegations]) => [
-        target,
-        { target, ...tallyOf(delegations), ...rowsOf(byNeed(delegations)) },
-      ]),
-  );
+  return { working: working.reverse(), queued: byNeed(queued) };
 });
 
-export const tally = computed<Tally>(() => tallyOf(inView.value));
+/** The delegations that ask somebody else. What asks the reader is in "Needs you". */
+export const askingOthers = computed(() => asking.value.filter(({ value }) => !maySteer(value)));
 
-function tallyOf(delegations: readonly Signal<ListedDelegation>[]): Tally {
-  const number = (phase: Phase) => delegations.filter(({ value }) => PHASES[value.state] === phase).length;
-  return { working: number("working"), asking: number("asks"), queued: number("queued") };
-}
-
-/** Of delegations in the order of need. */
-function rowsOf(
-  delegations: readonly Signal<ListedDelegation>[],
-): Pick<Group, "rows" | "total" | "oldestAt"> {
-  const oldest = delegations.find(({ value }) => value.state === "submitted");
-  const oldestAt = oldest ? instantOf(oldest.value) : null;
-  return {
-    rows: delegations.slice(0, SHOWN),
-    total: delegations.length,
-    // The first may be one that starts later.
-    oldestAt: oldestAt !== null && Date.parse(oldestAt) <= now.peek() ? oldestAt : null,
+/** `163 delegations: 1 working, 3 asking, 2 queued`. */
+export const headText = computed(() => {
+  const counts = {
+    working: work.value.working.filter(({ value }) => value.state === "working").length,
+    asking: mine.value.length + askingOthers.value.length,
+    queued: work.value.queued.length,
   };
-}
-
-/** `1 working, 3 asking, 2 queued`. */
-export const tallyText = ({ working, asking, queued }: Tally): string =>
-  Object.entries({ working, asking, queued })
-    .filter(([, number]) => number > 0)
-    .map(([word, number]) => count(number, word, word))
-    .join(", ");
+  const parts = Object.entries(counts).filter(([, number]) => number > 0);
+  const all = count(inView.value.length, "delegation");
+  return [all, parts.map(([word, number]) => count(number, word, word)).join(", ")]
+    .filter(Boolean)
+    .join(": ");
+});

@@ -1,0 +1,140 @@
+/** The head line of Live: agents whose work waits and is not taken, with what helps. */
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { type Alarm, alarmsOf } from "../../client/alarms.ts";
+import { href } from "../app/route.ts";
+import { agentOf, agents, readAgents } from "../data/agents.ts";
+import { now } from "../data/clock.ts";
+import { isOperator } from "../session/rights.ts";
+import { session } from "../session/session.ts";
+import { CopyLine } from "../ui/copy.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
+import { useAction } from "../ui/use-action.ts";
+import { count } from "../ui/words.ts";
+import { bySeverity } from "./agents-by-need.ts";
+import { alarmText } from "./alarm-text.ts";
+import { type Place, usePlaces } from "./places.ts";
+
+/** Lines at first, and at most: Agents shows the others first. */
+const FEW = 3;
+const MANY = 20;
+
+const keyOf = ({ agent, kind }: Alarm): string => `${agent} ${kind}`;
+
+/** While the reader uses what is in `place`, the lines keep their places, so that nothing below them moves. */
+export function Alarms({ place }: { readonly place: Place }) {
+  const isOpen = useSignal(false);
+  // The times in the text follow the clock.
+  const all = bySeverity(alarmsOf(agents.value ?? [], now.value));
+  const live = new Set(all.map(keyOf));
+  const found = { items: all.slice(0, isOpen.value ? MANY : FEW), isLong: all.length > FEW };
+  const { rows, waiting, isLong, showAll } = usePlaces(place, found, keyOf);
+  const more = all.length - rows.filter((alarm) => live.has(keyOf(alarm))).length;
+  if (rows.length === 0 && waiting === 0) return null;
+  return (
+    <section class="alarms" aria-label="Alarms">
+      {waiting > 0 && (
+        <div class="news">
+          <button type="button" onClick={showAll}>
+            {count(waiting, "new alarm")}
+          </button>
+        </div>
+      )}
+      <ul>
+        {rows.map((alarm) => (
+          <Line key={keyOf(alarm)} alarm={alarm} isOver={!live.has(keyOf(alarm))} />
+        ))}
+      </ul>
+      {isLong && (
+        <p class="agents-more">
+          <button
+            type="button"
+            class="quiet"
+            aria-expanded={isOpen.value}
+            onClick={() => {
+              isOpen.value = !isOpen.value;
+              showAll();
+            }}
+          >
+            {isOpen.value ? "Fewer" : `${Math.max(0, more)} more`}
+          </button>
+          {isOpen.value && all.length > MANY && (
+            <a href={href("agents")}>{all.length - MANY} more in Agents</a>
+          )}
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface LineProps {
+  readonly alarm: Alarm;
+  /** It is over, and only keeps its place. */
+  readonly isOver: boolean;
+}
+
+function Line({ alarm, isOver }: LineProps) {
+  const { agent, kind } = alarm;
+  const last = useRef("");
+  if (!isOver) last.current = alarmText(alarm, agentOf(agent)?.presence.paused, now.value);
+  const sign = kind === "all_busy" ? "busy" : kind === "paused" ? "paused" : "alarm";
+  return (
+    <li class={`alarm-line ${isOver ? "over" : `${sign}-line`}`}>
+      <StateMark phase={isOver ? "completed" : sign} />
+      <span class="alarm-text" title={`${agent}: ${last.current}`}>
+        <a href={href("agents", { name: agent })}>{agent}</a>:{" "}
+        {isOver ? <span role="status">over now</span> : <Said>{last.current}</Said>}
+      </span>
+      {kind === "no_worker" && !isOver && <HowToStart agent={agent} />}
+      {kind === "paused" && isOperator.value && <Resume agent={agent} isOver={isOver} />}
+    </li>
+  );
+}
+
+function HowToStart({ agent }: { readonly agent: string }) {
+  const isOpen = useSignal(false);
+  const broker = new URL(".", location.href).href.replace(/\/$/, "");
+  return (
+    <>
+      <button
+        type="button"
+        aria-expanded={isOpen.value}
+        onClick={() => {
+          isOpen.value = !isOpen.value;
+        }}
+      >
+        How to start one<span class="sr-only"> for {agent}</span>
+      </button>
+      {isOpen.value && (
+        <div class="alarm-help">
+          <p class="dim">A worker turns any command into the agent. It needs a token of agent:{agent}.</p>
+          <CopyLine text={`ERRAND_URL=${broker} ERRAND_TOKEN=… errand work --agent ${agent} -- COMMAND`} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Resume({ agent, isOver }: { readonly agent: string; readonly isOver: boolean }) {
+  const { isRunning, error, run } = useAction();
+  const resume = async () => {
+    await session.value?.connection.admin.resumeAgent(agent);
+    await readAgents();
+  };
+  return (
+    <>
+      {/* It keeps the focus. */}
+      <button type="button" aria-disabled={isRunning || isOver} onClick={() => !isOver && void run(resume)}>
+        {isOver ? "Resumed" : "Resume"}
+        <span class="sr-only"> {agent}</span>
+      </button>
+      {error !== null && (
+        <div class="alarm-help">
+          <Problem error={error} />
+        </div>
+      )}
+    </>
+  );
+}
