@@ -104,6 +104,44 @@ const stylesAsText = {
   },
 };
 
+const CONSOLE = join(ROOT, "src/console");
+
+/** The modules of the console that are loaded later, by their paths. Those of the worker for Markdown run without the page. */
+function loadedLater() {
+  const sources = readdirSync(CONSOLE, { recursive: true }).filter(
+    (name) => /\.tsx?$/.test(name) && !name.startsWith("markdown"),
+  );
+  return new Set(
+    sources.flatMap((name) => {
+      const text = readFileSync(join(CONSOLE, name), "utf8");
+      return [...text.matchAll(/import\("(\.[^"]+)"\)/g)].map(([, to]) => join(CONSOLE, dirname(name), to));
+    }),
+  );
+}
+
+/**
+ * What is loaded later imports the frame, which is there already: so esbuild puts all that the frame needs into one file,
+ * and not into one for each set of parts that also need it.
+ */
+const oneFrame = {
+  name: "one frame",
+  setup({ onLoad, onStart }) {
+    let parts = new Set();
+    onStart(() => {
+      parts = loadedLater();
+    });
+    onLoad({ filter: /src\/console\/.*\.tsx?$/ }, ({ path }) => {
+      if (!parts.has(path)) return undefined;
+      const frame = JSON.stringify(join(CONSOLE, "app/shell.tsx"));
+      return {
+        contents: `${readFileSync(path, "utf8")}\nexport { Shell as frame } from ${frame};`,
+        loader: path.endsWith("x") ? "tsx" : "ts",
+        resolveDir: dirname(path),
+      };
+    });
+  },
+};
+
 /** Each schema becomes a call without side effects, so that esbuild drops those that the page does not use. */
 function droppable(code) {
   const schemas = /^((?:export )?const \w+Schema = )([\s\S]*?);\n(?=\S|$)/gm;
@@ -129,7 +167,7 @@ const OPTIONS = {
   jsx: "automatic",
   jsxImportSource: "preact",
   minify: true,
-  plugins: [lean, stylesAsText],
+  plugins: [lean, stylesAsText, oneFrame],
   write: false,
   metafile: true,
   logLevel: "warning",
@@ -163,7 +201,7 @@ export async function watchConsole() {
   const watching = await context({
     ...OPTIONS,
     entryPoints: { ...OPTIONS.entryPoints, dev: RELOADER },
-    plugins: [lean, stylesAsText, rewrite],
+    plugins: [lean, stylesAsText, oneFrame, rewrite],
     minify: false,
   });
   await watching.rebuild();

@@ -126,7 +126,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     ];
     for (const other of others) ids.push(await ask(api, other));
     const page = await open(url, { viewport: { width: 1280, height: 900 } });
-    await showView(page, "#/needs");
+    await showView(page, "#/live");
     const words = page.locator(".question", { hasText: "What should the tone be?" });
     await words.getByLabel("Answer in words").waitFor();
     expect(await words.getByRole("button").allTextContents()).toEqual(["Answer"]);

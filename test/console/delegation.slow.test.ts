@@ -279,12 +279,13 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
     const card = (text: string) => page.locator("article[data-question]", { hasText: text });
-    for (const viewport of [
-      { width: 1280, height: 720 },
-      { width: 390, height: 844 },
-    ]) {
+    // All cards: beside another view, and on a phone.
+    for (const [view, viewport] of [
+      ["#/live", { width: 1280, height: 720 }],
+      ["#/needs", { width: 390, height: 844 }],
+    ] as const) {
       await page.setViewportSize(viewport);
-      await showView(page, "#/needs");
+      await showView(page, view);
       await card("Options").locator(".option").first().waitFor();
       // Elements whose content runs out of them, and is cut or scrolls.
       const cut = await page.locator("[data-question] :not(.cut)").evaluateAll((all) =>

@@ -7,6 +7,8 @@ const SEEN_MS = 300;
 /** In pixels; less is still the same place. */
 const SAME = 6;
 const CONTROLS = "a[href], button, summary, [type=checkbox], [type=radio]";
+/** What scrolls beside the page itself. */
+const SCROLLERS = ".inbox-list, .inbox-detail, .column";
 /** Where a control acts on one of many things that look alike. */
 const ROWS = "[data-question], [data-row], .rows, .steady";
 
@@ -57,7 +59,7 @@ export function look(isOwn: boolean): void {
   for (const control of document.querySelectorAll(CONTROLS)) {
     const box = control.getBoundingClientRect();
     if (box.width === 0 || box.bottom < 0 || box.top > innerHeight) continue;
-    const scrolled = (control.closest(".column")?.scrollTop ?? 0) + scrollY;
+    const scrolled = (control.closest(SCROLLERS)?.scrollTop ?? 0) + scrollY;
     const was = before.get(control);
     before.delete(control);
     // Whatever the reader did, a question comes by itself: the reader meant another.

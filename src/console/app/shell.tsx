@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { startAgents } from "../data/agents.ts";
@@ -12,12 +13,12 @@ import { focusByKeyboard, helpIsOpen, moveFocus, useKey } from "./keys.ts";
 import { lazy, loadLater } from "./lazy.tsx";
 import { keepLoading } from "./lazy-from.tsx";
 import { go, href, hrefClosed, isWide, opened, route, type View } from "./route.ts";
-import { Agents, Charts, Delegate, DelegationPane, Find, loadViews, PaneEdge } from "./views.ts";
+import { Agents, Charts, Delegate, DelegationPane, Find, Inbox, loadViews, PaneEdge } from "./views.ts";
 
 const Help = lazy((later) => later.Help);
 
 const PAGES: Readonly<Record<View, ComponentType>> = {
-  needs: Needs,
+  needs: Questions,
   live: Live,
   find: Find,
   agents: Agents,
@@ -33,8 +34,9 @@ export function Shell() {
     const stops = [startStream(), startAgents()];
     const noLater = keepLoading(
       loadLater,
-      ({ announceNeeds, guardClicks, listenForKeys, watchAnswers, watchUnsent }) => {
-        stops.push(watchAnswers(), announceNeeds(), watchUnsent(), guardClicks(), listenForKeys());
+      ({ announceNeeds, guardClicks, listenForKeys, watchAnswers, watchDrafts, watchUnsent }) => {
+        stops.push(watchAnswers(), watchDrafts(), announceNeeds());
+        stops.push(watchUnsent(), guardClicks(), listenForKeys());
         isWatched.value = true;
         void loadViews();
       },
@@ -109,6 +111,18 @@ function useFocus(id: string | null): void {
     if (id === null && document.activeElement === document.body)
       focusByKeyboard(document.getElementById("view"));
   }, [id, route.value]);
+}
+
+const isPhone = signal(false);
+const phone = matchMedia("(max-width: 799px)");
+phone.onchange = () => {
+  isPhone.value = phone.matches;
+};
+isPhone.value = phone.matches;
+
+/** On a phone, each question is a card of the list. */
+function Questions() {
+  return isPhone.value ? <Needs /> : <Inbox />;
 }
 
 /** The view if the URL names none: the open questions, if there are any. */

@@ -8,6 +8,7 @@ const LOADS = {
   charts: () => import("../charts/charts.tsx"),
 };
 
+export const Inbox = lazy((later) => later.Inbox);
 export const Find = lazy((later) => later.Find);
 export const Agents = lazy((later) => later.Agents);
 export const Delegate = lazy((later) => later.Delegate);

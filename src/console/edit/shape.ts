@@ -185,3 +185,7 @@ export function isSecretAt(schema: unknown, path: readonly (string | number)[]):
   const inner = name === undefined ? [...Object.values(properties), items] : [items];
   return inner.some((one) => isObject(one) && isSecretAt(one, rest));
 }
+
+/** Whether a schema names a secret anywhere, also where no form shows it. */
+export const mayHoldSecrets = (schema: unknown): boolean =>
+  /"writeOnly":true|"format":"password"/.test(JSON.stringify(schema ?? null));

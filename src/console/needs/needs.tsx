@@ -1,29 +1,22 @@
-import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { hrefOf } from "../app/route.ts";
-import { expiryOf, hasQuestions } from "../data/delegations.ts";
-import type { ListedDelegation } from "../data/listed.ts";
+import { hasQuestions } from "../data/delegations.ts";
 import { isOperator } from "../session/rights.ts";
 import { Age } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
+import { useFirst } from "../ui/use-first.tsx";
 import { taskText } from "../ui/words.ts";
 import { rememberAsked } from "./last-asked.ts";
 import { Several } from "./lazy-fields.tsx";
 import { mine } from "./mine.ts";
-import { closed, type Note, notes, pending } from "./outcomes.ts";
+import { closed, type Note, pending } from "./outcomes.ts";
 import { QuestionCard } from "./question-card.tsx";
+import { askedRows } from "./rows.ts";
 
 /** Every question is a form; thousands of forms would hold up the page. */
 const SHOWN = 50;
-
-interface Row {
-  /** Of the question. */
-  readonly id: string;
-  readonly listed: ListedDelegation;
-  readonly note?: Note;
-}
 
 /** Everything that waits for the reader. */
 export function Needs() {
@@ -31,7 +24,7 @@ export function Needs() {
   for (const listed of questions) rememberAsked(listed);
   const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
   const list = useRef<HTMLDivElement>(null);
-  const { rows, waiting, isUsed, showAll } = useSteady(list, rowsOf(questions, open), ({ id }) => id);
+  const { rows, waiting, isUsed, showAll } = useSteady(list, askedRows(questions, open), ({ id }) => id);
   const heading = useLostFocus(list);
   /** The questions that are drawn as notes. */
   const folded = useRef(new Set<string>());
@@ -71,20 +64,6 @@ export function Needs() {
   );
 }
 
-/** The open questions, and those with a note in their places: the soonest to expire first. */
-function rowsOf(
-  questions: readonly ListedDelegation[],
-  open: ReadonlySet<string | undefined>,
-): readonly Row[] {
-  const over = notes
-    .entries()
-    .flatMap(([id, note]) => (open.has(id) ? [] : { id, listed: note.listed, note }));
-  const asked = questions.flatMap((listed) => (listed.interrupt ? { id: listed.interrupt.id, listed } : []));
-  return over.length === 0
-    ? asked
-    : [...asked, ...over].sort((a, b) => expiryOf(a.listed) - expiryOf(b.listed));
-}
-
 /** The focus goes to the heading when what had it is gone: no key that was meant for it decides another question. */
 function useLostFocus(list: { readonly current: Element | null }) {
   const heading = useRef<HTMLHeadingElement>(null);
@@ -105,7 +84,7 @@ function useLostFocus(list: { readonly current: Element | null }) {
   return heading;
 }
 
-function NothingNeeded() {
+export function NothingNeeded() {
   return (
     <Empty title="Nothing waits for you" line={isOperator.value ? "errand demo" : undefined}>
       When an agent asks something that you may answer, it appears here, with what it proposes and how long it
@@ -128,23 +107,4 @@ function NoteCard({ note }: { readonly note: Note }) {
       </p>
     </div>
   );
-}
-
-/** The first of many items, and a button that shows more of them; null if all are shown. */
-function useFirst<T>(items: readonly T[], step: number) {
-  const most = useSignal(step);
-  const shown = items.slice(0, most.value);
-  const left = items.length - shown.length;
-  const more = left > 0 && (
-    <button
-      type="button"
-      class="quiet more"
-      onClick={() => {
-        most.value += step;
-      }}
-    >
-      {left.toLocaleString("en")} more
-    </button>
-  );
-  return { shown, more };
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
@@ -14,10 +15,12 @@ interface CardProps {
   readonly listed: ListedDelegation;
   /** The outcome, if the question is no longer open and the card keeps its place. */
   readonly note?: Note | undefined;
+  /** Beside who asks. */
+  readonly mark?: ComponentChildren;
 }
 
 /** One question: who asks, for whom, what is proposed, and the answers. */
-export function QuestionCard({ listed, note }: CardProps) {
+export function QuestionCard({ listed, note, mark }: CardProps) {
   const { id, target, delegator, interrupt } = listed;
   if (interrupt === null) return null;
   const isMine = session.value?.principal === delegator;
@@ -36,6 +39,7 @@ export function QuestionCard({ listed, note }: CardProps) {
         <span class="question-who">
           <b>{target}</b> asks, for <span title={delegator}>{whom}</span>
         </span>
+        {mark}
         <Age at={interrupt.raised_at} ago />
       </header>
       <a class="question-task" href={hrefOf(id)}>
@@ -71,10 +75,17 @@ export function AnswerForm(props: FormProps) {
 /** In the last fifth of its time, a question is urgent. */
 const URGENT = 0.2;
 
+/** The share of its time that is left at an instant, in milliseconds since 1970. */
+function shareLeft({ expires_at, raised_at }: Interrupt, at: number): number {
+  const ends = Date.parse(expires_at);
+  const whole = Math.max(1, ends - Date.parse(raised_at));
+  return Math.min(1, Math.max(0, (ends - at) / whole));
+}
+
+export const isUrgent = (interrupt: Interrupt, at: number): boolean => shareLeft(interrupt, at) < URGENT;
+
 export function TimeLeft({ interrupt }: { readonly interrupt: Interrupt }) {
-  const ends = Date.parse(interrupt.expires_at);
-  const whole = Math.max(1, ends - Date.parse(interrupt.raised_at));
-  const left = Math.min(1, Math.max(0, (ends - now.value) / whole));
+  const left = shareLeft(interrupt, now.value);
   return (
     <div
       class={left < URGENT ? "time-left urgent" : "time-left"}

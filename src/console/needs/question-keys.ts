@@ -1,9 +1,11 @@
 /**
  * The keys of the focused question: Enter opens it, `a` approves, `d` denies, `e` edits the proposed arguments,
- * `r` goes to the field for the answer, `x` selects it, to decide several at once, and `n` shows the new ones that wait.
+ * `r` goes to the field for the answer, and Esc back; `u` takes an answer back; `x` selects it, to decide several at
+ * once; and `n` shows the new ones that wait.
  */
 import { moveFocus, onKey } from "../app/keys.ts";
 import { go, hrefOf } from "../app/route.ts";
+import { undo, waitingIds } from "./answers.ts";
 import { failures } from "./outcomes.ts";
 
 const SELECT = "input[name=select]";
@@ -14,16 +16,19 @@ const FORMS = ".edit, form";
 
 export function listenForKeys(): () => void {
   addEventListener("keydown", openQuestion);
+  addEventListener("keydown", leaveField, { capture: true });
   const stops = [
     onKey("a", (event) => decide(event, "button[name=approve]")),
     onKey("d", (event) => decide(event, "button[name=deny]")),
     onKey("e", (event) => act(event, EDIT)),
     onKey("x", (event) => act(event, SELECT)),
     onKey("r", (event) => act(event, ".request :is(input, select, textarea)")),
+    onKey("u", takeBack),
     onKey("n", () => document.querySelector<HTMLElement>(".needs .news button")?.click()),
   ];
   return () => {
     removeEventListener("keydown", openQuestion);
+    removeEventListener("keydown", leaveField, { capture: true });
     for (const stop of stops) stop();
   };
 }
@@ -34,6 +39,32 @@ function openQuestion({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent):
   if (target.matches("[data-question][data-row]")) go(hrefOf(target.dataset.row ?? ""));
 }
 
+/** The question that has the focus, or whose row in the list has it. */
+function focusedCard(): HTMLElement | null {
+  const row = document.activeElement?.closest<HTMLElement>("[data-asks]");
+  if (!row) return document.activeElement?.closest<HTMLElement>("[data-question]") ?? null;
+  return document.querySelector<HTMLElement>(`main [data-question="${CSS.escape(row.dataset.asks ?? "")}"]`);
+}
+
+/** Takes back the answer to the focused question, or else the latest one that can be. */
+function takeBack(): void {
+  const id = focusedCard()?.dataset.question ?? "";
+  const waiting = waitingIds();
+  const last = waiting.includes(id) ? id : waiting.at(-1);
+  if (last !== undefined) undo(last);
+}
+
+/** Esc leaves a field of a question, which keeps what was typed, and then the question has the focus. */
+function leaveField(event: KeyboardEvent): void {
+  const { key, target, isComposing } = event;
+  if (key !== "Escape" || isComposing || !(target instanceof HTMLElement)) return;
+  if (!target.matches("input, textarea, select")) return;
+  const card = target.closest<HTMLElement>("[data-question]");
+  if (!card) return;
+  event.stopImmediatePropagation();
+  card.focus();
+}
+
 function decide(event: KeyboardEvent, button: string): void {
   if (event.target instanceof Element && event.target.closest(FORMS)) return;
   act(event, button);
@@ -42,7 +73,7 @@ function decide(event: KeyboardEvent, button: string): void {
 /** Without a focused question, focuses the first one instead of deciding anything. A key held down acts once. */
 function act(event: KeyboardEvent, control: string): void {
   if (event.repeat) return;
-  const card = document.activeElement?.closest<HTMLElement>("[data-question]");
+  const card = focusedCard();
   if (!card) focusFirst();
   else if (canAnswer(card)) use(card, control);
 }

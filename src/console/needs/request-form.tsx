@@ -1,22 +1,24 @@
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ActionEditor } from "../edit/action-editor.tsx";
 import { ChangeList } from "../edit/change-list.tsx";
 import { firstBroken } from "../edit/form.ts";
-import { isSecretAt } from "../edit/shape.ts";
+import { isSecretAt, mayHoldSecrets } from "../edit/shape.ts";
 import { Fold } from "../ui/fold.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
 import { count } from "../ui/words.ts";
 import { CommentField, TextAnswer } from "./answer-text.tsx";
+import { useDraft } from "./drafts.ts";
 import type { Given } from "./given.ts";
 import { choicesOf, type Decision, isDecision, optionText, type Request, readAction } from "./proposal.ts";
-import { SchemaForm } from "./schema-form.tsx";
+import { answerStart, SchemaForm } from "./schema-form.tsx";
 
 interface Props {
+  /** The id of the question. */
+  readonly question: string;
   readonly request: Request;
   readonly kind: Interrupt["kind"];
   /** Set if several requests are answered together. */
@@ -27,14 +29,14 @@ interface Props {
 }
 
 /** One request: what is asked or proposed, and the ways to answer it that fit. */
-export function RequestForm({ request, kind, given, onGive, onChange }: Props) {
+export function RequestForm({ question, request, kind, given, onGive, onChange }: Props) {
   const { message, options = [], schema } = request;
   const action = readAction(request);
   const place = useRef<HTMLDivElement>(null);
-  const isEditing = useSignal(false);
-  const edited = useSignal<unknown>(action?.arguments);
+  const start = useMemo(() => (action ? action.arguments : answerStart(schema)), [request]);
+  const isSecret = kind === "auth" || mayHoldSecrets(schema);
+  const { text, isEditing, value: edited } = useDraft(question, request.request_id, start, isSecret);
   const changes = action && isEditing.value ? changesOf(action.arguments, edited.value) : [];
-  const text = useSignal("");
   // A text for a question about access is a secret, and never a comment.
   const comment = kind === "auth" ? "" : text.value.trim();
   // Not when the answer is given, which changes none of these.
@@ -110,6 +112,7 @@ export function RequestForm({ request, kind, given, onGive, onChange }: Props) {
       {schema !== undefined && !action && (
         <SchemaForm
           schema={schema}
+          data={edited}
           isSecret={kind === "auth"}
           onChange={() => given && onChange?.()}
           onSubmit={(value) => onGive({ answer: { data: value }, done: "Answered" })}

@@ -43,6 +43,7 @@ export function RequestForms({ listed, interrupt }: Props) {
     return (
       <>
         <RequestForm
+          question={interrupt.id}
           request={only}
           kind={interrupt.kind}
           onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
@@ -63,6 +64,7 @@ export function RequestForms({ listed, interrupt }: Props) {
             <Said>{request.request_id}</Said>
           </legend>
           <RequestForm
+            question={interrupt.id}
             request={request}
             kind={interrupt.kind}
             given={given.value[request.request_id]}

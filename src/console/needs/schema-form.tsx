@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { isObject } from "../../schema/json-schema/keywords.ts";
 import { EditForm } from "../edit/edit-form.tsx";
@@ -9,6 +9,7 @@ import { JsonField } from "../ui/json-field.tsx";
 
 interface Props {
   readonly schema: unknown;
+  readonly data: Signal<unknown>;
   /** Texts are hidden while they are typed. */
   readonly isSecret: boolean;
   readonly onSubmit: (data: unknown) => void;
@@ -16,10 +17,14 @@ interface Props {
   readonly onChange: () => void;
 }
 
+/** What the form has before anybody typed. */
+export function answerStart(schema: unknown): unknown {
+  const start = startOf(schema);
+  return isObject(start) ? start : {};
+}
+
 /** A form for the data that a question asks for. For a schema that no form can express, a JSON editor. */
-export function SchemaForm({ schema, isSecret, onSubmit, onChange }: Props) {
-  const start = useMemo(() => startOf(schema), [schema]);
-  const data = useSignal<unknown>(isObject(start) ? start : {});
+export function SchemaForm({ schema, data, isSecret, onSubmit, onChange }: Props) {
   const hasForm = useMemo(() => fieldsOf(data.peek(), schema).length > 0, [schema]);
   const form = useRef<HTMLFormElement>(null);
   useEffect(onChange, [data.value]);

@@ -1,0 +1,106 @@
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { textOf } from "../../schema/a2a.ts";
+import { hrefOf } from "../app/route.ts";
+import { answerLater, undo, waitingIds } from "../needs/answers.ts";
+import { closed, pending } from "../needs/outcomes.ts";
+import type { Decision } from "../needs/proposal.ts";
+import type { Asked } from "../needs/rows.ts";
+import { InPlace } from "../ui/in-place.tsx";
+import { Said } from "../ui/said.tsx";
+import { News } from "../ui/steady.tsx";
+import { keepPlaces } from "../ui/steady-rows.ts";
+import { count, nameOf, taskText } from "../ui/words.ts";
+import type { Group } from "./equal.ts";
+
+interface Props {
+  readonly group: Group;
+  readonly isOpen: (id: string) => boolean;
+}
+
+/** All questions of a group, and the buttons that decide them together: those that are drawn, and no others. */
+export function EqualQuestions({ group, isOpen }: Props) {
+  // One that comes later is decided by nobody who has not asked to see it.
+  const drawnLast = useRef<readonly Asked[]>(group.members);
+  const round = useSignal(0);
+  void round.value;
+  const { rows, waiting } = keepPlaces(
+    drawnLast.current,
+    group.members,
+    ({ id }) => id,
+    () => false,
+  );
+  drawnLast.current = rows;
+  const showAll = () => {
+    drawnLast.current = group.members;
+    round.value += 1;
+  };
+  const open = rows.filter(({ id }) => isOpen(id));
+  const drawn = new Set(rows.map(({ id }) => id));
+  const given = waitingIds().filter((id) => drawn.has(id));
+  const decide = (decision: Decision, done: string) => {
+    for (const { listed } of open)
+      if (listed.interrupt) answerLater({ listed, interrupt: listed.interrupt, answer: { decision }, done });
+  };
+  if (rows.length < 2) return null;
+  return (
+    <section class="equal" aria-label="Equal questions">
+      <h2>{count(rows.length, "equal question")}</h2>
+      <p class="dim">The same action with the same arguments, for each of these:</p>
+      <News count={waiting} onShow={showAll} />
+      <ul>
+        {rows.map((asked) => (
+          <EqualRow key={asked.id} asked={asked} isOpen={isOpen(asked.id)} />
+        ))}
+      </ul>
+      <div class="in-place-of">
+        <div class="answer buttons" inert={given.length > 1}>
+          <button
+            type="button"
+            class="approve"
+            disabled={open.length < 2}
+            onClick={() => decide("approve", "Approved")}
+          >
+            Approve all {open.length}, as proposed
+          </button>
+          <button type="button" disabled={open.length < 2} onClick={() => decide("deny", "Denied")}>
+            Deny all {open.length}
+          </button>
+        </div>
+        {given.length > 1 && (
+          <InPlace
+            button={
+              <button type="button" onClick={() => given.map(undo)}>
+                Undo all
+              </button>
+            }
+          >
+            {given.length} not sent yet.
+          </InPlace>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: boolean }) {
+  const { id, listed, note } = asked;
+  const [request] = listed.interrupt?.requests ?? [];
+  const text = request ? textOf(request.message).trim() : "";
+  const given = pending.get(id);
+  const outcome = given ? `${given.done}, not sent yet` : isOpen ? "" : (note ?? closed(listed)).text;
+  return (
+    <li class={isOpen ? "" : "dim"}>
+      <a href={hrefOf(listed.id)}>
+        <Said>{taskText(listed)}</Said>
+      </a>{" "}
+      <span class="dim">for {nameOf(listed.delegator)}</span>
+      {text !== "" && (
+        <p class="ask-text">
+          <Said title={text}>{text}</Said>
+        </p>
+      )}
+      {outcome !== "" && <p role="status">{outcome}</p>}
+    </li>
+  );
+}

@@ -1,0 +1,58 @@
+/**
+ * Equal questions: the same agent proposes the same action with the same arguments, and takes the same answers. They may
+ * be decided together, because whoever has seen one has seen the action of all.
+ */
+import { isObject } from "../../schema/json-schema/keywords.ts";
+import type { ListedDelegation } from "../data/listed.ts";
+import { isDecidable, readAction } from "../needs/proposal.ts";
+import type { Asked } from "../needs/rows.ts";
+
+export interface Group {
+  /** The same as long as the group has its first question, or one that equals it. */
+  readonly key: string;
+  readonly members: readonly [Asked, ...Asked[]];
+}
+
+/** In the order of their first questions. */
+export function groupsOf(rows: readonly Asked[]): readonly Group[] {
+  const found = new Map<string, [Asked, ...Asked[]]>();
+  for (const row of rows) {
+    const key = equality(row.listed) ?? row.id;
+    const group = found.get(key);
+    if (group) group.push(row);
+    else found.set(key, [row]);
+  }
+  return [...found].map(([key, members]) => ({ key, members }));
+}
+
+const known = new WeakMap<object, string | null>();
+
+/** The same text for equal questions; null: it equals no other. */
+function equality({ target, interrupt }: Pick<ListedDelegation, "target" | "interrupt">): string | null {
+  if (interrupt === null) return null;
+  let text = known.get(interrupt);
+  if (text === undefined) {
+    text = textOf(target, interrupt);
+    known.set(interrupt, text);
+  }
+  return text;
+}
+
+function textOf(target: string, interrupt: NonNullable<ListedDelegation["interrupt"]>): string | null {
+  const [request] = interrupt.requests;
+  const action = readAction(request);
+  if (!request || action === null || !isDecidable(interrupt)) return null;
+  const { options, schema } = request;
+  return JSON.stringify(
+    sorted([target, action.name, action.arguments, action.isEditable, options ?? [], schema ?? null]),
+  );
+}
+
+/** With the members of objects in the order of their names. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  const names = Object.keys(value).sort();
+  // As pairs, so that no member's name means anything to the language.
+  return { of: names.map((name) => [name, sorted(value[name])]) };
+}

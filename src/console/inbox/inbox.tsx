@@ -1,0 +1,162 @@
+/** The questions that wait for the reader: a list, and beside it the whole of one. */
+import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { adopt } from "../app/adopt.ts";
+import { useKey } from "../app/keys.ts";
+import { go, hrefWith, route } from "../app/route.ts";
+import { hasQuestions } from "../data/delegations.ts";
+import type { ListedDelegation } from "../data/listed.ts";
+import { rememberAsked } from "../needs/last-asked.ts";
+import { mine } from "../needs/mine.ts";
+import { Needs, NothingNeeded } from "../needs/needs.tsx";
+import { closed } from "../needs/outcomes.ts";
+import { QuestionCard } from "../needs/question-card.tsx";
+import { askedRows } from "../needs/rows.ts";
+import { News, useSteady } from "../ui/steady.tsx";
+import { useFirst } from "../ui/use-first.tsx";
+import { nameOf } from "../ui/words.ts";
+import { About } from "./about.tsx";
+import { groupsOf } from "./equal.ts";
+import { EqualQuestions } from "./equal-questions.tsx";
+import { styles } from "./inbox.css";
+import { QuestionRow } from "./question-row.tsx";
+import { RiskMark } from "./risk.tsx";
+import { useSelection } from "./use-selection.ts";
+
+adopt(styles);
+
+/** In pixels: with less, the questions stand below each other. */
+const WIDE = 680;
+const SHOWN = 200;
+
+export function Inbox() {
+  const place = useRef<HTMLDivElement>(null);
+  const isWide = useSignal<boolean | null>(null);
+  useLayoutEffect(() => {
+    const { current } = place;
+    if (!current) return;
+    const measure = () => {
+      isWide.value = current.offsetWidth >= WIDE;
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <div class="inbox-place" ref={place}>
+      {isWide.value === null ? null : isWide.value ? <ListAndDetail /> : <Needs />}
+    </div>
+  );
+}
+
+function ListAndDetail() {
+  const list = useRef<HTMLDivElement>(null);
+  const { params } = route.value;
+  const [agent, whom] = [params.get("agent"), params.get("for")];
+  const questions = mine.value;
+  for (const listed of questions) rememberAsked(listed);
+  const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
+  const isOpen = (id: string) => open.has(id);
+  const fits = ({ target, delegator }: ListedDelegation) =>
+    (agent === null || target === agent) && (whom === null || delegator === whom);
+  const asked = askedRows(questions, open).filter(({ listed }) => fits(listed));
+  const { rows, waiting, showAll } = useSteady(list, groupsOf(asked), ({ key }) => key);
+  const { shown, more } = useFirst(rows, SHOWN);
+  const { chosen, select } = useSelection(rows);
+  const step = (by: 1 | -1) => {
+    const buttons = [...(list.current?.querySelectorAll<HTMLElement>(".ask-row") ?? [])];
+    const at = buttons.findIndex((one) => one.matches("[aria-current=true]"));
+    buttons[Math.min(Math.max(at + by, 0), buttons.length - 1)]?.focus();
+  };
+  useKey("j", () => step(1));
+  useKey("k", () => step(-1));
+  const outcomeOf = ({ id, listed, note }: (typeof asked)[number]) =>
+    isOpen(id) ? undefined : (note ?? closed(listed));
+  return (
+    <section class="needs inbox" aria-labelledby="needs-title">
+      <div class="inbox-head">
+        <h1 id="needs-title" tabIndex={-1}>
+          Needs you {questions.length > 0 && <span class="badge">{questions.length}</span>}
+        </h1>
+        <Choice name="agent" title="Agent" all="All agents" values={questions.map(({ target }) => target)} />
+        <Choice
+          name="for"
+          title="For whom"
+          all="For everybody"
+          values={questions.map(({ delegator }) => delegator)}
+        />
+      </div>
+      <p class="sr-only" role="status">
+        {questions.length > 0
+          ? `${questions.length} waiting for you`
+          : hasQuestions.value && "Nothing waits for you"}
+      </p>
+      {!chosen && !hasQuestions.value && <p class="loading">Reading what waits …</p>}
+      {rows.length === 0 && hasQuestions.value && (questions.length > 0 ? <NoneFits /> : <NothingNeeded />)}
+      {chosen && (
+        <div class="inbox-body">
+          <div class="inbox-list steady" ref={list}>
+            <News count={waiting} onShow={showAll} />
+            <ul>
+              {shown.map((group) => (
+                <li key={group.key}>
+                  <QuestionRow
+                    group={group}
+                    isCurrent={group.key === chosen.group.key}
+                    outcome={outcomeOf(group.members[0])?.text}
+                    onSelect={() => group.key !== chosen.group.key && select(group.members[0].id)}
+                  />
+                </li>
+              ))}
+            </ul>
+            {more}
+          </div>
+          <div class="inbox-detail" key={chosen.asked.id}>
+            <QuestionCard
+              listed={chosen.asked.listed}
+              note={outcomeOf(chosen.asked)}
+              mark={<RiskMark listed={chosen.asked.listed} />}
+            />
+            <EqualQuestions group={chosen.group} isOpen={isOpen} />
+            <About listed={chosen.asked.listed} />
+          </div>
+        </div>
+      )}
+    </section>
+  );
+}
+
+const NoneFits = () => (
+  <p class="dim">
+    No question fits. <a href={hrefWith({ agent: undefined, for: undefined })}>Show all</a>
+  </p>
+);
+
+interface ChoiceProps {
+  readonly name: "agent" | "for";
+  readonly title: string;
+  readonly all: string;
+  readonly values: readonly string[];
+}
+
+/** A filter by one property of the questions; none if all have the same. */
+function Choice({ name, title, all, values }: ChoiceProps) {
+  const chosen = route.value.params.get(name) ?? "";
+  const names = [...new Set(chosen === "" ? values : [...values, chosen])].sort();
+  if (names.length < 2 && chosen === "") return null;
+  return (
+    <select
+      aria-label={title}
+      value={chosen}
+      onChange={({ currentTarget: { value } }) => go(hrefWith({ [name]: value || undefined }))}
+    >
+      <option value="">{all}</option>
+      {names.map((one) => (
+        <option key={one} value={one}>
+          {name === "for" ? nameOf(one) : one}
+        </option>
+      ))}
+    </select>
+  );
+}

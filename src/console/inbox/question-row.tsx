@@ -1,0 +1,66 @@
+import { textOf } from "../../schema/a2a.ts";
+import { now } from "../data/clock.ts";
+import type { ListedDelegation } from "../data/listed.ts";
+import { pending } from "../needs/outcomes.ts";
+import { readAction } from "../needs/proposal.ts";
+import { isUrgent } from "../needs/question-card.tsx";
+import type { Asked } from "../needs/rows.ts";
+import { session } from "../session/session.ts";
+import { Left } from "../ui/age.tsx";
+import { Said } from "../ui/said.tsx";
+import { nameOf, taskText } from "../ui/words.ts";
+import type { Group } from "./equal.ts";
+import { RiskMark } from "./risk.tsx";
+
+/** In characters; the row shows one line of it. */
+const MAX_TEXT = 200;
+
+interface Props {
+  readonly group: Group;
+  readonly isCurrent: boolean;
+  /** What became of its first question, if it is no longer open. */
+  readonly outcome: string | undefined;
+  readonly onSelect: () => void;
+}
+
+/** One question in the list: who asks, for whom, what, how risky it is, and the time left. */
+export function QuestionRow({ group, isCurrent, outcome, onSelect }: Props) {
+  const [{ id, listed }] = group.members;
+  const { target, delegator, interrupt } = listed;
+  if (interrupt === null) return null;
+  const whom = session.value?.principal === delegator ? "you" : nameOf(delegator);
+  const given = pending.get(id);
+  return (
+    <button
+      type="button"
+      class={outcome ? "ask-row over" : "ask-row"}
+      data-row={listed.id}
+      data-asks={id}
+      aria-current={isCurrent ? "true" : undefined}
+      onClick={onSelect}
+      onFocus={onSelect}
+    >
+      <span class="ask-who">
+        <b>{target}</b> for {whom}
+      </span>
+      <RiskMark listed={listed} />
+      {countOf(group.members)}
+      <span class={isUrgent(interrupt, now.value) ? "ask-left urgent" : "ask-left"}>
+        {outcome ? "" : <Left until={interrupt.expires_at} />}
+      </span>
+      <span class="ask-text">
+        <Said>{outcome ?? (given ? `${given.done}, not sent yet` : questionText(listed))}</Said>
+      </span>
+    </button>
+  );
+}
+
+const countOf = (members: readonly Asked[]) =>
+  members.length > 1 && <span class="ask-count">× {members.length}</span>;
+
+/** What is asked, or what would be done; without both, the task. */
+export function questionText(listed: ListedDelegation): string {
+  const [request] = listed.interrupt?.requests ?? [];
+  const text = request ? textOf(request.message).trim() : "";
+  return (text || readAction(request)?.name || taskText(listed)).slice(0, MAX_TEXT);
+}

@@ -1,0 +1,120 @@
+/**
+ * What the reader typed into the forms of questions and has not sent: it survives another view and a reload of the tab,
+ * and ends with the session. A form that may hold a secret is never stored. Limit: the oldest go beyond 200 000 characters.
+ */
+import { effect, type Signal, signal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import * as z from "zod";
+import { session } from "../session/session.ts";
+
+export interface Draft {
+  readonly text: Signal<string>;
+  /** Whether the form of the action is open. */
+  readonly isEditing: Signal<boolean>;
+  /** The edited arguments, or the data of the answer. */
+  readonly value: Signal<unknown>;
+}
+
+const STORE = "errand-drafts";
+const MAX_CHARACTERS = 200_000;
+/** Somebody who types does not wait for each letter to be stored. */
+const STORE_MS = 300;
+
+const storedSchema = z.object({
+  session: z.string(),
+  drafts: z.array(
+    z.object({ key: z.string(), text: z.string(), isEditing: z.boolean(), value: z.unknown() }),
+  ),
+});
+type Stored = z.infer<typeof storedSchema>["drafts"][number];
+
+interface Known {
+  readonly draft: Draft;
+  /** Undefined: there is nothing to store. */
+  stored: Stored | undefined;
+  readonly stop: () => void;
+}
+
+/** By question and request; the latest ones last. */
+const known = new Map<string, Known>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** `start`: the value before anybody typed. `isSecret`: nothing of it is stored. */
+export function useDraft(question: string, request: string, start: unknown, isSecret: boolean): Draft {
+  const key = `${question}/${request}`;
+  return useMemo(() => known.get(key)?.draft ?? begin(key, start, isSecret), [key]);
+}
+
+function begin(key: string, start: unknown, isSecret: boolean): Draft {
+  const before = isSecret ? undefined : readStored().find((one) => one.key === key);
+  const draft: Draft = {
+    text: signal(before?.text ?? ""),
+    isEditing: signal(before?.isEditing ?? false),
+    value: signal(before === undefined ? start : before.value),
+  };
+  const first = JSON.stringify(start);
+  const stop = effect(() => {
+    const stored = {
+      key,
+      text: draft.text.value,
+      isEditing: draft.isEditing.value,
+      value: draft.value.value,
+    };
+    const isEmpty = stored.text === "" && !stored.isEditing && JSON.stringify(stored.value) === first;
+    const one = known.get(key);
+    if (!one || isSecret) return;
+    one.stored = isEmpty ? undefined : stored;
+    clearTimeout(timer);
+    timer = setTimeout(store, STORE_MS);
+  });
+  known.set(key, { draft, stored: before, stop });
+  return draft;
+}
+
+/** Once a question is answered, nobody needs what was typed. */
+export function forgetDrafts(question: string): void {
+  for (const [key, { stop }] of known) {
+    if (!key.startsWith(`${question}/`)) continue;
+    stop();
+    known.delete(key);
+  }
+  store();
+}
+
+/** Stores what was typed when the page is left, and forgets all when the session ends. */
+export function watchDrafts(): () => void {
+  addEventListener("pagehide", store);
+  return () => {
+    removeEventListener("pagehide", store);
+    clearTimeout(timer);
+    for (const { stop } of known.values()) stop();
+    known.clear();
+    sessionStorage.removeItem(STORE);
+  };
+}
+
+function store(): void {
+  clearTimeout(timer);
+  const id = session.peek()?.id;
+  if (id === undefined) return;
+  // Those that no form has shown since the page was loaded are still there.
+  const shown = [...known.values()].flatMap(({ stored }) => stored ?? []);
+  const drafts = [...readStored().filter(({ key }) => !known.has(key)), ...shown];
+  while (drafts.length > 0 && JSON.stringify(drafts).length > MAX_CHARACTERS) drafts.shift();
+  try {
+    if (drafts.length === 0) sessionStorage.removeItem(STORE);
+    else sessionStorage.setItem(STORE, JSON.stringify({ session: id, drafts }));
+  } catch {
+    // The tab may store nothing more; what was typed is still in the page.
+  }
+}
+
+/** Of another session: none. */
+function readStored(): readonly Stored[] {
+  try {
+    const { data } = storedSchema.safeParse(JSON.parse(sessionStorage.getItem(STORE) ?? "null"));
+    return data?.session === session.peek()?.id ? (data?.drafts ?? []) : [];
+  } catch {
+    return [];
+  }
+}
