@@ -108,7 +108,6 @@ describe.skipIf(SKIP)("in Chromium", () => {
       timeline: `#/live?open=${ids.working}&tab=timeline`,
       files: `#/live?open=${ids.completed}&tab=files&wide=yes`,
       raw: `#/live?open=${ids.failed}&tab=raw`,
-      tree: `#/live?open=${ids.working}&tab=tree`,
     };
     for (const [name, hash] of Object.entries(views)) {
       await showView(page, hash);

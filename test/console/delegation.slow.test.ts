@@ -1,10 +1,10 @@
 /** One delegation in the console: its questions, attempts, tree and lease. Needs a build. */
 import { describe, expect, test } from "vitest";
-import { lanesOf, lineOf, nearestOf, scaleOf } from "../../src/console/delegation/lane-data.ts";
 import { type EventLog, readEvents } from "../../src/console/delegation/read-events.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
 import { setLongTalk } from "./scene.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -23,78 +23,6 @@ function event(seq: number, second: number, status: string): DelegationEvent {
     status,
   };
 }
-
-test("attempts are lanes, their leases bars; a long pause is short, and says how long it was", () => {
-  const events = [
-    event(1, 0, "queued"),
-    event(2, 2, "leased"),
-    event(3, 10, "lease_expired"),
-    event(4, 310, "leased"),
-  ];
-  const lanes = lanesOf(events);
-  const seconds = (ms: number | null) => ms && (ms - START) / 1000;
-  expect(lanes.map(({ attempt, leases }) => [attempt, leases.map((lease) => lease.map(seconds))])).toEqual([
-    [1, [[2, 10]]],
-    [2, [[310, null]]],
-  ]);
-  const line = lineOf(events.map(({ at }) => Date.parse(at)));
-  const drawn = (end: number, whole: number) => {
-    const { place, breaks } = scaleOf(line, START + end * 1000);
-    const places = [0, 10, 310].map((second) => place(START + second * 1000) * whole);
-    return [places, ...breaks.map(({ at, label }) => `${label} at ${Math.round(at * whole)}`)];
-  };
-  // Of 22 drawn seconds, the pause takes 6.
-  expect(drawn(316, 22)).toEqual([[0, 10, 16], "5 min at 13"]);
-  expect(drawn(490, 22)).toEqual([[0, 10, 16], "5 min at 13", "3 min at 19"]);
-  // The clock of the page may be behind.
-  expect(drawn(300, 16)).toEqual([[0, 10, 16], "5 min at 13"]);
-});
-
-test("an attempt goes on in its lane when its lapsed lease is reclaimed", () => {
-  const lanes = lanesOf([
-    event(1, 0, "queued"),
-    event(2, 2, "leased"),
-    event(3, 10, "lease_expired"),
-    event(4, 11, "message"),
-    event(5, 12, "reclaimed"),
-    event(6, 20, "broker_away"),
-    event(7, 30, "lease_expired"),
-    event(8, 31, "leased"),
-  ]);
-  const seconds = (ms: number | null) => ms && (ms - START) / 1000;
-  expect(
-    lanes.map(({ attempt, leases, events }) => [
-      attempt,
-      leases.map((one) => one.map(seconds)),
-      events.length,
-    ]),
-  ).toEqual([
-    [
-      1,
-      [
-        [2, 10],
-        [12, 30],
-      ],
-      7,
-    ],
-    [2, [[31, null]], 1],
-  ]);
-});
-
-test("the nearest tick is that of the lane, or of any lane for a pointer between them", () => {
-  const ticks = [
-    { attempt: 1, place: 0 },
-    { attempt: 1, place: 0.4 },
-    { attempt: 2, place: 0.5 },
-    { attempt: 2, place: 1 },
-  ];
-  const found = (attempt: number) => [-1, 0.1, 0.46, 0.8, 2].map((place) => nearestOf(ticks, attempt, place));
-  expect([found(1), found(2), found(0)]).toEqual([
-    [0, 0, 1, 1, 1],
-    [2, 2, 2, 3, 3],
-    [0, 0, 2, 3, 3],
-  ]);
-});
 
 test.each([
   { found: 1, perPage: 1000, requests: ["0"] },
@@ -161,25 +89,26 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await talk.locator(".reports").count()).toBe(1);
 
     await showView(page, `#/live?tab=timeline&open=${id}`);
-    await page.locator(".lanes .lease").first().waitFor();
-    await page.locator(".break-label", { hasText: "5 min" }).waitFor();
-    await page.locator(".event-gap", { hasText: "⋯ 5 min" }).waitFor();
-    const lanes = page.getByRole("slider", { name: "Events over time, 1 attempt" });
-    const shown = page.locator(".lane-text");
-    await page.locator(".tabs a").last().focus();
-    await page.keyboard.press("Tab");
-    await shown.getByText(/^\+5:\d\d · after a pause of 5 min · follow-up · by operator$/).waitFor();
-    expect(await lanes.getAttribute("aria-valuetext")).toBe(await shown.textContent());
-    await page.keyboard.press("ArrowLeft");
-    await shown.getByText("29/30 commit 29").waitFor();
-    await page.keyboard.press("Home");
-    await shown.getByText("+0.0 s · delegated").waitFor();
-    expect(await lanes.getAttribute("aria-valuenow")).toBe("1");
-    await page.locator(".lanes .tick:not(.marked)").last().hover({ force: true });
-    await shown.getByText("follow-up").waitFor();
-    await lanes.blur();
-    await lanes.click({ position: { x: 2, y: 8 } });
-    await shown.getByText(/^\+0\.\d s · /).waitFor();
+    // Two questions, with who answered them, and the pause before the follow-up.
+    const rows = page.locator(".fall-row");
+    const marks = rows.first().locator(".fall-mark");
+    await marks.nth(1).waitFor();
+    const note = page.locator(".fall-note");
+    // They are so close that one covers the other.
+    await marks.first().focus();
+    await note.getByText(/^0:00 asked: Which branch\? · answered by operator after .*: main$/).waitFor();
+    await marks.nth(1).hover();
+    await note.getByText(/^0:00 asked: May I\? · approved by operator after/).waitFor();
+    await page.locator(".event-gap", { hasText: "after 5 min" }).waitFor();
+    // The newest first, and the reports as one line, which opens.
+    const texts = () => page.locator(".event .event-what .said").allTextContents();
+    const run = "progress 30 times, last: 29/30 commit 29";
+    expect((await texts()).slice(0, 2)).toEqual(["follow-up · by operator", run]);
+    await page.getByRole("button", { name: "30 times: show each" }).click();
+    await page.locator(".event.in-run", { hasText: "0/30 commit 0" }).first().waitFor();
+    expect(await page.locator(".event.in-run").count()).toBe(30);
+    await page.getByRole("button", { name: "Oldest first" }).click();
+    await until(async () => (await texts())[0] === "delegated");
     const reads: (string | null)[] = [];
     page.on("request", (request) => {
       const { pathname, searchParams } = new URL(request.url());
@@ -191,27 +120,31 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // Only the new event was read.
     expect(reads).toEqual([expect.stringMatching(/^[1-9]/)]);
 
-    await showView(page, `#/live?tab=tree&open=${id}`);
-    const child = page.locator(".tree a", { hasText: "coder" });
-    await child.locator("small", { hasText: "queued" }).waitFor();
+    // Its parts, kept current.
+    const row = (text: string) => rows.filter({ hasText: text });
+    const child = row("coder");
+    await child.locator(".fall-bar.queued").waitFor();
     const [{ lease_id }] = (await api.lease("coder")).body.leases;
-    await api.heartbeat(lease_id, { usage: { input_tokens: 7 } });
-    await child.locator("small", { hasText: "working" }).waitFor();
+    const usage = { input_tokens: 7 };
+    await api.heartbeat(lease_id, { usage, progress: { done: 1 } });
+    await child.locator(".fall-bar.working").waitFor();
     await api.delegate("scout", { task: "One more part", parent_id: id });
-    await page.locator(".tree a", { hasText: "One more part" }).waitFor();
+    await page.mouse.move(0, 0);
+    await row("One more part").waitFor();
     await page.getByText("Together: at least 7 tokens in").waitFor();
-    await child.click();
+    await child.getByRole("link").click();
     await page.locator(".summary", { hasText: "A part of" }).waitFor();
-    // Without children, the tree says how to get one.
+    // Without children, it says how to get one. An old link leads to the tree.
     const hash = new URL(page.url()).hash.replace("#/live?", "#/live?tab=tree&");
     await showView(page, hash);
+    await page.getByRole("link", { name: "Timeline" }).and(page.locator("[aria-current=page]")).waitFor();
     await page.getByRole("link", { name: "Delegate a part" }).click();
     const part = page.getByLabel("A part of");
     expect(hash).toContain(await part.inputValue());
     expect(await part.inputValue()).toMatch(/^dlg_/);
   });
 
-  test("the tree has each delegation below its parent, over several pages, and says if its own parent is gone", async () => {
+  test("a waterfall has each delegation below its parent, over several pages, and says if its own parent is gone", async () => {
     const { url } = await startBroker();
     const api = client(url);
     for (const name of ["lead", "deploy", "writer"]) await api.agent(name);
@@ -230,24 +163,43 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
     await showView(page, `#/live?tab=tree&open=${root}`);
-    await page.locator(".tree-parent a", { hasText: "Above" }).waitFor();
-    const rows = page.locator("ul.tree a");
-    await rows.nth(54).waitFor();
-    const tasks = await page.locator("ul.tree a .said").allTextContents();
+    const rows = page.locator(".fall-row");
+    await rows.nth(55).waitFor();
+    const tasks = await rows.evaluateAll((all) =>
+      all.map((one) => `${one.getAttribute("aria-level")} ${one.querySelector(".said")?.textContent}`),
+    );
     expect(tasks.filter((task, at) => task !== tasks[at - 1])).toEqual([
-      "Root",
-      "First",
-      "Deep",
-      "Part",
-      "Last",
+      ...["1 Above", "2 Root", "3 First", "4 Deep", "5 Part", "3 Last"],
     ]);
-    const child = page.locator("ul.tree li", { has: page.locator(":scope > a", { hasText: "Deep" }) }).last();
-    expect(await child.locator("ul a").count()).toBe(51);
-    // Its line goes across to it from that of its parent.
-    const x = async (text: string) => (await rows.filter({ hasText: text }).first().boundingBox())?.x ?? 0;
-    expect(await x("Part")).toBeGreaterThan(await x("Deep"));
-    expect(await x("Deep")).toBeGreaterThan(await x("First"));
-    expect(await x("First")).toBe(await x("Last"));
+    // A long tree scrolls by itself, and the events stay below.
+    const grid = page.getByRole("treegrid");
+    expect((await grid.boundingBox())?.height).toBeLessThan(600);
+
+    // The keys move between the rows, close and open them, and go there.
+    await rows.filter({ hasText: "Root" }).focus();
+    const focused = () => page.evaluate("document.activeElement?.querySelector('.said')?.textContent");
+    for (const [key, task] of [
+      ["j", "First"],
+      ["ArrowDown", "Deep"],
+      ["ArrowLeft", "Deep"],
+      ["k", "First"],
+      ["ArrowLeft", "First"],
+      ["End", "Last"],
+      ["ArrowUp", "First"],
+    ] as const) {
+      await page.keyboard.press(key);
+      await until(async () => (await focused()) === task);
+    }
+    expect(await rows.count()).toBe(4);
+    await page.locator("[aria-label='Events of writer'] .event", { hasText: "delegated" }).waitFor();
+    const open = rows.filter({ hasText: "First" });
+    expect(await open.getAttribute("aria-label")).toMatch(
+      /^writer: First, queued, delegated .* ago, 52 under it are hidden$/,
+    );
+    await page.keyboard.press("ArrowRight");
+    await rows.filter({ hasText: "Deep" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "First" }).waitFor();
 
     const { leases } = (await api.lease("lead")).body;
     await api.reply(leases[0].lease_id, { text: "done" });
@@ -255,6 +207,39 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await showView(page, "#/find");
     await showView(page, `#/live?tab=tree&open=${root}`);
     await page.getByText(`Its parent …${above.slice(-8)} was erased, or you may not see it.`).waitFor();
+  });
+
+  test("a retry is a second bar after its pause, and what is live grows without a jump", async () => {
+    const { url, clock } = await startBroker();
+    const api = client(url);
+    await api.agent("tester", { backoff: { initial_ms: 400 } });
+    const { id } = (await api.delegate("tester", { task: "Run every suite", max_attempts: 2 })).body;
+    const wait = { wait_seconds: 10, lease_seconds: 600 };
+    const lease = async () => (await api.lease("tester", wait)).body.leases[0].lease_id;
+    const error = { code: "flaky", message: "It timed out", retryable: true };
+    await api.reply(await lease(), { state: "failed", text: "", error });
+    await lease();
+    clock.offset_ms += 30_000;
+    const { page } = await openTab(url, { movesClock: true });
+    await page.getByLabel("Token").fill(OPERATOR);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    await showView(page, `#/live?tab=timeline&open=${id}`);
+    const bars = page.locator(".fall-row .fall-bar");
+    await bars.last().waitFor();
+    const looks = await bars.evaluateAll((all) => all.map((one) => one.className.split(" ")[1]));
+    expect(looks.filter((look) => look !== "queued")).toEqual(["failed", "pause", "working"]);
+    const last = bars.last();
+    await last.hover();
+    await page.locator(".fall-note", { hasText: /^attempt 2 · working · since 0:0\d$/ }).waitFor();
+    const places = () => bars.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()));
+    const before = await places();
+    await pass(page, 4);
+    await until(async () => ((await places()).at(-1)?.width ?? 0) > (before.at(-1)?.width ?? 0));
+    // Only the bar that goes on has changed.
+    expect((await places()).map(({ x }) => x)).toEqual(before.map(({ x }) => x));
+    await pass(page, 60);
+    await until(async () => ((await places()).at(-1)?.x ?? 0) < (before.at(-1)?.x ?? 0));
   });
 
   test("what is to be approved is shown whole, or says that it is cut and shows the rest", async () => {

@@ -75,7 +75,6 @@ await shoot("few", {
   failed: `#/live?open=${ids.failed}`,
   artifacts: `#/live?tab=artifacts&open=${ids.completed}`,
   timeline: `#/live?tab=timeline&open=${ids.working}`,
-  tree: `#/live?tab=tree&open=${ids.working}`,
   raw: `#/live?tab=raw&open=${ids.working}`,
 });
 await setCrowd(url, 2000, token);
@@ -100,6 +99,5 @@ await shoot("many", {
   conversation: `#/live?open=${talk}`,
   artifacts: `#/live?tab=artifacts&open=${talk}`,
   timeline: `#/live?tab=timeline&open=${talk}`,
-  tree: `#/live?tab=tree&open=${talk}`,
 });
 await browser.close();

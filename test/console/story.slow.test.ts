@@ -160,7 +160,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { x = 0, width = 0 } = (await page.locator(".tabs a").last().boundingBox()) ?? {};
     expect([x > 0, x + width <= 360]).toEqual([true, true]);
     const cut = await page
-      .locator(".event-text")
+      .locator(".event-what")
       .evaluateAll((all) =>
         all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent),
       );

@@ -30,13 +30,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await signIn(page);
     const hasFocus = () => page.evaluate("document.activeElement?.getAttribute('role') === 'slider'");
     await showView(page, `#/live?tab=timeline&open=${id}`);
-    await page.getByRole("slider", { name: "Events over time" }).tap({ position: { x: 3, y: 8 } });
+    await page.locator(".fall-bar.queued").tap();
     // The tap is over when the focus has moved.
-    await until(hasFocus);
-    expect(await page.locator(".lane-text").textContent()).toBe("+0.0 s · delegated");
-    // Another tap takes the mark away.
-    await page.locator(".summary h1").tap();
-    await page.getByText("Point at a mark").waitFor();
+    await until(() => page.evaluate("document.activeElement?.getAttribute('role') === 'row'"));
+    await page.locator(".fall-note", { hasText: "queued · since 0:00" }).waitFor();
 
     await showView(page, "#/charts");
     const chart = page.getByRole("slider", { name: "Delegated: 1" });

@@ -96,8 +96,10 @@ test("a task that was cut after its first line ends with one ellipsis", () => {
 });
 
 test("the time since the first event says seconds, also after a minute and after an hour", () => {
-  const offsets = [0, 12_340, 60_000, 727_900, 3_727_000, 90_000_000].map(offsetText);
-  expect(offsets).toEqual(["+0.0 s", "+12.3 s", "+1:00", "+12:07", "+1:02:07", "+25:00:00"]);
+  const offsets = [0, 12_340, 60_000, 727_900, 3_727_000, 90_000_000].map((ms) => offsetText(ms, false));
+  expect(offsets).toEqual(["0:00", "0:12", "1:00", "12:07", "1:02:07", "25:00:00"]);
+  // If all is over within a minute, seconds would not tell the events apart.
+  expect([0, 12_340].map((ms) => offsetText(ms, true))).toEqual(["0:00.0", "0:12.3"]);
 });
 
 test("a day has 24 hours", () => {

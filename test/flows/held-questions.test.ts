@@ -1,10 +1,8 @@
 /** Held questions over HTTP, as agents and those who watch see them. */
 import { expect, test } from "vitest";
-import { lanesOf } from "../../src/console/delegation/lane-data.ts";
 import { toUpdates } from "../../src/doors/a2a/tasks/updates.ts";
 import { SentArtifacts } from "../../src/doors/sent-artifacts.ts";
 import { toEntry } from "../../src/events/entry.ts";
-import { eventSchema } from "../../src/schema/event.ts";
 import { as, startBroker } from "../support/broker.ts";
 import { ownEvents } from "../support/own-events.ts";
 
@@ -83,30 +81,4 @@ test("a heartbeat whose holder knows another state does not wait", { timeout: 10
   const { scout, lease } = await setup();
   const { status, body } = await scout.heartbeat(lease, { wait_seconds: 20, in_state: "input_required" });
   expect([status, body.state]).toEqual([200, "working"]);
-});
-
-test("a lane shows the lease until it is parked, or through the answer", () => {
-  const start = Date.UTC(2026, 0, 1);
-  const event = (status: string, state: string, second: number, more: object = {}) =>
-    eventSchema.parse({
-      type: "DELEGATION_STATUS",
-      ...{
-        id: "0",
-        delegation_id: `dlg_0_${"1".repeat(26)}`,
-        seq: second + 1,
-        target: "scout",
-        delegator: "caller:a",
-        context_id: "c",
-      },
-      ...{ status, state, at: new Date(start + second * 1_000).toISOString(), ...more },
-    });
-  const expires_at = new Date(start + 60_000).toISOString();
-  const held = [event("leased", "working", 0), event("interrupted", "input_required", 10, { expires_at })];
-  const leases = (events: Parameters<typeof lanesOf>[0]) =>
-    lanesOf(events)[0]?.leases.map(([from, to]) => [from - start, to && to - start]);
-  expect(leases([...held, event("answered", "working", 20)])).toEqual([[0, null]]);
-  expect(leases([...held, event("parked", "input_required", 20)])).toEqual([[0, 20_000]]);
-  expect(leases([event("leased", "working", 0), event("interrupted", "input_required", 10)])).toEqual([
-    [0, 10_000],
-  ]);
 });

@@ -20,22 +20,21 @@ import { FollowUp } from "./follow-up.tsx";
 import { Frame } from "./frame.tsx";
 import { type EventLog, readEvents } from "./read-events.ts";
 import { Summary } from "./summary.tsx";
-import { Timeline } from "./timeline.tsx";
-import { Tree } from "./tree.tsx";
+import { Waterfall } from "./waterfall/waterfall.tsx";
 
-const TABS = ["conversation", "timeline", "files", "tree", "raw"] as const;
+const TABS = ["conversation", "timeline", "files", "raw"] as const;
 type Tab = (typeof TABS)[number];
 const TITLES: Readonly<Record<Tab, string>> = {
   conversation: "Conversation",
   timeline: "Timeline",
   files: "Files",
-  tree: "Tree",
   raw: "Raw",
 };
 
-/** Older links say `artifacts`. */
+/** What older links say. */
+const FORMER: Readonly<Record<string, Tab>> = { artifacts: "files", tree: "timeline" };
 const tabOf = (name: string | null): Tab =>
-  name === "artifacts" ? "files" : (TABS.find((one) => one === name) ?? "conversation");
+  TABS.find((one) => one === name || one === FORMER[name ?? ""]) ?? "conversation";
 
 /** Everything about one delegation. */
 export function DelegationPane({ id }: { readonly id: string }) {
@@ -69,7 +68,7 @@ function Whole({ delegation, reload }: { readonly delegation: Delegation; readon
   const tab = tabOf(route.value.params.get("tab"));
   const files = countFiles(delegation);
   // Read once for all tabs that show them.
-  const events = useEvents(delegation, tab !== "tree" && tab !== "raw");
+  const events = useEvents(delegation, tab !== "raw");
   return (
     <>
       <Summary delegation={delegation} />
@@ -89,10 +88,9 @@ function Whole({ delegation, reload }: { readonly delegation: Delegation; readon
       <div class="tab">
         {tab === "conversation" && <Talk delegation={delegation} events={events.value} reload={reload} />}
         {tab === "timeline" && (
-          <Timeline delegation={delegation} events={events.value} error={events.error} />
+          <Waterfall delegation={delegation} events={events.value} error={events.error} />
         )}
         {tab === "files" && <FilesTab delegation={delegation} events={events.value} />}
-        {tab === "tree" && <Tree delegation={delegation} />}
         {tab === "raw" && <JsonText value={delegation} />}
       </div>
     </>

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { HOURS, largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
+import { clockText } from "./waterfall/axis.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
 const detailsSchema = z.object({
@@ -60,6 +61,14 @@ export function eventText(event: DelegationEvent): string {
     .join(" · ");
 }
 
+/** `progress 12 times, last: 7/200 compiling`. */
+export function runText(event: DelegationEvent, times: number): string {
+  const [what, ...last] = eventText(event).split(" · ");
+  return times === 1
+    ? eventText(event)
+    : `${what} ${times.toLocaleString("en")} times, last: ${last.join(" · ")}`;
+}
+
 /** How an attempt ended after which there may be another one, by the status of the event. */
 const ENDED_ATTEMPT_WORDS: Readonly<Record<string, string>> = {
   released: "the worker gave it back",
@@ -86,17 +95,11 @@ export function toneOf(event: DelegationEvent): string {
 }
 
 const MINUTE_MS = 60_000;
-/** The time since the first event. */
-export const offsetText = (ms: number): string =>
-  ms < MINUTE_MS ? `+${(ms / 1000).toFixed(1)} s` : `+${clockText(ms)}`;
-
-/** `12:07`, `1:02:07`. */
-function clockText(ms: number): string {
-  const seconds = Math.floor(ms / 1000);
-  const hours = Math.floor(seconds / 3600);
-  const parts = [...(hours > 0 ? [hours] : []), Math.floor(seconds / 60) % 60, seconds % 60];
-  return parts.map((part, index) => String(part).padStart(index === 0 ? 1 : 2, "0")).join(":");
-}
+/** The time since the first event: `4:07`, `1:02:07`; with tenths where all is over within a minute: `0:04.2`. */
+export const offsetText = (ms: number, isShort: boolean): string => {
+  const positive = Math.max(0, ms);
+  return `${clockText(positive)}${isShort ? `.${Math.floor(positive / 100) % 10}` : ""}`;
+};
 
 /** The length of the pause before an event; empty if it was short. */
 export const pauseText = (ms: number): string => (ms >= MINUTE_MS ? largestUnit(ms) : "");

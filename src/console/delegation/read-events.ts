@@ -28,5 +28,5 @@ export async function readEvents(
   return log.events;
 }
 
-const isMove = (event: StreamEvent): event is DelegationEvent =>
+export const isMove = (event: StreamEvent): event is DelegationEvent =>
   event.type !== "DELEGATION_SNAPSHOT" && event.type !== "RESET";

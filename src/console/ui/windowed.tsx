@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 /** A list with at most this many rows is drawn whole. */
@@ -7,22 +7,10 @@ const PLAIN = 200;
 /** Rows drawn above and below those in view. */
 const MARGIN = 20;
 
-interface Props<T> {
-  readonly items: readonly T[];
-  readonly keyOf: (item: T) => string;
-  readonly children: (item: T, index: number) => ComponentChildren;
-  /** A further class of the list. */
-  readonly kind?: string;
-}
-
-/**
- * A list that draws only the rows in view when there are many; the page scrolls, or the column that it is in. A long list
- * has the class `long`: the styles must give all its rows the same height.
- */
-export function Windowed<T>({ items, keyOf, children, kind = "" }: Props<T>) {
-  const list = useRef<HTMLUListElement>(null);
+/** Which rows of a list to draw, and how many pixels the others take above and below. The rows are its children. */
+export function useWindow(list: RefObject<HTMLElement | null>, count: number) {
   const drawn = useSignal({ first: 0, last: PLAIN, rowHeight: 0 });
-  const isLong = items.length > PLAIN;
+  const isLong = count > PLAIN;
   useEffect(() => {
     if (!isLong || !list.current) return;
     const { current } = list;
@@ -47,13 +35,36 @@ export function Windowed<T>({ items, keyOf, children, kind = "" }: Props<T>) {
       removeEventListener("resize", measure);
       observer.disconnect();
     };
-  }, [isLong, items.length]);
-  const { last, rowHeight } = drawn.value;
+  }, [isLong, count]);
+  const { rowHeight } = drawn.value;
   // A list that became shorter may end before the first row that was drawn.
-  const first = isLong ? Math.min(drawn.value.first, items.length - 1) : 0;
+  const first = isLong ? Math.min(drawn.value.first, count - 1) : 0;
+  const last = isLong ? Math.min(drawn.value.last, count) : count;
+  return {
+    isLong,
+    first,
+    last,
+    above: first * rowHeight,
+    below: (count - Math.max(first, last)) * rowHeight,
+  };
+}
+
+interface Props<T> {
+  readonly items: readonly T[];
+  readonly keyOf: (item: T) => string;
+  readonly children: (item: T, index: number) => ComponentChildren;
+  /** A further class of the list. */
+  readonly kind?: string;
+}
+
+/**
+ * A list that draws only the rows in view when there are many; the page scrolls, or the column that it is in. A long list
+ * has the class `long`: the styles must give all its rows the same height.
+ */
+export function Windowed<T>({ items, keyOf, children, kind = "" }: Props<T>) {
+  const list = useRef<HTMLUListElement>(null);
+  const { isLong, first, last, above, below } = useWindow(list, items.length);
   const shown = isLong ? items.slice(first, last) : items;
-  const above = first * rowHeight;
-  const below = (items.length - first - shown.length) * rowHeight;
   return (
     <ul
       class={`rows ${kind} ${isLong ? "long" : ""}`}
