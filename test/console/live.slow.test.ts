@@ -77,7 +77,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect((work?.y ?? 720) + (work?.height ?? 0)).toBeLessThanOrEqual(720);
 
     await alarms.first().getByRole("button", { name: "How to start one for archivist" }).click();
-    await alarms.first().getByText("errand work --agent archivist").waitFor();
+    const help = alarms.first().getByText("errand work --agent archivist");
+    await help.waitFor();
     await page.getByRole("button", { name: "8 idle" }).click();
     await expect.poll(() => rowOf("scout").locator(".agent-hour").textContent()).toBe("1 ok");
     await page.getByRole("button", { name: "Fewer" }).click();
@@ -109,5 +110,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await row.evaluate((one) => one.matches(":hover"))).toBe(true);
     await page.mouse.move(5, 5);
     await alarms.getByText("idle-3: no worker, 1 waits").waitFor();
+
+    // The help that somebody reads stays when it has helped.
+    await help.hover();
+    await api.lease("archivist");
+    await alarms.first().getByText("over now").waitFor();
+    expect(await help.isVisible()).toBe(true);
   });
 });

@@ -5,7 +5,7 @@ import { type Alarm, alarmsOf } from "../../client/alarms.ts";
 import { href } from "../app/route.ts";
 import { agentOf, agents, readAgents } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
-import { isOperator } from "../session/rights.ts";
+import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { CopyLine } from "../ui/copy.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -87,7 +87,7 @@ function Line({ alarm, isOver }: LineProps) {
         <a href={href("agents", { name: agent })}>{agent}</a>:{" "}
         {isOver ? <span role="status">over now</span> : <Said>{last.current}</Said>}
       </span>
-      {kind === "no_worker" && !isOver && <HowToStart agent={agent} />}
+      {kind === "no_worker" && (isOperator.value || isSelf(agent)) && <HowToStart agent={agent} />}
       {kind === "paused" && isOperator.value && <Resume agent={agent} isOver={isOver} />}
     </li>
   );
