@@ -319,12 +319,21 @@ describe("each rule", () => {
     const [lease] = (await scout.lease("scout")).body.leases;
     const second = (await scout.interrupt(lease.lease_id, other)).body;
     expect([second.interrupt_id === interrupt_id, second.answers]).toEqual([false, undefined]);
+    // Also under the same request_id.
+    const named = { ...question, request_id: "r", edit: false };
+    await alice.answer(id, second.interrupt_id, { decision: "deny" });
+    const [third] = (await scout.lease("scout")).body.leases;
+    const approved = (await scout.interrupt(third.lease_id, named)).body.interrupt_id;
+    await alice.answer(id, approved, { decision: "approve" });
+    const [fourth] = (await scout.lease("scout")).body.leases;
+    const next = (await scout.interrupt(fourth.lease_id, { ...named, action: other.action })).body;
+    expect([next.interrupt_id === approved, next.answers]).toEqual([false, undefined]);
     const blob = "x".repeat(900_000);
     for (let at = 0; at < 3; at += 1) {
       await alice.answer(id, (await alice.get(id)).body.interrupt.id, { decision: "deny" });
-      const [next] = (await scout.lease("scout")).body.leases;
+      const [held] = (await scout.lease("scout")).body.leases;
       const large = { kind: "input", request_id: `r${at}`, action: { name: "x", arguments: { blob } } };
-      expect((await scout.interrupt(next.lease_id, large)).status).toBe(200);
+      expect((await scout.interrupt(held.lease_id, large)).status).toBe(200);
     }
     const [request] = (await alice.get(id)).body.interrupt.requests;
     expect(request.message.parts).toEqual([{ text: "May I do this: x?" }]);

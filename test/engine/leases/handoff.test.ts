@@ -237,10 +237,12 @@ test("a lease that ends at the limit of work wakes polls at other gateways, thou
 
 test("new work at the limit of work wakes polls at other gateways, too: they wait for the end of a lease", async () => {
   const { api, gateway, park: here, another } = await setup({}, { limits: { max_working: 1 } });
-  await api.delegate("scout");
-  const [held] = leasesOf(await api.lease("scout"));
   const other = await another();
   const { answer } = await park(other.gateway, other.url);
+  const taker = await here();
+  // A poll at the gateway that got the work takes it, so the other gateway does not learn that the limit is reached.
+  await api.delegate("scout");
+  const [held] = leasesOf(await taker.answer);
   const leaver = new AbortController();
   await here({ signal: leaver.signal });
   const { id } = (await api.delegate("scout")).body;
