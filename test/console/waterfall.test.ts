@@ -226,7 +226,10 @@ describe("the axis", () => {
     // The cut takes 12 parts where the 180 seconds take 100.
     const expected = [0, 60, 120, 130.8, 141.6, 201.6].map((drawn) => drawn / 201.6);
     for (const [index, place] of places.entries()) expect(place).toBeCloseTo(expected[index] ?? 0);
-    expect(ticksOf(axis).map(({ label }) => label)).toEqual(["0", "1 min", "2 min", "13:56 h"]);
+    expect(ticksOf(axis).map(({ label }) => label)).toEqual(["0", "1 min", "13:56 h"]);
+    // A moment between two of them is part of one.
+    const lapse = endedAxis(base(60, 120, 20_000, 50_000));
+    expect(lapse.cuts.map(({ from, to }) => [seconds(from), seconds(to)])).toEqual([[120, 50_000]]);
     // Not if it leaves room, if there is nothing else, or if it is one of many.
     expect(endedAxis(base(60, 120, 500)).cuts).toEqual([]);
     expect(cutsOf(base(), START + 10 * HOUR)).toEqual([]);

@@ -40,7 +40,18 @@ export function cutsOf({ start, last, gaps }: Base, end: number): readonly Cut[]
     rest -= msOf(gap);
     if (msOf(gap) > Math.max(LONG_MS, TIMES * rest) && rest >= LEAST_MS) cuts = index + 1;
   }
-  return all.slice(0, cuts).sort((a, b) => a.from - b.from);
+  return joined(all.slice(0, cuts).sort((a, b) => a.from - b.from));
+}
+
+/** Two silences with only a moment between them are one: their lengths would have no room beside each other. */
+function joined(cuts: readonly Cut[]): readonly Cut[] {
+  const all: Cut[] = [];
+  for (const cut of cuts) {
+    const before = all.at(-1);
+    if (before && cut.from - before.to <= SECOND) all[all.length - 1] = { from: before.from, to: cut.to };
+    else all.push(cut);
+  }
+  return all;
 }
 
 /** The axis of work that ended. */
@@ -53,7 +64,7 @@ export const endedAxis = (base: Base): Axis => axisOf(base.start, base.last, cut
 export function liveAxis(base: Base, now: number): Axis {
   const end = Math.max(now, base.last);
   const cuts = cutsOf(base, end);
-  if (cuts.at(-1)?.from === base.last) return axisOf(base.start, end, cuts);
+  if (cuts.at(-1)?.to === end && end > base.last) return axisOf(base.start, end, cuts);
   const cutMs = cuts.reduce((sum, cut) => sum + msOf(cut), 0);
   const ms = Math.max(SECOND, end - base.start - cutMs);
   const step = stepOf(ms);
@@ -118,6 +129,8 @@ const APART = 0.13;
 
 export function ticksOf({ start, end, cuts, drawnMs, place }: Axis): readonly Tick[] {
   const step = stepOf(drawnMs);
+  const labels = cuts.map((cut) => (place(cut.from) + place(cut.to)) / 2);
+  const isNear = (one: number, other: number) => Math.abs(one - other) < APART;
   const ticks: Tick[] = [];
   let from = start;
   for (const cut of [...cuts, { from: end, to: end }]) {
@@ -125,7 +138,8 @@ export function ticksOf({ start, end, cuts, drawnMs, place }: Axis): readonly Ti
     for (let n = first; start + n * step <= cut.from; n += 1) {
       const at = start + n * step;
       const tick = { at, place: place(at), label: tickText(n * step, step) };
-      if (tick.place - (ticks.at(-1)?.place ?? -1) >= APART) ticks.push(tick);
+      if (tick.place - (ticks.at(-1)?.place ?? -1) >= APART && !labels.some((at) => isNear(at, tick.place)))
+        ticks.push(tick);
     }
     from = cut.to;
   }
