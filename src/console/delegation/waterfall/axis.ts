@@ -112,7 +112,7 @@ const STEPS: readonly number[] = [
   ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
   ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * DAY),
 ];
-const MOST_TICKS = 5;
+const MOST_TICKS = 4;
 
 /** The time between two ticks, so that there are few. */
 export const stepOf = (ms: number): number =>
