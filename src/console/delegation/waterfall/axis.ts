@@ -66,9 +66,10 @@ export function liveAxis(base: Base, now: number): Axis {
   const cuts = cutsOf(base, end);
   if (cuts.at(-1)?.to === end && end > base.last) return axisOf(base.start, end, cuts);
   const cutMs = cuts.reduce((sum, cut) => sum + msOf(cut), 0);
-  const ms = Math.max(SECOND, end - base.start - cutMs);
+  // With a little room after now.
+  const ms = Math.max(SECOND, end - base.start - cutMs) * 1.01;
   const step = stepOf(ms);
-  return axisOf(base.start, base.start + cutMs + Math.ceil((ms * 1.01) / step) * step, cuts);
+  return axisOf(base.start, base.start + cutMs + Math.ceil(ms / step) * step, cuts);
 }
 
 export interface Axis {
