@@ -12,7 +12,7 @@ export default defineConfig({
     reporters: ["default", new Summary()],
     globalSetup: ["test/support/redis-server.ts"],
     // They end what hangs. A busy machine may take ten times as long as a quiet one.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 90_000,
     // Most of it waits, so several files at once hardly disturb each other, even on two cores.
     maxWorkers: 4,

@@ -1,6 +1,6 @@
 /**
  * The whole state of a Redis database, to compare before and after. Limit: without times to live, and without
- * presence, figures and the meta data of queues, which gateways write at any time.
+ * presence, figures, and the meta data and checks of queues, which gateways write at any time.
  */
 import type { Redis } from "../../src/redis/connect.ts";
 import { mastersOf } from "../../src/redis/servers.ts";
@@ -15,7 +15,8 @@ export async function keysIn(redis: Redis, pattern: string): Promise<string[]> {
 export async function dump(redis: Redis): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {};
   for (const key of (await keysIn(redis, "*")).sort()) {
-    if (/:(?:pollers:.*|workers:.*|gateways|seen|stats:.*|~[a-z]+:meta)$/.test(key)) continue;
+    if (/:(?:pollers:.*|workers:.*|gateways|seen|stats:.*|~[a-z]+:(?:meta|stalled-check))$/.test(key))
+      continue;
     const type = await redis.type(key);
     if (type === "hash") all[key] = await fieldsOf(redis, key);
     else if (type === "zset") all[key] = await redis.zrange(key, "0", "-1", "WITHSCORES");

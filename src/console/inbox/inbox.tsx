@@ -63,7 +63,7 @@ function ListAndDetail() {
   const asked = askedRows(questions, open).filter(({ listed }) => fits(listed));
   const { rows, waiting, showAll } = useSteady(list, groupsOf(asked), ({ key }) => key);
   const { shown, more } = useFirst(rows, SHOWN);
-  const { chosen, select } = useSelection(rows);
+  const { chosen, select } = useSelection(rows, hasQuestions.value);
   const step = (by: 1 | -1) => {
     const buttons = [...(list.current?.querySelectorAll<HTMLElement>(".ask-row") ?? [])];
     const at = buttons.findIndex((one) => one.matches("[aria-current=true]"));

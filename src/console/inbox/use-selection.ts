@@ -9,10 +9,13 @@ interface Chosen {
   readonly asked: Asked;
 }
 
-export function useSelection(groups: readonly Group[]) {
+/** `isComplete`: all questions were read. Before, the first of them may not be there yet, and none is shown. */
+export function useSelection(groups: readonly Group[], isComplete: boolean) {
   const id = useSignal<string | null>(null);
   const last = useRef<Chosen | null>(null);
-  const chosen = find(groups, id.value) ?? last.current ?? first(groups);
+  // Nothing waits any more.
+  if (groups.length === 0) last.current = null;
+  const chosen = find(groups, id.value) ?? last.current ?? (isComplete ? first(groups) : null);
   last.current = chosen;
   const select = (asked: string) => {
     last.current = null;
