@@ -4,6 +4,7 @@ import { hrefOf } from "../app/route.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
+import { Track } from "../ui/track.tsx";
 import { nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 import { Head } from "./heads.tsx";
 
@@ -45,7 +46,10 @@ export function Summary({ delegation }: Props) {
         <Said>{taskText(delegation)}</Said>
       </h1>
       <p class="parties">
-        <span title={delegator}>{nameOf(delegator)}</span> <span>→</span> <span title={target}>{target}</span>
+        <span title={delegator}>{nameOf(delegator)}</span>
+        <span class="sr-only"> → </span>
+        <Track delegation={delegation} />
+        <span title={target}>{target}</span>
         {attempt > 1 && delegation.state !== "failed" && (
           <span class="dim">
             attempt {attempt} of {max_attempts}
