@@ -354,6 +354,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator("h1:visible").first().click();
     await page.keyboard.press("/");
     expect(page.url()).toMatch(/#\/find\?q=fail$/);
+    await page.getByRole("link", { name: "Failed since yesterday" }).click();
+    await until(async () => (await page.locator(".found").allTextContents()).join().includes("Fails"));
+    expect(await page.locator(".found").count()).toBe(1);
+    expect(page.url()).toMatch(/#\/find\?state=failed&ended_since=\d{4}-/);
+    await page
+      .getByRole("list", { name: "Filters" })
+      .getByRole("link", { name: /^Without: ended since / })
+      .click();
+    await until(() => page.url().endsWith("#/find?state=failed"));
     await page.goto("about:blank");
     await page.goto(`${url}/#/find?q=fail&state=failed`);
     const found = page.locator(".found", { hasText: /failed after .*: No space left/ });

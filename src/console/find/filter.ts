@@ -6,7 +6,9 @@ import {
   stateSchema,
 } from "../../schema/delegation.ts";
 
-const FIELDS = ["q", "state", "target", "delegator", "error_code", "since", "until"] as const;
+/** Those that have no field in the face of everybody. */
+export const EXTRA_FIELDS = ["delegator", "error_code", "since", "until", "ended_since"] as const;
+const FIELDS = ["q", "state", "target", ...EXTRA_FIELDS] as const;
 export type FieldName = (typeof FIELDS)[number];
 
 const fields = delegationFilterSchema.shape;
@@ -27,6 +29,7 @@ export function filterOf(params: URLSearchParams): DelegationFilter {
     state: statesOf(text("state")),
     since: instantOf(params.get("since")),
     until: instantOf(params.get("until")),
+    ended_since: instantOf(params.get("ended_since")),
   };
 }
 

@@ -15,6 +15,7 @@ import { count, nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 import { filterOf, isFiltered } from "./filter.ts";
 import { FilterForm } from "./filter-form.tsx";
 import { styles } from "./find.css";
+import { Chips, Presets } from "./presets.tsx";
 import { useFound } from "./use-found.ts";
 
 adopt(styles);
@@ -34,7 +35,9 @@ export function Find() {
           </small>
         )}
       </h1>
+      <Presets />
       <FilterForm params={params} />
+      <Chips />
       <Problem error={error} />
       <Windowed items={found} keyOf={({ id }) => id}>
         {(delegation) => <Row delegation={delegation} />}

@@ -1,0 +1,93 @@
+import { href, hrefWith, route } from "../app/route.ts";
+import { now } from "../data/clock.ts";
+import { seesAll } from "../session/rights.ts";
+import { session } from "../session/session.ts";
+import { HOURS, nameOf } from "../ui/words.ts";
+import { EXTRA_FIELDS, type FieldName } from "./filter.ts";
+
+type Params = Partial<Record<FieldName, string>>;
+
+interface Preset {
+  readonly title: string;
+  readonly params: Params;
+}
+
+/** In the reader's time zone: 0:00 of the day before. An hour ago: to the minute, so that the link stays the same. */
+function presets(at: number): readonly Preset[] {
+  const yesterday = new Date(at);
+  yesterday.setHours(0, 0, 0, 0);
+  yesterday.setDate(yesterday.getDate() - 1);
+  const hourAgo = new Date(Math.floor(at / 60_000) * 60_000 - 3_600_000);
+  const own = session.value?.principal;
+  return [
+    { title: "Failed since yesterday", params: { state: "failed", ended_since: yesterday.toISOString() } },
+    { title: "Ended in the last hour", params: { ended_since: hourAgo.toISOString() } },
+    { title: "Asking", params: { state: "input_required" } },
+    // Others see only their own.
+    ...(seesAll.value && own !== undefined
+      ? [{ title: "Mine, not ended", params: { delegator: own, state: "live" } }]
+      : [{ title: "Not ended", params: { state: "live" } }]),
+  ];
+}
+
+/** Searches that people need often. The agent that is chosen stays. */
+export function Presets() {
+  const { params } = route.value;
+  const target = params.get("target") ?? undefined;
+  const isChosen = (preset: Params) =>
+    (["state", "delegator", "ended_since"] as const).every(
+      (name) => (params.get(name) ?? "") === (preset[name] ?? ""),
+    );
+  return (
+    <nav class="presets" aria-label="Frequent searches">
+      {presets(now.value).map(({ title, params: preset }) => (
+        <a
+          key={title}
+          href={href("find", { target, ...preset })}
+          aria-current={isChosen(preset) ? "true" : undefined}
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+const TITLES: Readonly<Record<(typeof EXTRA_FIELDS)[number], string>> = {
+  delegator: "from",
+  error_code: "error",
+  since: "delegated since",
+  until: "delegated before",
+  ended_since: "ended since",
+};
+
+/** What else the search asks for: each can be taken out. */
+export function Chips() {
+  const { params } = route.value;
+  const chips = EXTRA_FIELDS.flatMap((name) => {
+    const value = params.get(name);
+    return value ? [{ name, text: `${TITLES[name]} ${shown(name, value)}` }] : [];
+  });
+  if (chips.length === 0) return null;
+  return (
+    <ul class="chips" aria-label="Filters">
+      {chips.map(({ name, text }) => (
+        <li key={name}>
+          <a href={hrefWith({ [name]: undefined })} aria-label={`Without: ${text}`}>
+            {text} <span aria-hidden="true">✕</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** In characters: the address may have anything. */
+const MAX_TEXT = 80;
+
+function shown(name: FieldName, value: string): string {
+  const at = Date.parse(value);
+  if (name === "delegator") return nameOf(value).slice(0, MAX_TEXT);
+  if (name === "error_code" || Number.isNaN(at)) return value.slice(0, MAX_TEXT);
+  return new Date(at).toLocaleString([], { ...HOURS, dateStyle: "medium", timeStyle: "short" });
+}
