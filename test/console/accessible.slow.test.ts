@@ -118,6 +118,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await deploys.getByLabel("hosts").fill("3");
     await deploys.getByLabel("version").fill("");
     found.editor = await faults(page);
+    await showView(page, `#/live?open=${ids.working}`);
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("dialog").waitFor();
     found.dialog = await faults(page);

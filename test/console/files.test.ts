@@ -30,6 +30,12 @@ test.each([
   expect(safeName(name, "txt")).toBe(safe);
 });
 
+test("names and contents that an agent made to be slow are not", () => {
+  // In linear time: quadratic would be hours, and the test would end it.
+  expect(safeName(`a${" ".repeat(900_000)}a`, "txt").length).toBeLessThan(120);
+  expect(bytesIn(`${"=".repeat(1_000_000)}A`)).toBe(750_000);
+});
+
 test("sizes in words, and the bytes of base64", () => {
   expect([0, 1, 999, 1_000, 42_345, 999_960, 12_345_678].map(sizeText)).toEqual([
     "0 bytes",

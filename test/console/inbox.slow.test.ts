@@ -90,6 +90,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
       parts: [{ text: "not today" }],
       metadata: { decision: "deny" },
     });
+    // The comment that was sent is no draft any more.
+    await page.evaluate("dispatchEvent(new Event('pagehide'))");
+    expect(await page.evaluate("sessionStorage.getItem('errand-drafts')")).not.toContain("not today");
     await page.reload();
     const write = page.locator(".ask-row", { hasText: "What tone?" });
     await write.click();
@@ -132,6 +135,15 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await pass(page, 5);
     const states = async () => Promise.all([...ids, other].map(async (id) => (await api.get(id)).body.state));
     await until(async () => (await states()).join() === "submitted,submitted,input_required,input_required");
+
+    // The one that came later can be chosen and answered, although its equals are over.
+    await pass(page, 10);
+    await until(async () => (await rows.count()) === 2);
+    await rows.filter({ hasText: "Deploy to eu" }).click();
+    await detail.getByText("Release three").first().waitFor();
+    await detail.getByRole("button", { name: "Approve", exact: false }).first().click();
+    await detail.getByText("Approved, not sent yet.").waitFor();
+    await detail.getByRole("button", { name: "Undo" }).click();
 
     // By agent or person.
     await page.getByLabel("For whom").selectOption("caller:alice");

@@ -185,6 +185,21 @@ describe("questions", () => {
     ]);
   });
 
+  test("an answer by a schema, or to a question that is not known, is not repeated: it may be a secret", () => {
+    const requests = [{ message: { parts: [{ text: "Sign in?" }] }, schema: { type: "object" } }];
+    const answered = { by: "caller:ann", answer_preview: '{"password":"hunter2"}' };
+    const events = [
+      event(1, 0, "queued"),
+      event(2, 1, "interrupted", { interrupt: { id: "q1", requests } }),
+      event(3, 2, "answered", answered),
+      event(4, 3, "interrupted", { interrupt: "unreadable" }),
+      event(5, 4, "answered", answered),
+    ];
+    const texts = questionsOf(events).map((one) => questionText(one, START));
+    expect(texts).toHaveLength(2);
+    expect(texts.join()).not.toContain("hunter2");
+  });
+
   test("without events, the delegation has the answers and the open question", () => {
     const metadata = { interrupt_id: "q1", by: "caller:ann", at: iso(30), decision: "deny" };
     const history: Message[] = [

@@ -46,7 +46,7 @@ export function ActionEditor({ name, schema, value, onApprove }: Props) {
       {isJson.value ? (
         <JsonField
           label={`Arguments of ${name}`}
-          value={value.peek()}
+          value={value.value}
           onValue={(next) => {
             if (next !== undefined) value.value = next;
           }}

@@ -56,7 +56,7 @@ function Facts({ delegation }: { readonly delegation: Delegation }) {
       )}
       {artifacts.length > 0 && (
         <Fact name="Files">
-          <a href={hrefWith({ open: id, tab: "artifacts" })}>{count(artifacts.length, "file")}</a>:{" "}
+          <a href={hrefWith({ open: id, tab: "files" })}>{count(artifacts.length, "file")}</a>:{" "}
           <Said>
             {artifacts
               .slice(0, SHOWN)

@@ -1,17 +1,22 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { textOf } from "../../schema/a2a.ts";
 import { hrefOf } from "../app/route.ts";
 import { answerLater, undo, waitingIds } from "../needs/answers.ts";
 import { closed, pending } from "../needs/outcomes.ts";
 import type { Decision } from "../needs/proposal.ts";
 import type { Asked } from "../needs/rows.ts";
+import { Fold } from "../ui/fold.tsx";
 import { InPlace } from "../ui/in-place.tsx";
+import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
 import { News } from "../ui/steady.tsx";
 import { keepPlaces } from "../ui/steady-rows.ts";
+import { useFirst } from "../ui/use-first.tsx";
 import { count, nameOf, taskText } from "../ui/words.ts";
 import type { Group } from "./equal.ts";
+
+/** Questions, each with what its agent says; more are shown on request. */
+const SHOWN = 50;
 
 interface Props {
   readonly group: Group;
@@ -35,10 +40,15 @@ export function EqualQuestions({ group, isOpen }: Props) {
     drawnLast.current = group.members;
     round.value += 1;
   };
-  const open = rows.filter(({ id }) => isOpen(id));
-  const drawn = new Set(rows.map(({ id }) => id));
-  const given = waitingIds().filter((id) => drawn.has(id));
+  const { shown, more } = useFirst(rows, SHOWN);
+  // One that was answered by itself is not answered again.
+  const open = shown.filter(({ id }) => isOpen(id) && pending.get(id) === undefined);
+  /** Those that the buttons answered last. */
+  const together = useRef<readonly string[]>([]);
+  const waitingNow = waitingIds();
+  const given = together.current.filter((id) => waitingNow.includes(id));
   const decide = (decision: Decision, done: string) => {
+    together.current = open.map(({ id }) => id);
     for (const { listed } of open)
       if (listed.interrupt) answerLater({ listed, interrupt: listed.interrupt, answer: { decision }, done });
   };
@@ -49,12 +59,14 @@ export function EqualQuestions({ group, isOpen }: Props) {
       <p class="dim">The same action with the same arguments, for each of these:</p>
       <News count={waiting} onShow={showAll} />
       <ul>
-        {rows.map((asked) => (
+        {shown.map((asked) => (
           <EqualRow key={asked.id} asked={asked} isOpen={isOpen(asked.id)} />
         ))}
       </ul>
+      {more}
+      <p class="dim">An edit or a comment above is not sent with them.</p>
       <div class="in-place-of">
-        <div class="answer buttons" inert={given.length > 1}>
+        <div class="answer buttons" inert={given.length > 0}>
           <button
             type="button"
             class="approve"
@@ -67,7 +79,7 @@ export function EqualQuestions({ group, isOpen }: Props) {
             Deny all {open.length}
           </button>
         </div>
-        {given.length > 1 && (
+        {given.length > 0 && (
           <InPlace
             button={
               <button type="button" onClick={() => given.map(undo)}>
@@ -86,7 +98,6 @@ export function EqualQuestions({ group, isOpen }: Props) {
 function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: boolean }) {
   const { id, listed, note } = asked;
   const [request] = listed.interrupt?.requests ?? [];
-  const text = request ? textOf(request.message).trim() : "";
   const given = pending.get(id);
   const outcome = given ? `${given.done}, not sent yet` : isOpen ? "" : (note ?? closed(listed)).text;
   return (
@@ -95,10 +106,10 @@ function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: b
         <Said>{taskText(listed)}</Said>
       </a>{" "}
       <span class="dim">for {nameOf(listed.delegator)}</span>
-      {text !== "" && (
-        <p class="ask-text">
-          <Said title={text}>{text}</Said>
-        </p>
+      {request && (
+        <Fold>
+          <Parts parts={request.message.parts} />
+        </Fold>
       )}
       {outcome !== "" && <p role="status">{outcome}</p>}
     </li>

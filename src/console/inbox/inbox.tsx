@@ -16,7 +16,7 @@ import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
 import { nameOf } from "../ui/words.ts";
 import { About } from "./about.tsx";
-import { groupsOf } from "./equal.ts";
+import { type Group, groupsOf } from "./equal.ts";
 import { EqualQuestions } from "./equal-questions.tsx";
 import { styles } from "./inbox.css";
 import { QuestionRow } from "./question-row.tsx";
@@ -71,6 +71,20 @@ function ListAndDetail() {
   };
   useKey("j", () => step(1));
   useKey("k", () => step(-1));
+  /** A row stands for the question that is shown, or for the first that is open. */
+  const rowOf = ({ members }: Group) => {
+    const current = members.find(({ id }) => id === chosen?.asked.id);
+    const asked = current ?? members.find(({ id }) => isOpen(id)) ?? members[0];
+    return (
+      <QuestionRow
+        asked={asked}
+        equals={members.length}
+        isCurrent={current !== undefined}
+        outcome={outcomeOf(asked)?.text}
+        onSelect={() => current === undefined && select(asked.id)}
+      />
+    );
+  };
   const outcomeOf = ({ id, listed, note }: (typeof asked)[number]) =>
     isOpen(id) ? undefined : (note ?? closed(listed));
   return (
@@ -100,14 +114,7 @@ function ListAndDetail() {
             <News count={waiting} onShow={showAll} />
             <ul>
               {shown.map((group) => (
-                <li key={group.key}>
-                  <QuestionRow
-                    group={group}
-                    isCurrent={group.key === chosen.group.key}
-                    outcome={outcomeOf(group.members[0])?.text}
-                    onSelect={() => group.key !== chosen.group.key && select(group.members[0].id)}
-                  />
-                </li>
+                <li key={group.key}>{rowOf(group)}</li>
               ))}
             </ul>
             {more}

@@ -9,23 +9,23 @@ import { session } from "../session/session.ts";
 import { Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { nameOf, taskText } from "../ui/words.ts";
-import type { Group } from "./equal.ts";
 import { RiskMark } from "./risk.tsx";
 
 /** In characters; the row shows one line of it. */
 const MAX_TEXT = 200;
 
 interface Props {
-  readonly group: Group;
+  readonly asked: Asked;
+  /** How many equal questions the row stands for. */
+  readonly equals: number;
   readonly isCurrent: boolean;
-  /** What became of its first question, if it is no longer open. */
+  /** What became of the question, if it is no longer open. */
   readonly outcome: string | undefined;
   readonly onSelect: () => void;
 }
 
 /** One question in the list: who asks, for whom, what, how risky it is, and the time left. */
-export function QuestionRow({ group, isCurrent, outcome, onSelect }: Props) {
-  const [{ id, listed }] = group.members;
+export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome, onSelect }: Props) {
   const { target, delegator, interrupt } = listed;
   if (interrupt === null) return null;
   const whom = session.value?.principal === delegator ? "you" : nameOf(delegator);
@@ -44,7 +44,7 @@ export function QuestionRow({ group, isCurrent, outcome, onSelect }: Props) {
         <b>{target}</b> for {whom}
       </span>
       <RiskMark listed={listed} />
-      {countOf(group.members)}
+      {equals > 1 && <span class="ask-count">× {equals}</span>}
       <span class={isUrgent(interrupt, now.value) ? "ask-left urgent" : "ask-left"}>
         {outcome ? "" : <Left until={interrupt.expires_at} />}
       </span>
@@ -54,9 +54,6 @@ export function QuestionRow({ group, isCurrent, outcome, onSelect }: Props) {
     </button>
   );
 }
-
-const countOf = (members: readonly Asked[]) =>
-  members.length > 1 && <span class="ask-count">× {members.length}</span>;
 
 /** What is asked, or what would be done; without both, the task. */
 export function questionText(listed: ListedDelegation): string {

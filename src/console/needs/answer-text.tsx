@@ -1,4 +1,5 @@
 import type { Signal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import type { Given } from "./given.ts";
@@ -40,8 +41,10 @@ export function TextAnswer({ text, kind, onGive }: AnswerProps) {
 
 /** The reason or the condition of a decision. */
 export function CommentField({ text }: Props) {
+  // One that was typed before the page was loaded is seen before it is sent.
+  const { current: isTyped } = useRef(text.peek() !== "");
   return (
-    <details class="comment">
+    <details class="comment" open={isTyped}>
       <summary>Comment…</summary>
       <textarea
         rows={2}

@@ -14,7 +14,6 @@ import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { isAbsence } from "../ui/problem.tsx";
 import { nameOf } from "../ui/words.ts";
-import { forgetDrafts } from "./drafts.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
 import { failures, note, notes, type Pending, pending, unsent } from "./outcomes.ts";
 
@@ -87,7 +86,6 @@ async function sendNow(one: Pending): Promise<void> {
       idempotencyKey: one.key,
     });
     if (isOver()) return;
-    forgetDrafts(id);
     note(id, { listed, text: one.done, at: new Date(now.peek()).toISOString() });
     show(answered);
   } catch (error) {
@@ -107,7 +105,6 @@ async function sendNow(one: Pending): Promise<void> {
 export async function noteOther(connection: Connection, { listed, interrupt }: Pending): Promise<void> {
   const delegation = await connection.delegator.get(listed.id).catch(() => null);
   const text = delegation === null ? "This question is no longer open" : whoAnswered(delegation, interrupt);
-  forgetDrafts(interrupt.id);
   note(interrupt.id, { listed, text, at: delegation?.updated_at ?? new Date(now.peek()).toISOString() });
   await refresh(connection, listed.id);
 }

@@ -2,10 +2,14 @@
  * What the reader typed into the forms of questions and has not sent: it survives another view and a reload of the tab,
  * and ends with the session. A form that may hold a secret is never stored. Limit: the oldest go beyond 200 000 characters.
  */
-import { effect, type Signal, signal } from "@preact/signals";
+import { effect, type Signal, signal, untracked } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import * as z from "zod";
+import { hasQuestions } from "../data/delegations.ts";
+import type { ListedDelegation } from "../data/listed.ts";
 import { session } from "../session/session.ts";
+import { mine } from "./mine.ts";
+import { pending, unsent } from "./outcomes.ts";
 
 export interface Draft {
   readonly text: Signal<string>;
@@ -65,27 +69,35 @@ function begin(key: string, start: unknown, isSecret: boolean): Draft {
     if (!one || isSecret) return;
     one.stored = isEmpty ? undefined : stored;
     clearTimeout(timer);
-    timer = setTimeout(store, STORE_MS);
+    timer = setTimeout(() => store(), STORE_MS);
   });
   known.set(key, { draft, stored: before, stop });
   return draft;
 }
 
-/** Once a question is answered, nobody needs what was typed. */
-export function forgetDrafts(question: string): void {
+/** Once a question is over, nobody needs what was typed. */
+function forgetOthers(open: ReadonlySet<string>): void {
+  const isOver = (key: string) => !open.has(key.split("/", 1)[0] ?? "");
   for (const [key, { stop }] of known) {
-    if (!key.startsWith(`${question}/`)) continue;
+    if (!isOver(key)) continue;
     stop();
     known.delete(key);
   }
-  store();
+  store((key) => !isOver(key));
 }
 
 /** Stores what was typed when the page is left, and forgets all when the session ends. */
 export function watchDrafts(): () => void {
-  addEventListener("pagehide", store);
+  const leave = () => store();
+  addEventListener("pagehide", leave);
+  const forget = effect(() => {
+    // An answer that is on its way may be taken back, and one that was not sent may be sent again.
+    const open = new Set([...mine.value.flatMap(idOf), ...pending.keys(), ...unsent.keys()]);
+    if (hasQuestions.value) untracked(() => forgetOthers(open));
+  });
   return () => {
-    removeEventListener("pagehide", store);
+    removeEventListener("pagehide", leave);
+    forget();
     clearTimeout(timer);
     for (const { stop } of known.values()) stop();
     known.clear();
@@ -93,13 +105,17 @@ export function watchDrafts(): () => void {
   };
 }
 
-function store(): void {
+const idOf = ({ interrupt }: ListedDelegation): string[] => (interrupt ? [interrupt.id] : []);
+
+/** `isWanted`: of the stored ones that no form has shown since the page was loaded, those to keep. */
+function store(isWanted: (key: string) => boolean = () => true): void {
   clearTimeout(timer);
   const id = session.peek()?.id;
   if (id === undefined) return;
-  // Those that no form has shown since the page was loaded are still there.
   const shown = [...known.values()].flatMap(({ stored }) => stored ?? []);
-  const drafts = [...readStored().filter(({ key }) => !known.has(key)), ...shown];
+  const drafts = [...readStored().filter(({ key }) => !known.has(key) && isWanted(key)), ...shown]
+    // One that is too large by itself takes the place of no other.
+    .filter((draft) => JSON.stringify(draft).length <= MAX_CHARACTERS / 2);
   while (drafts.length > 0 && JSON.stringify(drafts).length > MAX_CHARACTERS) drafts.shift();
   try {
     if (drafts.length === 0) sessionStorage.removeItem(STORE);

@@ -34,7 +34,8 @@ export function QuestionCard({ listed, note, mark }: CardProps) {
       aria-label={`${target} asks for ${whom}: ${taskText(listed)}`}
     >
       <header>
-        <SelectQuestion interrupt={interrupt} />
+        {/* Several are selected where several are shown. */}
+        {mark === undefined && <SelectQuestion interrupt={interrupt} />}
         <StateMark phase="asks" />
         <span class="question-who">
           <b>{target}</b> asks, for <span title={delegator}>{whom}</span>

@@ -99,7 +99,8 @@ function adviceFor(card: HTMLElement): string {
 }
 
 function focusFirst(): void {
-  const first = document.querySelector<HTMLElement>("[data-question]");
+  const cards = [...document.querySelectorAll<HTMLElement>("[data-question]")];
+  const first = cards.find((card) => card.offsetParent !== null);
   if (first) first.focus();
   else moveFocus(1);
 }

@@ -48,7 +48,7 @@ export function SchemaForm({ schema, data, isSecret, onSubmit, onChange }: Props
       ) : (
         <JsonField
           label="The answer, as JSON"
-          value={data.peek()}
+          value={data.value}
           onValue={(value) => {
             if (value !== undefined) data.value = value;
           }}

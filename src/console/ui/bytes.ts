@@ -22,7 +22,10 @@ export function textIn(base64: string): string | null {
 }
 
 /** How many bytes base64 stands for. */
-export const bytesIn = (base64: string): number => Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
+export function bytesIn(base64: string): number {
+  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
+  return Math.floor(((base64.length - padding) * 3) / 4);
+}
 
 export const textBytes = (text: string): number => new TextEncoder().encode(text).length;
 
@@ -37,15 +40,23 @@ const MAX_NAME = 100;
 /** The names of devices, which Windows takes for no file. */
 const DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
+/** Without dots and spaces at the end. A name may be as long as a message; a regular expression would take its square. */
+function withoutEnd(name: string): string {
+  let end = name.length;
+  while (end > 0 && /[.\s]/.test(name.charAt(end - 1))) end -= 1;
+  return name.slice(0, end);
+}
+
 /**
  * A name for a download: no path, nothing that a system forbids in names or that turns letters round, not hidden, and
  * not too long. Without an ending it gets the given one.
  */
 export function safeName(name: string, ending: string): string {
-  const plain = (name.split(/[\\/]/).findLast((part) => part.trim() !== "") ?? "")
+  const visible = (name.split(/[\\/]/).findLast((part) => part.trim() !== "") ?? "")
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, "")
     .replace(/[<>:"|?*]/g, "_")
-    .replace(/^[.\s]+|[.\s]+$/g, "");
+    .replace(/^[.\s]+/, "");
+  const plain = withoutEnd(visible);
   const [, own = ""] = /(\.[\w-]{1,12})$/.exec(plain) ?? [];
   const stem = [...plain.slice(0, plain.length - own.length)].slice(0, MAX_NAME).join("") || "file";
   const safe = `${stem}${own || `.${ending}`}`;

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { INEXACT_NUMBER, inexactNumberPaths } from "../../schema/exact-numbers.ts";
 import { jsonFault } from "./json-fault.ts";
 
@@ -13,13 +14,23 @@ interface Props {
 export function JsonField({ label, value, onValue }: Props) {
   const text = useSignal(JSON.stringify(value, null, 2) ?? "");
   const scrolled = useSignal(0);
+  /** The value that the text stands for. */
+  const known = useRef(value);
   const fault = jsonFault(text.value);
   const inexact = fault === null ? inexactIn(text.value) : undefined;
   const change = (changed: string) => {
     text.value = changed;
     const isGood = jsonFault(changed) === null && inexactIn(changed) === undefined;
-    onValue(isGood ? JSON.parse(changed) : undefined);
+    const next: unknown = isGood ? JSON.parse(changed) : undefined;
+    if (isGood) known.current = next;
+    onValue(next);
   };
+  // Another form of the same value changed it. A text that is no JSON stays; it is not sent either.
+  useLayoutEffect(() => {
+    if (known.current === value || fault !== null || inexact !== undefined) return;
+    known.current = value;
+    text.value = JSON.stringify(value, null, 2) ?? "";
+  }, [value]);
   return (
     <label class="json-field">
       <span>{label}</span>

@@ -18,6 +18,9 @@ import { Preview } from "./preview.tsx";
 
 adopt(styles);
 
+/** In characters: an agent may name any type. */
+const MAX_TYPE = 60;
+
 /** So few files are open at once. */
 const OPEN = 3;
 /** How many are listed at first, and how many more with each click. */
@@ -88,7 +91,7 @@ function File({ file, isOpenFirst }: { readonly file: FileEntry; readonly isOpen
   const type =
     pieces.length > 1
       ? "several types"
-      : typeWord(only?.kind === "markdown" ? "text/markdown" : (only?.type ?? ""));
+      : typeWord(only?.kind === "markdown" ? "text/markdown" : (only?.type ?? "")).slice(0, MAX_TYPE);
   const facts = [isLink ? "link" : type, !isLink && sizeText(size), parts > 1 && count(parts, "part")];
   return (
     <li class={isOpen.value ? "file-row open" : "file-row"}>
@@ -106,7 +109,7 @@ function File({ file, isOpenFirst }: { readonly file: FileEntry; readonly isOpen
           </button>
         </h3>
         <span class="file-facts" title={pieces.length === 1 ? only?.type : undefined}>
-          {facts.filter(Boolean).join(" · ")}
+          <Said>{facts.filter(Boolean).join(" · ")}</Said>
           {at !== null && (
             <>
               {" "}

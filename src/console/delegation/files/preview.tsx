@@ -112,7 +112,7 @@ function TablePreview({ text }: { readonly text: string }) {
             {body.map((row, index) => (
               <tr key={index}>
                 {row.map((cell, column) => (
-                  <td key={column} class={/^[\s\d.,%+-]*\d[\s\d.,%+-]*$/.test(cell) ? "number" : ""}>
+                  <td key={column} class={isNumber(cell) ? "number" : ""}>
                     <Cell>{cell}</Cell>
                   </td>
                 ))}
@@ -125,6 +125,11 @@ function TablePreview({ text }: { readonly text: string }) {
     </>
   );
 }
+
+/** Also with a unit of percent. A longer cell is a text, whatever is in it. */
+const isNumber = (cell: string): boolean =>
+  cell.length <= MAX_NUMBER && /\d/.test(cell) && /^[\s\d.,%+-]*$/.test(cell);
+const MAX_NUMBER = 40;
 
 /** What somebody wrote, at most a few lines of it. */
 function Cell({ children }: { readonly children: string }): ComponentChildren {

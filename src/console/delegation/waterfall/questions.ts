@@ -38,11 +38,12 @@ const DECISIONS: Readonly<Record<string, string>> = { approve: "approved", deny:
 
 type Answer = z.infer<typeof answerSchema>;
 
-function outcomeOf({ by, decision = "", auto, answer_preview = "" }: Answer) {
+/** `words`: of the answer. Its data is in the conversation, which knows what in it is secret. */
+function outcomeOf({ by, decision = "", auto }: Answer, words: string) {
   const what = `${DECISIONS[decision] ?? "answered"}${auto ? " in advance" : ""}`;
   return {
     outcome: `${what}${by === undefined ? "" : ` by ${nameOf(by)}`}`,
-    answer: cut(plainTitle(answer_preview)),
+    answer: cut(plainTitle(words)),
   };
 }
 
@@ -53,7 +54,13 @@ export function questionsFrom({ history, interrupt }: Pick<Delegation, "history"
     if (message.role !== "ROLE_USER" || isFollowUp(message)) continue;
     const answer = answerSchema.parse(message.metadata ?? {});
     const { interrupt_id: id = "", at = "" } = answer;
-    found.set(id, { id, askedAt: null, answeredAt: Date.parse(at), text: "", ...outcomeOf(answer) });
+    found.set(id, {
+      id,
+      askedAt: null,
+      answeredAt: Date.parse(at),
+      text: "",
+      ...outcomeOf(answer, textOf(message)),
+    });
   }
   if (interrupt) found.set(interrupt.id, open(interrupt.id, interrupt.raised_at, interrupt.requests));
   return [...found.values()];
@@ -62,7 +69,11 @@ export function questionsFrom({ history, interrupt }: Pick<Delegation, "history"
 const interruptSchema = z.object({
   id: z.string(),
   requests: z.array(
-    z.object({ message: z.object({ parts: z.array(z.looseObject({ text: optional(z.string()) })) }) }),
+    z.object({
+      // An answer by a schema is data.
+      schema: z.unknown().optional(),
+      message: z.object({ parts: z.array(z.looseObject({ text: optional(z.string()) })) }),
+    }),
   ),
 });
 type Requests = z.infer<typeof interruptSchema>["requests"];
@@ -78,6 +89,8 @@ function open(id: string, at: string, requests: Requests): Question {
 export function questionsOf(events: readonly DelegationEvent[]): readonly Question[] {
   const found = new Map<string, Question>();
   let last = "";
+  /** Whether the last question is known, and its answers are words. */
+  let isAnsweredInWords = false;
   const end = (event: DelegationEvent, how: Pick<Question, "outcome" | "answer">) => {
     const question = found.get(last);
     if (question && question.outcome === "")
@@ -87,9 +100,12 @@ export function questionsOf(events: readonly DelegationEvent[]): readonly Questi
     if (event.status === "interrupted") {
       const { data } = interruptSchema.safeParse(event.interrupt);
       last = data?.id ?? `at ${event.seq}`;
+      isAnsweredInWords = data?.requests.every(({ schema }) => schema === undefined) === true;
       if (!found.has(last)) found.set(last, open(last, event.at, data?.requests ?? []));
-    } else if (event.status === "answered") end(event, outcomeOf(answerSchema.parse(event)));
-    else if (!asks(event.state)) end(event, { outcome: "not answered", answer: "" });
+    } else if (event.status === "answered") {
+      const answer = answerSchema.parse(event);
+      end(event, outcomeOf(answer, isAnsweredInWords ? (answer.answer_preview ?? "") : ""));
+    } else if (!asks(event.state)) end(event, { outcome: "not answered", answer: "" });
   }
   return [...found.values()];
 }
