@@ -20,7 +20,7 @@ const PAUSE_MS = 300;
 export function FilterForm({ params }: { readonly params: URLSearchParams }) {
   const search = useRef<HTMLInputElement>(null);
   const form = useRef<HTMLFormElement>(null);
-  const showMore = useSignal(false);
+  const showMore = useSignal(["delegator", "error_code", "since", "until"].some((name) => params.get(name)));
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useKey("/", () => search.current?.focus());
   useEffect(() => {
@@ -119,7 +119,7 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
             {field("error_code", "Error", TEXT, "for example disk_full")}
             {field("since", "From", TIME)}
             {field("until", "Before", TIME)}
-            {field("ended_since", "Ended from", TIME)}
+            {field("ended_since", "Ended since", TIME)}
           </div>
         )}
       </form>

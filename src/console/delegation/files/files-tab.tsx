@@ -35,7 +35,8 @@ interface Props {
 }
 
 export function FilesTab({ delegation, events }: Props) {
-  const groups = filesOf(delegation, events ?? []);
+  // Its texts and data may be large, and the page is drawn again with each event.
+  const groups = useMemo(() => filesOf(delegation, events ?? []), [delegation, events]);
   const isFew = groups.flatMap(({ files }) => files).length <= OPEN;
   if (groups.length === 0) {
     return (

@@ -53,13 +53,25 @@ export function useTree(of: Delegation, onMoves: (events: readonly DelegationEve
   latest.current = { reload, onMoves, below };
   useEffect(() => {
     const abort = new AbortController();
+    const underWay = new Set<string>();
+    const again = new Set<string>();
+    /** Many events of one delegation cause one reading, and one more after it. */
+    const readOnce = async (connection: Connection, id: string) => {
+      if (underWay.has(id)) return void again.add(id);
+      underWay.add(id);
+      do {
+        again.delete(id);
+        await readOne(connection, id, abort.signal, add);
+      } while (again.has(id) && !abort.signal.aborted);
+      underWay.delete(id);
+    };
     const quiet = onEvents((events) => {
       const connection = session.peek()?.connection;
       if (!connection) return;
       if (events === null) return latest.current.reload();
       const { changed, unclear } = apply(nodes.peek(), latest.current.below, events);
       if (changed.length > 0) add(changed);
-      for (const one of unclear) void readOne(connection, one, abort.signal, add);
+      for (const one of unclear) void readOnce(connection, one);
       latest.current.onMoves(events);
     });
     return () => {
