@@ -76,7 +76,7 @@ export function Shell() {
           // Where it has the whole page, it is the main part.
           <section
             class="open-part"
-            role={isWide.value || innerWidth < TWO_COLUMNS ? "main" : "complementary"}
+            role={isWide.value || isPhone.value ? "main" : "complementary"}
             aria-label="Delegation"
           >
             {!isWide.value && <PaneEdge />}
@@ -113,6 +113,7 @@ function useFocus(id: string | null): void {
   }, [id, route.value]);
 }
 
+/** There, no questions are beside the view. */
 const isPhone = signal(false);
 const phone = matchMedia("(max-width: 799px)");
 phone.onchange = () => {
@@ -127,11 +128,8 @@ function Questions() {
 
 /** The view if the URL names none: the open questions, if there are any. */
 function viewOf(): View {
-  return route.value.view ?? (mine.value.length > 0 && innerWidth < TWO_COLUMNS ? "needs" : "live");
+  return route.value.view ?? (mine.value.length > 0 && isPhone.value ? "needs" : "live");
 }
-
-/** From this width on, the open questions are beside every view. */
-const TWO_COLUMNS = 800;
 
 /** On a phone, the main views are under the thumb. */
 function PhoneBar({ view }: { readonly view: View }) {

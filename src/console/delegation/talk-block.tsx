@@ -11,7 +11,7 @@ import { Parts } from "../ui/parts.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { count, nameOf, PHASES, STATE_WORDS } from "../ui/words.ts";
+import { count, decided, nameOf, PHASES, STATE_WORDS } from "../ui/words.ts";
 import { Output } from "./output.tsx";
 import { isSecretIn, withoutSecrets } from "./secrets.ts";
 import type { Asked } from "./talk-events.ts";
@@ -122,8 +122,6 @@ function Edited({
   );
 }
 
-const DECISIONS: Readonly<Record<string, string>> = { approve: "approved", deny: "denied" };
-
 /** Who wrote the message, what kind of message it is, and when it came. */
 export function blockOf(message: Message, { target }: Delegation): Head {
   const { by, at, auto, decision, redacted } = message.metadata ?? {};
@@ -131,7 +129,7 @@ export function blockOf(message: Message, { target }: Delegation): Head {
   if (message.role === "ROLE_AGENT") return { author: target, what: "asked", at: when };
   const author = typeof by === "string" ? nameOf(by) : null;
   if (isFollowUp(message)) return { author, what: "added", at: when };
-  const what = `${DECISIONS[String(decision)] ?? "answered"}${auto === true ? " in advance" : ""}`;
+  const what = `${decided(decision)}${auto === true ? " in advance" : ""}`;
   return { author, what: redacted === true ? `${what} with a secret` : what, at: when };
 }
 

@@ -1,16 +1,14 @@
-import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { hrefOf } from "../app/route.ts";
 import { answerLater, undo, waitingIds } from "../needs/answers.ts";
-import { closed, pending } from "../needs/outcomes.ts";
+import { pending } from "../needs/outcomes.ts";
 import type { Decision } from "../needs/proposal.ts";
-import type { Asked } from "../needs/rows.ts";
+import { type Asked, type IsOpen, outcomeOf } from "../needs/rows.ts";
 import { Fold } from "../ui/fold.tsx";
 import { InPlace } from "../ui/in-place.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
-import { News } from "../ui/steady.tsx";
-import { keepPlaces } from "../ui/steady-rows.ts";
+import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
 import { count, nameOf, taskText } from "../ui/words.ts";
 import type { Group } from "./equal.ts";
@@ -20,26 +18,14 @@ const SHOWN = 50;
 
 interface Props {
   readonly group: Group;
-  readonly isOpen: (id: string) => boolean;
+  readonly isOpen: IsOpen;
 }
 
 /** All questions of a group, and the buttons that decide them together: those that are drawn, and no others. */
 export function EqualQuestions({ group, isOpen }: Props) {
   // One that comes later is decided by nobody who has not asked to see it.
-  const drawnLast = useRef<readonly Asked[]>(group.members);
-  const round = useSignal(0);
-  void round.value;
-  const { rows, waiting } = keepPlaces(
-    drawnLast.current,
-    group.members,
-    ({ id }) => id,
-    () => false,
-  );
-  drawnLast.current = rows;
-  const showAll = () => {
-    drawnLast.current = group.members;
-    round.value += 1;
-  };
+  const place = useRef<HTMLElement>(null);
+  const { rows, waiting, showAll } = useSteady(place, group.members, ({ id }) => id, { isRead: () => true });
   const { shown, more } = useFirst(rows, SHOWN);
   // One that was answered by itself is not answered again.
   const open = shown.filter(({ id }) => isOpen(id) && pending.get(id) === undefined);
@@ -54,13 +40,13 @@ export function EqualQuestions({ group, isOpen }: Props) {
   };
   if (rows.length < 2) return null;
   return (
-    <section class="equal" aria-label="Equal questions">
+    <section class="equal" aria-label="Equal questions" ref={place}>
       <h2>{count(rows.length, "equal question")}</h2>
       <p class="dim">The same action with the same arguments, for each of these:</p>
       <News count={waiting} onShow={showAll} />
       <ul>
         {shown.map((asked) => (
-          <EqualRow key={asked.id} asked={asked} isOpen={isOpen(asked.id)} />
+          <EqualRow key={asked.id} asked={asked} isOpen={isOpen} />
         ))}
       </ul>
       {more}
@@ -95,13 +81,13 @@ export function EqualQuestions({ group, isOpen }: Props) {
   );
 }
 
-function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: boolean }) {
-  const { id, listed, note } = asked;
+function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: IsOpen }) {
+  const { id, listed } = asked;
   const [request] = listed.interrupt?.requests ?? [];
   const given = pending.get(id);
-  const outcome = given ? `${given.done}, not sent yet` : isOpen ? "" : (note ?? closed(listed)).text;
+  const outcome = given ? `${given.done}, not sent yet` : outcomeOf(asked, isOpen)?.text;
   return (
-    <li class={isOpen ? "" : "dim"}>
+    <li class={isOpen(id) ? "" : "dim"}>
       <a href={hrefOf(listed.id)}>
         <Said>{taskText(listed)}</Said>
       </a>{" "}
@@ -111,7 +97,7 @@ function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: b
           <Parts parts={request.message.parts} />
         </Fold>
       )}
-      {outcome !== "" && <p role="status">{outcome}</p>}
+      {outcome !== undefined && <p role="status">{outcome}</p>}
     </li>
   );
 }

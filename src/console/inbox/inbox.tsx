@@ -6,12 +6,10 @@ import { useKey } from "../app/keys.ts";
 import { go, hrefWith, route } from "../app/route.ts";
 import { hasQuestions } from "../data/delegations.ts";
 import type { ListedDelegation } from "../data/listed.ts";
-import { rememberAsked } from "../needs/last-asked.ts";
-import { mine } from "../needs/mine.ts";
 import { Needs, NothingNeeded } from "../needs/needs.tsx";
-import { closed } from "../needs/outcomes.ts";
 import { QuestionCard } from "../needs/question-card.tsx";
-import { askedRows } from "../needs/rows.ts";
+import { askedNow, outcomeOf } from "../needs/rows.ts";
+import { NeedsTitle } from "../needs/title.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
 import { nameOf } from "../ui/words.ts";
@@ -54,13 +52,10 @@ function ListAndDetail() {
   const list = useRef<HTMLDivElement>(null);
   const { params } = route.value;
   const [agent, whom] = [params.get("agent"), params.get("for")];
-  const questions = mine.value;
-  for (const listed of questions) rememberAsked(listed);
-  const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
-  const isOpen = (id: string) => open.has(id);
+  const { questions, isOpen, rows: all } = askedNow();
   const fits = ({ target, delegator }: ListedDelegation) =>
     (agent === null || target === agent) && (whom === null || delegator === whom);
-  const asked = askedRows(questions, open).filter(({ listed }) => fits(listed));
+  const asked = all.filter(({ listed }) => fits(listed));
   const { rows, waiting, showAll } = useSteady(list, groupsOf(asked), ({ key }) => key);
   const { shown, more } = useFirst(rows, SHOWN);
   const { chosen, select } = useSelection(rows, hasQuestions.value);
@@ -80,19 +75,15 @@ function ListAndDetail() {
         asked={asked}
         equals={members.length}
         isCurrent={current !== undefined}
-        outcome={outcomeOf(asked)?.text}
+        outcome={outcomeOf(asked, isOpen)?.text}
         onSelect={() => current === undefined && select(asked.id)}
       />
     );
   };
-  const outcomeOf = ({ id, listed, note }: (typeof asked)[number]) =>
-    isOpen(id) ? undefined : (note ?? closed(listed));
   return (
     <section class="needs inbox" aria-labelledby="needs-title">
       <div class="inbox-head">
-        <h1 id="needs-title" tabIndex={-1}>
-          Needs you {questions.length > 0 && <span class="badge">{questions.length}</span>}
-        </h1>
+        <NeedsTitle />
         <Choice name="agent" title="Agent" all="All agents" values={questions.map(({ target }) => target)} />
         <Choice
           name="for"
@@ -101,11 +92,6 @@ function ListAndDetail() {
           values={questions.map(({ delegator }) => delegator)}
         />
       </div>
-      <p class="sr-only" role="status">
-        {questions.length > 0
-          ? `${questions.length} waiting for you`
-          : hasQuestions.value && "Nothing waits for you"}
-      </p>
       {!chosen && !hasQuestions.value && <p class="loading">Reading what waits …</p>}
       {rows.length === 0 && hasQuestions.value && (questions.length > 0 ? <NoneFits /> : <NothingNeeded />)}
       {chosen && (
@@ -122,7 +108,7 @@ function ListAndDetail() {
           <div class="inbox-detail" key={chosen.asked.id}>
             <QuestionCard
               listed={chosen.asked.listed}
-              note={outcomeOf(chosen.asked)}
+              note={outcomeOf(chosen.asked, isOpen)}
               mark={<RiskMark listed={chosen.asked.listed} />}
             />
             <EqualQuestions group={chosen.group} isOpen={isOpen} />

@@ -1,14 +1,14 @@
 import { textOf } from "../../schema/a2a.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { whomOf } from "../needs/mine.ts";
 import { pending } from "../needs/outcomes.ts";
 import { readAction } from "../needs/proposal.ts";
 import { isUrgent } from "../needs/question-card.tsx";
 import type { Asked } from "../needs/rows.ts";
-import { session } from "../session/session.ts";
 import { Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
-import { nameOf, taskText } from "../ui/words.ts";
+import { taskText } from "../ui/words.ts";
 import { RiskMark } from "./risk.tsx";
 
 /** In characters; the row shows one line of it. */
@@ -26,9 +26,8 @@ interface Props {
 
 /** One question in the list: who asks, for whom, what, how risky it is, and the time left. */
 export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome, onSelect }: Props) {
-  const { target, delegator, interrupt } = listed;
+  const { target, interrupt } = listed;
   if (interrupt === null) return null;
-  const whom = session.value?.principal === delegator ? "you" : nameOf(delegator);
   const given = pending.get(id);
   return (
     <button
@@ -41,7 +40,7 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
       onFocus={onSelect}
     >
       <span class="ask-who">
-        <b>{target}</b> for {whom}
+        <b>{target}</b> for {whomOf(listed)}
       </span>
       <RiskMark listed={listed} />
       {equals > 1 && <span class="ask-count">× {equals}</span>}

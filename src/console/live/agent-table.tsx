@@ -11,6 +11,7 @@ import { News } from "../ui/steady.tsx";
 import { AgentColumns, AgentRow } from "./agent-row.tsx";
 import { agentsByNeed } from "./agents-by-need.ts";
 import { DelegationRows } from "./delegation-rows.tsx";
+import { MoreToggle } from "./more-toggle.tsx";
 import { byNeed } from "./need.ts";
 import { type Place, usePlaces } from "./places.ts";
 
@@ -49,20 +50,13 @@ export function AgentTable({ place }: { readonly place: Place }) {
         </ul>
       </div>
       {isLong && (
-        <p class="agents-more">
-          <button
-            type="button"
-            class="quiet"
-            aria-expanded={isOpen.value}
-            onClick={() => {
-              isOpen.value = !isOpen.value;
-              showAll();
-            }}
-          >
-            {isOpen.value ? "Fewer" : restText(Math.max(0, busy - rows.length), hidden)}
-          </button>
+        <MoreToggle
+          isOpen={isOpen}
+          text={restText(Math.max(0, busy - rows.length), hidden)}
+          onToggle={showAll}
+        >
           {isOpen.value && hidden > 0 && <a href={href("agents")}>{hidden.toLocaleString("en")} more</a>}
-        </p>
+        </MoreToggle>
       )}
     </section>
   );

@@ -15,6 +15,7 @@ import { useAction } from "../ui/use-action.ts";
 import { count } from "../ui/words.ts";
 import { bySeverity } from "./agents-by-need.ts";
 import { alarmText } from "./alarm-text.ts";
+import { MoreToggle } from "./more-toggle.tsx";
 import { type Place, usePlaces } from "./places.ts";
 
 /** Lines at first, and at most: Agents shows the others first. */
@@ -48,22 +49,11 @@ export function Alarms({ place }: { readonly place: Place }) {
         ))}
       </ul>
       {isLong && (
-        <p class="agents-more">
-          <button
-            type="button"
-            class="quiet"
-            aria-expanded={isOpen.value}
-            onClick={() => {
-              isOpen.value = !isOpen.value;
-              showAll();
-            }}
-          >
-            {isOpen.value ? "Fewer" : `${Math.max(0, more)} more`}
-          </button>
+        <MoreToggle isOpen={isOpen} text={`${Math.max(0, more)} more`} onToggle={showAll}>
           {isOpen.value && all.length > MANY && (
             <a href={href("agents")}>{all.length - MANY} more in Agents</a>
           )}
-        </p>
+        </MoreToggle>
       )}
     </section>
   );

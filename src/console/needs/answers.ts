@@ -13,7 +13,7 @@ import { asks } from "../data/listed.ts";
 import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
 import { isAbsence } from "../ui/problem.tsx";
-import { nameOf } from "../ui/words.ts";
+import { decided, nameOf } from "../ui/words.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
 import { failures, note, notes, type Pending, pending, unsent } from "./outcomes.ts";
 
@@ -114,11 +114,8 @@ function whoAnswered({ history, state }: Delegation, { id }: Interrupt): string 
     ({ metadata }) => metadata?.interrupt_id === id && metadata.by !== undefined,
   );
   if (!answer) return `This question is no longer open: the delegation is ${state.replaceAll("_", " ")}`;
-  return `${nameOf(String(answer.metadata?.by))} ${verbOf(answer.metadata?.decision)} this`;
+  return `${nameOf(String(answer.metadata?.by))} ${decided(answer.metadata?.decision)} this`;
 }
-
-const verbOf = (decision: unknown): string =>
-  decision === "approve" ? "approved" : decision === "deny" ? "denied" : "answered";
 
 /** Notes the answers that other people give while their questions are in view. */
 export function watchAnswers(): () => void {
@@ -154,7 +151,7 @@ function noteEvent(event: DelegationEvent): void {
   if (!asked || id === undefined || !listed || asks(listed.state) || pending.get(id) || notes.get(id)) return;
   note(id, {
     listed: asked,
-    text: `${nameOf(String(event.by))} ${verbOf(event.decision)} this`,
+    text: `${nameOf(String(event.by))} ${decided(event.decision)} this`,
     at: event.at,
   });
 }

@@ -34,8 +34,8 @@ type Stored = z.infer<typeof storedSchema>["drafts"][number];
 
 interface Known {
   readonly draft: Draft;
-  /** Undefined: there is nothing to store. */
-  stored: Stored | undefined;
+  /** As it is stored; null: there is nothing to store. */
+  readonly read: () => Stored | null;
   readonly stop: () => void;
 }
 
@@ -56,22 +56,21 @@ function begin(key: string, start: unknown, isSecret: boolean): Draft {
     isEditing: signal(before?.isEditing ?? false),
     value: signal(before === undefined ? start : before.value),
   };
+  const { text, isEditing, value } = draft;
   const first = JSON.stringify(start);
+  const read = (): Stored | null => {
+    const now = { key, text: text.value, isEditing: isEditing.value, value: value.value };
+    const isEmpty = now.text === "" && !now.isEditing && JSON.stringify(now.value) === first;
+    return isSecret || isEmpty ? null : now;
+  };
   const stop = effect(() => {
-    const stored = {
-      key,
-      text: draft.text.value,
-      isEditing: draft.isEditing.value,
-      value: draft.value.value,
-    };
-    const isEmpty = stored.text === "" && !stored.isEditing && JSON.stringify(stored.value) === first;
-    const one = known.get(key);
-    if (!one || isSecret) return;
-    one.stored = isEmpty ? undefined : stored;
+    read();
+    // It begins as it is stored.
+    if (!known.has(key)) return;
     clearTimeout(timer);
     timer = setTimeout(() => store(), STORE_MS);
   });
-  known.set(key, { draft, stored: before, stop });
+  known.set(key, { draft, read, stop });
   return draft;
 }
 
@@ -112,7 +111,7 @@ function store(isWanted: (key: string) => boolean = () => true): void {
   clearTimeout(timer);
   const id = session.peek()?.id;
   if (id === undefined) return;
-  const shown = [...known.values()].flatMap(({ stored }) => stored ?? []);
+  const shown = [...known.values()].flatMap(({ read }) => untracked(read) ?? []);
   const drafts = [...readStored().filter(({ key }) => !known.has(key) && isWanted(key)), ...shown]
     // One that is too large by itself takes the place of no other.
     .filter((draft) => JSON.stringify(draft).length <= MAX_CHARACTERS / 2);

@@ -8,41 +8,32 @@ import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
 import { taskText } from "../ui/words.ts";
-import { rememberAsked } from "./last-asked.ts";
 import { Several } from "./lazy-fields.tsx";
-import { mine } from "./mine.ts";
-import { closed, type Note, pending } from "./outcomes.ts";
+import { type Note, pending } from "./outcomes.ts";
 import { QuestionCard } from "./question-card.tsx";
-import { askedRows } from "./rows.ts";
+import { askedNow, outcomeOf } from "./rows.ts";
+import { NeedsTitle } from "./title.tsx";
 
 /** Every question is a form; thousands of forms would hold up the page. */
 const SHOWN = 50;
 
 /** Everything that waits for the reader. */
 export function Needs() {
-  const questions = mine.value;
-  for (const listed of questions) rememberAsked(listed);
-  const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
+  const { isOpen, rows: asked } = askedNow();
   const list = useRef<HTMLDivElement>(null);
-  const { rows, waiting, isUsed, showAll } = useSteady(list, askedRows(questions, open), ({ id }) => id);
+  const { rows, waiting, isUsed, showAll } = useSteady(list, asked, ({ id }) => id);
   const heading = useLostFocus(list);
   /** The questions that are drawn as notes. */
   const folded = useRef(new Set<string>());
   const { shown, more } = useFirst(rows, SHOWN);
   return (
     <section class="needs" aria-labelledby="needs-title">
-      <h1 id="needs-title" tabIndex={-1} ref={heading}>
-        Needs you {questions.length > 0 && <span class="badge">{questions.length}</span>}
-      </h1>
-      <p class="sr-only" role="status">
-        {questions.length > 0
-          ? `${questions.length} waiting for you`
-          : hasQuestions.value && "Nothing waits for you"}
-      </p>
+      <NeedsTitle heading={heading} />
       <div class="steady" ref={list}>
         <News count={waiting} onShow={showAll} />
-        {shown.map(({ id, listed, note }) => {
-          const outcome = note ?? (open.has(id) ? undefined : closed(listed));
+        {shown.map((one) => {
+          const { id, listed } = one;
+          const outcome = outcomeOf(one, isOpen);
           // While the list is in use, a card keeps its height, and so does a note.
           if (outcome && !isUsed) folded.current.add(id);
           return outcome && folded.current.has(id) ? (

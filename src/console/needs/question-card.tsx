@@ -3,12 +3,12 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
-import { session } from "../session/session.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { nameOf, taskText } from "../ui/words.ts";
+import { taskText } from "../ui/words.ts";
 import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.tsx";
+import { whomOf } from "./mine.ts";
 import { type Note, pending } from "./outcomes.ts";
 
 interface CardProps {
@@ -23,8 +23,7 @@ interface CardProps {
 export function QuestionCard({ listed, note, mark }: CardProps) {
   const { id, target, delegator, interrupt } = listed;
   if (interrupt === null) return null;
-  const isMine = session.value?.principal === delegator;
-  const whom = isMine ? "you" : nameOf(delegator);
+  const whom = whomOf(listed);
   return (
     <article
       class={note ? "question over" : "question"}

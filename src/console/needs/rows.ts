@@ -1,7 +1,9 @@
 /** The questions that wait for the reader, each with the note that stands in its place when it is no longer open. */
 import { expiryOf } from "../data/delegations.ts";
 import type { ListedDelegation } from "../data/listed.ts";
-import { type Note, notes } from "./outcomes.ts";
+import { rememberAsked } from "./last-asked.ts";
+import { mine } from "./mine.ts";
+import { closed, type Note, notes } from "./outcomes.ts";
 
 export interface Asked {
   /** Of the question. */
@@ -10,8 +12,23 @@ export interface Asked {
   readonly note?: Note;
 }
 
+export type IsOpen = (id: string) => boolean;
+
+/** The open questions that the reader may answer, and all rows. */
+export function askedNow() {
+  const questions = mine.value;
+  for (const listed of questions) rememberAsked(listed);
+  const open = new Set(questions.map(({ interrupt }) => interrupt?.id));
+  const isOpen: IsOpen = (id) => open.has(id);
+  return { questions, isOpen, rows: askedRows(questions, open) };
+}
+
+/** What became of a question; undefined: it is open. A row that keeps its place may be older than that. */
+export const outcomeOf = ({ id, listed, note }: Asked, isOpen: IsOpen): Note | undefined =>
+  isOpen(id) ? undefined : (note ?? closed(listed));
+
 /** The soonest to expire first. `open`: the ids of the questions. */
-export function askedRows(
+function askedRows(
   questions: readonly ListedDelegation[],
   open: ReadonlySet<string | undefined>,
 ): readonly Asked[] {

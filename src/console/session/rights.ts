@@ -16,7 +16,7 @@ export const isSelf = (agent: string): boolean => principal.value === `agent:${a
 interface Owned {
   readonly delegator: string;
 }
-const owns = ({ delegator }: Owned): boolean => principal.value === delegator;
+export const owns = ({ delegator }: Owned): boolean => principal.value === delegator;
 
 /** Answer, cancel, and send follow-ups. */
 export const maySteer = (delegation: Owned): boolean =>

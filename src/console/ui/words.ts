@@ -32,6 +32,10 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
 
 export { largestUnit, nameOf };
 
+/** What somebody did who decided so, or answered otherwise. */
+export const decided = (decision: unknown): string =>
+  decision === "approve" ? "approved" : decision === "deny" ? "denied" : "answered";
+
 /**
  * The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. If its end is known, it is
  * cut in the middle.

@@ -4,7 +4,7 @@ import { isFollowUp, textOf } from "../../../schema/a2a.ts";
 import type { Delegation } from "../../../schema/delegation.ts";
 import type { DelegationEvent } from "../../../schema/event.ts";
 import { asks } from "../../data/listed.ts";
-import { count, nameOf, plainTitle } from "../../ui/words.ts";
+import { count, decided, nameOf, plainTitle } from "../../ui/words.ts";
 
 export interface Question {
   readonly id: string;
@@ -34,13 +34,11 @@ const answerSchema = z.object({
   answer_preview: optional(z.string()),
 });
 
-const DECISIONS: Readonly<Record<string, string>> = { approve: "approved", deny: "denied" };
-
 type Answer = z.infer<typeof answerSchema>;
 
 /** `words`: of the answer. Its data is in the conversation, which knows what in it is secret. */
-function outcomeOf({ by, decision = "", auto }: Answer, words: string) {
-  const what = `${DECISIONS[decision] ?? "answered"}${auto ? " in advance" : ""}`;
+function outcomeOf({ by, decision, auto }: Answer, words: string) {
+  const what = `${decided(decision)}${auto ? " in advance" : ""}`;
   return {
     outcome: `${what}${by === undefined ? "" : ` by ${nameOf(by)}`}`,
     answer: cut(plainTitle(words)),
