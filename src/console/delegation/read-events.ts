@@ -17,16 +17,31 @@ export async function readEvents(
   log: EventLog,
   signal: AbortSignal,
 ): Promise<readonly DelegationEvent[]> {
-  while ((log.events.at(-1)?.seq ?? 0) < version) {
-    const page = await pages.events(id, PAGE, signal, log.after);
-    log.events = [...log.events, ...page.filter(isMove)];
-    const last = page.at(-1)?.id ?? log.after;
-    // The others are no longer stored.
-    if (last === log.after) break;
-    log.after = last;
+  const isComplete = () => (log.events.at(-1)?.seq ?? 0) >= version;
+  if (isComplete()) return log.events;
+  for await (const found of eventPages(pages, id, log, signal)) {
+    log.events = [...log.events, ...found];
+    if (isComplete()) break;
   }
   return log.events;
 }
 
-export const isMove = (event: StreamEvent): event is DelegationEvent =>
+/** The events after `log.after`, which follows, a page at a time. */
+export async function* eventPages(
+  pages: Pick<Pages, "events">,
+  id: string,
+  log: Pick<EventLog, "after">,
+  signal?: AbortSignal,
+): AsyncGenerator<readonly DelegationEvent[], void> {
+  for (let isEnd = false; !isEnd; ) {
+    const page = await pages.events(id, PAGE, signal, log.after);
+    const last = page.at(-1)?.id ?? log.after;
+    // The others are no longer stored.
+    isEnd = last === log.after;
+    log.after = last;
+    yield page.filter(isMove);
+  }
+}
+
+const isMove = (event: StreamEvent): event is DelegationEvent =>
   event.type !== "DELEGATION_SNAPSHOT" && event.type !== "RESET";

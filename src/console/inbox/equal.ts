@@ -2,7 +2,7 @@
  * Equal questions: the same agent proposes the same action with the same arguments, and takes the same answers. They may
  * be decided together, because whoever has seen one has seen the action of all.
  */
-import { isObject } from "../../schema/json-schema/keywords.ts";
+import { sortedJson } from "../../schema/sorted-json.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { isDecidable, readAction } from "../needs/proposal.ts";
 import type { Asked } from "../needs/rows.ts";
@@ -43,16 +43,12 @@ function textOf(target: string, interrupt: NonNullable<ListedDelegation["interru
   const action = readAction(request);
   if (!request || action === null || !isDecidable(interrupt)) return null;
   const { options, schema } = request;
-  return JSON.stringify(
-    sorted([target, action.name, action.arguments, action.isEditable, options ?? [], schema ?? null]),
-  );
-}
-
-/** With the members of objects in the order of their names. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
-  const names = Object.keys(value).sort();
-  // As pairs, so that no member's name means anything to the language.
-  return { of: names.map((name) => [name, sorted(value[name])]) };
+  return sortedJson([
+    target,
+    action.name,
+    action.arguments,
+    action.isEditable,
+    options ?? [],
+    schema ?? null,
+  ]);
 }

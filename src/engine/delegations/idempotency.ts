@@ -18,7 +18,7 @@ import { keys } from "../../redis/keys.ts";
 import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { sortedJson } from "../../util/sorted-json.ts";
+import { sortedJson } from "../../schema/sorted-json.ts";
 import { refusal } from "../errors.ts";
 
 const KEPT_MS = LIMITS.idempotency_hours.value * 3_600_000;

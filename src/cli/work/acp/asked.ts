@@ -1,7 +1,7 @@
 /** What an agent asks a person, as a question of the broker, and how the answer goes back. */
 import { createHash } from "node:crypto";
 import type { Answered, Question } from "../../../client/questions.ts";
-import { sortedJson } from "../../../util/sorted-json.ts";
+import { sortedJson } from "../../../schema/sorted-json.ts";
 
 export interface Asked<R> {
   /** What it is about, for people and for the agent. */

@@ -4,7 +4,7 @@
  * an edit is a denial, and the agent is told what the person wants.
  */
 import type { Answered, Question } from "../../../client/questions.ts";
-import { sortedJson } from "../../../util/sorted-json.ts";
+import { sortedJson } from "../../../schema/sorted-json.ts";
 import { oneLine } from "../../show/output.ts";
 import { type Asked, digestOf, type Settled } from "./asked.ts";
 import type { PermissionAnswer } from "./connection.ts";

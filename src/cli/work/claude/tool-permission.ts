@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import type { Answered, Question } from "../../../client/questions.ts";
-import { sortedJson } from "../../../util/sorted-json.ts";
+import { sortedJson } from "../../../schema/sorted-json.ts";
 import { oneLine } from "../../show/output.ts";
 import { type Asked, digestOf, type Settled } from "../acp/asked.ts";
 import { unifiedDiff } from "../acp/diffs.ts";

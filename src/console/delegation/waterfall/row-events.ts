@@ -3,7 +3,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { DelegationEvent } from "../../../schema/event.ts";
 import type { Connection } from "../../data/connection.ts";
 import { checkSession } from "../../session/session.ts";
-import { isMove } from "../read-events.ts";
+import { eventPages } from "../read-events.ts";
 import type { Node } from "./node.ts";
 
 /** A delegation with more events is drawn without them, until it is selected. */
@@ -75,13 +75,10 @@ export class RowEvents {
     const log = this.#logOf(id);
     const pages = this.#connection()?.pages;
     try {
-      while (pages && log.seq < log.wanted) {
-        const page = await pages.events(id, MAX_EVENTS, undefined, log.after);
-        take(log, page.filter(isMove));
-        const last = page.at(-1)?.id ?? log.after;
-        // The others are no longer stored.
-        if (last === log.after) break;
-        log.after = last;
+      if (!pages || log.seq >= log.wanted) return;
+      for await (const found of eventPages(pages, id, log)) {
+        take(log, found);
+        if (log.seq >= log.wanted) break;
       }
     } catch (error) {
       // The row is drawn without them, and reads them again when it changes.
