@@ -73,7 +73,7 @@ export function Shell() {
           <Page />
         </main>
         {id !== null && (
-          // Where it has the whole page, it is the main part.
+          // On a phone and when it is widened, no view stands beside it.
           <section
             class="open-part"
             role={isWide.value || isPhone.value ? "main" : "complementary"}

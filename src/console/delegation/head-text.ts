@@ -7,7 +7,7 @@ import { sentence, stepOf } from "../ui/words.ts";
 export interface Ending {
   /** By whom or why, without a full stop: `alice canceled it`. */
   readonly what: string;
-  /** In the words of whoever ended it; empty if there are none. */
+  /** The message of the agent, or the reason of the person; empty if there is none. */
   readonly words: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Equal questions: the same agent proposes the same action with the same arguments, and takes the same answers. They may
- * be decided together, because whoever has seen one has seen the action of all.
+ * Equal questions: the same agent proposes the same action with the same arguments, and takes the same answers. Who has
+ * seen the action of one has seen that of all, so they may be decided together.
  */
 import { sortedJson } from "../../schema/sorted-json.ts";
 import type { ListedDelegation } from "../data/listed.ts";

@@ -1,6 +1,6 @@
 /**
- * What the reader typed into the forms of questions and has not sent: it survives another view and a reload of the tab,
- * and ends with the session. A form that may hold a secret is never stored. Limit: the oldest go beyond 200 000 characters.
+ * Answers that the reader began and has not sent. They survive another view and a reload of the tab, and end with the
+ * session. A form that may hold a secret is never stored. Limit: beyond 200 000 characters, the oldest are dropped.
  */
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import { useMemo } from "preact/hooks";

@@ -164,7 +164,7 @@ function Bar({ span, node, axis }: { readonly span: Span; readonly node: Node; r
       style={{
         "--at": at.toFixed(4),
         insetInlineStart: percent(at),
-        // What goes on ends at the line of now, which the waterfall moves.
+        // Without an end, it reaches to the line of now.
         ...(to !== null && { width: percent(axis.place(to) - at) }),
       }}
     />

@@ -39,7 +39,7 @@ export function rowsOf({ above, nodes, id, closed }: Given): readonly Row[] {
   const rows: Row[] = [];
   for (const node of above) {
     const level = rows.length + 1;
-    // Of what is under it, only the way to the delegation is shown.
+    // Its other children are not shown.
     rows.push({ node, level, ...ABOVE, lines: straight(level) });
   }
   const add = (

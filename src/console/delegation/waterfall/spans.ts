@@ -89,7 +89,7 @@ function spansWithout(node: Node): readonly Span[] {
   ];
 }
 
-/** Bars that are narrower than one of so many places cannot be told apart. */
+/** The width of a row in places. Bars in the same place cannot be told apart. */
 const PLACES = 300;
 /** Of several in one place, the last of these is drawn. */
 const RANKS: readonly Span["look"][] = [
@@ -103,7 +103,7 @@ const RANKS: readonly Span["look"][] = [
 ];
 const rankOf = ({ look }: Span): number => RANKS.indexOf(look);
 
-/** The bars that can be told apart, of at most a few hundred places. */
+/** The bars that can be seen: of narrow ones in the same place, one. */
 export function visibleSpans(spans: readonly Span[], place: (instant: number) => number): readonly Span[] {
   const shown: Span[] = [];
   let narrowAt = -1;

@@ -88,8 +88,8 @@ export function useTree(of: Delegation, onMoves: (events: readonly DelegationEve
 }
 
 /**
- * What the events change among the known ones, and the ids of those to read: new ones below, and those whose events are
- * not enough.
+ * The known delegations as they are after the events, and the ids of those to read: new ones, and those of which the
+ * events do not say enough.
  */
 function apply(known: Nodes, below: Nodes, events: readonly DelegationEvent[]) {
   const changed = new Map<string, Node>();
