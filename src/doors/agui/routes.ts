@@ -53,10 +53,11 @@ function framesOf(stream: RunStream, { id, log, requestId }: { id: string; log: 
 
 export const agUiRoutes: readonly Route[] = [
   route({
+    id: "runAgent",
     method: "POST",
     path: "/ag-ui/{agent}",
-    summary:
-      "Run an agent by AG-UI 1.0: delegate, attach, answer, follow up or cancel, and stream what happens.",
+    summary: "Run an agent by AG-UI 1.0",
+    description: "Delegates, attaches, answers, follows up or cancels, and streams what happens.",
     params,
     body: runAgentInputSchema,
     responses: { 200: agUiEventSchema },
@@ -64,9 +65,11 @@ export const agUiRoutes: readonly Route[] = [
     handle: (request, { params: { agent }, body: input }) => startRun({ request, agent, input }),
   }),
   route({
+    id: "getCapabilities",
     method: "GET",
     path: "/ag-ui/{agent}/capabilities",
-    summary: "What the agent can do, in the form of AG-UI, and whether its workers poll.",
+    summary: "Read an agent's capabilities",
+    description: "Answers what the agent can do, in the form of AG-UI, and whether its workers poll.",
     params,
     responses: { 200: agUiCapabilitiesSchema },
     async handle({ broker }, { params: { agent } }) {

@@ -12,9 +12,12 @@ export function qualityOf(accept: string, type: RegExp): number | undefined {
   return found.length === 0 ? undefined : Math.max(...found);
 }
 
-/** Whether events are sent as a stream: unless the client prefers JSON. `curl` and `EventSource` expect that. */
+/**
+ * Whether events are sent as a stream: only to a client that asks for it, as `EventSource` does. Generated clients send no
+ * type or any, and parse the answer as JSON.
+ */
 export function prefersStream(accept: string): boolean {
   const stream = qualityOf(accept, /^text\/event-stream$/i);
-  const json = qualityOf(accept, /json$/i) ?? 0;
-  return stream === undefined ? json === 0 : stream > 0 && stream >= json;
+  const json = qualityOf(accept, /json$/i);
+  return stream === undefined ? json === 0 : stream > 0 && stream >= (json ?? 0);
 }

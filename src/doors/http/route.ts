@@ -44,10 +44,15 @@ export interface Notes {
 }
 
 interface Spec<P, Q, B> {
+  /** The operation's name in the API description, which generated clients use: a verb, as in the library. */
+  readonly id: string;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** OpenAPI form, `/v1/agents/{agent}`. */
   readonly path: string;
+  /** One line, without a full stop. */
   readonly summary: string;
+  /** What a caller must know besides, in sentences. */
+  readonly description: string;
   readonly params?: z.ZodType<P>;
   readonly query?: z.ZodType<Q>;
   readonly body?: z.ZodType<B>;
@@ -61,9 +66,11 @@ interface Spec<P, Q, B> {
 }
 
 export interface Route {
+  readonly id: string;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly summary: string;
+  readonly description: string;
   readonly schemas: { params?: z.ZodType; query?: z.ZodType; body?: z.ZodType };
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;

@@ -123,7 +123,7 @@ const entry = (operation: Listed): Html =>
   html`<li><a href="#${operation.operationId}">${method(operation.method)} ${operation.path.replace("/v1", "")}</a></li>\n`;
 
 function article(operation: Listed, document: Document): Html {
-  const { operationId, path, summary, parameters = [], requestBody, responses } = operation;
+  const { operationId, path, summary, description, parameters = [], requestBody, responses } = operation;
   const { components } = document;
   const body = requestBody?.content["application/json"]?.schema;
   const rows = parameters.flatMap((one) =>
@@ -135,8 +135,9 @@ function article(operation: Listed, document: Document): Html {
     isRef(answer) ? [[status, components.responses[lastOf(answer)]] as const] : [],
   );
   return html`<article id="${operationId}">
-<h3>${method(operation.method)} <code>${path}</code></h3>
-<p>${words(summary)}</p>
+<h3>${summary} <small><code>${operationId}</code></small></h3>
+<p class="request">${method(operation.method)} <code>${path}</code></p>
+<p>${words(description)}</p>
 ${rows.length > 0 ? html`<h4>Parameters</h4>${table(["name", "in", "type", ""], rows)}` : ""}
 ${body && html`<h4>Body</h4><p>${typeOf(body)}${requestBody?.required ? "" : ", or nothing"}</p>`}
 <h4>Responses</h4>

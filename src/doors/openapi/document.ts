@@ -8,7 +8,7 @@ import type * as z from "zod";
 import { ERRORS } from "../../schema/errors.ts";
 import * as shapes from "../../schema/index.ts";
 import type { RequestHeader, ResponseHeader, Route } from "../http/route.ts";
-import { capital, SchemaRegistry } from "./schema-registry.ts";
+import { SchemaRegistry } from "./schema-registry.ts";
 import type {
   Document,
   Header,
@@ -172,7 +172,7 @@ export function openapi(routes: readonly Route[], info: Info, base = "/"): Docum
 }
 
 function describe(route: Route, registry: SchemaRegistry): Operation {
-  const { path, summary, schemas, responses, notes = {} } = route;
+  const { id, path, summary, description, schemas, responses, notes = {} } = route;
   const parameters = [
     ...pathParameters(schemas.params, registry),
     ...queryParameters(schemas.query, registry),
@@ -197,9 +197,10 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
     { $ref: `#/components/responses/Problem${status}` },
   ]);
   return {
-    operationId: operationId(route),
+    operationId: id,
     tags: [tagOf(path)],
     summary,
+    description,
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {
@@ -271,19 +272,7 @@ function problemSpec(status: number, registry: SchemaRegistry): ResponseSpec {
   };
 }
 
-const isParameter = (segment: string | undefined): boolean => segment?.startsWith("{") === true;
 const segmentsOf = (path: string): string[] => path.split("/").filter((part) => part !== "" && part !== "v1");
-
-/** `POST /v1/leases/{lease_id}/heartbeat` is `postLeaseHeartbeat`. */
-function operationId({ method, path }: Route): string {
-  const segments = segmentsOf(path);
-  const words = segments.flatMap((segment, index) =>
-    isParameter(segment)
-      ? []
-      : [capital(isParameter(segments[index + 1]) ? segment.replace(/s$/, "") : segment)],
-  );
-  return method.toLowerCase() + words.join("");
-}
 
 function tagOf(path: string): string {
   const tags = segmentsOf(path).flatMap((segment) =>

@@ -31,6 +31,7 @@ export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
+  readonly description: string;
   readonly parameters?: readonly (Parameter | Ref)[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Named<ResponseSpec | Ref>;

@@ -98,11 +98,13 @@ async function changeResponse(
   return json(created ? 201 : 200, { ...agentJson, created, changed, reset }, headers);
 }
 
-const pauseRoute = (verb: "pause" | "resume", summary: string): Route =>
+const pauseRoute = (verb: "pause" | "resume", summary: string, description: string): Route =>
   route({
+    id: `${verb}Agent`,
     method: "POST",
     path: `/v1/agents/{agent}/${verb}`,
     summary,
+    description,
     params,
     responses: { 200: agentSchema },
     notes: conditional,
@@ -116,9 +118,11 @@ const pauseRoute = (verb: "pause" | "resume", summary: string): Route =>
 
 export const agentRoutes: readonly Route[] = [
   route({
+    id: "replaceAgent",
     method: "PUT",
     path: "/v1/agents/{agent}",
-    summary: "Create or fully replace an agent; omitted settings reset to their defaults.",
+    summary: "Create or fully replace an agent",
+    description: "Settings that the body leaves out are reset to their defaults.",
     params,
     body: agentRequestSchema,
     responses: { 200: agentChangeSchema, 201: agentChangeSchema },
@@ -129,10 +133,12 @@ export const agentRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "patchAgent",
     method: "PATCH",
     path: "/v1/agents/{agent}",
-    summary:
-      "Change some settings of an agent (JSON Merge Patch, RFC 7396); null resets a setting to its default.",
+    summary: "Change some settings of an agent",
+    description:
+      "The body is a JSON Merge Patch (RFC 7396): settings that it leaves out stay, null resets one to its default, lists are replaced.",
     params,
     body: agentPatchSchema,
     responses: { 200: agentChangeSchema },
@@ -143,9 +149,12 @@ export const agentRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "getAgent",
     method: "GET",
     path: "/v1/agents/{agent}",
-    summary: "An agent, its presence and the counts of its delegations.",
+    summary: "Read an agent",
+    description:
+      "Answers the agent with its presence and the counts of its delegations. Its settings are visible to the agent and the operator only.",
     params,
     responses: { 200: agentSchema, 304: null },
     notes: conditional,
@@ -160,9 +169,11 @@ export const agentRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "listWorkers",
     method: "GET",
     path: "/v1/agents/{agent}/workers",
-    summary: "The workers of an agent: when each was last seen, and which delegations it has leased.",
+    summary: "List an agent's workers",
+    description: "Answers when each worker was last seen, and which delegations it has leased.",
     params,
     responses: { 200: workersSchema },
     async handle(request, input) {
@@ -170,9 +181,11 @@ export const agentRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "listAgents",
     method: "GET",
     path: "/v1/agents",
-    summary: "List agents by name, in pages.",
+    summary: "List agents by name",
+    description: "Lists all agents in pages, each with its presence and the counts of its delegations.",
     query: z.strictObject({
       cursor: agentNameSchema.optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
@@ -187,9 +200,12 @@ export const agentRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "deleteAgent",
     method: "DELETE",
     path: "/v1/agents/{agent}",
-    summary: "Delete an agent; with force, its live delegations are canceled.",
+    summary: "Delete an agent",
+    description:
+      "Deletes the agent and revokes its tokens. Refused with `agent_busy` while it has live delegations; with `force` these are canceled.",
     params,
     query: z.strictObject({ force: z.enum(["true", "false"]).optional() }),
     responses: { 204: null },
@@ -205,6 +221,10 @@ export const agentRoutes: readonly Route[] = [
       return noContent();
     },
   }),
-  pauseRoute("pause", "Stop leasing work to the agent's workers; delegations to it still queue."),
-  pauseRoute("resume", "Lease work to the agent's workers again."),
+  pauseRoute(
+    "pause",
+    "Pause an agent",
+    "Its workers get no work. Running work continues, and new delegations to it are queued.",
+  ),
+  pauseRoute("resume", "Resume an agent", "Its workers get work again."),
 ];

@@ -9,10 +9,12 @@ import { json } from "../http/text-response.ts";
 
 export const auditRoutes: readonly Route[] = [
   route({
+    id: "listAuditEntries",
     method: "GET",
     path: "/v1/audit",
-    summary:
-      "The audit log: who changed tokens, sessions or agents, erased delegations, or acted in bulk; newest first.",
+    summary: "List the audit log, newest first",
+    description:
+      "Lists who changed tokens, sessions or agents, erased delegations, or acted in bulk. For the operator.",
     query: auditFilterSchema.extend({
       cursor: z.string().min(1).max(128).optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),

@@ -75,9 +75,12 @@ function notExecuted(code: "redis_unavailable" | "overloaded", why: string): Err
 
 export const batchRoutes: readonly Route[] = [
   route({
+    id: "delegateMany",
     method: "POST",
     path: "/v1/delegations/batch",
-    summary: "Delegate up to 100 items in order; each is accepted or refused on its own.",
+    summary: "Delegate many tasks at once",
+    description:
+      "Delegates up to 100 items, in order. Each is accepted or refused on its own; the results are in the order of the items.",
     body: batchRequestSchema,
     responses: { 200: z.strictObject({ results: z.array(resultSchema) }) },
     notes: { requestHeaders: ["Idempotency-Key", "traceparent"] },

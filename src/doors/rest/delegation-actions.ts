@@ -35,9 +35,12 @@ function bulkText({ records, ...rest }: Bulk): string {
 
 export const delegationActionRoutes: readonly Route[] = [
   route({
+    id: "cancelDelegation",
     method: "POST",
     path: "/v1/delegations/{id}/cancel",
-    summary: "Cancel a delegation and everything delegated under it; its worker is notified at once.",
+    summary: "Cancel a delegation",
+    description:
+      "Cancels the delegation and everything delegated under it; its worker is notified at once. A repeated cancel succeeds; after any other end it is refused with `already_finished`.",
     params,
     body: cancelRequestSchema,
     responses: { 200: delegationSchema },
@@ -46,9 +49,12 @@ export const delegationActionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "answerQuestion",
     method: "POST",
     path: "/v1/delegations/{id}/answer",
-    summary: "Answer a delegation's open question; the delegation returns to its agent ahead of new work.",
+    summary: "Answer a delegation's open question",
+    description:
+      "The delegation then returns to its agent, before new work. The delegator, approvers and the operator may answer; the first answer counts. The repeat of an answer that succeeded succeeds.",
     params,
     body: answerRequestSchema,
     notes: { requestHeaders: ["Idempotency-Key"] },
@@ -59,9 +65,12 @@ export const delegationActionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "sendMessage",
     method: "POST",
     path: "/v1/delegations/{id}/messages",
-    summary: "Send a follow-up message; the worker gets it with its next heartbeat.",
+    summary: "Send a follow-up message to the agent",
+    description:
+      "The worker gets it with its next heartbeat. Refused with `wrong_state` while a question is open, and with `already_finished` after the end.",
     params,
     body: messageRequestSchema,
     responses: { 202: delegationSchema },
@@ -70,9 +79,12 @@ export const delegationActionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "redriveDelegation",
     method: "POST",
     path: "/v1/delegations/{id}/redrive",
-    summary: "Delegate failed work again; a repeated request returns the same new delegation.",
+    summary: "Delegate failed work again",
+    description:
+      "Creates a new delegation with the same work. A repeated request returns the same new delegation. Refused with `wrong_state` unless the delegation has failed.",
     params,
     responses: { 202: delegationSchema },
     notes: { responseHeaders: ["Location"] },
@@ -84,9 +96,12 @@ export const delegationActionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "redriveMany",
     method: "POST",
     path: "/v1/delegations/redrive",
-    summary: "Redrive the failed delegations of an agent, newest first; continue with next_before.",
+    summary: "Redrive an agent's failed delegations",
+    description:
+      "Redrives the failed delegations of an agent, newest first, one page for each request: continue with `next_before` as `before`. For the operator.",
     body: bulkRequestSchema,
     responses: { 202: bulkSchema },
     async handle(request, { body }) {
@@ -94,9 +109,12 @@ export const delegationActionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "cancelMany",
     method: "POST",
     path: "/v1/delegations/cancel",
-    summary: "Cancel the live delegations of an agent, newest first; continue with next_before.",
+    summary: "Cancel an agent's live delegations",
+    description:
+      "Cancels the live delegations of an agent, newest first, one page for each request: continue with `next_before` as `before`. For the operator.",
     body: bulkRequestSchema.omit({ error_code: true }),
     responses: { 200: bulkSchema },
     async handle(request, { body }) {

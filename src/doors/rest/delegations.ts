@@ -34,10 +34,12 @@ const params = z.strictObject({ id: delegationIdSchema });
 
 export const delegationRoutes: readonly Route[] = [
   route({
+    id: "delegate",
     method: "POST",
     path: "/v1/delegations",
-    summary:
-      "Delegate a task or a message to an agent; with `Prefer: wait=N`, wait for the result. A 202 may already say `working`: a waiting poll can take the work at once.",
+    summary: "Delegate work to an agent",
+    description:
+      "Stores the work and answers 202 with the delegation. With `Prefer: wait=N` the broker waits up to N seconds for its end or a question, and answers 200 if that came. A 202 may already say `working`: a waiting worker can take the work at once.",
     body: delegateRequestSchema,
     responses: { 200: acceptedDelegationSchema, 202: acceptedDelegationSchema },
     notes: {
@@ -73,10 +75,12 @@ export const delegationRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "getDelegation",
     method: "GET",
     path: "/v1/delegations/{id}",
-    summary:
-      "Read a delegation; with `wait_seconds`, wait until it is finished or asks a question, with `after_version` until it changes.",
+    summary: "Read a delegation",
+    description:
+      "With `wait_seconds`, waits until the delegation has ended or asks a question; with `after_version` too, until it changes. A wait that ends without either answers the delegation as it is.",
     params,
     query: z.strictObject({
       wait_seconds: queryNumber(waitSecondsSchema).default(0),
@@ -91,10 +95,12 @@ export const delegationRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "deleteDelegation",
     method: "DELETE",
     path: "/v1/delegations/{id}",
-    summary:
-      "Erase a finished delegation at once: record, events, history and artifacts. Only its delegator and the operator may do this.",
+    summary: "Erase a finished delegation",
+    description:
+      "Deletes its record, events, history and artifacts at once, instead of after the retention time. Only its delegator and the operator may do this.",
     params,
     responses: { 204: null },
     async handle(request, { params: { id } }) {
@@ -103,10 +109,12 @@ export const delegationRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "listDelegations",
     method: "GET",
     path: "/v1/delegations",
-    summary:
-      "Delegations that the caller may see, newest first. A short page is the last only if next_cursor is null.",
+    summary: "List delegations, newest first",
+    description:
+      "Lists the delegations that the caller may see; all given filters apply. A page may have fewer entries than `limit`, or none: the list ends where `next_cursor` is null.",
     query: delegationFilterSchema.extend({
       cursor: z.string().min(1).max(256).optional(),
       limit: queryNumber(z.int().min(1).max(100)).default(20),
@@ -120,10 +128,12 @@ export const delegationRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "listResults",
     method: "GET",
     path: "/v1/results",
-    summary:
-      "The caller's delegations that finished or asked a question after the cursor, with their replies.",
+    summary: "List the caller's results after a cursor",
+    description:
+      "Lists the caller's delegations that ended or asked a question after the cursor, oldest first, as they are now. A delegation that asked and later ended may come twice.",
     query: z.strictObject(pageQuery),
     responses: { 200: resultPageSchema },
     async handle(request, { query: { after, wait_seconds, limit } }) {

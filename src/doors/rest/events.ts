@@ -53,9 +53,12 @@ function pageText(events: readonly Frame[], positions: Positions): string {
 
 export const eventRoutes: readonly Route[] = [
   route({
+    id: "listEvents",
     method: "GET",
     path: "/v1/events",
-    summary: "The events that concern the caller, live or from a cursor.",
+    summary: "Events of all work of the caller",
+    description:
+      "Answers a page of the events that concern the caller, after a cursor. Without a cursor the page is empty and has the cursor of now. With `Accept: text/event-stream` the answer is a stream without an end.",
     query: z.strictObject({
       ...pageQuery,
       delegator: principalSchema.optional(),
@@ -93,9 +96,12 @@ export const eventRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "listDelegationEvents",
     method: "GET",
     path: "/v1/delegations/{id}/events",
-    summary: "The events of one delegation up to its end: a snapshot first, or the events after a cursor.",
+    summary: "Events of one delegation",
+    description:
+      "Answers a page of the events after a cursor. Without a cursor, the page begins with a snapshot of the delegation. 204 says that nothing comes after the cursor any more. With `Accept: text/event-stream` the answer is a stream, which ends with the delegation.",
     params: z.strictObject({ id: delegationIdSchema }),
     query: z.strictObject(pageQuery),
     responses: { 200: eventPageSchema, 204: null },

@@ -52,9 +52,12 @@ function deliver(request: AuthenticatedRequest, leases: readonly GrantedLease[])
 
 export const leaseRoutes: readonly Route[] = [
   route({
+    id: "leaseWork",
     method: "POST",
     path: "/v1/agents/{agent}/leases",
-    summary: "Lease work; if there is none, wait for it, up to `wait_seconds`.",
+    summary: "Lease work for an agent's worker",
+    description:
+      "Answers leases as soon as there is work, or an empty list after `wait_seconds`. Extend a lease by heartbeats, and end it by a reply, a question or a release.",
     params: z.strictObject({ agent: agentNameSchema }),
     body: leaseRequestSchema,
     responses: { 200: leasesSchema },
@@ -65,10 +68,12 @@ export const leaseRoutes: readonly Route[] = [
         .then((leases) => jsonText(200, `{"leases":${deliver(request, leases)}}`)),
   }),
   route({
+    id: "heartbeat",
     method: "POST",
     path: "/v1/leases/{lease_id}/heartbeat",
-    summary:
-      "Extend the lease and report progress; with `wait_seconds`, wait for a follow-up or a change of the lease.",
+    summary: "Extend a lease and report progress",
+    description:
+      "Also answers the delegator's follow-up messages. With `wait_seconds`, waits for a follow-up or a change of the lease, at most half the time of the lease. 409 `lease_lost`: stop the work, the lease is over.",
     params,
     body: heartbeatRequestSchema,
     responses: { 200: heartbeatSchema },
@@ -80,9 +85,12 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "sendArtifact",
     method: "POST",
     path: "/v1/leases/{lease_id}/artifacts",
-    summary: "Add output before the reply; it is streamed to subscribers and stored.",
+    summary: "Send output before the reply",
+    description:
+      "Stores an artifact, or a chunk of one, with the delegation, and streams it to its readers. Extends the lease.",
     params,
     body: artifactRequestSchema,
     responses: { 200: artifactAnswerSchema },
@@ -91,10 +99,12 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "askQuestion",
     method: "POST",
     path: "/v1/leases/{lease_id}/interrupt",
-    summary:
-      "Ask a question; the lease ends, and the answer returns the delegation to the agent ahead of new work. With `hold`, the lease stays, and the answer goes to its holder.",
+    summary: "Ask a question about the work",
+    description:
+      "Ends the lease; the answer returns the delegation to the agent, before new work. With `hold` the lease stays, and its holder gets the answer. A question that was already answered is answered at once.",
     params,
     body: interruptRequestSchema,
     responses: { 200: interruptResultSchema },
@@ -103,9 +113,12 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "useAnswer",
     method: "POST",
     path: "/v1/leases/{lease_id}/use",
-    summary: "Take an answer for one use: only this call gets it, however often it is repeated.",
+    summary: "Take an answer for one use",
+    description:
+      "Gives the answer to one call only, for an action that must not happen twice. A repeat with the same `use_key` gets it again.",
     params,
     body: useRequestSchema,
     responses: { 200: useResultSchema },
@@ -114,10 +127,12 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "releaseLease",
     method: "POST",
     path: "/v1/leases/{lease_id}/release",
-    summary:
-      "Return the delegation to its queue without spending an attempt; while its question is held, end only the lease.",
+    summary: "Return work unfinished",
+    description:
+      "Ends the lease and returns the delegation to its queue; no attempt is spent. While its question is held, only the lease ends.",
     params,
     body: releaseRequestSchema,
     responses: { 200: z.strictObject({ delegation: delegationSchema }) },
@@ -127,9 +142,12 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "reply",
     method: "POST",
     path: "/v1/leases/{lease_id}/reply",
-    summary: "Finish the delegation; with `next`, get the next lease in the same response.",
+    summary: "Finish the delegation",
+    description:
+      "Ends the work as completed, failed or rejected. A failure with `retryable` is tried again while attempts are left. A repeat with the same body succeeds as `duplicate`. With `next`, the answer also has the worker's next leases.",
     params,
     body: replyRequestSchema,
     responses: { 200: replySchema },

@@ -10,9 +10,12 @@ import { parseA2aReply } from "./a2a-reply.ts";
 
 export const replyRoutes: readonly Route[] = [
   route({
+    id: "replyA2a",
     method: "POST",
     path: "/v1/agents/{agent}/replies",
-    summary: "Match an A2A JSON-RPC response, Message or Task to its delegation, as the agent's reply.",
+    summary: "Reply in the form of A2A",
+    description:
+      "Matches a JSON-RPC response, Message or Task of A2A 1.0 or 0.3 to its delegation, as the agent's reply, question or progress.",
     params: z.strictObject({ agent: agentNameSchema }),
     body: jsonObjectSchema,
     responses: { 200: replySchema },

@@ -14,10 +14,12 @@ import { json, noContent } from "../http/text-response.ts";
 
 export const sessionRoutes: readonly Route[] = [
   route({
+    id: "createSession",
     method: "POST",
     path: "/v1/sessions",
-    summary:
-      "Open a session of 12 hours, with the token of the request, or with a code and no token; its secret is shown only once.",
+    summary: "Open a session",
+    description:
+      "Opens a session of 12 hours with the token of the request, or with a code and no token. Its secret is shown only once.",
     body: sessionRequestSchema,
     responses: { 201: newSessionSchema },
     notes: { allowsAnonymous: true },
@@ -29,18 +31,23 @@ export const sessionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "createSessionCode",
     method: "POST",
     path: "/v1/sessions/codes",
-    summary: "Create a code that opens one session for the token of the request, within ten minutes.",
+    summary: "Create a code that opens a session",
+    description: "The code opens one session for the token of the request, within ten minutes.",
     responses: { 201: sessionCodeSchema },
     async handle(request) {
       return json(201, await request.broker.sessions.createCode(request.identity));
     },
   }),
   route({
+    id: "listSessions",
     method: "GET",
     path: "/v1/sessions",
-    summary: "List the caller's sessions, or all for the operator; the last to expire is first.",
+    summary: "List sessions",
+    description:
+      "Lists the caller's sessions, or all sessions for the operator; the last to expire is first.",
     query: z.strictObject({
       cursor: z.string().min(1).max(128).optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
@@ -51,9 +58,12 @@ export const sessionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "revokeSession",
     method: "DELETE",
     path: "/v1/sessions/{id}",
-    summary: "Revoke a session; its streams and waiting requests end. To sign out, revoke your own session.",
+    summary: "Revoke a session",
+    description:
+      "Its streams and waiting requests end within a second. To sign out, revoke your own session.",
     params: z.strictObject({ id: z.string() }),
     responses: { 204: null },
     async handle(request, { params: { id } }) {

@@ -15,10 +15,12 @@ import { json } from "../http/text-response.ts";
 
 export const statsRoutes: readonly Route[] = [
   route({
+    id: "getStats",
     method: "GET",
     path: "/v1/stats",
-    summary:
-      "Throughput, queue length, times to a worker and to completion, and failures by code, for the last hour by the minute or the last day by the quarter of an hour; of all agents (operator, approvers, viewers), of one agent, or of one delegator.",
+    summary: "Figures of the last hour or day",
+    description:
+      "Answers throughput, queue length, times to a worker and to completion, and failures by code, for the last hour by the minute or the last day by the quarter of an hour: of all agents (operator, approvers, viewers), of one agent, or of one delegator.",
     query: statsFilterSchema.extend({ period: statsPeriodSchema.default("hour") }),
     responses: { 200: statsSchema },
     async handle(request, { query }) {
@@ -26,10 +28,12 @@ export const statsRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "getStatsByAgent",
     method: "GET",
     path: "/v1/stats/agents",
-    summary:
-      "The last hour of each agent: how many of its delegations ended how, by the quarter of an hour, and their cost. All agents for the operator, approvers and viewers, an agent only itself; up to 10 seconds old.",
+    summary: "Figures of each agent's last hour",
+    description:
+      "Answers how many delegations of each agent ended how, by the quarter of an hour, and their cost: all agents for the operator, approvers and viewers, an agent only itself. The figures are up to 10 seconds old.",
     query: z.strictObject({
       cursor: agentNameSchema.optional(),
       limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),

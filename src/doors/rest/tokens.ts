@@ -8,9 +8,11 @@ import { json, noContent } from "../http/text-response.ts";
 
 export const tokenRoutes: readonly Route[] = [
   route({
+    id: "createToken",
     method: "POST",
     path: "/v1/tokens",
-    summary: "Create a token for a principal; it is shown only once.",
+    summary: "Create a token",
+    description: "Creates a token for a principal; its secret is shown only once. For the operator.",
     body: tokenRequestSchema,
     responses: { 201: newTokenSchema },
     async handle(request, { body }) {
@@ -19,9 +21,11 @@ export const tokenRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "listTokens",
     method: "GET",
     path: "/v1/tokens",
-    summary: "List tokens, without their secrets.",
+    summary: "List tokens",
+    description: "Lists all tokens, without their secrets. For the operator.",
     responses: { 200: z.strictObject({ tokens: z.array(tokenSchema) }) },
     async handle(request) {
       requireOperator(request.principal, "list tokens");
@@ -29,9 +33,11 @@ export const tokenRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: "revokeToken",
     method: "DELETE",
     path: "/v1/tokens/{id}",
-    summary: "Revoke a token; its streams and waiting requests end.",
+    summary: "Revoke a token",
+    description: "Its sessions, streams and waiting requests end within a second. For the operator.",
     params: z.strictObject({ id: z.string() }),
     responses: { 204: null },
     async handle(request, { params }) {

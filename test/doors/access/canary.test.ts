@@ -288,7 +288,7 @@ describe("an exception inside the broker", () => {
     const alice = await as(url, "caller:alice");
     vi.spyOn(gateway.broker.bulk, "evalsha").mockRejectedValueOnce(new Error(INSIDE));
     const response = await fetch(`${url}/v1/events?after=0`, {
-      headers: { authorization: `Bearer ${alice.token}` },
+      headers: { authorization: `Bearer ${alice.token}`, accept: "text/event-stream" },
     });
     expect(await response.text()).toBe("");
     const id = response.headers.get("x-request-id") ?? "none";

@@ -148,9 +148,11 @@ test("of requests that arrive together, those whose large bodies take long start
   });
   onTestFinished(() => clearImmediate(tick));
   const route: Route = {
+    id: "work",
     method: "POST",
     path: "/work",
-    summary: "Notes the turn in which it begins.",
+    summary: "Notes the turn in which it begins",
+    description: "",
     schemas: {},
     responses: {},
     async run(_request, raw) {
@@ -206,9 +208,11 @@ test("a body counts until its request has started, also if its client has left",
   const pipeline = new Pipeline({ broker: gateway.broker, ...settings });
   let served = 0;
   const route: Route = {
+    id: "work",
     method: "POST",
     path: "/work",
-    summary: "Counts.",
+    summary: "Counts",
+    description: "",
     schemas: {},
     responses: {},
     async run() {

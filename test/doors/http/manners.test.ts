@@ -7,8 +7,10 @@ import { HEALTH_CHECKS } from "../../../src/doors/http/health.ts";
 import { client, startBroker } from "../../support/broker.ts";
 
 test.each([
-  ["", true],
-  ["*/*", true],
+  ["", false],
+  ["*/*", false],
+  ["text/html, */*;q=0.8", false],
+  ["text/event-stream, */*", true],
   ["text/event-stream", true],
   ["text/event-stream, application/json", true],
   ["application/json, text/event-stream", true],

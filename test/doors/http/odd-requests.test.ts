@@ -158,7 +158,7 @@ function streamRequests(id: string): Record<string, string> {
   const path = `/v1/delegations/${id}/events`;
   return {
     "a stream": get(path, SSE, CLOSE),
-    "a stream without Accept": get(path, CLOSE),
+    "events without Accept": get(path, CLOSE),
     "a stream that stays connected": get(path, SSE) + get(ONE, CLOSE),
     "a stream after another request": get(ONE) + get(path, SSE, CLOSE),
     "a replay": get(`${path}?after=0`, SSE, CLOSE),
@@ -258,7 +258,7 @@ const ANSWERS: Record<string, readonly [response: string, counted: string]> = {
     "GET /v1/agents/{agent} 200, GET /v1/agents/{agent} 404, POST /v1/agents/{agent}/leases 200",
   ],
   "a stream": ["200 canceled", "GET /v1/delegations/{id}/events 200"],
-  "a stream without Accept": ["200 canceled", "GET /v1/delegations/{id}/events 200"],
+  "events without Accept": ["200 canceled", "GET /v1/delegations/{id}/events 200"],
   "a stream that stays connected": [
     "200 canceled 200",
     "GET /v1/agents/{agent} 200, GET /v1/delegations/{id}/events 200",
@@ -309,9 +309,11 @@ test("a request that waits does not retain its input", async () => {
   let input: WeakRef<RawInput> | undefined;
   let answer = () => {};
   const route: Route = {
+    id: "wait",
     method: "POST",
     path: "/wait",
-    summary: "Responds when the test says so.",
+    summary: "Responds when the test says so",
+    description: "",
     schemas: {},
     responses: {},
     run(request, raw) {

@@ -106,6 +106,11 @@ describe("the document", () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
+    // Verbs of the product; a generated client has a function of this name.
+    expect(ids.filter((id) => !/^[a-z]+(?:[A-Z]\w*)?$/.test(id) || /^(?:post|put)/.test(id))).toEqual([]);
+    expect(ids).toEqual(
+      expect.arrayContaining(["delegate", "answerQuestion", "leaseWork", "heartbeat", "reply"]),
+    );
     const tags = new Set(operations.flatMap(({ tags: own }) => own));
     expect([...tags].sort()).toEqual(document.tags.map(({ name }) => name).sort());
   });
