@@ -8,8 +8,6 @@ adopt(styles);
 setRules(answerIssues);
 
 export { Agents } from "../agents/agents.tsx";
-export { Delegate } from "../delegate/delegate.tsx";
-export { Find } from "../find/find.tsx";
 export { Inbox } from "../inbox/inbox.tsx";
 export { watchAnswers } from "../needs/answers.ts";
 export { watchDrafts } from "../needs/drafts.ts";

@@ -6,15 +6,17 @@ import { lazyFrom } from "./lazy-from.tsx";
 const LOADS = {
   delegation: () => import("../delegation/view.ts"),
   charts: () => import("../charts/charts.tsx"),
+  find: () => import("../find/find.tsx"),
+  delegate: () => import("../delegate/delegate.tsx"),
 };
 
 export const Inbox = lazy((later) => later.Inbox);
-export const Find = lazy((later) => later.Find);
 export const Agents = lazy((later) => later.Agents);
-export const Delegate = lazy((later) => later.Delegate);
 export const DelegationPane = lazyFrom(LOADS.delegation, ({ DelegationPane: loaded }) => loaded);
 export const PaneEdge = lazyFrom(LOADS.delegation, ({ PaneEdge: loaded }) => loaded, null);
 export const Charts = lazyFrom(LOADS.charts, ({ Charts: loaded }) => loaded);
+export const Find = lazyFrom(LOADS.find, ({ Find: loaded }) => loaded);
+export const Delegate = lazyFrom(LOADS.delegate, ({ Delegate: loaded }) => loaded);
 
 /** Loads them in advance, so that a page whose broker is away still has its views. */
 export async function loadViews(): Promise<void> {

@@ -8,7 +8,7 @@ import {
 
 /** Those that have no field in the face of everybody. */
 export const EXTRA_FIELDS = ["delegator", "error_code", "since", "until", "ended_since"] as const;
-const FIELDS = ["q", "state", "target", ...EXTRA_FIELDS] as const;
+export const FIELDS = ["q", "state", "target", ...EXTRA_FIELDS] as const;
 export type FieldName = (typeof FIELDS)[number];
 
 const fields = delegationFilterSchema.shape;

@@ -1,31 +1,36 @@
-import type { Delegation } from "../../schema/delegation.ts";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { adopt } from "../app/adopt.ts";
-import { go, href, hrefOf, opened, route } from "../app/route.ts";
-import { agentOf } from "../data/agents.ts";
-import { isAway } from "../data/away.ts";
-import { now } from "../data/clock.ts";
-import { Age, Elapsed } from "../ui/age.tsx";
+import { go, href, route } from "../app/route.ts";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { queuedText } from "../ui/queued-text.ts";
-import { Said } from "../ui/said.tsx";
-import { StateMark } from "../ui/state-mark.tsx";
 import { Windowed } from "../ui/windowed.tsx";
-import { count, nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
+import { count } from "../ui/words.ts";
+import { isOffered, maySelect } from "./acts.ts";
 import { filterOf, isFiltered } from "./filter.ts";
 import { FilterForm } from "./filter-form.tsx";
 import { styles } from "./find.css";
+import { FoundRow } from "./found-row.tsx";
 import { Chips, Presets } from "./presets.tsx";
+import { SavedViews } from "./saved-views.tsx";
+import { SelectAll } from "./select-all.tsx";
+import { SeveralBar } from "./several-bar.tsx";
 import { useFound } from "./use-found.ts";
+import { useSelectKeys } from "./use-select-keys.ts";
+import { MOST, type Selection, useSelected } from "./use-selected.ts";
 
 adopt(styles);
 
 /** Every delegation that the reader may see, by any of its properties. The filter is in the URL. */
 export function Find() {
   const { params } = route.value;
-  const { found, isComplete, isReading, error, more } = useFound(filterOf(params));
+  const search = useFound(filterOf(params));
+  const { found, isComplete, isReading, error, more } = search;
+  const selection = useSelected(found);
+  const onKeyDown = useSelectKeys(found, selection);
+  const all = useSelectAll(search, selection);
   return (
-    <section aria-label="Find">
+    <section aria-label="Find" onKeyDown={onKeyDown}>
       <h1>
         Find{" "}
         {found.length > 0 && (
@@ -36,60 +41,46 @@ export function Find() {
         )}
       </h1>
       <Presets />
+      <SavedViews />
       <FilterForm params={params} />
       <Chips />
-      <Problem error={error} />
+      {maySelect() && <SelectAll found={found} selection={selection} />}
       <Windowed items={found} keyOf={({ id }) => id}>
-        {(delegation) => <Row delegation={delegation} />}
+        {(delegation) => <FoundRow delegation={delegation} selection={selection} />}
       </Windowed>
-      {!isComplete && error === null && (
+      <Problem error={error} />
+      {!isComplete && (
         <button type="button" class="more" disabled={isReading} onClick={more}>
-          {isReading ? "Reading …" : "Older ones"}
+          {isReading ? "Reading …" : error === null ? "Older ones" : "Read again"}
         </button>
       )}
       {isComplete && found.length === 0 && <NothingFound hasFilter={isFiltered(params)} />}
+      {maySelect() && (
+        <SeveralBar selection={selection} selectAll={all.select} isReadingAll={all.isReading} />
+      )}
     </section>
   );
 }
 
-function Row({ delegation }: { readonly delegation: Delegation }) {
-  const { id, state, delegator, target, created_at, finished_at, error } = delegation;
-  const phase = PHASES[state];
-  return (
-    <a
-      class={`found ${phase}`}
-      href={hrefOf(id)}
-      data-row={id}
-      aria-current={opened.value === id ? "true" : undefined}
-    >
-      <StateMark phase={phase} />
-      <span class="row-task">
-        <Said>{taskText(delegation)}</Said>
-      </span>
-      <span class="row-age">
-        <Age at={created_at} ago />
-      </span>
-      <span class="found-who">
-        <span title={`${delegator} to ${target}`}>
-          {nameOf(delegator)} → {target}
-        </span>
-        <span class={`state ${phase}`}>
-          {state === "submitted"
-            ? queuedText(delegation, isAway.value ? undefined : agentOf(target), now.peek())
-            : STATE_WORDS[state]}
-          {finished_at !== null && (
-            <>
-              {" "}
-              after <Elapsed from={created_at} to={finished_at} />
-            </>
-          )}
-          {error !== null && state !== "canceled" && (
-            <Said title={error.code}>: {error.message || error.code}</Said>
-          )}
-        </span>
-      </span>
-    </a>
-  );
+/** Reads the rest of the search, and selects all of it. */
+function useSelectAll(
+  { found, isComplete, isReading, error, more, key }: ReturnType<typeof useFound>,
+  selection: Selection,
+) {
+  /** The search of which all is wanted. */
+  const wanted = useSignal<string | null>(null);
+  useEffect(() => {
+    if (wanted.value === null || isReading) return;
+    const isSame = wanted.value === key && error === null;
+    if (isSame && !isComplete && found.length < MOST) return more();
+    wanted.value = null;
+    if (isSame) selection.all();
+  });
+  const isRest = !isComplete && found.length < MOST && found.filter(isOffered).every(selection.has);
+  const select = () => {
+    wanted.value = key;
+  };
+  return { select: isRest || wanted.value !== null ? select : null, isReading: wanted.value !== null };
 }
 
 function NothingFound({ hasFilter }: { readonly hasFilter: boolean }) {

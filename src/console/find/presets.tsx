@@ -4,6 +4,7 @@ import { seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { HOURS, nameOf } from "../ui/words.ts";
 import { EXTRA_FIELDS, type FieldName } from "./filter.ts";
+import { momentsAt } from "./moments.ts";
 
 type Params = Partial<Record<FieldName, string>>;
 
@@ -12,16 +13,12 @@ interface Preset {
   readonly params: Params;
 }
 
-/** In the reader's time zone: 0:00 of the day before. An hour ago: to the minute, so that the link stays the same. */
 function presets(at: number): readonly Preset[] {
-  const yesterday = new Date(at);
-  yesterday.setHours(0, 0, 0, 0);
-  yesterday.setDate(yesterday.getDate() - 1);
-  const hourAgo = new Date(Math.floor(at / 60_000) * 60_000 - 3_600_000);
+  const { yesterday, hour } = momentsAt(at);
   const own = session.value?.principal;
   return [
-    { title: "Failed since yesterday", params: { state: "failed", ended_since: yesterday.toISOString() } },
-    { title: "Ended in the last hour", params: { ended_since: hourAgo.toISOString() } },
+    { title: "Failed since yesterday", params: { state: "failed", ended_since: yesterday } },
+    { title: "Ended in the last hour", params: { ended_since: hour } },
     { title: "Asking", params: { state: "input_required" } },
     // Others see only their own.
     ...(seesAll.value && own !== undefined

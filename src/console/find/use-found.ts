@@ -1,8 +1,16 @@
-/** The delegations of a search, page by page. */
+/** The delegations of a search, page by page. Each stays in its row, as it is now. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Delegation, DelegationFilter } from "../../schema/delegation.ts";
+import {
+  type Delegation,
+  type DelegationFilter,
+  delegationErrorSchema,
+  isTerminal,
+} from "../../schema/delegation.ts";
+import type { DelegationEvent } from "../../schema/event.ts";
+import { onEvents } from "../data/stream.ts";
 import { checkSession, session } from "../session/session.ts";
+import { onChanged } from "./run.ts";
 
 const PAGE = 50;
 /** A search may look at many delegations before it finds one; after this many pages it stops, and the reader can continue it. */
@@ -22,6 +30,7 @@ export function useFound(filter: DelegationFilter) {
     if (!connection) return;
     const { signal: abort } = search.current;
     isReading.value = true;
+    error.value = null;
     const wanted = found.peek().length + PAGE;
     try {
       for (
@@ -50,11 +59,43 @@ export function useFound(filter: DelegationFilter) {
     void read();
     return () => search.current.abort();
   }, [connection, key]);
+  useEffect(() => {
+    const put = (changed: ReadonlyMap<string, Delegation>) => {
+      if (changed.size > 0) found.value = found.peek().map((one) => changed.get(one.id) ?? one);
+    };
+    const quiet = onEvents((events) => put(afterEvents(found.peek(), events ?? [])));
+    const listen = (changed: Delegation) => put(new Map([[changed.id, changed]]));
+    onChanged.add(listen);
+    return () => {
+      quiet();
+      onChanged.delete(listen);
+    };
+  }, []);
   return {
     found: found.value,
     isComplete: cursor.value === null,
     isReading: isReading.value,
     error: error.value,
     more: () => void read(),
+    key,
   };
+}
+
+/** Of the delegations, those whose state is another after the events. */
+export function afterEvents(
+  found: readonly Delegation[],
+  events: readonly DelegationEvent[],
+): ReadonlyMap<string, Delegation> {
+  const latest = new Map(events.map((event) => [event.delegation_id, event]));
+  if (latest.size === 0) return new Map();
+  return new Map(
+    found.flatMap((one) => {
+      const event = latest.get(one.id);
+      if (!event || event.seq <= one.version || event.state === one.state) return [];
+      const { state, seq: version, at } = event;
+      const error = delegationErrorSchema.safeParse(event.error).data ?? null;
+      const finished_at = isTerminal(state) ? at : null;
+      return [[one.id, { ...one, state, version, updated_at: at, finished_at, error }]];
+    }),
+  );
 }

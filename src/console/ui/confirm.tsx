@@ -16,11 +16,13 @@ interface Props {
   readonly danger?: boolean;
   /** Rarely wanted where it stands. */
   readonly quiet?: boolean;
+  readonly disabled?: boolean;
   readonly onConfirm: () => Promise<unknown>;
 }
 
 /** A button that asks before it acts. */
-export function Confirm({ verb, confirm = verb, question, help, children, danger, quiet, onConfirm }: Props) {
+export function Confirm({ verb, confirm = verb, question, help, children, onConfirm, ...look }: Props) {
+  const { danger, quiet, disabled } = look;
   const dialog = useRef<HTMLDialogElement>(null);
   const { isRunning, error, run } = useAction();
   const close = () => dialog.current?.close();
@@ -37,6 +39,7 @@ export function Confirm({ verb, confirm = verb, question, help, children, danger
         type="button"
         class={`${danger ? "danger" : ""} ${quiet ? "quiet" : ""}`}
         title={help}
+        disabled={disabled}
         onClick={() => dialog.current?.showModal()}
       >
         {verb}

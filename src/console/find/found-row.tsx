@@ -1,0 +1,87 @@
+import type { Delegation } from "../../schema/delegation.ts";
+import { hrefOf, opened } from "../app/route.ts";
+import { agentOf } from "../data/agents.ts";
+import { isAway } from "../data/away.ts";
+import { now } from "../data/clock.ts";
+import { Age, Elapsed } from "../ui/age.tsx";
+import { queuedText } from "../ui/queued-text.ts";
+import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
+import { nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
+import { actOf, maySelect } from "./acts.ts";
+import type { Selection } from "./use-selected.ts";
+
+interface Props {
+  readonly delegation: Delegation;
+  readonly selection: Selection;
+}
+
+/** A delegation that was found, and the box that selects it. */
+export function FoundRow({ delegation, selection }: Props) {
+  return maySelect() ? (
+    <div class="found-line">
+      <SelectBox delegation={delegation} selection={selection} />
+      <FoundLink delegation={delegation} />
+    </div>
+  ) : (
+    <FoundLink delegation={delegation} />
+  );
+}
+
+function SelectBox({ delegation, selection }: Props) {
+  const act = actOf(delegation);
+  if (act === null) return <span class="select" />;
+  const what = act === "again" ? "Select, to try several again" : "Select, to cancel several";
+  return (
+    <label class="select" title={`${what} (x; with Shift: all from the last one)`}>
+      <input
+        type="checkbox"
+        name="select"
+        aria-label={`${what}: ${taskText(delegation)}`}
+        checked={selection.has(delegation)}
+        onClick={({ shiftKey }) => selection.toggle(delegation, shiftKey)}
+      />
+    </label>
+  );
+}
+
+function FoundLink({ delegation }: Pick<Props, "delegation">) {
+  const { id, state, delegator, target, created_at, finished_at, error, redriven_as } = delegation;
+  const phase = PHASES[state];
+  return (
+    <a
+      class={`found ${phase}`}
+      href={hrefOf(id)}
+      data-row={id}
+      aria-current={opened.value === id ? "true" : undefined}
+    >
+      <StateMark phase={phase} />
+      <span class="row-task">
+        <Said>{taskText(delegation)}</Said>
+      </span>
+      <span class="row-age">
+        <Age at={created_at} ago />
+      </span>
+      <span class="found-who">
+        <span title={`${delegator} to ${target}`}>
+          {nameOf(delegator)} → {target}
+        </span>
+        <span class={`state ${phase}`}>
+          {state === "submitted"
+            ? queuedText(delegation, isAway.value ? undefined : agentOf(target), now.peek())
+            : STATE_WORDS[state]}
+          {redriven_as !== null && ", tried again,"}
+          {finished_at !== null && (
+            <>
+              {" "}
+              after <Elapsed from={created_at} to={finished_at} />
+            </>
+          )}
+          {error !== null && state !== "canceled" && (
+            <Said title={error.code}>: {error.message || error.code}</Said>
+          )}
+        </span>
+      </span>
+    </a>
+  );
+}
