@@ -1,18 +1,28 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Part } from "../../schema/a2a.ts";
+import { randomKey } from "../../client/random-key.ts";
 import { go, href, route } from "../app/route.ts";
-import { agentOf, agents } from "../data/agents.ts";
 import { show } from "../data/delegations.ts";
-import { PresenceOf } from "../live/agent-row.tsx";
-import { session } from "../session/session.ts";
-import { Problem } from "../ui/problem.tsx";
-import { Said } from "../ui/said.tsx";
+import { checkSession, session } from "../session/session.ts";
+import { isAbsence, Problem } from "../ui/problem.tsx";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
-import { useAction } from "../ui/use-action.ts";
-import { count } from "../ui/words.ts";
+import { useKept } from "../ui/use-kept.ts";
 import { type FirstValues, useFirstValues } from "./again.ts";
+import {
+  ApproveField,
+  DeadlineField,
+  type Form,
+  KeptParts,
+  ParentField,
+  Place,
+  PriorityField,
+  TargetField,
+  TaskField,
+} from "./fields.tsx";
+import { areTooLarge, FileField, lostOf, TOO_LARGE, useFiles } from "./files.tsx";
 import { inputOf } from "./input.ts";
+import { type FieldProblem, problemOf } from "./problem.ts";
+import { partsOf, startValues, type Values, valuesSchema, withAddress } from "./values.ts";
 
 /** Delegates work to an agent, and opens the delegation. The address may name one to be delegated again. */
 export function Delegate() {
@@ -27,143 +37,135 @@ export function Delegate() {
 }
 
 function DelegateForm({ first }: { readonly first: FirstValues | null }) {
-  const target = useSignal(first?.target ?? route.value.params.get("target") ?? "");
-  const parts = useSignal(first?.parts ?? []);
-  const { isRunning, error, run } = useAction();
-  const form = useRef<HTMLFormElement>(null);
-  // The agent may be named by the address.
-  useEffect(() => {
-    const start = first ? "textarea" : ":is(input, textarea):placeholder-shown";
-    form.current?.querySelector<HTMLElement>(start)?.focus();
-  }, []);
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const form = new FormData(event.currentTarget);
-    void run(async () => {
-      const input = await inputOf(form, parts.value);
-      const delegation = await session.value?.connection.delegator.delegate(input);
-      if (!delegation) return;
-      show(delegation);
-      go(href("live", { open: delegation.id }));
-    });
+  const element = useRef<HTMLFormElement>(null);
+  const { values, files, start } = useDraft(first);
+  const problem = useSignal<FieldProblem | null>(null);
+  const isSending = useSignal(false);
+  const form: Form = {
+    values: values.value,
+    problem: problem.value,
+    set: (part) => {
+      values.value = { ...values.value, sentAs: "", ...part };
+      const { field } = problem.value ?? {};
+      if (field && Object.hasOwn(part, field)) problem.value = null;
+    },
   };
-  const agent = agentOf(target.value);
-  const priority = first?.priority ?? 5;
+  useEffect(() => {
+    // The agent may be named by the address.
+    const place = first ? "textarea" : ":is(input, textarea):placeholder-shown";
+    (element.current?.querySelector<HTMLElement>(place) ?? taskOf(element.current))?.focus();
+  }, []);
+  const parts = partsOf(first, values.value);
+  const discard = () => {
+    values.value = start;
+    files.value = [];
+    problem.value = null;
+  };
+  const send = async () => {
+    problem.value = problemOfFiles(values.value, files.value);
+    if (problem.value !== null || isSending.value) return focusProblem(element.current, problem.value);
+    isSending.value = true;
+    try {
+      await delegate(
+        values.value,
+        () => inputOf(values.value, files.value, parts),
+        (key) => {
+          values.value = { ...values.value, sentAs: key };
+        },
+      );
+      discard();
+    } catch (error) {
+      checkSession(error);
+      problem.value = problemOf(error);
+    }
+    isSending.value = false;
+    focusProblem(element.current, problem.value);
+  };
   return (
     <section aria-labelledby="delegate-title">
       <h1 id="delegate-title">Delegate</h1>
-      <form class="fields delegate" ref={form} onSubmit={submit}>
-        <label class="wide">
-          <span>Agent</span>
-          <input
-            name="target"
-            required
-            list="targets"
-            autocomplete="off"
-            placeholder={`for example ${agents.value?.[0]?.name ?? "scout"}`}
-            value={target.value}
-            onInput={(event) => {
-              target.value = event.currentTarget.value;
+      <form
+        class="fields delegate"
+        ref={element}
+        onKeyDown={sendByCtrlEnter}
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <TargetField form={form} />
+        <TaskField form={form} />
+        <Place form={form} of="files" isWide>
+          <FileField
+            files={files.value}
+            names={values.value.files}
+            onChange={(changed) => {
+              files.value = changed;
+              form.set({ files: changed.map(({ name }) => name) });
             }}
           />
-          <datalist id="targets">
-            {agents.value?.map(({ name, description }) => (
-              <option key={name} value={name}>
-                {description}
-              </option>
-            ))}
-          </datalist>
-          {agent && <PresenceOf agent={agent} />}
-          {agents.value?.length === 0 && (
-            <small>
-              There is no agent yet. <a href={href("agents")}>Agents</a> says how to get one.
-            </small>
-          )}
-        </label>
-        <label class="wide">
-          <span>Task</span>
-          <textarea
-            name="task"
-            rows={5}
-            required
-            placeholder="What is to be done"
-            defaultValue={first?.task}
-            onKeyDown={sendByCtrlEnter}
-          />
-        </label>
-        <label class="wide">
-          <span>
-            Files <small>optional</small>
-          </span>
-          <input type="file" name="files" multiple />
-        </label>
-        {parts.value.length > 0 && (
-          <p class="wide kept-parts">
-            <span>
-              With {count(parts.value.length, "part")} of the first task:{" "}
-              <Said>{parts.value.map(partName).join(", ")}</Said>
-            </span>
-            <button
-              type="button"
-              onClick={() => {
-                parts.value = [];
-              }}
-            >
-              Leave out
-            </button>
-          </p>
-        )}
-        <label>
-          <span>Priority</span>
-          <select name="priority" defaultValue={priority}>
-            {[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((one) => (
-              <option key={one} value={one} selected={one === priority}>
-                {one === 9 ? "9, first" : one === 5 ? "5, as usual" : one === 0 ? "0, last" : one}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <span>
-            Deadline <small>optional</small>
-          </span>
-          <input type="datetime-local" name="deadline" />
-        </label>
-        <label class="wide">
-          <span>
-            A part of <small>optional: the id of a live delegation</small>
-          </span>
-          <input
-            name="parent"
-            autocomplete="off"
-            placeholder="dlg_…"
-            defaultValue={route.value.params.get("parent") ?? ""}
-          />
-        </label>
-        <label class="wide">
-          <span>
-            Approve in advance{" "}
-            <small>optional: all, or names of actions; of others the agent asks first</small>
-          </span>
-          <input
-            name="approve"
-            autocomplete="off"
-            placeholder="for example deploy, fs.*"
-            defaultValue={first?.approve}
-          />
-        </label>
-        <Problem error={error} />
+        </Place>
+        <KeptParts form={form} parts={parts} />
+        <PriorityField form={form} />
+        <DeadlineField form={form} />
+        <ParentField form={form} />
+        <ApproveField form={form} />
+        {problem.value?.field === null && <Problem error={problem.value.error} />}
         <div class="buttons wide">
-          <button type="submit" class="primary" title="Ctrl+Enter" disabled={isRunning}>
+          <button type="submit" class="primary" title="Ctrl+Enter" disabled={isSending.value}>
             Delegate
           </button>
+          {JSON.stringify(values.value) !== JSON.stringify(start) && (
+            <button type="button" class="quiet" disabled={isSending.value} onClick={discard}>
+              Clear
+            </button>
+          )}
         </div>
       </form>
     </section>
   );
 }
 
-/** What a part is called in the form. */
-const partName = ({ filename, url, data }: Part): string =>
-  filename ?? url ?? (data === undefined ? "a file" : "data");
+/** What was typed before, also before a reload; files only since it. */
+function useDraft(first: FirstValues | null) {
+  const { params } = route.value;
+  const key = `delegate/${params.get("again") ?? ""}`;
+  const start = startValues(params, first);
+  const values = useKept(key, valuesSchema, start);
+  const files = useFiles(key);
+  const changed = withAddress(values.peek(), start);
+  useEffect(() => {
+    values.value = changed;
+  }, [start.address]);
+  return { values, files, start };
+}
+
+const taskOf = (form: HTMLFormElement | null) => form?.querySelector<HTMLElement>("textarea");
+
+function problemOfFiles(values: Values, files: readonly File[]): FieldProblem | null {
+  if (areTooLarge(files)) return { field: "files", error: TOO_LARGE };
+  const isLost = lostOf(values.files, files).length > 0;
+  return isLost ? { field: "files", error: new Error("Choose these files again, or leave them out.") } : null;
+}
+
+function focusProblem(form: HTMLFormElement | null, problem: FieldProblem | null): void {
+  if (problem?.field) form?.querySelector<HTMLElement>(`[name=${problem.field}]`)?.focus();
+}
+
+/** `keep` gets the key of a request whose answer was lost: sent again with it, the work is accepted only once. */
+async function delegate(
+  { sentAs }: Values,
+  read: () => ReturnType<typeof inputOf>,
+  keep: (key: string) => void,
+): Promise<void> {
+  const idempotencyKey = sentAs || randomKey();
+  try {
+    const made = await session.value?.connection.delegator.delegate(await read(), { idempotencyKey });
+    if (!made) return;
+    show(made);
+    go(href("live", { open: made.id }));
+  } catch (error) {
+    keep(isAbsence(error) ? idempotencyKey : "");
+    throw error;
+  }
+}

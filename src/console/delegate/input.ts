@@ -2,21 +2,25 @@
 import type { MessageInput, Part } from "../../schema/a2a.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
+import type { Values } from "./values.ts";
 
 const autoApproveOf = (text: string): AutoApprove =>
   text === "all" ? true : { actions: text.split(/[\s,]+/).filter(Boolean) };
 
 /** With the parts that are kept of an earlier task. */
-export async function inputOf(form: FormData, kept: readonly Part[]): Promise<DelegateInput> {
-  const text = (name: string): string => String(form.get(name) ?? "").trim();
-  const files = form.getAll("files").filter((entry) => entry instanceof File && entry.size > 0);
-  const added = await Promise.all(files.flatMap((entry) => (entry instanceof File ? [partOf(entry)] : [])));
+export async function inputOf(
+  values: Values,
+  files: readonly File[],
+  kept: readonly Part[],
+): Promise<DelegateInput> {
+  const text = (name: "target" | "task" | "deadline" | "parent" | "approve"): string => values[name].trim();
+  const added = await Promise.all(files.map(partOf));
   const parts = [...kept, ...added];
   const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
   return {
     target: text("target"),
     ...(parts.length > 0 ? { message } : { task: text("task") }),
-    priority: Number(text("priority")),
+    priority: Number(values.priority),
     ...(text("deadline") !== "" && { deadline: new Date(text("deadline")).toISOString() }),
     ...(text("parent") !== "" && { parent_id: text("parent") }),
     ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),

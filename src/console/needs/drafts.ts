@@ -1,13 +1,10 @@
-/**
- * Answers that the reader began and has not sent. They survive another view and a reload of the tab, and end with the
- * session. A form that may hold a secret is never stored. Limit: beyond 200 000 characters, the oldest are dropped.
- */
+/** Answers that the reader began and has not sent. A form that may hold a secret is never stored. */
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import * as z from "zod";
 import { hasQuestions } from "../data/delegations.ts";
+import { draftOf, forgetDrafts, keepDraft, storeDrafts } from "../data/drafts.ts";
 import type { ListedDelegation } from "../data/listed.ts";
-import { session } from "../session/session.ts";
 import { mine } from "./mine.ts";
 import { pending, unsent } from "./outcomes.ts";
 
@@ -19,38 +16,20 @@ export interface Draft {
   readonly value: Signal<unknown>;
 }
 
-const STORE = "errand-drafts";
-const MAX_CHARACTERS = 200_000;
-/** Somebody who types does not wait for each letter to be stored. */
-const STORE_MS = 300;
+const KIND = "answer/";
+const storedSchema = z.object({ text: z.string(), isEditing: z.boolean(), value: z.unknown() });
 
-const storedSchema = z.object({
-  session: z.string(),
-  drafts: z.array(
-    z.object({ key: z.string(), text: z.string(), isEditing: z.boolean(), value: z.unknown() }),
-  ),
-});
-type Stored = z.infer<typeof storedSchema>["drafts"][number];
-
-interface Known {
-  readonly draft: Draft;
-  /** As it is stored; null: there is nothing to store. */
-  readonly read: () => Stored | null;
-  readonly stop: () => void;
-}
-
-/** By question and request; the latest ones last. */
-const known = new Map<string, Known>();
-let timer: ReturnType<typeof setTimeout> | undefined;
+/** By question and request: a question may have a card and a place in its delegation, and both are one form. */
+const known = new Map<string, Draft>();
 
 /** `start`: the value before anybody typed. `isSecret`: nothing of it is stored. */
 export function useDraft(question: string, request: string, start: unknown, isSecret: boolean): Draft {
-  const key = `${question}/${request}`;
-  return useMemo(() => known.get(key)?.draft ?? begin(key, start, isSecret), [key]);
+  const key = `${KIND}${question}/${request}`;
+  return useMemo(() => known.get(key) ?? begin(key, start, isSecret), [key]);
 }
 
 function begin(key: string, start: unknown, isSecret: boolean): Draft {
-  const before = isSecret ? undefined : readStored().find((one) => one.key === key);
+  const before = isSecret ? undefined : storedSchema.safeParse(draftOf(key)).data;
   const draft: Draft = {
     text: signal(before?.text ?? ""),
     isEditing: signal(before?.isEditing ?? false),
@@ -58,78 +37,35 @@ function begin(key: string, start: unknown, isSecret: boolean): Draft {
   };
   const { text, isEditing, value } = draft;
   const first = JSON.stringify(start);
-  const read = (): Stored | null => {
-    const now = { key, text: text.value, isEditing: isEditing.value, value: value.value };
+  keepDraft(key, () => {
+    const now = { text: text.value, isEditing: isEditing.value, value: value.value };
     const isEmpty = now.text === "" && !now.isEditing && JSON.stringify(now.value) === first;
-    return isSecret || isEmpty ? null : now;
-  };
-  const stop = effect(() => {
-    read();
-    // It begins as it is stored.
-    if (!known.has(key)) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => store(), STORE_MS);
+    return isSecret || isEmpty ? undefined : now;
   });
-  known.set(key, { draft, read, stop });
+  known.set(key, draft);
   return draft;
 }
 
 /** Once a question is over, nobody needs what was typed. */
 function forgetOthers(open: ReadonlySet<string>): void {
-  const isOver = (key: string) => !open.has(key.split("/", 1)[0] ?? "");
-  for (const [key, { stop }] of known) {
-    if (!isOver(key)) continue;
-    stop();
-    known.delete(key);
-  }
-  store((key) => !isOver(key));
+  const isOver = (key: string) => key.startsWith(KIND) && !open.has(key.split("/", 2)[1] ?? "");
+  for (const key of known.keys()) if (isOver(key)) known.delete(key);
+  forgetDrafts(isOver);
 }
 
-/** Stores what was typed when the page is left, and forgets all when the session ends. */
+/** Keeps drafts of all kinds while somebody is signed in. */
 export function watchDrafts(): () => void {
-  const leave = () => store();
-  addEventListener("pagehide", leave);
+  const stop = storeDrafts();
   const forget = effect(() => {
     // An answer that is on its way may be taken back, and one that was not sent may be sent again.
     const open = new Set([...mine.value.flatMap(idOf), ...pending.keys(), ...unsent.keys()]);
     if (hasQuestions.value) untracked(() => forgetOthers(open));
   });
   return () => {
-    removeEventListener("pagehide", leave);
     forget();
-    clearTimeout(timer);
-    for (const { stop } of known.values()) stop();
+    stop();
     known.clear();
-    sessionStorage.removeItem(STORE);
   };
 }
 
 const idOf = ({ interrupt }: ListedDelegation): string[] => (interrupt ? [interrupt.id] : []);
-
-/** `isWanted`: of the stored ones that no form has shown since the page was loaded, those to keep. */
-function store(isWanted: (key: string) => boolean = () => true): void {
-  clearTimeout(timer);
-  const id = session.peek()?.id;
-  if (id === undefined) return;
-  const shown = [...known.values()].flatMap(({ read }) => untracked(read) ?? []);
-  const drafts = [...readStored().filter(({ key }) => !known.has(key) && isWanted(key)), ...shown]
-    // One that is too large by itself takes the place of no other.
-    .filter((draft) => JSON.stringify(draft).length <= MAX_CHARACTERS / 2);
-  while (drafts.length > 0 && JSON.stringify(drafts).length > MAX_CHARACTERS) drafts.shift();
-  try {
-    if (drafts.length === 0) sessionStorage.removeItem(STORE);
-    else sessionStorage.setItem(STORE, JSON.stringify({ session: id, drafts }));
-  } catch {
-    // The tab may store nothing more; what was typed is still in the page.
-  }
-}
-
-/** Of another session: none. */
-function readStored(): readonly Stored[] {
-  try {
-    const { data } = storedSchema.safeParse(JSON.parse(sessionStorage.getItem(STORE) ?? "null"));
-    return data?.session === session.peek()?.id ? (data?.drafts ?? []) : [];
-  } catch {
-    return [];
-  }
-}

@@ -1,0 +1,50 @@
+/** What the form of a delegation has, as it is kept until it is sent. */
+import * as z from "zod";
+import type { Part } from "../../schema/a2a.ts";
+import type { FirstValues } from "./again.ts";
+
+export const valuesSchema = z.object({
+  target: z.string(),
+  task: z.string(),
+  priority: z.string(),
+  deadline: z.string(),
+  parent: z.string(),
+  approve: z.string(),
+  /** The names of the files: a reload loses what is in them. */
+  files: z.array(z.string()),
+  /** Whether it is sent without the other parts of the first task. */
+  isBare: z.boolean(),
+  /** What the address asked for when it was begun. */
+  address: z.string(),
+  /** The idempotency key of a request whose answer was lost; empty: none. */
+  sentAs: z.string(),
+});
+export type Values = z.infer<typeof valuesSchema>;
+export type Field = Exclude<keyof Values, "isBare" | "address" | "sentAs">;
+
+/** `first`: of a delegation that is delegated again. */
+export function startValues(params: URLSearchParams, first: FirstValues | null): Values {
+  const [target, parent] = [params.get("target") ?? "", params.get("parent") ?? ""];
+  return {
+    target: first?.target ?? target,
+    task: first?.task ?? "",
+    priority: String(first?.priority ?? 5),
+    deadline: "",
+    parent,
+    approve: first?.approve ?? "",
+    files: [],
+    isBare: false,
+    address: JSON.stringify([target, parent]),
+    sentAs: "",
+  };
+}
+
+/** What was typed before, with what another address asks for now. */
+export function withAddress(kept: Values, start: Values): Values {
+  if (kept.address === start.address) return kept;
+  const { address, target, parent } = start;
+  return { ...kept, address, ...(target !== "" && { target }), ...(parent !== "" && { parent }) };
+}
+
+export const partsOf = (first: FirstValues | null, { isBare }: Values): readonly Part[] =>
+  isBare ? [] : (first?.parts ?? []);

@@ -1,0 +1,170 @@
+/** What the browser keeps for the reader: saved views, and what is typed and not sent. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP, showView } from "../support/browser.ts";
+import { until } from "../support/until.ts";
+
+const LOST = /Failed to load resource|net::ERR_/;
+
+async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator(".account summary").waitFor();
+}
+
+async function signOut(page: Page): Promise<void> {
+  await page.locator(".account summary").click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Token").waitFor();
+}
+
+const hashOf = (page: Page) => page.evaluate("location.hash");
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("a search is saved under a name, for one principal, and its times move on", async () => {
+    const { url, clock } = await startBroker();
+    const api = client(url);
+    const ann = await as(url, "approver:ann");
+    await api.agent("scout");
+    await api.delegate("scout", { task: "Look" });
+    const { page } = await openTab(url);
+    await signIn(page, OPERATOR);
+    await showView(page, "#/find");
+    // Nothing to save yet.
+    expect(await page.getByRole("button", { name: "Save view" }).count()).toBe(0);
+    await page.getByLabel("Agent", { exact: true }).selectOption("scout");
+    await page.getByRole("link", { name: "Failed since yesterday" }).click();
+    await page.getByRole("button", { name: "Save view" }).click();
+    const name = page.getByLabel("Name of the view");
+    await name.fill("Scout's failures");
+    await name.press("Enter");
+    const saved = page.getByRole("navigation", { name: "Saved views" });
+    await saved.getByRole("link", { name: "Scout's failures" }).waitFor();
+    expect(await saved.locator("[aria-current]").count()).toBe(1);
+    const before = await hashOf(page);
+
+    // A day later, "since yesterday" is another day.
+    await signOut(page);
+    clock.offset_ms += 24 * 3_600_000;
+    await signIn(page, OPERATOR);
+    await showView(page, "#/find");
+    await saved.getByRole("link").click();
+    expect(await hashOf(page)).toMatch(/state=failed&target=scout&ended_since=|target=scout.*state=failed/);
+    expect(await hashOf(page)).not.toBe(before);
+    await page.getByRole("button", { name: "Rename" }).click();
+    await name.press("Escape");
+    // The focus is back at the button.
+    await page.keyboard.press("Enter");
+    await name.fill("Failures");
+    await page.keyboard.press("Enter");
+    await saved.getByRole("link", { name: "Failures", exact: true }).waitFor();
+
+    await signOut(page);
+    await signIn(page, ann.token);
+    await showView(page, "#/find");
+    expect(await saved.count()).toBe(0);
+    await signOut(page);
+    await signIn(page, OPERATOR);
+    await showView(page, "#/find");
+    await saved.getByRole("link", { name: "Failures", exact: true }).click();
+    await page.getByRole("button", { name: "Remove view" }).click();
+    await until(async () => (await saved.count()) === 0);
+    expect(await page.evaluate("localStorage.getItem('errand-views')")).toBe("[]");
+  });
+
+  test("a follow-up and a new delegation survive other views and a reload, and end when sent or signed out", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Look around" })).body;
+    const { page } = await openTab(url, { expected: LOST });
+    await signIn(page, OPERATOR);
+    await showView(page, `#/live?open=${id}`);
+    const followUp = page.getByLabel("A follow-up for the agent");
+    await followUp.fill("Look behind you");
+    await page.getByRole("link", { name: "Timeline" }).click();
+    await showView(page, "#/delegate");
+    const [agent, task] = [page.getByLabel("Agent", { exact: true }), page.getByLabel("Task")];
+    await task.fill("Count the words");
+    await agent.fill("scuot");
+    const file = { name: "words.txt", mimeType: "text/plain", buffer: Buffer.from("one two") };
+    await page.getByLabel("Files").setInputFiles(file);
+    await page.getByText("7 B").waitFor();
+    await showView(page, "#/agents");
+    await showView(page, "#/delegate");
+    // In the same page, the files are still there.
+    await page.getByRole("button", { name: "Remove words.txt" }).waitFor();
+    await page.reload();
+    await until(async () => (await task.inputValue()) === "Count the words");
+    await page.getByText("A reload of the page lost these files").waitFor();
+
+    // What is wrong stands at its field, and goes once it is corrected.
+    await task.press("Control+Enter");
+    await page.getByText("Choose these files again, or leave them out.").waitFor();
+    const dropped = await page.evaluateHandle(() => {
+      const data = new DataTransfer();
+      data.items.add(new File(["one two three"], "words.txt", { type: "text/plain" }));
+      return data;
+    });
+    for (const type of ["dragover", "drop"]) await page.dispatchEvent("h1", type, { dataTransfer: dropped });
+    await page.getByText("13 B").waitFor();
+    expect(await page.getByText("Choose these files again").count()).toBe(0);
+    await agent.press("Control+Enter");
+    const place = page.locator("form.delegate > div", { has: agent });
+    await place.getByRole("alert").getByText("There is no agent of this name").waitFor();
+    await until(() => agent.evaluate((field) => field === document.activeElement));
+    await agent.fill("scout");
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await task.press("Control+Enter");
+    await page.locator(".summary", { hasText: "Count the words" }).waitFor();
+    const { body } = await api.call("GET", "/v1/delegations?q=words");
+    const [{ message }] = body.delegations;
+    expect(message.parts.map((part: { filename?: string }) => part.filename)).toEqual([
+      undefined,
+      "words.txt",
+    ]);
+    await showView(page, "#/delegate");
+    expect([await agent.inputValue(), await task.inputValue()]).toEqual(["", ""]);
+
+    await showView(page, `#/live?open=${id}`);
+    expect(await followUp.inputValue()).toBe("Look behind you");
+    await followUp.press("Control+Enter");
+    await page.locator(".conversation", { hasText: "Look behind you" }).waitFor();
+    expect(await followUp.inputValue()).toBe("");
+    await page.evaluate("dispatchEvent(new Event('pagehide'))");
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    await followUp.fill("Once more");
+    await signOut(page);
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    await signIn(page, OPERATOR);
+    await showView(page, `#/live?open=${id}`);
+    expect(await followUp.inputValue()).toBe("");
+  });
+
+  test("work whose answer was lost is delegated once, however often it is sent", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { page } = await openTab(url, { expected: LOST, movesClock: true });
+    await signIn(page, OPERATOR);
+    await showView(page, "#/delegate?target=scout");
+    await page.getByLabel("Task").fill("Once");
+    await page.route(/\/v1\/delegations$/, async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await page.getByLabel("Task").press("Control+Enter");
+    await until(async () => {
+      await page.clock.fastForward(1_000);
+      return page.getByRole("alert").getByText("The broker does not answer.").isVisible();
+    });
+    await page.unroute(/\/v1\/delegations$/);
+    await page.reload();
+    await until(async () => (await page.getByLabel("Task").inputValue()) === "Once");
+    await page.getByLabel("Task").press("Control+Enter");
+    await page.locator(".summary", { hasText: "Once" }).waitFor();
+    const { body } = await api.call("GET", "/v1/delegations");
+    expect(body.delegations).toHaveLength(1);
+  });
+});
