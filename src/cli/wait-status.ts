@@ -1,7 +1,7 @@
 /** Shows during a wait what the delegation does, and why no worker takes it. A failure here does not end the wait. */
 import { Delegator } from "../client/delegator.ts";
 import type { ConnectionOptions } from "../client/http.ts";
-import { type Delegation, progressSchema } from "../schema/delegation.ts";
+import type { Delegation } from "../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../schema/event.ts";
 import { sleep } from "../util/timing.ts";
 import type { CliHost } from "./host.ts";
@@ -47,7 +47,7 @@ export class WaitLine {
         onEvent(event);
         if (event.type === "RESET") continue;
         const what = event.type === "DELEGATION_SNAPSHOT" ? event.delegation : event;
-        this.#say(statusOf(what));
+        this.#say(statusOf(what, this.#status.attempt));
         void this.#explain(what, signal);
       }
     } catch {
@@ -77,12 +77,12 @@ export class WaitLine {
   }
 }
 
-function statusOf(what: Delegation | DelegationEvent): WaitStatus {
-  const { state, attempt, progress } = what;
+/** `attempt`: the last one that was shown, because some events do not say it. */
+function statusOf(what: Delegation | DelegationEvent, attempt: number | undefined): WaitStatus {
   return {
-    state: state.endsWith("_required") ? "asks" : state,
-    attempt: typeof attempt === "number" ? attempt : undefined,
-    progress: progressSchema.safeParse(progress).data,
+    state: what.state.endsWith("_required") ? "asks" : what.state,
+    attempt: "attempt" in what ? what.attempt : attempt,
+    progress: ("progress" in what && what.progress) || undefined,
   };
 }
 

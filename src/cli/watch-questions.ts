@@ -7,7 +7,7 @@
 import type { Delegator } from "../client/delegator.ts";
 import type { EventFilter } from "../client/delegator-options.ts";
 import { ErrandApiError } from "../client/errors.ts";
-import { type Delegation, interruptSchema } from "../schema/delegation.ts";
+import type { Delegation } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { BoundedMap } from "../util/bounded.ts";
 import { QUESTION_STATES } from "./rights.ts";
@@ -92,7 +92,7 @@ class ShownQuestions {
     }
     // The snapshot was read after this event.
     if (last !== undefined && event.seq <= last.version) return false;
-    const question = interruptSchema.safeParse(event.interrupt).data?.id;
+    const question = event.status === "interrupted" ? event.interrupt.id : undefined;
     this.#newest.set(event.delegation_id, { version: event.seq, question });
     return true;
   }

@@ -4,8 +4,8 @@
  */
 import { Webhook } from "standardwebhooks";
 import { secretSchema } from "../schema/callback.ts";
-import { type DelegationEvent, eventSchema } from "../schema/event.ts";
-import { parseLenient } from "./lenient.ts";
+import type { DelegationEvent, StreamEvent } from "../schema/event.ts";
+import { toEvent } from "./events.ts";
 
 export type CallbackFault = "missing" | "old" | "forged" | "invalid";
 
@@ -14,8 +14,7 @@ export class CallbackError extends Error {
   override readonly name = "CallbackError";
   /**
    * `missing`: a signature header is missing or malformed. `old`: signed too long ago (perhaps a replay), or in the
-   * future. `forged`: altered, or signed with none of the secrets. `invalid`: genuine, but not an event that this version
-   * knows.
+   * future. `forged`: altered, or signed with none of the secrets. `invalid`: genuine, but not an event.
    */
   readonly code: CallbackFault;
 
@@ -66,11 +65,17 @@ export function verifyCallback(
   if (!isGenuine) {
     throw new CallbackError("forged", "the callback was altered, or signed with another secret");
   }
-  const parsed = parseLenient(eventSchema, fromJson(text));
-  if (parsed.ok) return parsed.value;
-  const issue = parsed.error.issues[0];
-  const why = `${issue?.path.join(".") || "body"}: ${issue?.message}`;
-  throw new CallbackError("invalid", `the callback's body is not a known event (${why})`);
+  const event = eventOf(text);
+  if (event && event.type !== "RESET" && event.type !== "DELEGATION_SNAPSHOT") return event;
+  throw new CallbackError("invalid", "the callback's body is not an event of a delegation");
+}
+
+function eventOf(text: string): StreamEvent | null {
+  try {
+    return toEvent(fromJson(text));
+  } catch (error) {
+    throw new CallbackError("invalid", error instanceof Error ? error.message : "the body is not an event");
+  }
 }
 
 /** The error does not show the value: even an invalid secret may be confidential. */

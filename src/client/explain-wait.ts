@@ -1,6 +1,7 @@
 /** Says in a sentence why a delegation waits. */
 import type { Agent } from "../schema/agent.ts";
 import type { Delegation } from "../schema/delegation.ts";
+import type { StreamEvent } from "../schema/event.ts";
 import { type WaitingAgent, waitCause } from "./wait-cause.ts";
 import { largestUnit, nameOf, pausedWorkers, timeLeft } from "./words.ts";
 
@@ -51,9 +52,9 @@ export function explainWait(
 }
 
 /** When the next attempt may start, by the newest event that says so. */
-export function retryAtOf(events: readonly { readonly [field: string]: unknown }[]): string | null {
-  const at = events.findLast(({ retry_at }) => typeof retry_at === "string")?.retry_at;
-  return typeof at === "string" ? at : null;
+export function retryAtOf(events: readonly StreamEvent[]): string | null {
+  const instants = events.map((event) => ("retry_at" in event ? event.retry_at : undefined));
+  return instants.findLast((at) => at !== undefined) ?? null;
 }
 
 function unseen(target: string, agent: WaitingAgent | undefined, now: number): string {

@@ -4,7 +4,8 @@
  */
 import * as z from "zod";
 import { type DelegationFilter, delegationSchema } from "../schema/delegation.ts";
-import { eventPageSchema, type StreamEvent } from "../schema/event.ts";
+import type { StreamEvent } from "../schema/event.ts";
+import { toEvent } from "./events.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 
 export interface ListQuery extends DelegationFilter {
@@ -30,6 +31,7 @@ const listSchema = z.object({
   scanned_to: z.string().nullable(),
 });
 const resultsSchema = z.object({ results: z.array(delegationSchema), cursor: z.string() });
+const eventsSchema = z.object({ events: z.array(z.unknown()), cursor: z.string() });
 export type ResultsPage = z.infer<typeof resultsSchema>;
 
 export class Pages {
@@ -66,6 +68,7 @@ export class Pages {
   async events(id: string, limit: number, signal?: AbortSignal, after = "0"): Promise<StreamEvent[]> {
     const path = route`/v1/delegations/${id}/events`;
     const query = { after, limit };
-    return (await this.#http.requestWithRetry(eventPageSchema, { path, query, signal })).events;
+    const { events } = await this.#http.requestWithRetry(eventsSchema, { path, query, signal });
+    return events.flatMap((event) => toEvent(event) ?? []);
   }
 }

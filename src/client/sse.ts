@@ -1,24 +1,15 @@
 /**
  * Server-sent events as an async iterator that skips nothing and repeats nothing, also across reconnects.
- * Limit: event types that this version does not know are dropped.
+ * Limit: frames that are about no delegation, and of a type that this version does not know, are dropped.
  */
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import * as z from "zod";
-import { isTerminal } from "../schema/delegation.ts";
-import {
-  EVENT_TYPES,
-  eventSchema,
-  resetEventSchema,
-  type StreamEvent,
-  snapshotEventSchema,
-  TERMINAL_EVENT_TYPES,
-} from "../schema/event.ts";
+import type { StreamEvent } from "../schema/event.ts";
 import { BoundedSet } from "../util/bounded.ts";
 import { backoffMs, LONGEST_MS, sleep, TimeLimit } from "../util/timing.ts";
-import { type ErrandApiError, localError } from "./errors.ts";
+import type { ErrandApiError } from "./errors.ts";
+import { isLast, toEvent, unreadable } from "./events.ts";
 import type { Call, Http } from "./http.ts";
-import { parseLenient } from "./lenient.ts";
 import { isLoopback } from "./outage.ts";
 
 export interface EventsOptions {
@@ -58,7 +49,7 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
       for await (const frame of frames(http, options, cursor, limit, onRetry)) {
         failures = 0;
         cursor = frame.id ?? cursor;
-        const event = toEvent(frame);
+        const event = eventOf(frame);
         if (event === null || isRepeat(seen, event)) continue;
         yield event;
         if (options.ends && isLast(event)) return;
@@ -122,39 +113,14 @@ async function* frames(
   }
 }
 
-const typeSchema = z.object({ type: z.string() });
-
-function toEvent(frame: EventSourceMessage): StreamEvent | null {
+function eventOf(frame: EventSourceMessage): StreamEvent | null {
   let data: unknown;
   try {
     data = JSON.parse(frame.data);
   } catch {
     throw unreadable("not JSON");
   }
-  const type = typeSchema.safeParse(data).data?.type;
-  const known = EVENT_TYPES.some((name) => name === type);
-  const schema: z.ZodType<StreamEvent> | null =
-    type === "DELEGATION_SNAPSHOT"
-      ? snapshotEventSchema
-      : type === "RESET"
-        ? resetEventSchema
-        : known
-          ? eventSchema
-          : null;
-  if (schema === null) return null;
-  const parsed = parseLenient(schema, data);
-  if (parsed.ok) return parsed.value;
-  const issue = parsed.error.issues[0];
-  throw unreadable(`${issue?.path.join(".")}: ${issue?.message}`);
-}
-
-function unreadable(why: string): ErrandApiError {
-  return localError({
-    code: "invalid_response",
-    category: "CONFIG",
-    detail: `an event could not be read (${why})`,
-    recovery: "Check that the URL is an Errand broker of this version.",
-  });
+  return toEvent(data);
 }
 
 /** Compares delegation and seq, because events of different shards may have the same id. */
@@ -164,9 +130,4 @@ function isRepeat(seen: Set<string>, event: StreamEvent): boolean {
   if (seen.has(key)) return true;
   seen.add(key);
   return false;
-}
-
-function isLast(event: StreamEvent): boolean {
-  if (event.type === "DELEGATION_SNAPSHOT") return isTerminal(event.delegation.state);
-  return TERMINAL_EVENT_TYPES.includes(event.type);
 }

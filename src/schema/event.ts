@@ -1,10 +1,20 @@
 /**
- * Events: immutable facts, one per move; the stream id is the event id. Limit: the further members of each `status` are
- * not in the schema; docs/http.md lists them.
+ * Events: immutable facts, one per move; the stream id is the event id. The types and statuses are closed here; what a
+ * newer broker adds is read as an `UNKNOWN` event.
  */
 import * as z from "zod";
-import { delegationSchema, stateSchema } from "./delegation.ts";
-import { delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
+import { artifactSchema, messageSchema } from "./a2a.ts";
+import {
+  delegationErrorSchema,
+  delegationSchema,
+  interruptSchema,
+  progressSchema,
+  stateSchema,
+} from "./delegation.ts";
+import { decisionSchema } from "./interrupt.ts";
+import { jsonObjectSchema } from "./json-object.ts";
+import { usageSumSchema } from "./usage.ts";
+import { agentNameSchema, delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
 
 export const EVENT_TYPES = [
   "DELEGATION_SENT",
@@ -15,42 +25,308 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 export const TERMINAL_EVENT_TYPES: readonly string[] = ["DELEGATION_COMPLETE", "DELEGATION_FAILED"];
 
-export const eventSchema = z.looseObject({
+/** First, so that it is first in JSON. */
+const head = {
   /** The cursor; `after` resumes from it. */
   id: z.string(),
-  type: z.enum(EVENT_TYPES),
+};
+/** What every event says, in every version. */
+const envelope = {
+  /** The delegation that the event is about. */
   delegation_id: delegationIdSchema,
   /** Counts the events of a delegation from 1, without gaps. */
   seq: z.int().min(1),
-  /** An ISO 8601 instant. */
+  /** When it happened. */
   at: instantSchema,
   /** The delegation's state after the event. */
   state: stateSchema,
-  target: z.string(),
+  /** The agent's name. */
+  target: agentNameSchema,
+  /** The principal that delegated it, such as `caller:alice`. */
   delegator: principalSchema,
+  /** The conversation that the delegation belongs to. */
   context_id: z.string(),
-  /** The kind of event, for example `leased`, `progress`, `artifact`; its data is in further fields. */
-  status: z.string().optional(),
-});
-/** One immutable fact about a delegation; an unknown `status` comes from a later version. */
-export type DelegationEvent = z.infer<typeof eventSchema>;
+};
+const common = {
+  ...envelope,
+  /** What its attempts have used so far, after a report; absent: nothing new was reported. */
+  usage: usageSumSchema.omit({ complete: true }).optional(),
+  /** True: the artifacts of earlier attempts are gone, so that the next worker starts from scratch. */
+  artifacts_dropped: z.literal(true).optional(),
+};
 
-/** The first frame of a stream that was opened without a cursor. */
-export const snapshotEventSchema = z.looseObject({
-  id: z.string(),
+/** So that `event.status` narrows every event, also those that have none. */
+interface NoStatus {
+  readonly status?: undefined;
+}
+
+/** The number of the attempt, from 1. */
+const attempt = z.int().min(1);
+const status = { ...head, type: z.literal("DELEGATION_STATUS"), ...common };
+
+export const supersededArtifactSchema = z.object({
+  /** The id of the artifact. */
+  artifactId: z.string(),
+  /** The piece was replaced or dropped since, so it is not stored any more. */
+  superseded: z.literal(true),
+});
+const sentArtifactSchema = z.union([supersededArtifactSchema, artifactSchema]);
+
+/** Pieces of output that come with an event. */
+const pieces = {
+  /** The piece, or `superseded`. */
+  artifact: sentArtifactSchema.optional(),
+  /** The pieces, if there are several. */
+  artifacts: z.array(sentArtifactSchema).optional(),
+  /** Whether the piece continues the artifact with its id. */
+  append: z.boolean().optional(),
+  /** Whether it is the artifact's last piece. */
+  last_chunk: z.boolean().optional(),
+};
+
+export const sentEventSchema = z.object({
+  ...head,
+  type: z.literal("DELEGATION_SENT"),
+  ...common,
+  /** `delayed`: no worker gets it before `not_before_at`. */
+  status: z.enum(["queued", "delayed"]),
+  /** 0 to 9; higher goes first. */
+  priority: z.int().min(0).max(9),
+  /** The first 100 bytes of the task. */
+  task_preview: z.string(),
+  /** The delegation that it is a part of. */
+  parent_id: delegationIdSchema.optional(),
+  /** Only of `delayed`: no worker gets it before this instant. */
+  not_before_at: instantSchema.optional(),
+});
+/** The first event of a delegation: the broker accepted it. */
+export type SentEvent = z.infer<typeof sentEventSchema>;
+
+export const leasedEventSchema = z.object({
+  ...status,
+  /** `reclaimed`: the worker whose lease had expired has it again. */
+  status: z.enum(["leased", "reclaimed"]),
+  attempt,
+  /** The worker's name for itself. */
+  worker_id: z.string(),
+  /** When the lease expires, unless the worker calls before. */
+  expires_at: instantSchema,
+});
+/** A worker has the delegation. */
+export type LeasedEvent = z.infer<typeof leasedEventSchema>;
+
+export const progressEventSchema = z.object({
+  ...status,
+  status: z.literal("progress"),
+  /** The newest progress. */
+  progress: progressSchema,
+  ...pieces,
+});
+/** The agent reports progress. */
+export type ProgressEvent = z.infer<typeof progressEventSchema>;
+
+export const artifactEventSchema = z.object({
+  ...status,
+  status: z.literal("artifact"),
+  ...pieces,
+  /** Chosen by the worker: a repeat of the same piece has the same one. */
+  chunk_id: z.string().optional(),
+});
+/** The agent sent a piece of output. */
+export type ArtifactEvent = z.infer<typeof artifactEventSchema>;
+
+export const interruptedEventSchema = z.object({
+  ...status,
+  status: z.literal("interrupted"),
+  /** The question. */
+  interrupt: interruptSchema,
+  /** True: the broker approves it at once, in the delegator's name. */
+  auto: z.literal(true).optional(),
+  /** The worker waits for the answer with its lease until this instant; absent: it does not wait. */
+  expires_at: instantSchema.optional(),
+  ...pieces,
+});
+/** The agent asks, and needs an answer to continue. */
+export type InterruptedEvent = z.infer<typeof interruptedEventSchema>;
+
+export const parkedEventSchema = z.object({ ...status, status: z.literal("parked") });
+/** The worker no longer waits for the answer, which any worker of the agent gets. */
+export type ParkedEvent = z.infer<typeof parkedEventSchema>;
+
+const answerPreviewSchema = z.object({
+  /** For a question with the choices approve and deny. */
+  decision: decisionSchema.optional(),
+  /** The beginning of the answer. */
+  answer_preview: z.string().optional(),
+  /** True: the answer is a secret, which only the agent gets. */
+  redacted: z.literal(true).optional(),
+});
+
+export const answeredEventSchema = z.object({
+  ...status,
+  status: z.literal("answered"),
+  /** The id of the question. */
+  interrupt_id: z.string(),
+  /** Who answered. */
+  by: principalSchema,
+  /** True: the broker answered, because this principal had approved it in advance. */
+  auto: z.literal(true).optional(),
+  /** The answers, by `request_id`. */
+  answers: z.record(z.string(), answerPreviewSchema),
+  ...answerPreviewSchema.shape,
+  /** Until `kept_until`, only this worker gets the delegation. */
+  kept_for: z.string().optional(),
+  kept_until: instantSchema.optional(),
+});
+/** The question was answered. If it was a single one, the answer is also at the top. */
+export type AnsweredEvent = z.infer<typeof answeredEventSchema>;
+
+export const messageEventSchema = z.object({
+  ...status,
+  status: z.literal("message"),
+  /** The follow-up. */
+  message: messageSchema,
+  /** Who sent it. */
+  by: principalSchema,
+});
+/** A follow-up for the agent. */
+export type MessageEvent = z.infer<typeof messageEventSchema>;
+
+export const returnedEventSchema = z.object({
+  ...status,
+  /** `released`: the worker gave it back. `lease_expired`: the worker did not call in time. */
+  status: z.enum(["released", "lease_expired"]),
+  /** The worker's reason. */
+  reason: z.string().optional(),
+  /** The number of the next attempt, from 1. */
+  attempt: attempt.optional(),
+  /** No worker gets it before this instant. */
+  retry_at: instantSchema.optional(),
+});
+/** The delegation waits for another worker. */
+export type ReturnedEvent = z.infer<typeof returnedEventSchema>;
+
+export const retryingEventSchema = z.object({
+  ...status,
+  status: z.literal("retrying"),
+  /** How the attempt failed. */
+  error: delegationErrorSchema,
+  /** The number of the next attempt, from 1. */
+  attempt,
+  /** No worker gets it before this instant. */
+  retry_at: instantSchema.optional(),
+});
+/** An attempt failed, and there is another one. */
+export type RetryingEvent = z.infer<typeof retryingEventSchema>;
+
+export const brokerAwayEventSchema = z.object({
+  ...status,
+  status: z.literal("broker_away"),
+  attempt,
+  /** When the outage of the broker ended. */
+  until: instantSchema,
+  /** When the lease expires, unless the worker calls before. */
+  expires_at: instantSchema,
+});
+/** The broker was away, so the lease got more time. */
+export type BrokerAwayEvent = z.infer<typeof brokerAwayEventSchema>;
+
+export const completeEventSchema = z.object({
+  ...head,
+  type: z.literal("DELEGATION_COMPLETE"),
+  ...common,
+  state: z.literal("completed"),
+  /** The beginning of the reply. */
+  response_preview: z.string().optional(),
+  /** The milliseconds since it was accepted. */
+  duration_ms: z.int().min(0),
+  attempt,
+});
+/** The last event of a delegation that completed. */
+export type CompleteEvent = z.infer<typeof completeEventSchema> & NoStatus;
+
+export const failedEventSchema = z.object({
+  ...head,
+  type: z.literal("DELEGATION_FAILED"),
+  ...common,
+  state: z.enum(["failed", "canceled", "rejected"]),
+  /** Why it did not complete. */
+  error: delegationErrorSchema,
+  /** Who canceled it. */
+  by: principalSchema.optional(),
+  attempt,
+});
+/** The last event of a delegation that did not complete. */
+export type FailedEvent = z.infer<typeof failedEventSchema> & NoStatus;
+
+export const statusEventSchema = z.discriminatedUnion("status", [
+  leasedEventSchema,
+  progressEventSchema,
+  artifactEventSchema,
+  interruptedEventSchema,
+  parkedEventSchema,
+  answeredEventSchema,
+  messageEventSchema,
+  returnedEventSchema,
+  retryingEventSchema,
+  brokerAwayEventSchema,
+]);
+/** What happens between the first event and the last; `status` says what. */
+export type StatusEvent = z.infer<typeof statusEventSchema>;
+
+export const eventSchema = z.discriminatedUnion("type", [
+  sentEventSchema,
+  statusEventSchema,
+  completeEventSchema,
+  failedEventSchema,
+]);
+
+export const unknownEventSchema = z.object({
+  ...head,
+  type: z.literal("UNKNOWN"),
+  ...envelope,
+  /** The event as the broker sent it. */
+  event: jsonObjectSchema,
+});
+/** An event of a newer broker, whose type or status this version does not know. Only the library has it. */
+export type UnknownEvent = z.infer<typeof unknownEventSchema> & NoStatus;
+
+/** One immutable fact about a delegation. `type` or `status` says what its other members are. */
+export type DelegationEvent = SentEvent | StatusEvent | CompleteEvent | FailedEvent | UnknownEvent;
+
+export const snapshotEventSchema = z.object({
+  ...head,
   type: z.literal("DELEGATION_SNAPSHOT"),
+  /** The delegation that the snapshot is of. */
   delegation_id: delegationIdSchema,
+  /** The delegation, with everything up to `id`. */
   delegation: delegationSchema,
 });
+/** The first frame of a delegation's stream that was opened without a cursor. */
+export type SnapshotEvent = z.infer<typeof snapshotEventSchema> & NoStatus;
 
+export const resetEventSchema = z.object({
+  ...head,
+  type: z.literal("RESET"),
+});
 /** Older events are gone; the events that are still stored follow. */
-export const resetEventSchema = z.looseObject({ id: z.string(), type: z.literal("RESET") });
+export type ResetEvent = z.infer<typeof resetEventSchema> & NoStatus;
 
-export const streamEventSchema = z.union([eventSchema, snapshotEventSchema, resetEventSchema]);
+export const streamEventSchema = z.discriminatedUnion("type", [
+  ...eventSchema.options,
+  snapshotEventSchema,
+  resetEventSchema,
+]);
+
 /**
  * An item of a page: an event, a snapshot (first, without a cursor), or `RESET` where older events are gone. An SSE stream
  * also has `CURSOR`, which reports a position alone.
  */
-export type StreamEvent = z.infer<typeof streamEventSchema>;
+export type StreamEvent = DelegationEvent | SnapshotEvent | ResetEvent;
 
-export const eventPageSchema = z.strictObject({ events: z.array(streamEventSchema), cursor: z.string() });
+export const eventPageSchema = z.strictObject({
+  /** The events after the cursor, oldest first. */
+  events: z.array(streamEventSchema),
+  /** Send it as `after` to continue. */
+  cursor: z.string(),
+});

@@ -85,6 +85,8 @@ describe("a callback is accepted", () => {
   test("from a later version of the broker with additional fields", () => {
     const more = JSON.stringify({ ...JSON.parse(BODY), mood: "good" });
     expect(verifyCallback(more, signed(more), [OLD]).seq).toBe(3);
+    const moved = JSON.stringify({ ...JSON.parse(BODY), type: "DELEGATION_MOVED" });
+    expect(verifyCallback(moved, signed(moved), [OLD])).toMatchObject({ type: "UNKNOWN", seq: 3 });
   });
 });
 
@@ -127,7 +129,7 @@ describe("a callback is refused", () => {
   });
 
   test("when it is genuine but not an event", () => {
-    for (const body of ["", "7", "{}", JSON.stringify({ ...JSON.parse(BODY), type: "DELEGATION_MOVED" })]) {
+    for (const body of ["", "7", "{}", JSON.stringify({ ...JSON.parse(BODY), delegation_id: "7" })]) {
       expect(faultOf(() => verifyCallback(body, signed(body), [OLD]))).toBe("invalid");
     }
   });

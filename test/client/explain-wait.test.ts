@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { retryAtOf } from "../../src/client/explain-wait.ts";
 import { timeLeft } from "../../src/client/words.ts";
 import { explainWait } from "../../src/index.ts";
+import { eventWith } from "../support/event.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00.000Z");
 const WAITING = {
@@ -73,8 +74,12 @@ test("each reason is a sentence", () => {
 });
 
 test("the newest event with a time of the next attempt counts", () => {
-  expect(retryAtOf([{ retry_at: "first" }, { retry_at: "second" }, {}])).toBe("second");
-  expect(retryAtOf([{}, { retry_at: 7 }])).toBeNull();
+  const released = (seq: number, retry_at?: string) =>
+    eventWith({ seq, state: "submitted", status: "released", retry_at });
+  const [first, second] = ["2026-01-01T00:00:05.000Z", "2026-01-01T00:00:15.000Z"];
+  const leased = eventWith({ seq: 4, state: "working", status: "leased" });
+  expect(retryAtOf([released(2, first), released(3, second), leased])).toBe(second);
+  expect(retryAtOf([released(2), leased])).toBeNull();
 });
 
 test("workers that pause are the reason if nobody else polls", () => {

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { CATEGORIES, Category } from "../../src/schema/errors.ts";
+import { MEMBERS } from "../support/event.ts";
 
 export interface Seen {
   readonly method: string;
@@ -191,6 +192,7 @@ export function eventLike(seq: number, type: string, change: Record<string, unkn
     target: "scout",
     delegator: "caller:alice",
     context_id: "ctx-1",
+    ...MEMBERS[typeof change.status === "string" ? change.status : state],
     ...change,
   };
 }

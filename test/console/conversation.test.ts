@@ -4,32 +4,26 @@ import { editOf, examine, noTalkEvents, reportsBetween } from "../../src/console
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, showView } from "../support/browser.ts";
+import { eventWith } from "../support/event.ts";
 import { until } from "../support/until.ts";
 
 function event(seq: number, status: string, more: Record<string, unknown> = {}): DelegationEvent {
-  return {
-    id: `${seq}-0`,
-    type: "DELEGATION_STATUS",
-    delegation_id: "dlg_0_1",
-    seq,
-    at: `2026-01-01T00:00:0${seq}.000Z`,
-    state: "working",
-    target: "scout",
-    delegator: "operator",
-    context_id: "ctx_1",
-    status,
-    ...more,
-  };
+  const state = status === "queued" ? "submitted" : "working";
+  return eventWith({ seq, at: `2026-01-01T00:00:0${seq}.000Z`, state, status, ...more });
 }
+
+const MESSAGE = { messageId: "m1", role: "ROLE_AGENT", parts: [{ text: "May I?" }] };
+const AT = "2026-01-01T00:00:04.000Z";
+const QUESTION = { id: "int_1", kind: "input", raised_at: AT, expires_at: AT };
 
 test("each event is examined once: reports are grouped by the messages between them, questions found by their id", () => {
   const action = { name: "run", arguments: { hosts: 12, now: true } };
-  const request = { request_id: "r1", message: { messageId: "m1" }, options: ["now"], action };
+  const request = { request_id: "r1", message: MESSAGE, options: ["now"], action };
   const events = [event(1, "queued"), event(2, "progress"), event(3, "progress")];
   const talk = noTalkEvents();
   examine(talk, events);
   events.push(
-    event(4, "interrupted", { interrupt: { id: "int_1", requests: [request] } }),
+    event(4, "interrupted", { interrupt: { ...QUESTION, requests: [request] } }),
     event(5, "progress"),
   );
   examine(talk, events);

@@ -4,24 +4,15 @@ import { type EventLog, readEvents } from "../../src/console/delegation/read-eve
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, pass, SKIP, showView } from "../support/browser.ts";
+import { eventWith } from "../support/event.ts";
 import { until } from "../support/until.ts";
 import { setLongTalk } from "./scene.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 
 function event(seq: number, second: number, status: string): DelegationEvent {
-  return {
-    id: `${seq}-0`,
-    type: "DELEGATION_STATUS",
-    delegation_id: "dlg_0_1",
-    seq,
-    at: new Date(START + second * 1000).toISOString(),
-    state: status === "leased" ? "working" : "submitted",
-    target: "scout",
-    delegator: "operator",
-    context_id: "ctx_1",
-    status,
-  };
+  const state = status === "leased" ? "working" : "submitted";
+  return eventWith({ seq, at: new Date(START + second * 1000).toISOString(), state, status });
 }
 
 test.each([

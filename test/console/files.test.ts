@@ -7,7 +7,7 @@ import { parseTable } from "../../src/console/delegation/files/table.ts";
 import { isMarkdown } from "../../src/console/delegation/marks.ts";
 import { bytesIn, bytesOf, safeName, sizeText, textIn } from "../../src/console/ui/bytes.ts";
 import { type Delegation, delegationSchema } from "../../src/schema/delegation.ts";
-import type { DelegationEvent } from "../../src/schema/event.ts";
+import { eventWith } from "../support/event.ts";
 
 test.each([
   ["notes.md", "notes.md"],
@@ -178,17 +178,11 @@ test("texts in a row are one file, with the time of its latest part; other files
     ...{ artifacts: true, message: true, reply: true, history: true },
   });
   const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
-  const event = (second: number): DelegationEvent => ({
-    ...{
-      id: `${second}-0`,
-      type: "DELEGATION_STATUS",
-      delegation_id: "dlg_0_1",
-      seq: second,
-      at: at(second),
-    },
-    ...{ state: "working", target: "scout", delegator: "caller:ann", context_id: "c", status: "artifact" },
-    artifact: { artifactId: "a1" },
-  });
+  const event = (second: number) =>
+    eventWith({
+      ...{ seq: second, at: at(second), state: "working", status: "artifact" },
+      artifact: { artifactId: "a1", superseded: true },
+    });
   const groups = filesOf(read.parse(delegation), [event(1), event(2)]);
   const seen = groups.map(({ title, files }) => [
     title,

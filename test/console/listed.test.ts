@@ -1,7 +1,7 @@
 /** How events change what the lists show of a lease. */
 import { expect, test } from "vitest";
 import { afterEvent, type ListedDelegation } from "../../src/console/data/listed.ts";
-import type { DelegationEvent } from "../../src/schema/event.ts";
+import { eventWith } from "../support/event.ts";
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 
@@ -17,19 +17,8 @@ const working: ListedDelegation = {
   ...{ progress: null, interrupt: null, error: null, finished_at: null },
 };
 
-const event = (seq: number, second: number, status: string, more = {}): DelegationEvent => ({
-  ...{
-    id: `d:${seq}`,
-    type: "DELEGATION_STATUS",
-    delegation_id: "d",
-    seq,
-    at: at(second),
-    state: "working",
-    status,
-  },
-  ...{ target: "scout", delegator: "caller:alice", context_id: "c", created_at: at(0) },
-  ...more,
-});
+const event = (seq: number, second: number, status: string, more = {}) =>
+  eventWith({ seq, at: at(second), state: "working", status, ...more });
 
 test("an outage of the broker puts off the end of a lease, and a reclaim gives it back", () => {
   const away = event(3, 100, "broker_away", { until: at(99), expires_at: at(159), attempt: 1 });

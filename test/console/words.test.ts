@@ -8,7 +8,7 @@ import { replyFile } from "../../src/console/delegation/reply-actions.tsx";
 import { isFlat } from "../../src/console/ui/json.tsx";
 import { queuedText } from "../../src/console/ui/queued-text.ts";
 import { plainTitle, quietText, taskText } from "../../src/console/ui/words.ts";
-import type { DelegationEvent } from "../../src/schema/event.ts";
+import { eventWith } from "../support/event.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00.000Z");
 const QUEUED = { state: "submitted", not_before_at: null, attempt: 1 } as const;
@@ -104,11 +104,7 @@ test("the time since the first event says seconds, also after a minute and after
 
 test("a day has 24 hours", () => {
   const retry_at = new Date(2026, 0, 1, 19, 47).toISOString();
-  const retrying: DelegationEvent = {
-    ...{ id: "1-0", type: "DELEGATION_STATUS", delegation_id: "d", seq: 1, at: retry_at, retry_at },
-    ...{ state: "submitted", status: "retrying", target: "a", delegator: "b", context_id: "c" },
-    created_at: retry_at,
-  };
+  const retrying = eventWith({ seq: 1, at: retry_at, retry_at, state: "submitted", status: "retrying" });
   expect(eventText(retrying)).toMatch(/again at 19:47:00$/);
 });
 

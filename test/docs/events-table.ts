@@ -1,10 +1,25 @@
 /** The table of events in docs/http.md, and what a broker's events have that is not in it. */
 import { readFileSync } from "node:fs";
-import { eventPageSchema } from "../../src/schema/event.ts";
+import * as z from "zod";
+import { eventPageSchema, eventSchema } from "../../src/schema/event.ts";
 import { OPERATOR } from "../support/broker.ts";
 
 const COMMON =
   "id type delegation_id seq at state target delegator context_id status usage artifacts_dropped";
+
+const namesOf = (schema: z.ZodEnum | z.ZodLiteral<string>): readonly string[] =>
+  schema instanceof z.ZodEnum ? schema.options.map(String) : [...schema.values];
+
+/** The members of each kind in the schema, without the common ones. */
+export function eventKinds(): (readonly [kind: string, members: readonly string[]])[] {
+  return eventSchema.options.flatMap((option) =>
+    (option instanceof z.ZodDiscriminatedUnion ? option.options : [option]).flatMap(({ shape }) => {
+      const members = Object.keys(shape).filter((name) => !COMMON.split(" ").includes(name));
+      const kinds = "status" in shape ? namesOf(shape.status) : namesOf(shape.type);
+      return kinds.map((kind) => [kind, members] as const);
+    }),
+  );
+}
 
 /** The members of each kind of event, by its status, or by its type if it has none. */
 export function documentedEvents(): Map<string, string[]> {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { MOVES } from "../../src/lifecycle/states.ts";
 import { isErrorCode } from "../../src/schema/errors.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
-import { documentedEvents, undocumentedMembers } from "./events-table.ts";
+import { documentedEvents, eventKinds, undocumentedMembers } from "./events-table.ts";
 import { runTranscripts } from "./run-transcripts.ts";
 
 const page = readFileSync(new URL("../../docs/http.md", import.meta.url), "utf8");
@@ -15,10 +15,14 @@ test("the transcripts print what the page shows", async () => {
   expect(await undocumentedMembers(url)).toEqual([]);
 }, 120_000);
 
-test("the table of events names every status", () => {
+test("the table of events names every status, and the members that its schema has", () => {
   const documented = documentedEvents();
   const statuses = Object.values(MOVES).flatMap((move) => ("status" in move ? [move.status] : []));
-  expect(statuses.filter((status) => !documented.has(status))).toEqual([]);
+  expect([...documented.keys()]).toEqual(expect.arrayContaining(statuses));
+  const kinds = new Map(eventKinds());
+  expect([...kinds.keys()].sort()).toEqual([...documented.keys()].sort());
+  for (const [kind, members] of documented)
+    expect([...members].sort(), kind).toEqual([...(kinds.get(kind) ?? [])].sort());
 });
 
 test.each([

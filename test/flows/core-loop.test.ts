@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { acceptedDelegationSchema, delegationSchema } from "../../src/schema/delegation.ts";
-import { eventPageSchema } from "../../src/schema/event.ts";
 import { leasesSchema, replySchema } from "../../src/schema/lease.ts";
 import { as, client, startBroker } from "../support/broker.ts";
+import { eventsOf } from "../support/history.ts";
 
 test("a caller delegates, an agent leases, reports progress and replies, and the caller gets the reply", async () => {
   const { url } = await startBroker();
@@ -39,8 +39,8 @@ test("a caller delegates, an agent leases, reports progress and replies, and the
   const done = delegationSchema.parse((await waiting).body);
   expect(done).toMatchObject({ state: "completed", version: 4, reply: { parts: [{ text: "5" }] } });
 
-  const page = eventPageSchema.parse((await alice.events(delegation.id)).body);
-  expect(page.events.map((event) => [event.type, event.seq, event.status])).toEqual([
+  const events = await eventsOf(alice, delegation.id);
+  expect(events.map((event) => [event.type, event.seq, event.status])).toEqual([
     ["DELEGATION_SENT", 1, "queued"],
     ["DELEGATION_STATUS", 2, "leased"],
     ["DELEGATION_STATUS", 3, "progress"],

@@ -221,8 +221,9 @@ const seconds = (from: string, to: string): number => (Date.parse(to) - Date.par
  */
 const inThirds = (span: number): number => Math.round(span / THIRD) * THIRD;
 
-function line({ type, status, at, retry_at }: DelegationEvent): string {
-  const later = typeof retry_at === "string" ? `+${seconds(at, retry_at)}` : "";
+function line(event: DelegationEvent): string {
+  const { type, status, at } = event;
+  const later = "retry_at" in event && event.retry_at ? `+${seconds(at, event.retry_at)}` : "";
   return status === undefined ? type : `${type}:${status}${later}`;
 }
 

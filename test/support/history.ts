@@ -23,10 +23,18 @@ export async function eventsOf(
     if (status === 204) return events;
     expect(status).toBe(200);
     if (body.events.length === 0) return events;
-    for (const event of body.events) events.push(eventSchema.parse(event));
+    for (const event of body.events) events.push(exactly(event));
     if (body.events.length < PAGE_EVENTS && JSON.stringify(body).length < PAGE_CHARS) return events;
     after = body.cursor;
   }
+}
+
+/** Parses it, and refuses members that the schema does not have. */
+function exactly(event: object): DelegationEvent {
+  const parsed = eventSchema.parse(event);
+  const unknown = Object.keys(event).filter((name) => !(name in parsed));
+  expect(unknown, `members of ${parsed.type} ${"status" in parsed ? parsed.status : ""}`).toEqual([]);
+  return parsed;
 }
 
 const isLegal = (from: State, event: DelegationEvent): boolean =>

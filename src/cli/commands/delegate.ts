@@ -19,7 +19,7 @@ import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { jsonFrom, readTask, textFrom } from "../input/task.ts";
 import { recoveryFor } from "../recovery.ts";
-import { eventLine } from "../show/event-line.ts";
+import { asSent, eventLine } from "../show/event-line.ts";
 import { note, painter, print, printError, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sizeText } from "../show/size.ts";
@@ -271,7 +271,7 @@ function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Pro
   const paint = painter(host, "stderr");
   const width = terminalWidth(host, "stderr");
   return (event) =>
-    json ? printJson(host, event) : write(host.stderr, `${eventLine(event, paint, width)}\n`);
+    json ? printJson(host, asSent(event)) : write(host.stderr, `${eventLine(event, paint, width)}\n`);
 }
 
 /** Adds the size of the request and the broker's limit to the error of a request that is too large. */

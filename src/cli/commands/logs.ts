@@ -7,6 +7,7 @@ import { type StreamEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { filesText } from "../show/artifact-line.ts";
+import { asSent } from "../show/event-line.ts";
 import { painter, print, printJson } from "../show/output.ts";
 import { Story } from "../show/story.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
@@ -45,7 +46,7 @@ export function addLogs(program: Command, { host }: Cli): void {
           ? new Delegator(connection).watch(id, { after: "0", signal })
           : stored(connection, id, signal);
         for await (const event of events) {
-          if (json) await printJson(host, event);
+          if (json) await printJson(host, asSent(event));
           else if (event.type === "RESET")
             await print(host, paint.yellow("earlier events are no longer stored"));
           else if (event.type !== "DELEGATION_SNAPSHOT") await print(host, story.linesOf(event).join("\n"));

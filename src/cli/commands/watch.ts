@@ -8,7 +8,7 @@ import { didYouMean } from "../../util/similar.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { agentName, DELEGATION, delegationId, separated } from "../input/arguments.ts";
-import { eventLine } from "../show/event-line.ts";
+import { asSent, eventLine } from "../show/event-line.ts";
 import { note, oneLine, painter, print, printJson } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { localTime } from "../show/time.ts";
@@ -97,7 +97,7 @@ export function addWatch(program: Command, { host }: Cli): void {
           ? watchQuestions(delegator, what, { after, signal })
           : delegator.watch(what, { after, signal });
         for await (const event of events) {
-          if (json) await printJson(host, event);
+          if (json) await printJson(host, asSent(event));
           else if (questions && event.type === "RESET") await note(host, LOST);
           else await print(host, eventLine(event, paint, width));
         }

@@ -1,7 +1,7 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
-import * as z from "zod";
 import { durationText } from "../../client/words.ts";
-import { type Delegation, interruptSchema, progressSchema } from "../../schema/delegation.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import type { AnsweredEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { WatchedEvent } from "../watch-questions.ts";
 import { oneLine, type Painter, stateText } from "./output.ts";
@@ -9,27 +9,8 @@ import { questionText } from "./questions.ts";
 import { cutTo, displayWidth } from "./text.ts";
 import { localTime } from "./time.ts";
 
-const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
-
-/** The fields that only some statuses have. */
-export const extrasSchema = z.object({
-  answer_preview: optional(z.string()),
-  attempt: optional(z.number()),
-  by: optional(z.string()),
-  auto: optional(z.boolean()),
-  decision: optional(z.string()),
-  duration_ms: optional(z.number()),
-  error: optional(z.object({ code: z.string(), message: z.string() })),
-  interrupt: optional(interruptSchema),
-  // Not strict: a newer broker may send more.
-  progress: optional(z.object(progressSchema.shape)),
-  response_preview: optional(z.string()),
-  retry_at: optional(z.string()),
-  task_preview: optional(z.string()),
-  reason: optional(z.string()),
-  redacted: optional(z.boolean()),
-});
-type Extras = z.infer<typeof extrasSchema>;
+/** The event as the broker sent it. */
+export const asSent = (event: WatchedEvent): object => (event.type === "UNKNOWN" ? event.event : event);
 
 /** Local time, short id, agent and what happened. `width`: the longest line, at which its end is cut. */
 export function eventLine(event: WatchedEvent, paint: Painter, width = Number.POSITIVE_INFINITY): string {
@@ -40,9 +21,7 @@ export function eventLine(event: WatchedEvent, paint: Painter, width = Number.PO
     : event;
   const id = shortIds([event.delegation_id]).get(event.delegation_id) ?? "";
   const head = [time(at), id, oneLine(target), ""].join("  ");
-  const words = isSnapshot
-    ? snapshotWords(event.delegation)
-    : summary(event.type, event.status ?? "", event.state, extrasSchema.parse(event));
+  const words = isSnapshot ? snapshotWords(event.delegation) : summary(event);
   const text = cutTo(words, Math.max(1, width - displayWidth(head)));
   return paint.dim(head) + colorOf(event, paint)(text);
 }
@@ -58,34 +37,54 @@ function colorOf({ type, ...event }: WatchedEvent, { green, red, yellow, bold }:
   return type === "DELEGATION_SENT" ? bold : (text: string) => text;
 }
 
-function summary(type: string, status: string, state: string, extras: Extras): string {
-  const { attempt, duration_ms, error, progress } = extras;
-  const parts: (string | undefined | false)[] = [];
-  if (type === "DELEGATION_COMPLETE") {
-    parts.push("completed", duration_ms !== undefined && `in ${durationText(duration_ms)}`);
-    parts.push(extras.response_preview && quoted(extras.response_preview));
-  } else if (type === "DELEGATION_FAILED") {
-    parts.push(state, error && reason(error, state));
-  } else {
-    parts.push(status === "interrupted" ? "asks" : oneLine(status));
-    parts.push(attempt !== undefined && attempt > 1 && `attempt ${attempt}`);
-    parts.push(progress?.done !== undefined && `${progress.done}/${progress.total ?? "?"}`);
-    parts.push(progress?.message && quoted(progress.message));
-    parts.push(extras.interrupt && quoted(questionText(extras.interrupt)));
-    if (status === "answered") parts.push(...answered(extras));
-    parts.push(extras.retry_at && `not before ${time(extras.retry_at)}`);
-    parts.push(error && `(${reason(error, state)})`);
-    parts.push(extras.reason && `(${oneLine(extras.reason, 100)})`);
-    parts.push(extras.task_preview && quoted(extras.task_preview));
+function summary(event: DelegationEvent): string {
+  switch (event.type) {
+    case "DELEGATION_SENT":
+      return words(event.status, quoted(event.task_preview));
+    case "DELEGATION_STATUS":
+      return words(...statusWords(event));
+    case "DELEGATION_COMPLETE": {
+      const { duration_ms, response_preview } = event;
+      return words(`completed in ${durationText(duration_ms)}`, response_preview && quoted(response_preview));
+    }
+    case "DELEGATION_FAILED":
+      return words(event.state, reason(event.error, event.state));
+    case "UNKNOWN":
+      return oneLine(String(event.event.status ?? event.event.type));
   }
-  return parts.filter(Boolean).join(" ");
+}
+
+type Words = readonly (string | false | undefined)[];
+const words = (...parts: Words): string => parts.filter(Boolean).join(" ");
+
+function statusWords(event: StatusEvent): Words {
+  const attempt =
+    "attempt" in event && event.attempt !== undefined && event.attempt > 1 && `attempt ${event.attempt}`;
+  const again = "retry_at" in event && event.retry_at && `not before ${time(event.retry_at)}`;
+  switch (event.status) {
+    case "progress": {
+      const { done, total, message } = event.progress;
+      return ["progress", done !== undefined && `${done}/${total ?? "?"}`, message && quoted(message)];
+    }
+    case "interrupted":
+      return ["asks", quoted(questionText(event.interrupt))];
+    case "answered":
+      return ["answered", ...answered(event)];
+    case "retrying":
+      return ["retrying", attempt, again, `(${reason(event.error, event.state)})`];
+    case "released":
+    case "lease_expired":
+      return [event.status, attempt, again, event.reason && `(${oneLine(event.reason, 100)})`];
+    default:
+      return [event.status, attempt];
+  }
 }
 
 /** The author of an answer, and the answer. */
-function answered({ by, auto, decision, answer_preview, redacted }: Extras) {
+function answered({ by, auto, decision, answer_preview, redacted }: AnsweredEvent): Words {
   return [
-    by && `by ${oneLine(by)}${auto ? " in advance" : ""}`,
-    decision && oneLine(decision),
+    `by ${oneLine(by)}${auto ? " in advance" : ""}`,
+    decision,
     answer_preview && quoted(answer_preview),
     redacted && "(secret)",
   ];

@@ -3,7 +3,6 @@
  * delegation has more than 300 events, they are not read.
  */
 
-import * as z from "zod";
 import { Admin } from "../../client/admin.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
@@ -12,27 +11,11 @@ import { Pages } from "../../client/pages.ts";
 import { durationText } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import { type Delegation, isTerminal } from "../../schema/delegation.ts";
-import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
+import type { DelegationEvent, RetryingEvent, ReturnedEvent, StreamEvent } from "../../schema/event.ts";
 import type { Senders } from "./history.ts";
 import { oneLine } from "./output.ts";
 
 const MAX_EVENTS = 300;
-
-const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
-const eventFieldsSchema = z.object({
-  status: optional(z.string()),
-  worker_id: optional(z.string()),
-  retry_at: optional(z.string()),
-  error: optional(z.object({ code: z.string(), message: z.string() })),
-  reason: optional(z.string()),
-  at: optional(z.string()),
-  by: optional(z.string()),
-  message: optional(z.object({ messageId: z.string() })),
-  interrupt: optional(
-    z.object({ requests: z.array(z.object({ message: z.object({ messageId: z.string() }) })) }),
-  ),
-});
-type EventFields = z.infer<typeof eventFieldsSchema>;
 
 /** Rows that need more than the delegation itself. A row whose data cannot be read is omitted. */
 export async function stateRows(
@@ -45,11 +28,10 @@ export async function stateRows(
     state === "submitted" ? agentOf(connection, delegation.target) : undefined,
   ]);
   const rows: [string, string][] = [];
-  const worker = events.findLast(({ worker_id }) => worker_id !== undefined)?.worker_id;
+  const worker = events.findLast((event) => "worker_id" in event)?.worker_id;
   if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)} (last)`]);
-  const ended = events.findLast(({ status }) => status === "reclaimed" || ENDS.includes(status ?? ""));
-  if (ended && ended.status !== "reclaimed" && !isTerminal(state))
-    rows.push(["last attempt", howEnded(ended)]);
+  const ended = events.findLast((event) => event.status === "reclaimed" || isEnd(event));
+  if (ended && isEnd(ended) && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
   const why = state === "submitted" && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
   if (why) rows.push(["why", why]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
@@ -59,22 +41,24 @@ export async function stateRows(
 /** The author and the time of each question and follow-up. Empty if the events are not read. */
 export async function sendersOf(connection: ConnectionOptions, delegation: Delegation): Promise<Senders> {
   const senders = new Map<string, { by?: string | undefined; at: string }>();
-  for (const { at, by, message, interrupt } of await eventsOf(connection, delegation)) {
-    if (at === undefined) continue;
-    if (message) senders.set(message.messageId, { by, at });
-    for (const request of interrupt?.requests ?? [])
-      senders.set(request.message.messageId, { by: delegation.target, at });
+  for (const event of await eventsOf(connection, delegation)) {
+    if (event.status === "message") senders.set(event.message.messageId, event);
+    if (event.status !== "interrupted") continue;
+    for (const { message } of event.interrupt.requests)
+      senders.set(message.messageId, { by: delegation.target, at: event.at });
   }
   return senders;
 }
 
-/** Statuses of events that end an attempt but not the delegation. */
-const ENDS: readonly string[] = ["retrying", "lease_expired", "released"];
+/** Whether it ends an attempt but not the delegation. */
+const isEnd = (event: StreamEvent): event is ReturnedEvent | RetryingEvent =>
+  event.status === "retrying" || event.status === "lease_expired" || event.status === "released";
 
-function howEnded({ status, error, reason }: EventFields): string {
-  if (error) return `failed: ${oneLine(error.code)}: ${oneLine(error.message, 200)}`;
-  if (status === "lease_expired") return "its lease expired without a call";
-  return `released by the worker${reason === undefined ? "" : `: ${oneLine(reason, 200)}`}`;
+function howEnded(event: ReturnedEvent | RetryingEvent): string {
+  if (event.status === "retrying")
+    return `failed: ${oneLine(event.error.code)}: ${oneLine(event.error.message, 200)}`;
+  if (event.status === "lease_expired") return "its lease expired without a call";
+  return `released by the worker${event.reason === undefined ? "" : `: ${oneLine(event.reason, 200)}`}`;
 }
 
 /** Why no worker has the delegation, or the one of the event; null unless it is queued. */
@@ -98,10 +82,9 @@ async function eventsOf(
   connection: ConnectionOptions,
   { id, version }: Delegation,
   signal?: AbortSignal,
-): Promise<EventFields[]> {
+): Promise<StreamEvent[]> {
   if (version > MAX_EVENTS) return [];
-  const events = await quietly(new Pages(connection).events(id, MAX_EVENTS, signal));
-  return (events ?? []).map((event: StreamEvent) => eventFieldsSchema.parse(event));
+  return (await quietly(new Pages(connection).events(id, MAX_EVENTS, signal))) ?? [];
 }
 
 const agentOf = (

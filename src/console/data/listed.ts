@@ -1,15 +1,12 @@
 /** A delegation as the lists show it: a few fields, kept current by its events. */
-import * as z from "zod";
 import {
   type Delegation,
-  delegationErrorSchema,
   type Interrupt,
   isTerminal,
   type Progress,
-  progressSchema,
   type State,
 } from "../../schema/delegation.ts";
-import type { DelegationEvent } from "../../schema/event.ts";
+import type { DelegationEvent, SentEvent } from "../../schema/event.ts";
 import { taskEnd } from "./task-end.ts";
 
 export interface ListedLease {
@@ -54,25 +51,13 @@ export function toListed(delegation: Delegation): ListedDelegation {
   };
 }
 
-const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
-/** The fields of some events; a field of another shape counts as absent. */
-const detailsSchema = z.object({
-  status: optional(z.string()),
-  progress: optional(progressSchema),
-  attempt: optional(z.number()),
-  expires_at: optional(z.string()),
-  error: optional(delegationErrorSchema.pick({ code: true, message: true })),
-  task_preview: optional(z.string()),
-});
-
 /** The delegation after the event. Null if the event lacks a field that is needed: read the delegation instead. */
 export function afterEvent(
   listed: ListedDelegation | undefined,
   event: DelegationEvent,
 ): ListedDelegation | null {
-  const details = detailsSchema.parse(event);
-  if (event.type === "DELEGATION_SENT") return departure(event, details.task_preview ?? "");
-  if (listed === undefined || event.seq !== listed.version + 1) return null;
+  if (event.type === "DELEGATION_SENT") return departure(event);
+  if (event.type === "UNKNOWN" || listed === undefined || event.seq !== listed.version + 1) return null;
   // The question itself is in the delegation.
   if (asks(event.state)) return null;
   return {
@@ -81,43 +66,48 @@ export function afterEvent(
     version: event.seq,
     updated_at: event.at,
     interrupt: null,
-    progress: event.state === "submitted" ? null : (details.progress ?? listed.progress),
-    attempt: details.attempt ?? listed.attempt,
-    lease: event.state === "working" ? leaseAfter(listed.lease, event.at, details) : null,
+    progress:
+      event.state === "submitted" ? null : event.status === "progress" ? event.progress : listed.progress,
+    attempt: ("attempt" in event ? event.attempt : undefined) ?? listed.attempt,
+    lease: event.state === "working" ? leaseAfter(listed.lease, event) : null,
     ...(isTerminal(event.state) && {
       finished_at: event.at,
-      error: details.error ? details.error.message || details.error.code : null,
+      error: event.type === "DELEGATION_FAILED" ? event.error.message || event.error.code : null,
     }),
   };
 }
 
-function leaseAfter(
-  lease: ListedLease | null,
-  at: string,
-  { status, expires_at }: z.infer<typeof detailsSchema>,
-): ListedLease | null {
-  // `broker_away` is the only other one: it counts from the end of the outage.
-  if (expires_at !== undefined) {
-    const isPeriod = status === "leased" || status === "reclaimed";
-    return { ms: isPeriod ? Date.parse(expires_at) - Date.parse(at) : lease?.ms, expires_at };
+function leaseAfter(lease: ListedLease | null, event: DelegationEvent): ListedLease | null {
+  switch (event.status) {
+    case "leased":
+    case "reclaimed":
+      return {
+        ms: Date.parse(event.expires_at) - Date.parse(event.at),
+        expires_at: event.expires_at,
+      };
+    // It counts from the end of the outage.
+    case "broker_away":
+      return { ms: lease?.ms, expires_at: event.expires_at };
+    case "progress":
+      return lease?.ms === undefined
+        ? lease
+        : { ...lease, expires_at: new Date(Date.parse(event.at) + lease.ms).toISOString() };
+    default:
+      return lease;
   }
-  if (status !== "progress" || lease?.ms === undefined) return lease;
-  return { ...lease, expires_at: new Date(Date.parse(at) + lease.ms).toISOString() };
 }
 
-function departure(event: DelegationEvent, task_preview: string): ListedDelegation | null {
-  // When it may start is in the delegation.
-  if (event.status === "delayed") return null;
+function departure(event: SentEvent): ListedDelegation {
   return {
     ...{
       id: event.delegation_id,
       state: event.state,
       version: event.seq,
       target: event.target,
-      task_preview,
+      task_preview: event.task_preview,
     },
     ...{ delegator: event.delegator, created_at: event.at, updated_at: event.at },
-    ...{ not_before_at: null, attempt: 1 },
+    ...{ not_before_at: event.not_before_at ?? null, attempt: 1 },
     ...{ progress: null, lease: null, interrupt: null, error: null, finished_at: null },
   };
 }

@@ -1,8 +1,6 @@
 /** The reports of progress between two messages: one line with the latest, which opens to show the earlier ones. */
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import * as z from "zod";
-import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { Age } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
@@ -63,8 +61,6 @@ export function Progress({ reports }: { readonly reports: readonly DelegationEve
   );
 }
 
-const eventSchema = z.object({ progress: progressSchema });
-
 function Report({ event }: { readonly event: DelegationEvent }) {
   const text = useMemo(() => textOf(event), [event]);
   return (
@@ -75,6 +71,6 @@ function Report({ event }: { readonly event: DelegationEvent }) {
 }
 
 function textOf(event: DelegationEvent): string {
-  const { message, ...progress } = eventSchema.safeParse(event).data?.progress ?? {};
+  const { message, ...progress } = event.status === "progress" ? event.progress : {};
   return [stepOf({ progress }), message].filter(Boolean).join(": ") || "progress";
 }

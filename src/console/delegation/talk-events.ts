@@ -2,23 +2,15 @@
  * What the conversation takes from the events: reports of progress, and the action, options, schema and time of each
  * question. The history has only a question's text.
  */
-import * as z from "zod";
 import type { Message } from "../../schema/a2a.ts";
 import { type Change, changesOf } from "../../schema/changes.ts";
+import type { Interrupt } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 
-const requestSchema = z.object({
-  request_id: z.string(),
-  message: z.object({ messageId: z.string() }),
-  options: z.array(z.unknown()).default([]),
-  action: z.object({ name: z.string(), arguments: z.unknown() }).optional(),
-  schema: z.unknown().optional(),
-});
-const askedSchema = z.object({ interrupt: z.object({ id: z.string(), requests: z.array(requestSchema) }) });
-
-export type Asked = Omit<z.infer<typeof requestSchema>, "message" | "request_id" | "schema"> & {
+export interface Asked extends Pick<Interrupt["requests"][number], "action"> {
+  readonly options: readonly unknown[];
   readonly at: string;
-};
+}
 
 export interface TalkEvents {
   /** How many events were examined. */
@@ -71,12 +63,12 @@ export function examine(talk: TalkEvents, events: readonly DelegationEvent[]): v
   for (const event of events.slice(talk.examined)) {
     if (event.status === "progress") talk.reports.push(event);
     if (event.status !== "interrupted") continue;
-    const { data } = askedSchema.safeParse(event);
-    for (const { message, request_id, schema, ...asked } of data?.interrupt.requests ?? []) {
-      const place = placeOf(data?.interrupt.id, request_id);
-      talk.asked.set(message.messageId, { ...asked, at: event.at });
+    const { id, requests } = event.interrupt;
+    for (const { message, request_id, schema, action, options = [] } of requests) {
+      const place = placeOf(id, request_id);
+      talk.asked.set(message.messageId, { action, options, at: event.at });
       talk.schemas.set(place, schema);
-      if (asked.action) talk.proposed.set(place, asked.action.arguments);
+      if (action) talk.proposed.set(place, action.arguments);
     }
   }
   talk.examined = events.length;

@@ -1,12 +1,7 @@
 /** The delegations of a search, page by page. Each stays in its row, as it is now. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import {
-  type Delegation,
-  type DelegationFilter,
-  delegationErrorSchema,
-  isTerminal,
-} from "../../schema/delegation.ts";
+import { type Delegation, type DelegationFilter, isTerminal } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { onEvents } from "../data/stream.ts";
 import { checkSession, session } from "../session/session.ts";
@@ -93,7 +88,7 @@ export function afterEvents(
       const event = latest.get(one.id);
       if (!event || event.seq <= one.version || event.state === one.state) return [];
       const { state, seq: version, at } = event;
-      const error = delegationErrorSchema.safeParse(event.error).data ?? null;
+      const error = event.type === "DELEGATION_FAILED" ? event.error : null;
       const finished_at = isTerminal(state) ? at : null;
       return [[one.id, { ...one, state, version, updated_at: at, finished_at, error }]];
     }),

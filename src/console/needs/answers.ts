@@ -151,7 +151,10 @@ function noteEvent(event: DelegationEvent): void {
   if (!asked || id === undefined || !listed || asks(listed.state) || pending.get(id) || notes.get(id)) return;
   note(id, {
     listed: asked,
-    text: `${nameOf(String(event.by))} ${decided(event.decision)} this`,
+    text:
+      event.status === "answered"
+        ? `${nameOf(event.by)} ${decided(event.decision)} this`
+        : "this needs no answer any more",
     at: event.at,
   });
 }

@@ -28,6 +28,7 @@ function set_deadlines(delay)
   record.deadline_at = cmd.deadline_at or record.ready_at + cmd.ttl_ms
   record.start_by = cmd.start_within_ms and record.ready_at + cmd.start_within_ms or nil
   status = delay > 0 and 'delayed' or 'queued'
+  if delay > 0 then show('not_before_at', quoted(iso(record.ready_at))) end
 end
 
 function finish()

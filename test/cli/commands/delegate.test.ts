@@ -421,14 +421,13 @@ test("color is for terminals, and NO_COLOR disables it", async () => {
 
 test("the wait line shows the progress", async () => {
   let finish: () => void = () => undefined;
+  const leased = eventLike(2, "DELEGATION_STATUS", { status: "leased", attempt: 2 });
   const working = eventLike(3, "DELEGATION_STATUS", {
-    state: "working",
     status: "progress",
-    attempt: 2,
     progress: { current_step: "index", message: "half", done: 3, total: 6, eta_seconds: 7200 },
   });
   const stub = await stubBroker((request, answer) => {
-    if (request.path.endsWith("/events")) answer.events([frame(snapshot), frame(working)]);
+    if (request.path.endsWith("/events")) answer.events([frame(snapshot), frame(leased), frame(working)]);
     else if (request.path.endsWith("/scout")) answer.json(AGENT);
     else finish = () => answer.json(completedWith("done"));
   });

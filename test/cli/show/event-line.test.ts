@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { eventLine } from "../../../src/cli/show/event-line.ts";
 import { localTime } from "../../../src/cli/show/time.ts";
+import { eventWith } from "../../support/event.ts";
 
 const same = (text: string): string => text;
 const COLOURLESS = { red: same, green: same, yellow: same, bold: same, dim: same, inverse: same };
@@ -10,34 +11,32 @@ const again = localTime("2026-01-01T10:00:05.000Z").split(" ")[1];
 /** An event of a delegation that is queued again. */
 const WAITING = {
   id: "1-0",
-  type: "DELEGATION_STATUS",
-  delegation_id: "dlg_0_00000000000000000000000000",
   seq: 3,
-  at: "2026-01-01T10:00:00.000Z",
   state: "submitted",
-  target: "scout",
-  delegator: "caller:alice",
-  context_id: "c",
   retry_at: "2026-01-01T10:00:05.000Z",
-} as const;
+};
 
 test("a release says why, and when it goes on", () => {
   const reason = "the A2A server\ncannot be reached";
-  const line = eventLine({ ...WAITING, status: "released", reason }, COLOURLESS);
+  const line = eventLine(eventWith({ ...WAITING, status: "released", reason }), COLOURLESS);
   expect(line).toContain(`released not before ${again} (the A2A server cannot be reached)`);
 });
 
 test("a next attempt says why the last one failed", () => {
-  const error = { code: "command_failed", message: "exit status 75\nno disk", category: "UPSTREAM" };
-  const line = eventLine({ ...WAITING, status: "retrying", attempt: 2, error }, COLOURLESS);
+  const error = {
+    ...{ code: "command_failed", message: "exit status 75\nno disk", category: "UPSTREAM" },
+    ...{ retryable: true, recovery: "Try again." },
+  };
+  const line = eventLine(eventWith({ ...WAITING, status: "retrying", error }), COLOURLESS);
   expect(line).toContain(`retrying attempt 2 not before ${again} (command_failed: exit status 75 no disk)`);
 });
 
 test("an answer says by whom, how it was decided, and how it begins", () => {
   const answered = { ...WAITING, status: "answered", by: "approver:ann" };
-  const line = eventLine({ ...answered, decision: "approve", answer_preview: "but\ngently" }, COLOURLESS);
+  const said = eventWith({ ...answered, decision: "approve", answer_preview: "but\ngently" });
+  const line = eventLine(said, COLOURLESS);
   expect(line).toContain('answered by approver:ann approve "but gently"');
-  expect(eventLine({ ...answered, redacted: true }, COLOURLESS)).toContain(
+  expect(eventLine(eventWith({ ...answered, redacted: true }), COLOURLESS)).toContain(
     "answered by approver:ann (secret)",
   );
 });

@@ -67,14 +67,8 @@ function timeOf({ metadata }: Message): string | null {
 /** When the latest part of each artifact came. */
 function artifactTimes(events: readonly DelegationEvent[]): ReadonlyMap<unknown, string> {
   const times = new Map<unknown, string>();
-  for (const { status, at, artifact } of events)
-    if (
-      status === "artifact" &&
-      typeof artifact === "object" &&
-      artifact !== null &&
-      "artifactId" in artifact
-    )
-      times.set(artifact.artifactId, at);
+  for (const event of events)
+    if (event.status === "artifact" && event.artifact) times.set(event.artifact.artifactId, event.at);
   return times;
 }
 

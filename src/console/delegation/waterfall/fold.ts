@@ -1,5 +1,4 @@
 /** The events as lines: a run of reports of progress, or of the pieces of an artifact, is one line that opens. */
-import * as z from "zod";
 import type { DelegationEvent } from "../../../schema/event.ts";
 
 export interface Line {
@@ -13,13 +12,10 @@ export interface Line {
   readonly isInRun: boolean;
 }
 
-const artifactSchema = z.object({ artifactId: z.string() });
-
 /** Events after each other with the same one are a run; empty: it stands alone. */
-function runOf({ status, artifact }: DelegationEvent): string {
-  if (status === "progress") return "progress";
-  const { data } = status === "artifact" ? artifactSchema.safeParse(artifact) : {};
-  return data ? `artifact ${data.artifactId}` : "";
+function runOf(event: DelegationEvent): string {
+  if (event.status === "progress") return "progress";
+  return event.status === "artifact" && event.artifact ? `artifact ${event.artifact.artifactId}` : "";
 }
 
 /** Oldest first. `open` has the keys of the runs that show their events. */

@@ -1,8 +1,6 @@
 /** A delegation as a waterfall shows it: a few fields, kept current by its events. */
-import * as z from "zod";
 import { type Delegation, isTerminal } from "../../../schema/delegation.ts";
 import type { DelegationEvent } from "../../../schema/event.ts";
-import { usageSumSchema } from "../../../schema/usage.ts";
 import { asks } from "../../data/listed.ts";
 import { taskText } from "../../ui/words.ts";
 import { type Question, questionsFrom } from "./questions.ts";
@@ -41,17 +39,12 @@ export function toNode(delegation: Delegation): Node {
   };
 }
 
-const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
-const detailsSchema = z.object({
-  attempt: optional(z.number()),
-  /** The sum so far. */
-  usage: optional(usageSumSchema.omit({ complete: true })),
-});
-
 /** The delegation after the event. Null: read it instead, because an event is missing, or it has what the event has not. */
 export function nodeAfter(node: Node, event: DelegationEvent): Node | null {
   if (event.seq !== node.version + 1 || asks(event.state) || event.status === "answered") return null;
-  const { attempt = node.attempt, usage: used } = detailsSchema.parse(event);
+  if (event.type === "UNKNOWN") return null;
+  const used = event.usage;
+  const attempt = ("attempt" in event ? event.attempt : undefined) ?? node.attempt;
   // At the end, it may be complete.
   if (used && isTerminal(event.state)) return null;
   const usage = used ? { attempts: [], total: { ...used, complete: false } } : node.usage;

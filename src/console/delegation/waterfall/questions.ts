@@ -1,7 +1,7 @@
 /** The questions of a delegation, for the marks in its row: what was asked, and who answered. */
 import * as z from "zod";
 import { isFollowUp, textOf } from "../../../schema/a2a.ts";
-import type { Delegation } from "../../../schema/delegation.ts";
+import type { Delegation, Interrupt } from "../../../schema/delegation.ts";
 import type { DelegationEvent } from "../../../schema/event.ts";
 import { asks } from "../../data/listed.ts";
 import { count, decided, nameOf, plainTitle } from "../../ui/words.ts";
@@ -34,7 +34,7 @@ const answerSchema = z.object({
   answer_preview: optional(z.string()),
 });
 
-type Answer = z.infer<typeof answerSchema>;
+type Answer = Pick<z.infer<typeof answerSchema>, "by" | "decision" | "auto">;
 
 /** `words`: of the answer. Its data is in the conversation, which knows what in it is secret. */
 function outcomeOf({ by, decision, auto }: Answer, words: string) {
@@ -64,19 +64,7 @@ export function questionsFrom({ history, interrupt }: Pick<Delegation, "history"
   return [...found.values()];
 }
 
-const interruptSchema = z.object({
-  id: z.string(),
-  requests: z.array(
-    z.object({
-      // An answer by a schema is data.
-      schema: z.unknown().optional(),
-      message: z.object({ parts: z.array(z.looseObject({ text: optional(z.string()) })) }),
-    }),
-  ),
-});
-type Requests = z.infer<typeof interruptSchema>["requests"];
-
-function open(id: string, at: string, requests: Requests): Question {
+function open(id: string, at: string, requests: Interrupt["requests"]): Question {
   const [first] = requests;
   const more = requests.length > 1 ? `${count(requests.length, "question")}: ` : "";
   const text = `${more}${cut(plainTitle(first ? textOf(first.message) : ""))}`;
@@ -96,13 +84,12 @@ export function questionsOf(events: readonly DelegationEvent[]): readonly Questi
   };
   for (const event of events) {
     if (event.status === "interrupted") {
-      const { data } = interruptSchema.safeParse(event.interrupt);
-      last = data?.id ?? `at ${event.seq}`;
-      isAnsweredInWords = data?.requests.every(({ schema }) => schema === undefined) === true;
-      if (!found.has(last)) found.set(last, open(last, event.at, data?.requests ?? []));
+      const { id, requests } = event.interrupt;
+      last = id;
+      isAnsweredInWords = requests.every(({ schema }) => schema === undefined);
+      if (!found.has(last)) found.set(last, open(last, event.at, requests));
     } else if (event.status === "answered") {
-      const answer = answerSchema.parse(event);
-      end(event, outcomeOf(answer, isAnsweredInWords ? (answer.answer_preview ?? "") : ""));
+      end(event, outcomeOf(event, isAnsweredInWords ? (event.answer_preview ?? "") : ""));
     } else if (!asks(event.state)) end(event, { outcome: "not answered", answer: "" });
   }
   return [...found.values()];

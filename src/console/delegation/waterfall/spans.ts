@@ -1,5 +1,4 @@
 /** The bars of a delegation: for how long it was in which state, from its events or, without them, from itself. */
-import * as z from "zod";
 import { isTerminal, type State } from "../../../schema/delegation.ts";
 import type { DelegationEvent } from "../../../schema/event.ts";
 import { PHASES, type Phase } from "../../ui/words.ts";
@@ -15,9 +14,6 @@ export interface Span {
   /** Null: between attempts. */
   readonly attempt: number | null;
 }
-
-const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
-const detailsSchema = z.object({ attempt: optional(z.number()), retry_at: optional(z.string()) });
 
 /** How an attempt ended, by the status of an event that does not end the delegation. */
 const ENDS_ATTEMPT: Readonly<Record<string, Phase>> = { lease_expired: "failed", retrying: "failed" };
@@ -35,18 +31,18 @@ export function spansOf(node: Node, events: readonly DelegationEvent[]): readonl
   const close = (to: number | null) => spans.push(...spansUntil({ state, from, to, attempt }, notBefore));
   for (const event of events) {
     const { status = "" } = event;
-    const isLease = status === "leased" || status === "reclaimed";
+    const isLease = event.status === "leased" || event.status === "reclaimed";
     if (event.state === state && !isLease) continue;
     const at = Date.parse(event.at);
     close(at);
-    const details = detailsSchema.parse(event);
     const outcome = ENDS_ATTEMPT[status] ?? (isTerminal(event.state) ? PHASES[event.state] : undefined);
     if (attempt !== null && outcome) outcomes.set(attempt, outcome);
-    if (isLease) attempt = details.attempt ?? attempt ?? 1;
+    if (isLease) attempt = event.attempt;
     // A lease that is reclaimed takes back the end of its attempt.
     if (isLease && attempt !== null) outcomes.delete(attempt);
     if (event.state === "submitted" && status !== "answered") attempt = null;
-    [state, from, notBefore] = [event.state, at, Date.parse(details.retry_at ?? "")];
+    const retryAt = "retry_at" in event ? event.retry_at : undefined;
+    [state, from, notBefore] = [event.state, at, Date.parse(retryAt ?? "")];
   }
   if (!isTerminal(state)) {
     close(node.finished_at === null ? null : Date.parse(node.finished_at));

@@ -95,10 +95,11 @@ function apply(known: Nodes, below: Nodes, events: readonly DelegationEvent[]) {
   const changed = new Map<string, Node>();
   const unclear = new Set<string>();
   for (const event of events) {
-    const { delegation_id: id, parent_id } = event;
+    const { delegation_id: id } = event;
+    const parent_id = event.type === "DELEGATION_SENT" ? event.parent_id : undefined;
     const node = changed.get(id) ?? known.get(id);
     if (node === undefined) {
-      const isUnder = typeof parent_id === "string" && (below.has(parent_id) || unclear.has(parent_id));
+      const isUnder = parent_id !== undefined && (below.has(parent_id) || unclear.has(parent_id));
       if (isUnder && below.size < MAX_NODES) unclear.add(id);
     } else if (event.seq > node.version) {
       const after = nodeAfter(node, event);
