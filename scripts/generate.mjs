@@ -18,6 +18,7 @@ import { limitsSchema } from "../build/schema/agent.js";
 import { CATEGORIES, ERRORS } from "../build/schema/errors.js";
 import { AT_REST, IN_FLIGHT, LIMITS } from "../build/schema/limits.js";
 import { readArguments } from "./arguments.mjs";
+import { collectDescriptions } from "./descriptions.mjs";
 
 const HELP = `node scripts/generate.mjs [--check]
 
@@ -316,15 +317,23 @@ ${costs()}`;
   return within("docs/settings.md", "limits", text);
 }
 
-/** The OpenAPI document, formatted by Biome. */
-function api() {
+/** JSON, formatted by Biome. */
+function json(value) {
   const root = new URL("../", import.meta.url);
   return execFileSync(
     fileURLToPath(new URL("node_modules/.bin/biome", root)),
     ["format", "--stdin-file-path=docs/openapi.json"],
-    { cwd: root, input: JSON.stringify(openapi(ROUTES, API_INFO)), encoding: "utf8" },
+    { cwd: root, input: JSON.stringify(value), encoding: "utf8", maxBuffer: 64 * 1024 * 1024 },
   );
 }
+
+/** What the broker reads: by place, so that a change of one text is a change of one line. */
+const texts = Object.fromEntries(
+  Object.entries(await collectDescriptions()).sort(([a], [b]) => (a < b ? -1 : 1)),
+);
+const descriptions = () => json(texts);
+/** With the newest texts, not those of the build. */
+const api = () => json(openapi(ROUTES, API_INFO, { texts }));
 
 function mcp() {
   const rows = TOOLS.map(({ name, description, inputSchema, visibleTo: kinds }) => {
@@ -345,6 +354,7 @@ const PAGES = {
   "docs/openapi.json": api,
   "docs/recipes.md": commands,
   "docs/settings.md": limits,
+  "src/doors/openapi/descriptions.json": descriptions,
 };
 const stale = [];
 for (const [path, render] of Object.entries(PAGES)) {

@@ -15,12 +15,19 @@ const CONTENT = ["text", "raw", "url", "data"] as const;
 
 export const partSchema = z
   .looseObject({
+    /** Plain text. */
     text: z.string().optional(),
+    /** Bytes, in base64. */
     raw: z.string().optional(),
+    /** Where the content is. The broker does not load it. */
     url: z.string().optional(),
+    /** Any JSON value. */
     data: z.unknown().optional(),
+    /** The media type, for example `image/png`. */
     mediaType: z.string().optional(),
+    /** The file's name. */
     filename: z.string().optional(),
+    /** Further members, which pass through unchanged. */
     metadata: jsonObjectSchema.optional(),
   })
   .refine((part) => CONTENT.filter((key) => key in part).length === 1, {
@@ -31,20 +38,29 @@ export const partSchema = z
 export type Part = z.infer<typeof partSchema>;
 
 export const messageSchema = z.looseObject({
+  /** Identifies the message, 1 to 1024 characters. */
   messageId: agentsIdSchema,
+  /** `ROLE_USER`: from the delegator; `ROLE_AGENT`: from the agent. */
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]),
+  /** The content, in order. */
   parts: z.array(partSchema),
+  /** The conversation, as the sender gave it. */
   contextId: z.string().optional(),
+  /** The A2A task, as the sender gave it. */
   taskId: z.string().optional(),
+  /** Further members. A delegation's message has its `delegation_id`, an answer its `interrupt_id`. */
   metadata: jsonObjectSchema.optional(),
 });
 /** An A2A 1.0 Message in its JSON form; other fields pass through unchanged. */
 export type Message = z.infer<typeof messageSchema>;
 
-/** A Message as a caller sends it: id and role are optional, at least one part is required. */
+/** At least one part is required. */
 export const messageInputSchema = messageSchema.extend({
+  /** Identifies the message, 1 to 255 characters. Default: a new id. */
   messageId: messageIdSchema.optional(),
+  /** Default: the side that sends it. */
   role: z.enum(["ROLE_USER", "ROLE_AGENT"]).optional(),
+  /** The content, in order: 1 to 10,000 parts. */
   parts: boundedArray(partSchema, 1, LIMITS.parts.value),
 });
 
@@ -52,18 +68,27 @@ export const messageInputSchema = messageSchema.extend({
 export type MessageInput = z.input<typeof messageInputSchema>;
 
 /** A Message as an agent sends it in a question. */
-export const agentMessageInputSchema = messageInputSchema.extend({ messageId: agentsIdSchema.optional() });
+export const agentMessageInputSchema = messageInputSchema.extend({
+  /** Identifies the message, 1 to 1024 characters. Default: a new id. */
+  messageId: agentsIdSchema.optional(),
+});
 
 /** A Message as an agent sends it in a reply: parts may be absent, null or empty. */
 export const replyMessageInputSchema = agentMessageInputSchema.extend({
+  /** The content, in order: up to 10,000 parts. Absent and null mean none. */
   parts: boundedArray(partSchema, 0, LIMITS.parts.value).nullish(),
 });
 
 export const artifactSchema = z.looseObject({
+  /** Chosen by the agent, 1 to 1024 characters. */
   artifactId: agentsIdSchema,
+  /** For people, for example a file name. */
   name: z.string().optional(),
+  /** What it is, for people. */
   description: z.string().optional(),
+  /** The content, in order. */
   parts: z.array(partSchema),
+  /** Further members, which pass through unchanged. */
   metadata: jsonObjectSchema.optional(),
 });
 /** An A2A 1.0 Artifact in its JSON form: output in addition to the reply. The agent chooses `artifactId`. */
@@ -71,6 +96,7 @@ export type Artifact = z.infer<typeof artifactSchema>;
 
 /** An Artifact as an agent sends it. */
 export const artifactInputSchema: z.ZodType<Artifact, Artifact> = artifactSchema.extend({
+  /** The content, in order: up to 10,000 parts. */
   parts: boundedArray(partSchema, 0, LIMITS.parts.value),
 });
 

@@ -1,6 +1,7 @@
 /** The name of an action, or the beginning of one and `*`. */
 import * as z from "zod";
 
+/** The name of an action, or the beginning of one and `*`; up to 256 characters. */
 export const actionPatternSchema = z
   .string()
   .min(1)

@@ -9,11 +9,23 @@ import { riskRuleSchema } from "./risk.ts";
 import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
 
 export const presenceSchema = z.strictObject({
+  /** `online`: a worker polls, or did just now; `stale`: one polled minutes ago; `offline`: none did since. */
   state: z.enum(["online", "stale", "offline"]),
+  /** When a worker last polled; null: never. */
   last_seen_at: instantSchema.nullable(),
+  /** How many polls wait for work now; 0 for a push agent. */
   pollers: z.int().min(0),
-  /** Workers that paused, because they fail or cannot work: how many, when the first tries again, and why the newest did. */
-  paused: z.strictObject({ workers: z.int().min(1), until: instantSchema, reason: z.string() }).optional(),
+  /** Workers that take no work for a while, because they fail or cannot work; absent: none. */
+  paused: z
+    .strictObject({
+      /** How many workers pause. */
+      workers: z.int().min(1),
+      /** When the first of them tries again. */
+      until: instantSchema,
+      /** Why the newest paused. */
+      reason: z.string(),
+    })
+    .optional(),
 });
 /**
  * Whether workers poll for the agent: how many now, and when the last one did (an ISO 8601 instant). For a push agent:
@@ -22,46 +34,76 @@ export const presenceSchema = z.strictObject({
 export type Presence = z.infer<typeof presenceSchema>;
 
 const skillSchema = z.looseObject({
+  /** Identifies the skill. */
   id: z.string().min(1),
+  /** The skill's name, for people. */
   name: z.string().min(1),
+  /** What the skill does. */
   description: z.string(),
+  /** Keywords. */
   tags: z.array(z.string()),
 });
 
+/** The limits of an agent. */
 export const limitsSchema = z.strictObject({
+  /** How many attempts a delegation has, 1 to 100. */
   max_attempts: z.int().min(1).max(100).default(3),
+  /** How long a lease lasts without a heartbeat, 1 to 3600. */
   lease_seconds: z.number().min(1).max(3600).default(60),
+  /** How many leases the agent may hold at once, up to 1,000,000; null: any number. */
   max_working: z.int().min(1).max(1_000_000).nullable().default(null),
+  /** How many delegations may wait, up to 10,000,000; beyond it new ones are refused with `queue_full`. */
   max_waiting: z.int().min(1).max(10_000_000).default(10_000),
+  /** How long a question stays open, up to a year, unless it says otherwise by `expires_in_seconds`. */
   interrupt_ttl_seconds: z.number().min(1).max(31_536_000).default(86_400),
 });
 
+/** The wait before a failed attempt is repeated: it grows with each attempt. */
 export const backoffSchema = z.strictObject({
+  /** The wait after the first attempt, in milliseconds, up to an hour. */
   initial_ms: z.int().min(0).max(3_600_000).default(1000),
+  /** By how much each further wait is longer, 1 to 100. */
   factor: z.number().min(1).max(100).default(2),
+  /** The longest wait, in milliseconds, up to a day. */
   max_ms: z.int().min(0).max(86_400_000).default(300_000),
+  /** The part of the wait that is random, 0 to 1. */
   jitter: z.number().min(0).max(1).default(0.2),
 });
 
-const pushSchema = z.strictObject({
+/** The broker sends the work to an A2A server. Only the operator may set this. */
+export const pushDeliverySchema = z.strictObject({
+  /** The broker sends the work. */
   mode: z.literal("push"),
+  /** The A2A server: its base URL, or that of its card. Up to 2048 characters. */
   url: z.url({ protocol: /^https?$/ }).max(2048),
 });
-const pollSchema = z.strictObject({ mode: z.literal("poll") });
+/** Workers ask for work. */
+export const pollDeliverySchema = z.strictObject({
+  /** Workers ask for work. */
+  mode: z.literal("poll"),
+});
 
-/** `poll`: workers ask for work. `push`: the broker sends it to an A2A server; only the operator may set this. */
-export const deliverySchema = z.discriminatedUnion("mode", [pollSchema, pushSchema]);
+/** How work reaches the agent: workers poll, or the broker sends it to an A2A server. */
+export const deliverySchema = z.discriminatedUnion("mode", [pollDeliverySchema, pushDeliverySchema]);
 export type Delivery = z.infer<typeof deliverySchema>;
 
-/** In a request `push` may have credentials for the server, which are stored apart and never shown. */
-const deliveryRequestSchema = z.discriminatedUnion("mode", [
-  pollSchema,
-  pushSchema.extend({ credentials: credentialsSchema.nullish() }),
+/** The broker sends the work to an A2A server, with credentials. Only the operator may set this. */
+export const pushDeliveryRequestSchema = pushDeliverySchema.extend({
+  /** For the server; stored apart and never shown. Absent and null: none. */
+  credentials: credentialsSchema.nullish(),
+});
+/** How work reaches the agent: workers poll, or the broker sends it to an A2A server. */
+export const deliveryRequestSchema = z.discriminatedUnion("mode", [
+  pollDeliverySchema,
+  pushDeliveryRequestSchema,
 ]);
 
-const deliveryPatchSchema = z.strictObject({
+/** Changes to how work reaches the agent. Only the operator may set `push`. */
+export const deliveryPatchSchema = z.strictObject({
+  /** `poll`: workers ask for work; `push`: the broker sends it. */
   mode: z.enum(["poll", "push"]).optional(),
-  url: pushSchema.shape.url.optional(),
+  url: pushDeliverySchema.shape.url.optional(),
+  /** For the server; stored apart and never shown. Absent: those that are stored stay; null removes them. */
   credentials: credentialsSchema.nullish(),
 });
 
@@ -74,20 +116,37 @@ const risksSchema = z.array(riskRuleSchema).max(100);
 
 /** The settings of an agent, as they are stored and shown. */
 export const agentSpecSchema = z.strictObject({
+  /** What the agent does, for people and other agents, up to 4096 characters. */
   description: z.string().max(4096).default(""),
+  /** What the agent can do, for its A2A card: up to 100. */
   skills: z.array(skillSchema).max(100).default([]),
+  /** The agent's own version, up to 64 characters. */
   version: z.string().max(64).default("1"),
+  /**
+   * Who may delegate to the agent, up to 1000 patterns: `*`, a principal, or a kind with a star, such as `caller:*`.
+   */
   accepts_from: z.array(principalPatternSchema).max(1000).default(["*"]),
+  /**
+   * Whether a delegator may approve questions in advance. `person`: the agent refuses every delegation with
+   * `auto_approve`.
+   */
   approvals: approvalsSchema.default("any"),
+  /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.default([]),
+  /** How work reaches the agent. */
   delivery: deliverySchema.default({ mode: "poll" }),
+  /** The agent's limits; each has a default. */
   limits: limitsSchema.prefault({}),
+  /** The wait before a failed attempt is repeated. */
   backoff: backoffSchema.prefault({}),
 });
 export type AgentSpec = z.output<typeof agentSpecSchema>;
 
 export const agentRequestSchema = agentSpecSchema
-  .extend({ delivery: deliveryRequestSchema.default({ mode: "poll" }) })
+  .extend({
+    /** How work reaches the agent. */
+    delivery: deliveryRequestSchema.default({ mode: "poll" }),
+  })
   .refine(
     (spec) => new TextEncoder().encode(JSON.stringify(spec)).length <= LIMITS.agent_bytes.value,
     `the settings exceed ${LIMITS.agent_bytes.value} bytes as JSON`,
@@ -98,6 +157,7 @@ export type AgentInput = z.input<typeof agentRequestSchema>;
 
 const settings = agentSpecSchema.shape;
 
+/** Changes to an agent's limits. */
 export const limitsPatchSchema = z.strictObject({
   max_attempts: limitsSchema.shape.max_attempts.unwrap().nullish(),
   lease_seconds: limitsSchema.shape.lease_seconds.unwrap().nullish(),
@@ -106,6 +166,7 @@ export const limitsPatchSchema = z.strictObject({
   interrupt_ttl_seconds: limitsSchema.shape.interrupt_ttl_seconds.unwrap().nullish(),
 });
 
+/** Changes to the wait before a failed attempt is repeated. */
 export const backoffPatchSchema = z.strictObject({
   initial_ms: backoffSchema.shape.initial_ms.unwrap().nullish(),
   factor: backoffSchema.shape.factor.unwrap().nullish(),
@@ -119,85 +180,130 @@ export const agentPatchSchema = z.strictObject({
   skills: settings.skills.unwrap().nullish(),
   version: settings.version.unwrap().nullish(),
   accepts_from: settings.accepts_from.unwrap().nullish(),
+  /**
+   * Whether a delegator may approve questions in advance. `person`: the agent refuses every delegation with
+   * `auto_approve`.
+   */
   approvals: approvalsSchema.nullish(),
+  /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.nullish(),
+  /** Changes to how work reaches the agent. */
   delivery: deliveryPatchSchema.nullish(),
+  /** Changes to the agent's limits. */
   limits: limitsPatchSchema.nullish(),
+  /** Changes to the wait before a failed attempt is repeated. */
   backoff: backoffPatchSchema.nullish(),
 });
-/** Changes to an agent's settings: omitted ones stay, `null` resets to the default, arrays are replaced. */
+/** Changes to an agent's settings. */
 export type AgentPatch = z.input<typeof agentPatchSchema>;
 
 export const agentSchema = z.strictObject({
+  /** The agent's name. */
   name: agentNameSchema,
+  /** What the agent does. */
   description: z.string(),
+  /** What the agent can do. */
   skills: z.array(skillSchema),
+  /** The agent's own version. */
   version: z.string(),
   /**
-   * The URL of a push agent, and whether the broker has credentials for it, are visible to the agent and the operator
-   * only; the credentials themselves to nobody.
+   * How work reaches the agent. The URL and whether there are credentials are visible to the agent and the operator
+   * only; the credentials to nobody.
    */
   delivery: z.strictObject({
+    /** `poll`: workers ask for work; `push`: the broker sends it to an A2A server. */
     mode: z.enum(["poll", "push"]),
+    /** The A2A server of a push agent. */
     url: z.string().optional(),
+    /** Whether the broker has credentials for the server. */
     credentials_set: z.boolean().optional(),
   }),
+  /** Whether the operator or the agent paused it: its workers get no work. */
   paused: z.boolean(),
+  /** Who may delegate to the agent; visible to the agent and the operator only. */
   accepts_from: z.array(z.string()).optional(),
-  /** Visible to everybody, because it decides whether `auto_approve` is accepted. */
+  /**
+   * `person`: the agent refuses every delegation with `auto_approve`. Visible to everybody, because it decides
+   * whether that is accepted.
+   */
   approvals: approvalsSchema.default("any"),
-  /** Visible to everybody, because people see it with the questions. */
+  /** How risky the agent's actions are. Visible to everybody, because people see it with the questions. */
   risks: risksSchema.default([]),
+  /** The agent's limits; visible to the agent and the operator only. */
   limits: limitsSchema.optional(),
+  /** The wait before a failed attempt is repeated; visible to the agent and the operator only. */
   backoff: backoffSchema.optional(),
+  /** When the agent was created. */
   created_at: instantSchema,
+  /** When its settings last changed. */
   updated_at: instantSchema,
+  /** Whether workers poll for the agent. */
   presence: presenceSchema,
+  /** How many of its delegations are in which part of their life. */
   counts: z.strictObject({
+    /** Wait for a worker. */
     waiting: z.int(),
+    /** Wait for their earliest start, or for the next attempt. */
     delayed: z.int(),
+    /** Are leased. */
     working: z.int(),
+    /** Wait for the answer to a question. */
     interrupted: z.int(),
   }),
   /** Since when its oldest waiting delegation could have been taken; null: none waits. */
   oldest_waiting_at: instantSchema.nullable().optional(),
-  /** How much it works on, how many workers wait for work, and its `max_working`. */
+  /** How much it works on, and how much more it could take. */
   slots: z
     .strictObject({
+      /** How many leases its workers hold. */
       busy: z.int().min(0),
-      /** 0 for a push agent, and while the agent is paused or at its limit. */
+      /** How many workers wait for work. 0 for a push agent, and while the agent is paused or at its limit. */
       free: z.int().min(0),
-      /** Null: any number. */
+      /** Its `max_working`; null: any number. */
       most: z.int().nullable(),
     })
     .optional(),
   /** The URL of its A2A agent card. */
   a2a_card_url: z.string(),
 });
+/** A page of agents. */
 export const agentPageSchema = z.strictObject({
+  /** The agents, by name. */
   agents: z.array(agentSchema),
+  /** The `cursor` of the next page; null: this is the last. */
   next_cursor: z.string().nullable(),
 });
 
 export const workerSchema = z.strictObject({
   /** Its `worker_id`; the agent's name if it sends none. */
   id: z.string(),
+  /** When it last polled or reported. */
   last_seen_at: instantSchema,
   /** The delegations whose leases it holds. */
   delegations: z.array(z.string()),
-  /** It fails or cannot work, so it takes no work until then. */
-  paused: z.strictObject({ until: instantSchema, reason: z.string() }).optional(),
+  /** It fails or cannot work, so it takes no work for a while; absent: it does. */
+  paused: z
+    .strictObject({
+      /** When it tries again. */
+      until: instantSchema,
+      /** Why it paused. */
+      reason: z.string(),
+    })
+    .optional(),
 });
 /** A process that works for an agent. */
 export type Worker = z.infer<typeof workerSchema>;
 
+/** The workers of an agent. */
 export const workersSchema = z.strictObject({
+  /** The workers that were seen lately or hold leases. */
   workers: z.array(workerSchema),
   /** Whether there are more workers or leases than shown. */
   truncated: z.boolean(),
 });
 
 export const agentChangeSchema = agentSchema.extend({
+  /** Whether the request created the agent. */
   created: z.boolean(),
   /** Paths of the settings that changed, for example `limits.max_working`. */
   changed: z.array(z.string()),

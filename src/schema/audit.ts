@@ -6,6 +6,7 @@ import * as z from "zod";
 import { jsonObjectSchema } from "./json-object.ts";
 import { instantSchema, principalSchema } from "./values.ts";
 
+/** What was done: the kind of thing, and the verb. */
 export const auditActionSchema = z.enum([
   "token.create",
   "token.revoke",
@@ -23,25 +24,36 @@ export const auditActionSchema = z.enum([
 export type AuditAction = z.infer<typeof auditActionSchema>;
 
 export const auditEntrySchema = z.strictObject({
+  /** Identifies the entry. */
   id: z.string(),
+  /** When it happened. */
   at: instantSchema,
+  /** Who did it. */
   by: principalSchema,
+  /** What was done. */
   action: auditActionSchema,
   /** The agent, or the id of the token, session or delegation. */
   subject: z.string(),
+  /** More about it, depending on the action. */
   details: jsonObjectSchema,
 });
 /** One action in the audit log. */
 export type AuditEntry = z.infer<typeof auditEntrySchema>;
 
 export const auditFilterSchema = z.strictObject({
+  /** Only this action. */
   action: auditActionSchema.optional(),
+  /** Only about this agent, or the token, session or delegation with this id. */
   subject: z.string().min(1).max(256).optional(),
+  /** Only what this principal did. */
   by: principalSchema.optional(),
 });
 export type AuditFilter = z.infer<typeof auditFilterSchema>;
 
+/** A page of the audit log, newest first. */
 export const auditPageSchema = z.strictObject({
+  /** The entries, newest first. */
   entries: z.array(auditEntrySchema),
+  /** The `cursor` of the next page; null: this is the last. */
   next_cursor: z.string().nullable(),
 });

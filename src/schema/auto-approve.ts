@@ -8,7 +8,13 @@ import { LIMITS } from "./limits.ts";
  * actions with these names; a name that ends in `*` matches every name that begins like it.
  */
 export const autoApproveSchema = z
-  .union([z.literal(true), z.strictObject({ actions: z.array(actionPatternSchema).min(1).max(100) })])
+  .union([
+    z.literal(true),
+    z.strictObject({
+      /** The names of the approved actions, 1 to 100; `*` at the end matches any rest. */
+      actions: z.array(actionPatternSchema).min(1).max(100),
+    }),
+  ])
   .refine(
     (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.auto_approve_bytes.value,
     `auto_approve exceeds ${LIMITS.auto_approve_bytes.value} bytes`,

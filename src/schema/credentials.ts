@@ -41,29 +41,36 @@ const areDistinct = (headers: Readonly<Record<string, string>>): boolean => {
 const CONTROL = /\p{Cc}/u;
 const basicText = z.string().refine((text) => !CONTROL.test(text), "must not contain control characters");
 
+/** Sent as `Authorization: Bearer <token>`. */
+export const bearerCredentialsSchema = z.strictObject({
+  /** A bearer token. */
+  scheme: z.literal("bearer"),
+  /** Printable ASCII characters without blanks. */
+  token: z.string().regex(/^[\x21-\x7e]+$/, "must be printable ASCII characters without blanks"),
+});
+/** Sent as `Authorization: Basic …`, in UTF-8. */
+export const basicCredentialsSchema = z.strictObject({
+  /** A user name and a password. */
+  scheme: z.literal("basic"),
+  /** Without colons and control characters. */
+  username: basicText.refine((name) => !name.includes(":"), "must not contain a colon"),
+  /** Without control characters. */
+  password: basicText,
+});
+/** Sent as headers, for example `X-Api-Key`. */
+export const headerCredentialsSchema = z.strictObject({
+  /** Headers of any names. */
+  scheme: z.literal("headers"),
+  /** The headers by name: 1 to 8, none of those that HTTP and A2A set. */
+  headers: z
+    .record(headerName, headerValue)
+    .refine((headers) => Object.keys(headers).length > 0, "must name a header")
+    .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS} headers`)
+    .refine(areDistinct, "must not name a header twice"),
+});
+
 export const credentialsSchema = z
-  .discriminatedUnion("scheme", [
-    /** Sent as `Authorization: Bearer <token>`. */
-    z.strictObject({
-      scheme: z.literal("bearer"),
-      token: z.string().regex(/^[\x21-\x7e]+$/, "must be printable ASCII characters without blanks"),
-    }),
-    /** Sent as `Authorization: Basic …`, in UTF-8. */
-    z.strictObject({
-      scheme: z.literal("basic"),
-      username: basicText.refine((name) => !name.includes(":"), "must not contain a colon"),
-      password: basicText,
-    }),
-    /** Sent as these headers, for example `X-Api-Key`. */
-    z.strictObject({
-      scheme: z.literal("headers"),
-      headers: z
-        .record(headerName, headerValue)
-        .refine((headers) => Object.keys(headers).length > 0, "must name a header")
-        .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS} headers`)
-        .refine(areDistinct, "must not name a header twice"),
-    }),
-  ])
+  .discriminatedUnion("scheme", [bearerCredentialsSchema, basicCredentialsSchema, headerCredentialsSchema])
   .refine(
     (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.credentials_bytes.value,
     `the credentials exceed ${LIMITS.credentials_bytes.value} bytes as JSON`,

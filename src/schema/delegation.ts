@@ -8,6 +8,7 @@ import { categorySchema } from "./errors.ts";
 import { jsonObjectSchema } from "./json-object.ts";
 import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { LIMITS } from "./limits.ts";
+import { atMostOne, exactlyOne } from "./rules.ts";
 import { usageSchema } from "./usage.ts";
 import {
   agentNameSchema,
@@ -34,14 +35,15 @@ export function isTerminal(state: State): boolean {
 export const isPending = (state: State): boolean => state === "submitted" || state === "working";
 
 export const progressSchema = z.strictObject({
-  /** Up to 4096 characters. */
+  /** What the agent does now, up to 4096 characters. */
   message: z.string().max(4096).optional(),
-  /** Up to 256 characters. */
+  /** The name of the current step, up to 256 characters. */
   current_step: z.string().max(256).optional(),
-  /** Up to 64 names. */
+  /** The names of the tools that it used, up to 64. */
   tools_used: z.array(z.string().max(256)).max(64).optional(),
   /** How many of `total` are done, in the agent's unit. */
   done: z.number().min(0).optional(),
+  /** How many there are to do, in the agent's unit. */
   total: z.number().min(0).optional(),
   /** The agent's estimate of the seconds left. */
   eta_seconds: z.number().min(0).optional(),
@@ -50,20 +52,29 @@ export const progressSchema = z.strictObject({
 export type Progress = z.infer<typeof progressSchema>;
 
 export const actionSchema = z.strictObject({
+  /** The action's name, up to 256 characters. */
   name: z.string().min(1).max(256),
+  /** The action's arguments. */
   arguments: jsonObjectSchema.default({}),
 });
 /** The action that an agent takes if the answer to its question is `approve`. */
 export type Action = z.infer<typeof actionSchema>;
 
 export const interruptSchema = z.object({
+  /** Identifies the question; an answer names it. */
   id: z.string(),
+  /** `input`: the agent asks for input; `auth`: it asks for a credential. */
   kind: z.enum(["input", "auth"]),
+  /** What is asked, 1 to 32 requests. */
   requests: z.array(
     z.object({
+      /** Identifies the request within the question. */
       request_id: z.string(),
+      /** The question in words. */
       message: messageSchema,
+      /** The choices: an answer is one of them. Absent: no choices. */
       options: z.array(z.unknown()).optional(),
+      /** The JSON Schema that the answer's `data` must fit; absent: none. */
       schema: z.unknown().optional(),
       /** The action that the agent takes if the answer is `approve`. */
       action: actionSchema.optional(),
@@ -71,17 +82,24 @@ export const interruptSchema = z.object({
       edit: z.boolean().optional(),
     }),
   ),
+  /** When it was asked. */
   raised_at: instantSchema,
+  /** Unless it is answered before, the delegation fails with `interrupt_expired`. */
   expires_at: instantSchema,
 });
 /** The questions that a delegation needs answered to continue; all are answered at once. */
 export type Interrupt = z.infer<typeof interruptSchema>;
 
 export const delegationErrorSchema = z.object({
+  /** The kind of failure. */
   category: categorySchema,
+  /** What failed, in snake_case: a code of the broker, or one that the agent chose. */
   code: z.string(),
+  /** What happened, for people. */
   message: z.string(),
+  /** Whether the same work may succeed if it is delegated again. */
   retryable: z.boolean(),
+  /** What to do next. */
   recovery: z.string(),
   /** The service that failed, if the agent named it. */
   provider: z.string().optional(),
@@ -90,7 +108,9 @@ export const delegationErrorSchema = z.object({
 export type DelegationError = z.infer<typeof delegationErrorSchema>;
 
 export const delegationSchema = z.strictObject({
+  /** Identifies the delegation. */
   id: delegationIdSchema,
+  /** Where it is in its life. */
   state: stateSchema,
   /** Incremented by every event; equals the `seq` of the latest. */
   version: z.int().min(1),
@@ -100,11 +120,14 @@ export const delegationSchema = z.strictObject({
   delegator: principalSchema,
   /** The conversation that it belongs to; it grants no access. */
   context_id: z.string(),
-  /** The delegation that this one is a part of. */
+  /** The delegation that this one is a part of; null: it stands alone. */
   parent_id: delegationIdSchema.nullable(),
-  /** The failed delegation that this one repeats. */
+  /** The failed delegation that this one repeats; null: it repeats none. */
   redrive_of: delegationIdSchema.nullable(),
-  /** The delegation that repeats this failed one. It does not exist if the redrive was refused, or once it is deleted. */
+  /**
+   * The delegation that repeats this failed one; null: none does. It does not exist if the redrive was refused, or
+   * once it is deleted.
+   */
   redriven_as: delegationIdSchema.nullable().default(null),
   /** 0 to 9, higher first. */
   priority: z.int().min(0).max(9),
@@ -114,35 +137,48 @@ export const delegationSchema = z.strictObject({
   auto_approve: autoApproveSchema.optional(),
   /** The JSON Schema that the result must fit; absent: the reply may be anything. */
   result_schema: z.unknown().optional(),
-  /** The first 100 bytes of the text. */
+  /** The first 100 bytes of the task's text. */
   task_preview: z.string(),
   /** The task as it was sent. */
   message: messageSchema,
-  /** The latest progress. */
+  /** The latest progress; null: nothing was reported. */
   progress: progressSchema.nullable(),
-  /** The open question, in the states `input_required` and `auth_required`. */
+  /** The open question, in the states `input_required` and `auth_required`; null in others. */
   interrupt: interruptSchema.nullable(),
+  /** What the agent sent before its reply, whole. */
   artifacts: z.array(artifactSchema),
+  /** The agent's last message; null: there is none yet, or none came. */
   reply: messageSchema.nullable(),
+  /** Why it did not complete; null: it did, or has not ended. */
   error: delegationErrorSchema.nullable(),
-  /** Counted from 1. */
+  /** The current attempt, counted from 1. */
   attempt: z.int().min(1),
+  /** How many attempts it has. */
   max_attempts: z.int().min(1),
-  /** The worker and its lease, which ends at `expires_at` unless a heartbeat extends it. */
+  /** The worker that has it; null: none has. */
   lease: z
-    .strictObject({ worker_id: z.string(), granted_at: instantSchema, expires_at: instantSchema })
+    .strictObject({
+      /** The worker, as it names itself; the agent's name if it does not. */
+      worker_id: z.string(),
+      /** When the worker got it. */
+      granted_at: instantSchema,
+      /** When the lease ends, unless a heartbeat extends it. */
+      expires_at: instantSchema,
+    })
     .nullable(),
   /** What its attempts have used; absent: nothing was reported. */
   usage: usageSchema.optional(),
   /** Follow-ups, questions and answers, oldest first. */
   history: z.array(messageSchema),
-  /** Fields ending in `_at` are ISO 8601 in UTC, with milliseconds. */
+  /** When it was delegated. All instants are ISO 8601 in UTC, with milliseconds. */
   created_at: instantSchema,
+  /** When it last changed. */
   updated_at: instantSchema,
-  /** No worker gets it before this instant. */
+  /** No worker gets it before this instant; null: as soon as possible. */
   not_before_at: instantSchema.nullable(),
-  /** Fails with `deadline_exceeded` if not finished by then. */
+  /** It fails with `deadline_exceeded` if it has not ended by then. */
   deadline_at: instantSchema,
+  /** When it ended; null: it has not. */
   finished_at: instantSchema.nullable(),
   /** Saved by its agent; visible to the agent and the operator, only in `GET /v1/delegations/{id}`. */
   checkpoint: checkpointSchema.optional(),
@@ -151,34 +187,46 @@ export const delegationSchema = z.strictObject({
 export type Delegation = z.infer<typeof delegationSchema>;
 
 /** A new delegation, with the presence of its target: the caller sees whether workers poll. */
-export const acceptedDelegationSchema = delegationSchema.extend({ presence: presenceSchema });
+export const acceptedDelegationSchema = delegationSchema.extend({
+  /** Whether workers of the agent polled lately. It decides nothing: without a worker the work waits. */
+  presence: presenceSchema,
+});
 export type AcceptedDelegation = z.infer<typeof acceptedDelegationSchema>;
 
 export const delegateRequestSchema = z
   .strictObject({
     /** The agent's name. */
     target: agentNameSchema,
-    /** The work as text; this or `message`. */
+    /** The work as text, at least 1 character; this or `message`. */
     task: z.string().min(1).optional(),
-    /** The work as an A2A Message; its parts reach the agent unchanged. */
+    /** The work as an A2A Message; its parts reach the agent unchanged. This or `task`. */
     message: messageInputSchema.optional(),
     /** The conversation that it belongs to, 1 to 512 characters without controls. Default: a new one. */
     context_id: contextIdSchema.optional(),
     /** 0 to 9, higher first; first in, first out within a priority. Default 5. */
     priority: z.int().min(0).max(9).default(5),
-    /** No worker gets it for this many seconds; this or `not_before`. */
+    /** No worker gets it for this many seconds, up to a year; this or `not_before`. */
     delay_seconds: z.number().min(0).max(31_536_000).optional(),
-    /** An ISO 8601 instant before the year 9000. */
+    /** No worker gets it before this ISO 8601 instant, which is before the year 9000; this or `delay_seconds`. */
     not_before: givenInstantSchema.optional(),
-    /** Fails if not finished this many seconds after it may be leased; this or `deadline`. Default 7 days. */
+    /**
+     * It fails with `deadline_exceeded` if it has not ended this many seconds after it may be leased, up to a year;
+     * this or `deadline`. Default: 7 days.
+     */
     ttl_seconds: z.number().positive().max(31_536_000).optional(),
-    /** An ISO 8601 instant before the year 9000. */
+    /**
+     * It fails with `deadline_exceeded` if it has not ended by this ISO 8601 instant, which is before the year 9000;
+     * this or `ttl_seconds`.
+     */
     deadline: givenInstantSchema.optional(),
-    /** Fails with `not_picked_up` if no worker leases it within this many seconds. */
+    /**
+     * It fails with `not_picked_up` if no worker leases it within this many seconds, up to a year. Default: no such
+     * limit.
+     */
     start_within_seconds: z.number().positive().max(31_536_000).optional(),
-    /** 1 to 100. Default: the agent's setting. */
+    /** How many attempts it has, 1 to 100. Default: the agent's setting. */
     max_attempts: z.int().min(1).max(100).optional(),
-    /** The delegation that this one is a part of: live, and visible to you. */
+    /** The delegation that this one is a part of: live, and visible to you. Default: none. */
     parent_id: delegationIdSchema.optional(),
     /** Receives the delegation's questions and its end, signed as Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
@@ -201,45 +249,43 @@ export const delegateRequestSchema = z
      */
     result_schema: jsonSchemaSchema.optional(),
   })
-  .refine((body) => (body.task === undefined) !== (body.message === undefined), {
-    error: "give exactly one of task and message",
-    path: ["task"],
-  })
-  .refine((body) => body.delay_seconds === undefined || body.not_before === undefined, {
-    error: "give at most one of delay_seconds and not_before",
-    path: ["delay_seconds"],
-  })
-  .refine((body) => body.ttl_seconds === undefined || body.deadline === undefined, {
-    error: "give at most one of ttl_seconds and deadline",
-    path: ["ttl_seconds"],
-  });
+  .check(
+    exactlyOne("task", "message"),
+    atMostOne("delay_seconds", "not_before"),
+    atMostOne("ttl_seconds", "deadline"),
+  );
 export type DelegateRequest = z.output<typeof delegateRequestSchema>;
 /** Work for an agent: `target`, and either `task` or `message`. */
 export type DelegateInput = z.input<typeof delegateRequestSchema>;
 
 /** The filters of a list. One of the first four fields selects the index; the others filter its entries. */
 export const delegationFilterSchema = z.strictObject({
+  /** Only work for this agent. */
   target: agentNameSchema.optional(),
+  /** Only what this principal delegated. */
   delegator: principalSchema.optional(),
+  /** Only this conversation. */
   context_id: contextIdSchema.optional(),
+  /** Only the parts of this delegation. */
   parent_id: delegationIdSchema.optional(),
-  /** One or more, separated by commas. */
+  /** Only these states: one or more, separated by commas. */
   state: z
     .string()
     .transform((text) => text.split(","))
     .pipe(z.array(stateSchema))
     .optional(),
+  /** Only delegations whose error has this code, in snake_case. */
   error_code: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,63}$/)
     .optional(),
-  /** Created at or after this instant. */
+  /** Only those created at or after this instant. */
   since: givenInstantSchema.optional(),
-  /** Created before this instant. */
+  /** Only those created before this instant. */
   until: givenInstantSchema.optional(),
-  /** Ended at or after this instant. */
+  /** Only those that ended at or after this instant. */
   ended_since: givenInstantSchema.optional(),
-  /** Text that the task preview contains, ignoring case. */
+  /** Text that the task preview contains, ignoring case, up to 100 characters. */
   q: z.string().min(1).max(100).optional(),
 });
 /** The filters of a list; all given ones apply. */
@@ -248,22 +294,28 @@ export interface DelegationFilter extends Omit<z.input<typeof delegationFilterSc
   readonly state?: State | readonly State[] | undefined;
 }
 
+/** A page of delegations, newest first. */
 export const delegationPageSchema = z.strictObject({
+  /** The delegations, newest first. May be empty before the last page. */
   delegations: z.array(delegationSchema),
+  /** The `cursor` of the next page; null: this is the last. */
   next_cursor: z.string().nullable(),
   /** The list has considered everything created at or after this instant; null: everything. */
   scanned_to: instantSchema.nullable(),
 });
 
 /** Results after a cursor, with the cursor to continue from. */
-export const resultPageSchema = z.strictObject({ results: z.array(delegationSchema), cursor: z.string() });
-
-export const cancelRequestSchema = z.strictObject({
-  reason: z.string().max(1024).optional(),
-  cascade: z.boolean().default(true),
+export const resultPageSchema = z.strictObject({
+  /** The delegations as they are now, in the order in which they ended or asked. */
+  results: z.array(delegationSchema),
+  /** The position after them: send it as `after`. */
+  cursor: z.string(),
 });
 
-/** A batch. Each item is validated on its own, so that an invalid one does not affect the others. */
-export const batchRequestSchema = z.strictObject({
-  delegations: z.array(jsonObjectSchema).min(1).max(LIMITS.batch.value),
+/** Why, and how far, to cancel. */
+export const cancelRequestSchema = z.strictObject({
+  /** For people and the worker, up to 1024 characters. */
+  reason: z.string().max(1024).optional(),
+  /** Whether everything delegated under it is canceled, too. */
+  cascade: z.boolean().default(true),
 });

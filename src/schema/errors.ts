@@ -15,6 +15,7 @@ export const CATEGORIES = {
   INTERNAL: { exit: 70, meaning: "a bug; report the request id" },
 } as const;
 
+/** The group of an error code. */
 export const categorySchema = z.enum([
   "CONFIG",
   "AUTH",

@@ -13,7 +13,7 @@ import {
 } from "./delegation.ts";
 import { decisionSchema } from "./interrupt.ts";
 import { jsonObjectSchema } from "./json-object.ts";
-import { usageSumSchema } from "./usage.ts";
+import { usageSoFarSchema } from "./usage.ts";
 import { agentNameSchema, delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
 
 export const EVENT_TYPES = [
@@ -50,7 +50,7 @@ const envelope = {
 const common = {
   ...envelope,
   /** What its attempts have used so far, after a report; absent: nothing new was reported. */
-  usage: usageSumSchema.omit({ complete: true }).optional(),
+  usage: usageSoFarSchema.optional(),
   /** True: the artifacts of earlier attempts are gone, so that the next worker starts from scratch. */
   artifacts_dropped: z.literal(true).optional(),
 };
@@ -62,8 +62,14 @@ interface NoStatus {
 
 /** The number of the attempt, from 1. */
 const attempt = z.int().min(1);
-const status = { ...head, type: z.literal("DELEGATION_STATUS"), ...common };
+const status = {
+  ...head,
+  /** `status` says what happened. */
+  type: z.literal("DELEGATION_STATUS"),
+  ...common,
+};
 
+/** A piece of output that is not stored any more. */
 export const supersededArtifactSchema = z.object({
   /** The id of the artifact. */
   artifactId: z.string(),
@@ -86,6 +92,7 @@ const pieces = {
 
 export const sentEventSchema = z.object({
   ...head,
+  /** The delegation was accepted. */
   type: z.literal("DELEGATION_SENT"),
   ...common,
   /** `delayed`: no worker gets it before `not_before_at`. */
@@ -106,6 +113,7 @@ export const leasedEventSchema = z.object({
   ...status,
   /** `reclaimed`: the worker whose lease had expired has it again. */
   status: z.enum(["leased", "reclaimed"]),
+  /** The number of the attempt, from 1. */
   attempt,
   /** The worker's name for itself. */
   worker_id: z.string(),
@@ -117,6 +125,7 @@ export type LeasedEvent = z.infer<typeof leasedEventSchema>;
 
 export const progressEventSchema = z.object({
   ...status,
+  /** The agent reports progress. */
   status: z.literal("progress"),
   /** The newest progress. */
   progress: progressSchema,
@@ -127,6 +136,7 @@ export type ProgressEvent = z.infer<typeof progressEventSchema>;
 
 export const artifactEventSchema = z.object({
   ...status,
+  /** The agent sent a piece of output. */
   status: z.literal("artifact"),
   ...pieces,
   /** Chosen by the worker: a repeat of the same piece has the same one. */
@@ -137,6 +147,7 @@ export type ArtifactEvent = z.infer<typeof artifactEventSchema>;
 
 export const interruptedEventSchema = z.object({
   ...status,
+  /** The agent asks. */
   status: z.literal("interrupted"),
   /** The question. */
   interrupt: interruptSchema,
@@ -149,7 +160,11 @@ export const interruptedEventSchema = z.object({
 /** The agent asks, and needs an answer to continue. */
 export type InterruptedEvent = z.infer<typeof interruptedEventSchema>;
 
-export const parkedEventSchema = z.object({ ...status, status: z.literal("parked") });
+export const parkedEventSchema = z.object({
+  ...status,
+  /** The worker no longer waits for the answer. */
+  status: z.literal("parked"),
+});
 /** The worker no longer waits for the answer, which any worker of the agent gets. */
 export type ParkedEvent = z.infer<typeof parkedEventSchema>;
 
@@ -164,6 +179,7 @@ const answerPreviewSchema = z.object({
 
 export const answeredEventSchema = z.object({
   ...status,
+  /** The question was answered. */
   status: z.literal("answered"),
   /** The id of the question. */
   interrupt_id: z.string(),
@@ -174,8 +190,9 @@ export const answeredEventSchema = z.object({
   /** The answers, by `request_id`. */
   answers: z.record(z.string(), answerPreviewSchema),
   ...answerPreviewSchema.shape,
-  /** Until `kept_until`, only this worker gets the delegation. */
+  /** Until `kept_until`, only this worker gets the delegation; absent: any worker of the agent. */
   kept_for: z.string().optional(),
+  /** Until then, only the worker `kept_for` gets the delegation. */
   kept_until: instantSchema.optional(),
 });
 /** The question was answered. If it was a single one, the answer is also at the top. */
@@ -183,6 +200,7 @@ export type AnsweredEvent = z.infer<typeof answeredEventSchema>;
 
 export const messageEventSchema = z.object({
   ...status,
+  /** The delegator sent a follow-up. */
   status: z.literal("message"),
   /** The follow-up. */
   message: messageSchema,
@@ -208,6 +226,7 @@ export type ReturnedEvent = z.infer<typeof returnedEventSchema>;
 
 export const retryingEventSchema = z.object({
   ...status,
+  /** The attempt failed, and there is another one. */
   status: z.literal("retrying"),
   /** How the attempt failed. */
   error: delegationErrorSchema,
@@ -221,7 +240,9 @@ export type RetryingEvent = z.infer<typeof retryingEventSchema>;
 
 export const brokerAwayEventSchema = z.object({
   ...status,
+  /** The broker was away, and the lease got more time. */
   status: z.literal("broker_away"),
+  /** The number of the attempt, from 1. */
   attempt,
   /** When the outage of the broker ended. */
   until: instantSchema,
@@ -233,13 +254,16 @@ export type BrokerAwayEvent = z.infer<typeof brokerAwayEventSchema>;
 
 export const completeEventSchema = z.object({
   ...head,
+  /** The delegation completed. */
   type: z.literal("DELEGATION_COMPLETE"),
   ...common,
+  /** The delegation's state after the event. */
   state: z.literal("completed"),
   /** The beginning of the reply. */
   response_preview: z.string().optional(),
   /** The milliseconds since it was accepted. */
   duration_ms: z.int().min(0),
+  /** The number of the attempt, from 1. */
   attempt,
 });
 /** The last event of a delegation that completed. */
@@ -247,13 +271,16 @@ export type CompleteEvent = z.infer<typeof completeEventSchema> & NoStatus;
 
 export const failedEventSchema = z.object({
   ...head,
+  /** The delegation ended otherwise. */
   type: z.literal("DELEGATION_FAILED"),
   ...common,
+  /** The delegation's state after the event. */
   state: z.enum(["failed", "canceled", "rejected"]),
   /** Why it did not complete. */
   error: delegationErrorSchema,
   /** Who canceled it. */
   by: principalSchema.optional(),
+  /** The number of the attempt, from 1. */
   attempt,
 });
 /** The last event of a delegation that did not complete. */
@@ -296,6 +323,7 @@ export type DelegationEvent = SentEvent | StatusEvent | CompleteEvent | FailedEv
 
 export const snapshotEventSchema = z.object({
   ...head,
+  /** The delegation as it was at `id`. */
   type: z.literal("DELEGATION_SNAPSHOT"),
   /** The delegation that the snapshot is of. */
   delegation_id: delegationIdSchema,
@@ -307,6 +335,7 @@ export type SnapshotEvent = z.infer<typeof snapshotEventSchema> & NoStatus;
 
 export const resetEventSchema = z.object({
   ...head,
+  /** Events before this position are gone. */
   type: z.literal("RESET"),
 });
 /** Older events are gone; the events that are still stored follow. */
@@ -324,6 +353,7 @@ export const streamEventSchema = z.discriminatedUnion("type", [
  */
 export type StreamEvent = DelegationEvent | SnapshotEvent | ResetEvent;
 
+/** A page of events. */
 export const eventPageSchema = z.strictObject({
   /** The events after the cursor, oldest first. */
   events: z.array(streamEventSchema),

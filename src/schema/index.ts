@@ -4,6 +4,7 @@
 export * from "./a2a.ts";
 export * from "./agent.ts";
 export * from "./audit.ts";
+export * from "./batch.ts";
 export * from "./credentials.ts";
 export * from "./delegation.ts";
 export * from "./errors.ts";

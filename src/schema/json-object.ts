@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+/** Any JSON object. */
 export const jsonObjectSchema = z.custom<Record<string, unknown>>(
   (value) => typeof value === "object" && value !== null && isPlain(value),
   "Invalid input: expected an object",

@@ -2,11 +2,17 @@
 import * as z from "zod";
 import { actionPatternSchema, matchesAction } from "./action-pattern.ts";
 
+/** How risky an action is. */
 export const riskSchema = z.enum(["low", "medium", "high"]);
 export type Risk = z.infer<typeof riskSchema>;
 
-/** `action` is the name of an action; one that ends in `*` matches every name that begins like it. */
-export const riskRuleSchema = z.strictObject({ action: actionPatternSchema, risk: riskSchema });
+/** How risky the actions with some names are. */
+export const riskRuleSchema = z.strictObject({
+  /** The name of an action; one that ends in `*` matches every name that begins like it. */
+  action: actionPatternSchema,
+  /** How risky these actions are. */
+  risk: riskSchema,
+});
 export type RiskRule = z.infer<typeof riskRuleSchema>;
 
 /**

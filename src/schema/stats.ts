@@ -7,7 +7,7 @@ export const statsPeriodSchema = z.enum(["hour", "day"]);
 export type StatsPeriod = z.infer<typeof statsPeriodSchema>;
 
 export const statsFilterSchema = z.strictObject({
-  /** Default: hour. */
+  /** The last hour by the minute, or the last day by the quarter of an hour. */
   period: statsPeriodSchema.optional(),
   /** Only work for this agent. */
   target: agentNameSchema.optional(),
@@ -20,30 +20,52 @@ export type StatsFilter = z.infer<typeof statsFilterSchema>;
 const countSchema = z.int().min(0);
 const secondsSchema = z.number().min(0);
 
-/** Half took at most the median, 95 of 100 at most `p95_seconds`; both are estimates and can exceed the longest. Null: nothing was measured. */
+/** How long something took; estimates, which can exceed the longest. Null: nothing was measured. */
 export const durationsSchema = z
-  .strictObject({ median_seconds: secondsSchema, p95_seconds: secondsSchema })
+  .strictObject({
+    /** Half took at most this long. */
+    median_seconds: secondsSchema,
+    /** 95 of 100 took at most this long. */
+    p95_seconds: secondsSchema,
+  })
   .nullable();
 export type Durations = z.infer<typeof durationsSchema>;
 
 const tokensSchema = z.number().min(0);
 
+/** What was used together. */
 export const usedSchema = z.strictObject({
+  /** All input, with the cached. */
   input_tokens: tokensSchema,
+  /** All output, with the reasoning. */
   output_tokens: tokensSchema,
+  /** Of the input: read from a cache. */
   cached_tokens: tokensSchema,
+  /** Of the output: the reasoning. */
   reasoning_tokens: tokensSchema,
   /** By currency, up to 4 in each bucket. */
-  costs: z.array(z.strictObject({ currency: z.string(), cost: z.number().min(0) })),
+  costs: z.array(
+    z.strictObject({
+      /** ISO 4217, for example `USD`. */
+      currency: z.string(),
+      /** The sum, in this currency. */
+      cost: z.number().min(0),
+    }),
+  ),
 });
 
 const figures = {
   /** Delegations that were accepted. */
   sent: countSchema,
+  /** Leases that were granted. */
   leased: countSchema,
+  /** Delegations that completed. */
   completed: countSchema,
+  /** Delegations that failed. */
   failed: countSchema,
+  /** Delegations that the agent rejected. */
   rejected: countSchema,
+  /** Delegations that were canceled. */
   canceled: countSchema,
   /** From a ready ticket to its lease. */
   time_to_lease: durationsSchema,
@@ -68,29 +90,54 @@ export const statsBucketSchema = z.strictObject({
 export type StatsBucket = z.infer<typeof statsBucketSchema>;
 
 export const statsSchema = z.strictObject({
+  /** The period that the figures are of. */
   period: statsPeriodSchema,
+  /** The agent that they are of; null: not one. */
   target: agentNameSchema.nullable(),
+  /** The delegator that they are of; null: not one. */
   delegator: principalSchema.nullable(),
+  /** How long each bucket is. */
   bucket_seconds: z.int().min(1),
   /** Oldest first; the last one is not over yet. */
   buckets: z.array(statsBucketSchema),
+  /** The sums of the period. */
   totals: z.strictObject({
     ...figures,
     /** Failed and rejected delegations by code, most frequent first; `other` sums up rare codes. */
-    failures: z.array(z.strictObject({ code: z.string(), count: countSchema })),
+    failures: z.array(
+      z.strictObject({
+        /** The code of the error. */
+        code: z.string(),
+        /** How many had it. */
+        count: countSchema,
+      }),
+    ),
   }),
 });
 /** The figures of a period. */
 export type Stats = z.infer<typeof statsSchema>;
 
 export const agentFiguresSchema = z.strictObject({
+  /** The agent. */
   agent: agentNameSchema,
+  /** Delegations that completed. */
   completed: countSchema,
+  /** Delegations that failed. */
   failed: countSchema,
+  /** Delegations that it rejected. */
   rejected: countSchema,
+  /** Delegations that were canceled. */
   canceled: countSchema,
   /** Oldest first; the last one is not over yet. `failed` counts the rejected delegations, too. */
-  quarters: z.array(z.strictObject({ ok: countSchema, failed: countSchema })),
+  quarters: z.array(
+    z.strictObject({
+      /** Completed. */
+      ok: countSchema,
+      /** Failed or rejected. */
+      failed: countSchema,
+    }),
+  ),
+  /** What it cost, by currency. */
   costs: usedSchema.shape.costs,
 });
 /** The figures of an agent's last hour, by the quarter of an hour. */
@@ -99,8 +146,10 @@ export type AgentFigures = z.infer<typeof agentFiguresSchema>;
 export const agentFiguresPageSchema = z.strictObject({
   /** When the first quarter begins: more than an hour ago, because the last one is not over yet. */
   since: instantSchema,
-  /** By name. */
+  /** The figures, by the agents' names. */
   agents: z.array(agentFiguresSchema),
+  /** The `cursor` of the next page; null: this is the last. */
   next_cursor: agentNameSchema.nullable(),
 });
+/** A page of agents' figures. */
 export type AgentFiguresPage = z.infer<typeof agentFiguresPageSchema>;

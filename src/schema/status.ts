@@ -6,36 +6,46 @@ import { instantSchema, principalSchema } from "./values.ts";
 export const DISK_LOW_BYTES = 512 * 1024 * 1024;
 
 export const redisStatusSchema = z.strictObject({
-  /** `embedded`: started by the broker in its data directory. */
+  /** `embedded`: started by the broker in its data directory; `external`: not. */
   source: z.enum(["embedded", "external"]),
+  /** The server's product. */
   product: z.enum(["redis", "valkey"]),
+  /** The server's version. */
   version: z.string(),
   /**
-   * For a Redis Cluster: the number of its masters. The sizes below are sums, and each setting is the weakest of any
+   * For a Redis Cluster: the number of its masters. The sizes are sums, and each setting is the weakest of any
    * master.
    */
   masters: z.int().min(1).optional(),
+  /** What it does when the memory is full; null: not known. */
   maxmemory_policy: z.string().nullable(),
-  /** 0: no limit. */
+  /** The bound of its memory; 0: none. */
   maxmemory_bytes: z.int().min(0),
+  /** The memory in use. */
   used_memory_bytes: z.int().min(0),
+  /** Whether it writes an append-only file. */
   appendonly: z.boolean(),
-  /** Null if the provider disables CONFIG. */
+  /** When it flushes that file; null: the provider does not say. */
   appendfsync: z.string().nullable(),
   /** Free space on the disk of the data directory; absent for an external Redis, and where it is not known. */
   disk_free_bytes: z.int().min(0).optional(),
+  /** The size of that disk. */
   disk_total_bytes: z.int().min(0).optional(),
   /** How long Redis just took to answer. */
   latency_ms: z.number().min(0),
 });
+/** The broker's Redis. */
 export type RedisStatus = z.infer<typeof redisStatusSchema>;
 
 /** One of several gateways on a port, which one supervisor runs (`ERRAND_WORKERS`). */
 export const gatewayStatusSchema = z.strictObject({
   /** From 1 on; its successor has the same. */
   number: z.int().min(1),
+  /** The id of its process. */
   pid: z.int(),
+  /** Where it is in its life. */
   state: z.enum(["starting", "ready", "stopping"]),
+  /** When it started. */
   started_at: instantSchema,
   /** How often a gateway with this number ended unexpectedly. */
   restarts: z.int().min(0),
@@ -43,6 +53,7 @@ export const gatewayStatusSchema = z.strictObject({
 export type GatewayStatus = z.infer<typeof gatewayStatusSchema>;
 
 export const statusSchema = z.strictObject({
+  /** The broker's version. */
   version: z.string(),
   /** The id of the broker, the same at each of its gateways. */
   broker_id: z.string(),
@@ -59,4 +70,5 @@ export const statusSchema = z.strictObject({
   /** For the operator and viewers, if a supervisor runs several gateways on this port. */
   gateways: z.array(gatewayStatusSchema).optional(),
 });
+/** The broker's status, as one gateway sees it. */
 export type Status = z.infer<typeof statusSchema>;

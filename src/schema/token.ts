@@ -2,19 +2,37 @@
 import * as z from "zod";
 import { instantSchema, principalSchema } from "./values.ts";
 
+/** The token to create. */
 export const tokenRequestSchema = z.strictObject({
+  /** Whom the token acts for; not `operator`, whose token is configured. */
   principal: principalSchema.refine((principal) => principal !== "operator", {
     error: "the operator token is configured (ERRAND_OPERATOR_TOKEN), not created",
   }),
+  /** How long it is valid, up to 10 years. Default: without an end. */
   expires_in_seconds: z.number().positive().max(315_360_000).optional(),
 });
 export type TokenRequest = z.output<typeof tokenRequestSchema>;
 
 export const tokenSchema = z.strictObject({
+  /** Identifies the token. */
   id: z.string(),
+  /** Whom it acts for. */
   principal: principalSchema,
+  /** When it was created. */
   created_at: instantSchema,
+  /** When it ends; null: never. */
   expires_at: instantSchema.nullable(),
 });
+/** A token, without its secret. */
 export type TokenInfo = z.infer<typeof tokenSchema>;
-export const newTokenSchema = tokenSchema.extend({ token: z.string() });
+/** A token with its secret. */
+export const newTokenSchema = tokenSchema.extend({
+  /** The secret: send it as a bearer token. Shown only once. */
+  token: z.string(),
+});
+
+/** All tokens. */
+export const tokenListSchema = z.strictObject({
+  /** The tokens, without their secrets. */
+  tokens: z.array(tokenSchema),
+});

@@ -22,7 +22,6 @@ const amounts = {
     .regex(/^[A-Z]{3}$/, "a currency is three capital letters (ISO 4217), for example 'USD'")
     .optional(),
 };
-/** The model that was used, up to 128 characters. */
 const modelSchema = z.string().min(1).max(128).optional();
 
 /** The amounts that can be added up. */
@@ -37,7 +36,11 @@ export type Amount = (typeof AMOUNTS)[number];
 export type Amounts = { readonly [A in Amount]?: number | undefined };
 
 export const usageReportSchema = z
-  .strictObject({ ...amounts, model: modelSchema })
+  .strictObject({
+    ...amounts,
+    /** The model that was used, up to 128 characters. */
+    model: modelSchema,
+  })
   .refine(({ cost, currency }) => cost === undefined || currency !== undefined, {
     error: "a cost needs its currency",
     path: ["currency"],
@@ -53,9 +56,19 @@ export const usageSumSchema = z.strictObject({
 /** What was used together. */
 export type UsageSum = z.infer<typeof usageSumSchema>;
 
+/** What the attempts of a delegation have used so far, as an event reports it. */
+export const usageSoFarSchema = usageSumSchema.omit({ complete: true });
+
 export const usageSchema = z.strictObject({
   /** The newest attempts for which something was reported, up to 20, oldest first; `complete` if the reply that ended it reported its usage. */
-  attempts: z.array(usageSumSchema.extend({ attempt: z.int().min(1), model: modelSchema })),
+  attempts: z.array(
+    usageSumSchema.extend({
+      /** The attempt, counted from 1. */
+      attempt: z.int().min(1),
+      /** The model that was used; absent: not reported. */
+      model: modelSchema,
+    }),
+  ),
   /** Of all attempts; `complete` if each attempt is. */
   total: usageSumSchema,
 });

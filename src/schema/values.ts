@@ -7,25 +7,36 @@ import { jsonObjectSchema } from "./json-object.ts";
 import { LIMITS } from "./limits.ts";
 
 export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+/** The name of an agent: lower-case letters, digits, `_` and `-`, up to 63 characters, for example `scout`. */
 export const agentNameSchema = z
   .string()
   .regex(AGENT_NAME, "an agent name is [a-z0-9][a-z0-9_-]{0,62}, for example 'scout'");
 
-/** Ids of conversations come from channels of all kinds. Nothing but data: no path, key or name is made from one. */
+/** Ids of conversations come from channels of all kinds. */
 const CONTEXT_ID = /^[^\p{Cc}\p{Cs}]{1,512}$/u;
 export const CONTEXT_ID_RULE = "1 to 512 characters, without control characters and lone surrogates";
+/**
+ * The id of a conversation: 1 to 512 characters, without control characters. Nothing but data: no path, key or name
+ * is made from one.
+ */
 export const contextIdSchema = z
   .string()
   .refine((id) => CONTEXT_ID.test(id), `a context_id is ${CONTEXT_ID_RULE}`)
   .meta({ minLength: 1, maxLength: 512 });
 
 const PRINCIPAL = /^(?:operator|(?:agent|caller|approver|viewer):[a-z0-9][a-z0-9_-]{0,62})$/;
+/**
+ * An identity: `operator`, or a kind (`agent`, `caller`, `approver`, `viewer`), a colon and a name, for example
+ * `caller:alice`.
+ */
 export const principalSchema = z
   .string()
   .regex(PRINCIPAL, "a principal is 'operator' or agent:|caller:|approver:|viewer:<name>");
 export type Principal = z.infer<typeof principalSchema>;
+/** The kind of a principal. */
 export const principalKindSchema = z.enum(["operator", "agent", "caller", "approver", "viewer"]);
 
+/** `*`, a principal, or a kind with a star, for example `caller:*`. */
 export const principalPatternSchema = z
   .string()
   .regex(
@@ -38,13 +49,15 @@ export const instantSchema = z.iso.datetime({ offset: true });
 
 /** A later instant plus a duration could need a five-digit year. */
 const LAST_INSTANT_MS = Date.UTC(9000, 0, 1);
-/** An instant as a caller gives it. */
+/** An ISO 8601 instant as a caller gives it, with any offset, before the year 9000. */
 export const givenInstantSchema = instantSchema.refine(
   (text) => Date.parse(text) < LAST_INSTANT_MS,
   "must be before the year 9000",
 );
 
+/** The id of a delegation, `dlg_…`. */
 export const delegationIdSchema = z.string().regex(/^dlg_[0-9a-z]{1,3}_[0-9a-z]{26}$/, "not a delegation id");
+/** The id of a lease, `lse_…`. It is no credential: the token decides. */
 export const leaseIdSchema = z
   .string()
   .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
@@ -67,6 +80,7 @@ export const checkpointSchema = jsonObjectSchema.refine(
 /** A small JSON object whose members the agent chooses. */
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 
+/** How long the broker may hold the request, up to 60 seconds. */
 export const waitSecondsSchema = z.number().min(0).max(LIMITS.wait_seconds.value);
 
 /** A number in a query string. */
@@ -77,10 +91,21 @@ export const queryNumber = (schema: z.ZodType<number, number>) =>
     .transform(Number)
     .pipe(schema);
 
+/** Paging through a list that ends: from the `next_cursor` of the page before. */
+export const listQuery = <C extends z.ZodType>(cursor: C) => ({
+  /** `next_cursor` of the page before. Without one, the list begins. */
+  cursor: cursor.optional(),
+  /** How many entries at most, 1 to 100. */
+  limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
+});
+
 /** Paging through a growing list: from a cursor, optionally waiting for more. */
 export const pageQuery = {
+  /** The cursor to continue from: `cursor` of the page before. `0`: from the oldest that is kept. */
   after: z.string().min(1).max(4096).optional(),
+  /** How long to wait for the first entry, up to 60 seconds. */
   wait_seconds: queryNumber(waitSecondsSchema).default(0),
+  /** How many entries at most, 1 to 1000. */
   limit: queryNumber(z.int().min(1).max(LIMITS.page.value)).default(100),
 };
 

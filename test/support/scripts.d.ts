@@ -28,3 +28,8 @@ declare module "*/scripts/arguments.mjs" {
     more?: { readonly args?: readonly string[]; readonly names?: boolean },
   ): Parsed<T>;
 }
+/** The types of scripts/descriptions.mjs. */
+declare module "*/scripts/descriptions.mjs" {
+  export function collectDescriptions(): Promise<Readonly<Record<string, string>>>;
+  export function withDescriptions(name: string, text: string): string;
+}

@@ -74,7 +74,7 @@ const OWN_HEADERS = ["cache-control", "vary"];
 const descriptions = new BoundedMap<string, ReturnType<typeof render>>(10);
 
 function render(base: string) {
-  const document = openapi(ROUTES, API_INFO, base);
+  const document = openapi(ROUTES, API_INFO, { base });
   const { text, headers } = docsPage(document);
   return {
     "/openapi.json": new KeptPage(JSON.stringify(document), { "content-type": "application/json" }),

@@ -37,6 +37,8 @@ export interface Notes {
   readonly responseHeaders?: readonly ResponseHeader[];
   /** The 200 is also available as server-sent events. */
   readonly streams?: true;
+  /** The body as the API description shows it, if the handler validates parts of it by itself. */
+  readonly describedBody?: z.ZodType;
   /** Lone surrogates in the body become U+FFFD; other routes refuse them. */
   readonly repairsText?: true;
   /** A request without an Authorization header reaches the handler; its body may have 4 KiB. */

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { ERRORS } from "../../schema/errors.ts";
+import { discriminatorOf } from "./schema-registry.ts";
 import type { Document, Operation, Parameter, Ref, ResponseSpec, Schema } from "./types.ts";
 
 const CSS = readFileSync(new URL("./docs-page.css", import.meta.url), "utf8");
@@ -120,10 +121,11 @@ ${Object.entries(components.schemas).map(
 const method = (name: string): Html => html`<b class="method ${name.toLowerCase()}">${name}</b>`;
 
 const entry = (operation: Listed): Html =>
-  html`<li><a href="#${operation.operationId}">${method(operation.method)} ${operation.path.replace("/v1", "")}</a></li>\n`;
+  html`<li><a href="#${operation.operationId}">${method(operation.method)} ${operation.summary}</a></li>\n`;
 
 function article(operation: Listed, document: Document): Html {
   const { operationId, path, summary, description, parameters = [], requestBody, responses } = operation;
+  const stream = operation["x-event-stream"];
   const { components } = document;
   const body = requestBody?.content["application/json"]?.schema;
   const rows = parameters.flatMap((one) =>
@@ -141,7 +143,8 @@ function article(operation: Listed, document: Document): Html {
 ${rows.length > 0 ? html`<h4>Parameters</h4>${table(["name", "in", "type", ""], rows)}` : ""}
 ${body && html`<h4>Body</h4><p>${typeOf(body)}${requestBody?.required ? "" : ", or nothing"}</p>`}
 <h4>Responses</h4>
-${table(["status", "body", "headers"], done.map(answerRow))}
+${table(["status", "", "body", "headers"], done.map(answerRow))}
+${stream && html`<p>${words(stream.description)} Events: ${link(lastOf(stream.schema))}.</p>`}
 <p class="refusals">Errors: ${joined(
     refused.map(([status, answer]) => html`<b>${status}</b> ${joined(codesOf(answer).map(errorLink), ", ")}`),
     "; ",
@@ -161,14 +164,8 @@ function answerRow([status, { description, headers = {}, content = {} }]: readon
   string,
   ResponseSpec,
 ]): Piece[] {
-  const bodies = Object.entries(content).map(([type, { schema }]) =>
-    type === "application/json" ? typeOf(schema) : html`${code(type)}: ${words(schema.description ?? "")}`,
-  );
-  return [
-    `${status} ${description}`,
-    bodies.map((body) => html`<div>${body}</div>`),
-    joined(Object.keys(headers).map(code), ", "),
-  ];
+  const bodies = Object.values(content).map(({ schema }) => typeOf(schema));
+  return [status, words(description), bodies, joined(Object.keys(headers).map(code), ", ")];
 }
 
 const isRef = (value: object): value is Ref => "$ref" in value;
@@ -211,8 +208,30 @@ function shape(schema: Schema): Piece {
     return html`<p>All of ${typeOf(base)}, and:</p>${more.map(shape)}`;
   }
   const text = remarks(schema, undefined, []);
-  if (schema.properties === undefined) return html`<p>${typeOf(schema)}. ${text}</p>`;
-  return html`<p>${text}</p>${table(["field", "type", ""], fields(schema, ""))}`;
+  if (schema.properties === undefined) {
+    const member = discriminatorOf(schema);
+    return html`<p>${text}</p><p>${typeOf(schema)}${member && html`, told apart by ${code(member)}`}.</p>`;
+  }
+  return html`<p>${text}</p>${rules(schema)}${table(["field", "type", ""], fields(schema, ""))}`;
+}
+
+/** Which members exclude each other, or must be there. */
+function rules({ oneOf = [], anyOf = [], not }: Schema): Piece {
+  const names = (parts: readonly Schema[], between: string): Piece =>
+    joined(
+      parts.flatMap(({ required = [] }) => required.map(code)),
+      between,
+    );
+  const apart = not === undefined ? [] : (schemaOf(not).anyOf ?? [schemaOf(not)]);
+  return [
+    oneOf.length > 0 && html`<p>Exactly one of ${names(oneOf, ", ")} is required.</p>`,
+    anyOf.length > 0 && html`<p>At least one of ${names(anyOf, ", ")} is required.</p>`,
+    apart.length > 0 &&
+      html`<p>Not together: ${joined(
+        apart.map((pair) => names([pair], " and ")),
+        "; ",
+      )}.</p>`,
+  ].filter((one) => one !== false);
 }
 
 /** A row per field; nested fields are prefixed: `limits.max_attempts`, `requests[].message`. */
@@ -232,7 +251,7 @@ function fields(schema: Schema, prefix: string): (readonly Piece[])[] {
 function within(schema: Schema, path: string): (readonly Piece[])[] {
   if (schema.properties) return fields(schema, `${path}.`);
   if (schema.items !== undefined) return within(schemaOf(schema.items), `${path}[]`);
-  return (schema.anyOf ?? []).flatMap((part) => within(part, path));
+  return [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap((part) => within(part, path));
 }
 
 function typeOf(schema: Schema): Piece {
@@ -243,7 +262,8 @@ function typeOf(schema: Schema): Piece {
       schema.enum.map((value) => code(String(value))),
       " | ",
     );
-  if (schema.anyOf) return joined(schema.anyOf.map(typeOf), " | ");
+  const choices = schema.anyOf ?? (schema.properties ? undefined : schema.oneOf);
+  if (choices && !schema.properties) return joined(choices.map(typeOf), " | ");
   if (schema.type === "array") return ["list of ", typeOf(schemaOf(schema.items))];
   return Array.isArray(schema.type) ? schema.type.join(" | ") : (schema.type ?? "anything");
 }

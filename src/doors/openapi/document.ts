@@ -8,9 +8,11 @@ import type * as z from "zod";
 import { ERRORS } from "../../schema/errors.ts";
 import * as shapes from "../../schema/index.ts";
 import type { RequestHeader, ResponseHeader, Route } from "../http/route.ts";
-import { SchemaRegistry } from "./schema-registry.ts";
+import { DESCRIPTIONS, type Descriptions } from "./descriptions.ts";
+import { type Placed, SchemaRegistry } from "./schema-registry.ts";
 import type {
   Document,
+  EventStreamSpec,
   Header,
   Info,
   Named,
@@ -132,15 +134,38 @@ const STATUSES = [...new Set(Object.values(ERRORS).flatMap(({ status }) => statu
   .filter((status) => status !== 405)
   .sort();
 
+const bodyOf = ({ schemas, notes }: Route): z.ZodType | undefined => notes?.describedBody ?? schemas.body;
+
+/** Query parameters have their types after parsing. */
+function registryOf(routes: readonly Route[], texts: Descriptions): SchemaRegistry {
+  const placed = (what: string, { id }: Route, schema: z.ZodType | null | undefined): Placed[] =>
+    schema ? [[`${id} ${what}`, schema]] : [];
+  return new SchemaRegistry(
+    routes.flatMap((route) => [
+      ...placed("path", route, route.schemas.params),
+      ...placed("body", route, bodyOf(route)),
+    ]),
+    [
+      ["problem", shapes.problemSchema],
+      ...routes.flatMap((route) => [
+        ...Object.values(route.responses).flatMap((answer) => placed("answer", route, answer)),
+        ...placed("query", route, route.schemas.query),
+      ]),
+    ],
+    texts,
+  );
+}
+
+/** The texts that the schemas have by themselves, in the bundle of scripts/descriptions.mjs. */
+export const textsOf = (routes: readonly Route[]): Descriptions => registryOf(routes, {}).texts();
+
 /** `base`: the path of the API's root. */
-export function openapi(routes: readonly Route[], info: Info, base = "/"): Document {
-  const responded = routes.flatMap(({ responses }) =>
-    Object.values(responses).flatMap((answer) => answer ?? []),
-  );
-  const registry = new SchemaRegistry(
-    routes.flatMap(({ schemas }) => [schemas.params ?? [], schemas.body ?? []].flat()),
-    [shapes.problemSchema, ...responded, ...routes.flatMap(({ schemas }) => schemas.query ?? [])],
-  );
+export function openapi(
+  routes: readonly Route[],
+  info: Info,
+  { base = "/", texts = DESCRIPTIONS }: { readonly base?: string; readonly texts?: Descriptions } = {},
+): Document {
+  const registry = registryOf(routes, texts);
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: describe(route, registry) };
@@ -181,17 +206,13 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
   const done = Object.entries(responses).map(([status, answer]) => [
     status,
     {
-      description: STATUS_CODES[status] ?? "Done",
+      description: answer ? registry.meaning(answer, "output") : (STATUS_CODES[status] ?? "Done"),
       headers: headers(...(notes.responseHeaders ?? []), "Errand-Broker", "x-request-id"),
-      ...(answer && {
-        content: {
-          "application/json": { schema: registry.show(answer, "output") },
-          ...(notes.streams && status === "200" && { "text/event-stream": { schema: EVENT_STREAM } }),
-        },
-      }),
+      ...(answer && { content: { "application/json": { schema: registry.show(answer, "output") } } }),
     },
   ]);
-  const body = schemas.body && { schema: registry.show(schemas.body, "input") };
+  const shown = bodyOf(route);
+  const body = shown && { schema: registry.show(shown, "input") };
   const refused = STATUSES.filter((status) => APPLIES[status]?.(route) ?? true).map((status) => [
     status,
     { $ref: `#/components/responses/Problem${status}` },
@@ -211,6 +232,7 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
       },
     }),
     responses: Object.fromEntries([...done, ...refused]),
+    ...(notes.streams && { "x-event-stream": EVENT_STREAM }),
     ...(notes.allowsAnonymous && { security: [{ bearer: [] }, {}] }),
   };
 }
@@ -218,16 +240,28 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
 const JSON_TYPE = ["application/json"];
 const PATCH_TYPES = ["application/merge-patch+json", ...JSON_TYPE];
 
-const EVENT_STREAM: Schema = {
-  type: "string",
+/**
+ * With `Accept: text/event-stream`. It is no second media type of the answer: a generated client would then type a page as
+ * "page or text".
+ */
+const EVENT_STREAM: EventStreamSpec = {
   description:
-    "Server-sent events: `id` is the cursor, `event` the type, `data` a StreamEvent. The type `CURSOR` reports only a position: resume from its `id`.",
+    "With `Accept: text/event-stream` the answer is a stream of server-sent events: `id` is the cursor, `event` the type, `data` a StreamEvent. The type `CURSOR` reports only a position: resume from its `id`.",
+  schema: { $ref: "#/components/schemas/StreamEvent" },
 };
+
+/** Generators read the description of a parameter, not that of its schema. */
+function withoutDescription({ description = "", ...schema }: Schema): {
+  description: string;
+  schema: Schema;
+} {
+  return { description, schema };
+}
 
 function pathParameters(params: z.ZodType | undefined, registry: SchemaRegistry): Parameter[] {
   const properties = params ? registry.show(params, "input").properties : {};
   return Object.entries(properties ?? {}).flatMap(([name, schema]) =>
-    typeof schema === "boolean" ? [] : [{ name, in: "path", required: true, schema }],
+    typeof schema === "boolean" ? [] : [{ name, in: "path", required: true, ...withoutDescription(schema) }],
   );
 }
 
@@ -243,7 +277,7 @@ function queryParameters(query: z.ZodType | undefined, registry: SchemaRegistry)
             name,
             in: "query",
             required: required.includes(name),
-            schema,
+            ...withoutDescription(schema),
             ...(schema.type === "array" && { style: "form", explode: false }),
           },
         ],

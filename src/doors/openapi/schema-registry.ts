@@ -1,13 +1,24 @@
 /**
- * The named schemas of the API description, rendered from zod. Limit: a rule over several fields is described by the
- * message of its check.
+ * The named schemas of the API description, rendered from zod. Limit: of the rules over several members it has those of
+ * schema/rules.ts; the others are in the descriptions.
  */
 import * as z from "zod";
+import * as autoApprove from "../../schema/auto-approve.ts";
+import * as callback from "../../schema/callback.ts";
 import { customAsObject } from "../../schema/custom-as-object.ts";
 import * as shapes from "../../schema/index.ts";
+import * as questions from "../../schema/interrupt.ts";
+import * as jsonSchema from "../../schema/json-schema/json-schema.ts";
+import * as risks from "../../schema/risk.ts";
+import { type Descriptions, describe, placesIn, textsIn } from "./descriptions.ts";
+import { addRules } from "./rules.ts";
 import type { Io, Named, Schema } from "./types.ts";
 
-export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const NAMED = { ...shapes, ...autoApprove, ...callback, ...jsonSchema, ...questions, ...risks };
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A schema, and the place that its texts have if it has no name. */
+export type Placed = readonly [place: string, schema: z.ZodType];
 
 /**
  * The schemas of schema/ by name, and references to them. A schema that differs between requests and responses (defaults,
@@ -20,27 +31,43 @@ export class SchemaRegistry {
   readonly #named = new Set<string>();
   readonly #names = new Map<string, string>();
 
-  constructor(sent: readonly z.ZodType[], answered: readonly z.ZodType[]) {
-    for (const [name, shape] of Object.entries(shapes)) {
+  constructor(sent: readonly Placed[], answered: readonly Placed[], texts: Descriptions) {
+    for (const [name, shape] of Object.entries(NAMED)) {
       if (!(shape instanceof z.ZodType)) continue;
       const id = capital(name.replace(/Schema$/, ""));
       this.#registry.add(shape, { id });
       this.#named.add(id);
     }
-    for (const [index, shape] of [...sent, ...answered].entries()) {
-      if (!this.#registry.has(shape)) this.#registry.add(shape, { id: `unnamed ${index}` });
+    for (const [place, shape] of [...sent, ...answered]) {
+      if (!this.#registry.has(shape)) this.#registry.add(shape, { id: place });
     }
-    this.#rendered = { input: render(this.#registry, "input"), output: render(this.#registry, "output") };
-    this.#reached = {
-      input: this.#reach("input", sent.map(this.#id)),
-      output: this.#reach("output", answered.map(this.#id)),
+    this.#rendered = {
+      input: render(this.#registry, "input", texts),
+      output: render(this.#registry, "output", texts),
     };
+    const ids = (placed: readonly Placed[]) => placed.map(([, shape]) => this.#id(shape));
+    this.#reached = {
+      input: this.#reach("input", ids(sent)),
+      output: this.#reach("output", ids(answered)),
+    };
+  }
+
+  /** The texts that the schemas have by themselves. */
+  texts(): Descriptions {
+    const of = (io: Io) =>
+      [...this.#reached[io]].flatMap((id) => Object.entries(textsIn(id, this.#rendered[io][id] ?? {})));
+    return Object.fromEntries([...of("input"), ...of("output")]);
   }
 
   /** A reference for a named schema; the schema itself for any other. */
   show(shape: z.ZodType, io: Io): Schema {
     const id = this.#id(shape);
     return this.#named.has(id) ? { $ref: this.#refTo(id, io) } : this.#withRefs(id, io);
+  }
+
+  /** What the schema is, in words. */
+  meaning(shape: z.ZodType, io: Io): string {
+    return this.#rendered[io][this.#id(shape)]?.description ?? "";
   }
 
   components(): Named<Schema> {
@@ -71,23 +98,60 @@ export class SchemaRegistry {
 
   readonly #refTo = (id: string, io: Io): string => `#/components/schemas/${this.#name(id, io)}`;
 
+  readonly #withMapping = ({ propertyName, mapping }: Discriminator, io: Io): Discriminator => ({
+    propertyName,
+    mapping: Object.fromEntries(Object.entries(mapping).map(([value, id]) => [value, this.#refTo(id, io)])),
+  });
+
   #withRefs(id: string, io: Io): Schema {
-    const text = JSON.stringify(this.#rendered[io][id], (key, value: unknown) =>
-      key === "$ref" && typeof value === "string" ? this.#refTo(value, io) : value,
-    );
+    const text = JSON.stringify(this.#rendered[io][id], (key, value: unknown) => {
+      if (key === "$ref" && typeof value === "string") return this.#refTo(value, io);
+      return key === "discriminator" && isDiscriminator(value) ? this.#withMapping(value, io) : value;
+    });
     const { $schema, $id, ...schema }: Schema = JSON.parse(text);
+    // A parameter with a default is optional all the same.
+    if (!id.endsWith(" query")) for (const [, node] of placesIn(id, schema)) sayDefault(node, io);
     return schema;
   }
 }
 
-function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Schema> {
+interface Discriminator {
+  readonly propertyName: string;
+  /** The schemas by the values of the property. */
+  readonly mapping: Named<string>;
+}
+const isDiscriminator = (value: unknown): value is Discriminator =>
+  typeof value === "object" && value !== null && "propertyName" in value && "mapping" in value;
+
+/** The member by which the choices of a schema are told apart. */
+export const discriminatorOf = ({ discriminator }: Schema): string | undefined =>
+  isDiscriminator(discriminator) ? discriminator.propertyName : undefined;
+
+/** Undefined if a choice has no name: then the constants alone tell them apart. */
+function discriminatorIn(
+  { def }: z.ZodDiscriminatedUnion,
+  registry: z.core.$ZodRegistry<{ id: string }>,
+): Discriminator | undefined {
+  const mapping: Record<string, string> = {};
+  for (const option of def.options) {
+    const id = registry.get(option)?.id;
+    if (id === undefined) return undefined;
+    for (const value of option._zod.propValues?.[def.discriminator] ?? []) mapping[String(value)] = id;
+  }
+  return { propertyName: def.discriminator, mapping };
+}
+
+function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io, texts: Descriptions): Named<Schema> {
   const { schemas } = z.toJSONSchema(registry, {
     io,
     uri: (id) => id,
     unrepresentable: customAsObject,
     override({ zodSchema, jsonSchema }) {
-      const rules = rulesOf(zodSchema);
-      if (rules !== "") jsonSchema.description ??= rules;
+      if (io === "input") addRules(zodSchema, jsonSchema);
+      if (zodSchema instanceof z.ZodDiscriminatedUnion) {
+        const discriminator = discriminatorIn(zodSchema, registry);
+        if (discriminator) jsonSchema.discriminator = discriminator;
+      }
       // Unknown fields are an error in a request, but not in a response.
       if (io === "output" && jsonSchema.additionalProperties === false)
         delete jsonSchema.additionalProperties;
@@ -96,24 +160,21 @@ function render(registry: z.core.$ZodRegistry<{ id: string }>, io: Io): Named<Sc
       if (JSON.stringify(jsonSchema.propertyNames) === '{"type":"string"}') delete jsonSchema.propertyNames;
     },
   });
+  for (const [id, schema] of Object.entries(schemas)) describe(id, schema, texts);
   return schemas;
 }
 
-/** The messages of a schema's checks, without those that do not state the rule ("not a number"). */
-function rulesOf(schema: z.core.$ZodType): string {
-  const rules = (schema._zod.def.checks ?? []).map((check: unknown) =>
-    check instanceof z.core.$ZodCustom ? check._zod.def.error?.({ code: "custom", input: undefined }) : "",
-  );
-  if (schema instanceof z.ZodString) {
-    const { error } = schema.safeParse("\n");
-    rules.push(error?.issues.find(({ code }) => code === "invalid_format")?.message);
-  }
-  return rules
-    .flatMap((rule) => (typeof rule === "string" && !UNINFORMATIVE.test(rule) ? `${capital(rule)}.` : []))
-    .join(" ");
+/**
+ * Generators of types take a member with a `default` for one that is always there, also in a request. So a request says it
+ * in words; in a response it is there.
+ */
+function sayDefault(schema: Schema, io: Io): void {
+  const { default: value, description = "" } = schema;
+  if (value === undefined) return;
+  delete schema.default;
+  if (io === "output" || description.includes(`Default ${JSON.stringify(value)}`)) return;
+  schema.description = `${description} Default: \`${JSON.stringify(value)}\`.`.trimStart();
 }
-
-const UNINFORMATIVE = /^$|^not |^invalid |larger than/i;
 
 function refsIn(node: unknown): string[] {
   if (typeof node !== "object" || node === null) return [];

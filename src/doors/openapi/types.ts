@@ -12,7 +12,7 @@ export interface Parameter {
   readonly name: string;
   readonly in: "path" | "query" | "header";
   readonly required: boolean;
-  readonly description?: string;
+  readonly description: string;
   readonly schema: Schema;
   readonly style?: "form";
   readonly explode?: boolean;
@@ -27,6 +27,11 @@ export interface ResponseSpec {
   readonly headers?: Named<Ref>;
   readonly content?: Content;
 }
+/** Our extension: what the operation streams to a client that accepts server-sent events. */
+export interface EventStreamSpec {
+  readonly description: string;
+  readonly schema: Ref;
+}
 export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -35,6 +40,7 @@ export interface Operation {
   readonly parameters?: readonly (Parameter | Ref)[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Named<ResponseSpec | Ref>;
+  readonly "x-event-stream"?: EventStreamSpec;
   /** Overrides that of the document. */
   readonly security?: readonly Named<readonly string[]>[];
 }

@@ -19,15 +19,17 @@ import {
   workersSchema,
 } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { LIMITS } from "../../schema/limits.ts";
-import { agentNameSchema, queryNumber, toInstant } from "../../schema/values.ts";
+import { agentNameSchema, listQuery, toInstant } from "../../schema/values.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { hashOf, namesTag } from "../http/etags.ts";
 import { a2aCardUrl } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, jsonText, noContent, TextResponse } from "../http/text-response.ts";
 
-const params = z.strictObject({ agent: agentNameSchema });
+const params = z.strictObject({
+  /** The agent's name. */
+  agent: agentNameSchema,
+});
 
 async function describeAgent(broker: Broker, principal: Principal, agent: StoredAgent): Promise<Agent> {
   const { name } = agent;
@@ -186,10 +188,7 @@ export const agentRoutes: readonly Route[] = [
     path: "/v1/agents",
     summary: "List agents by name",
     description: "Lists all agents in pages, each with its presence and the counts of its delegations.",
-    query: z.strictObject({
-      cursor: agentNameSchema.optional(),
-      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
-    }),
+    query: z.strictObject(listQuery(agentNameSchema)),
     responses: { 200: agentPageSchema },
     async handle({ broker, principal }, { query: { cursor, limit } }) {
       const { agents, next } = await agentPage(broker, { after: cursor, limit });
@@ -207,7 +206,10 @@ export const agentRoutes: readonly Route[] = [
     description:
       "Deletes the agent and revokes its tokens. Refused with `agent_busy` while it has live delegations; with `force` these are canceled.",
     params,
-    query: z.strictObject({ force: z.enum(["true", "false"]).optional() }),
+    query: z.strictObject({
+      /** `true`: live delegations to the agent are canceled. */
+      force: z.enum(["true", "false"]).optional(),
+    }),
     responses: { 204: null },
     notes: { requestHeaders: conditional.requestHeaders },
     async handle(request, { params: { agent: name }, query }) {

@@ -2,8 +2,7 @@
 import * as z from "zod";
 import { readAudit } from "../../engine/upkeep/audit.ts";
 import { auditFilterSchema, auditPageSchema } from "../../schema/audit.ts";
-import { LIMITS } from "../../schema/limits.ts";
-import { queryNumber } from "../../schema/values.ts";
+import { listQuery } from "../../schema/values.ts";
 import { type Route, route } from "../http/route.ts";
 import { json } from "../http/text-response.ts";
 
@@ -15,10 +14,7 @@ export const auditRoutes: readonly Route[] = [
     summary: "List the audit log, newest first",
     description:
       "Lists who changed tokens, sessions or agents, erased delegations, or acted in bulk. For the operator.",
-    query: auditFilterSchema.extend({
-      cursor: z.string().min(1).max(128).optional(),
-      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
-    }),
+    query: auditFilterSchema.extend(listQuery(z.string().min(1).max(128))),
     responses: { 200: auditPageSchema },
     async handle(request, { query }) {
       return json(200, await readAudit(request.broker, request.principal, query));

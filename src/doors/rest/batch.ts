@@ -3,22 +3,16 @@
  * equal priorities keep their order. After 10 s, or once Redis does not answer, the remaining items are refused without
  * being executed.
  */
-import * as z from "zod";
 import { delegate } from "../../engine/delegations/delegate.ts";
 import { bodyHash } from "../../engine/delegations/idempotency.ts";
-import { batchRequestSchema, delegateRequestSchema, delegationSchema } from "../../schema/delegation.ts";
+import { batchInputSchema, batchRequestSchema, batchResultSchema } from "../../schema/batch.ts";
+import { delegateRequestSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { problemSchema } from "../../schema/problem.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { NOT_EXECUTED, toErrandError, toProblem } from "../http/problem.ts";
 import { check, type Route, route } from "../http/route.ts";
 import { jsonText } from "../http/text-response.ts";
 import { traceparentOf } from "../http/trace.ts";
-
-const resultSchema = z.union([
-  z.strictObject({ status: z.int(), delegation: delegationSchema }),
-  z.strictObject({ status: z.int(), error: problemSchema }),
-]);
 
 const BATCH_MS = 10_000;
 
@@ -82,8 +76,8 @@ export const batchRoutes: readonly Route[] = [
     description:
       "Delegates up to 100 items, in order. Each is accepted or refused on its own; the results are in the order of the items.",
     body: batchRequestSchema,
-    responses: { 200: z.strictObject({ results: z.array(resultSchema) }) },
-    notes: { requestHeaders: ["Idempotency-Key", "traceparent"] },
+    responses: { 200: batchResultSchema },
+    notes: { requestHeaders: ["Idempotency-Key", "traceparent"], describedBody: batchInputSchema },
     async handle(request, { body }) {
       const results: string[] = [];
       const until = performance.now() + BATCH_MS;

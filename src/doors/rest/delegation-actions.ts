@@ -12,20 +12,19 @@ import { message } from "../../engine/questions/message.ts";
 import { cancelRequestSchema, delegationSchema } from "../../schema/delegation.ts";
 import {
   answerRequestSchema,
-  bulkRefusedSchema,
+  bulkCancelRequestSchema,
   bulkRequestSchema,
+  bulkResultSchema,
   messageRequestSchema,
 } from "../../schema/interrupt.ts";
-import { delegationIdSchema, instantSchema } from "../../schema/values.ts";
+import { delegationIdSchema } from "../../schema/values.ts";
 import { publicPath } from "../http/links.ts";
 import { type Route, route } from "../http/route.ts";
 import { jsonText } from "../http/text-response.ts";
 
-const params = z.strictObject({ id: delegationIdSchema });
-const bulkSchema = z.strictObject({
-  delegations: z.array(delegationSchema),
-  refused: z.array(bulkRefusedSchema),
-  next_before: instantSchema.nullable(),
+const params = z.strictObject({
+  /** The delegation. */
+  id: delegationIdSchema,
 });
 
 function bulkText({ records, ...rest }: Bulk): string {
@@ -103,7 +102,7 @@ export const delegationActionRoutes: readonly Route[] = [
     description:
       "Redrives the failed delegations of an agent, newest first, one page for each request: continue with `next_before` as `before`. For the operator.",
     body: bulkRequestSchema,
-    responses: { 202: bulkSchema },
+    responses: { 202: bulkResultSchema },
     async handle(request, { body }) {
       return jsonText(202, bulkText(await redriveMany(request.broker, request.principal, body)));
     },
@@ -115,8 +114,8 @@ export const delegationActionRoutes: readonly Route[] = [
     summary: "Cancel an agent's live delegations",
     description:
       "Cancels the live delegations of an agent, newest first, one page for each request: continue with `next_before` as `before`. For the operator.",
-    body: bulkRequestSchema.omit({ error_code: true }),
-    responses: { 200: bulkSchema },
+    body: bulkCancelRequestSchema,
+    responses: { 200: bulkResultSchema },
     async handle(request, { body }) {
       return jsonText(200, bulkText(await cancelMany(request.broker, request.principal, body)));
     },

@@ -30,7 +30,10 @@ import { jsonText, noContent } from "../http/text-response.ts";
 import { traceparentOf } from "../http/trace.ts";
 import { waitForResult } from "../http/wait-for-result.ts";
 
-const params = z.strictObject({ id: delegationIdSchema });
+const params = z.strictObject({
+  /** The delegation. */
+  id: delegationIdSchema,
+});
 
 export const delegationRoutes: readonly Route[] = [
   route({
@@ -83,7 +86,9 @@ export const delegationRoutes: readonly Route[] = [
       "With `wait_seconds`, waits until the delegation has ended or asks a question; with `after_version` too, until it changes. A wait that ends without either answers the delegation as it is.",
     params,
     query: z.strictObject({
+      /** How long to wait until the delegation has ended or asks a question, up to 60 seconds. */
       wait_seconds: queryNumber(waitSecondsSchema).default(0),
+      /** With `wait_seconds`: wait only until `version` is greater than this. */
       after_version: queryNumber(z.int().min(0)).optional(),
     }),
     responses: { 200: delegationSchema },
@@ -116,7 +121,9 @@ export const delegationRoutes: readonly Route[] = [
     description:
       "Lists the delegations that the caller may see; all given filters apply. A page may have fewer entries than `limit`, or none: the list ends where `next_cursor` is null.",
     query: delegationFilterSchema.extend({
+      /** `next_cursor` of the page before. Without one, the list begins. */
       cursor: z.string().min(1).max(256).optional(),
+      /** How many entries at most, 1 to 100. */
       limit: queryNumber(z.int().min(1).max(100)).default(20),
     }),
     responses: { 200: delegationPageSchema },

@@ -61,10 +61,15 @@ export const eventRoutes: readonly Route[] = [
       "Answers a page of the events that concern the caller, after a cursor. Without a cursor the page is empty and has the cursor of now. With `Accept: text/event-stream` the answer is a stream without an end.",
     query: z.strictObject({
       ...pageQuery,
+      /** Only work that this principal delegated. */
       delegator: principalSchema.optional(),
+      /** Only work for this agent. */
       target: agentNameSchema.optional(),
+      /** Only this delegation. */
       delegation_id: delegationIdSchema.optional(),
+      /** Only this conversation. */
       context_id: contextIdSchema.optional(),
+      /** Only these types of events: one or more, separated by commas. */
       types: z
         .string()
         .transform((text) => text.split(","))
@@ -102,7 +107,10 @@ export const eventRoutes: readonly Route[] = [
     summary: "Events of one delegation",
     description:
       "Answers a page of the events after a cursor. Without a cursor, the page begins with a snapshot of the delegation. 204 says that nothing comes after the cursor any more. With `Accept: text/event-stream` the answer is a stream, which ends with the delegation.",
-    params: z.strictObject({ id: delegationIdSchema }),
+    params: z.strictObject({
+      /** The delegation. */
+      id: delegationIdSchema,
+    }),
     query: z.strictObject(pageQuery),
     responses: { 200: eventPageSchema, 204: null },
     notes: { requestHeaders: ["Last-Event-ID"], streams: true },

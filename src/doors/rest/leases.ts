@@ -9,7 +9,6 @@ import { release } from "../../engine/leases/release.ts";
 import { reply } from "../../engine/leases/reply.ts";
 import { ask } from "../../engine/questions/ask.ts";
 import { use } from "../../engine/questions/use.ts";
-import { delegationSchema } from "../../schema/delegation.ts";
 import {
   interruptRequestSchema,
   interruptResultSchema,
@@ -23,6 +22,7 @@ import {
   heartbeatSchema,
   leaseRequestSchema,
   leasesSchema,
+  releasedSchema,
   releaseRequestSchema,
   replyRequestSchema,
   replySchema,
@@ -34,7 +34,10 @@ import type { RequestScope } from "../http/request-scope.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, jsonText } from "../http/text-response.ts";
 
-const params = z.strictObject({ lease_id: leaseIdSchema });
+const params = z.strictObject({
+  /** The lease. */
+  lease_id: leaseIdSchema,
+});
 
 /** If the response is not delivered, the leases are released at once, without spending an attempt. */
 function deliver(request: AuthenticatedRequest, leases: readonly GrantedLease[]): string {
@@ -58,7 +61,10 @@ export const leaseRoutes: readonly Route[] = [
     summary: "Lease work for an agent's worker",
     description:
       "Answers leases as soon as there is work, or an empty list after `wait_seconds`. Extend a lease by heartbeats, and end it by a reply, a question or a release.",
-    params: z.strictObject({ agent: agentNameSchema }),
+    params: z.strictObject({
+      /** The agent's name. */
+      agent: agentNameSchema,
+    }),
     body: leaseRequestSchema,
     responses: { 200: leasesSchema },
     // Not async: a parked poll would retain the frame and its input.
@@ -135,7 +141,7 @@ export const leaseRoutes: readonly Route[] = [
       "Ends the lease and returns the delegation to its queue; no attempt is spent. While its question is held, only the lease ends.",
     params,
     body: releaseRequestSchema,
-    responses: { 200: z.strictObject({ delegation: delegationSchema }) },
+    responses: { 200: releasedSchema },
     async handle(request, { params: { lease_id }, body }) {
       const id = await release(request.broker, request.principal, lease_id, body);
       return jsonText(200, `{"delegation":${(await read(request.broker, request.principal, id)).json}}`);

@@ -16,7 +16,10 @@ export const replyRoutes: readonly Route[] = [
     summary: "Reply in the form of A2A",
     description:
       "Matches a JSON-RPC response, Message or Task of A2A 1.0 or 0.3 to its delegation, as the agent's reply, question or progress.",
-    params: z.strictObject({ agent: agentNameSchema }),
+    params: z.strictObject({
+      /** The agent's name. */
+      agent: agentNameSchema,
+    }),
     body: jsonObjectSchema,
     responses: { 200: replySchema },
     // Other software writes these replies; refusing one would lose finished work.

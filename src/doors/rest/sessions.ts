@@ -1,14 +1,13 @@
 /** Sessions: opened with a token or a code, listed, revoked. Limit: the secret is shown only once. */
 import * as z from "zod";
 import { ErrandError } from "../../schema/errors.ts";
-import { LIMITS } from "../../schema/limits.ts";
 import {
   newSessionSchema,
   sessionCodeSchema,
   sessionPageSchema,
   sessionRequestSchema,
 } from "../../schema/session.ts";
-import { queryNumber } from "../../schema/values.ts";
+import { listQuery } from "../../schema/values.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, noContent } from "../http/text-response.ts";
 
@@ -48,10 +47,7 @@ export const sessionRoutes: readonly Route[] = [
     summary: "List sessions",
     description:
       "Lists the caller's sessions, or all sessions for the operator; the last to expire is first.",
-    query: z.strictObject({
-      cursor: z.string().min(1).max(128).optional(),
-      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
-    }),
+    query: z.strictObject(listQuery(z.string().min(1).max(128))),
     responses: { 200: sessionPageSchema },
     async handle(request, { query }) {
       return json(200, await request.broker.sessions.list(request.identity, query));
@@ -64,7 +60,10 @@ export const sessionRoutes: readonly Route[] = [
     summary: "Revoke a session",
     description:
       "Its streams and waiting requests end within a second. To sign out, revoke your own session.",
-    params: z.strictObject({ id: z.string() }),
+    params: z.strictObject({
+      /** The session. */
+      id: z.string(),
+    }),
     responses: { 204: null },
     async handle(request, { params: { id } }) {
       if (!(await request.broker.sessions.revoke(id, request.principal))) {

@@ -2,14 +2,13 @@
 import * as z from "zod";
 import { readStats } from "../../engine/stats/read.ts";
 import { readAgentFigures } from "../../engine/stats/read-agents.ts";
-import { LIMITS } from "../../schema/limits.ts";
 import {
   agentFiguresPageSchema,
   statsFilterSchema,
   statsPeriodSchema,
   statsSchema,
 } from "../../schema/stats.ts";
-import { agentNameSchema, queryNumber } from "../../schema/values.ts";
+import { agentNameSchema, listQuery } from "../../schema/values.ts";
 import { type Route, route } from "../http/route.ts";
 import { json } from "../http/text-response.ts";
 
@@ -21,7 +20,10 @@ export const statsRoutes: readonly Route[] = [
     summary: "Figures of the last hour or day",
     description:
       "Answers throughput, queue length, times to a worker and to completion, and failures by code, for the last hour by the minute or the last day by the quarter of an hour: of all agents (operator, approvers, viewers), of one agent, or of one delegator.",
-    query: statsFilterSchema.extend({ period: statsPeriodSchema.default("hour") }),
+    query: statsFilterSchema.extend({
+      /** The last hour by the minute, or the last day by the quarter of an hour. */
+      period: statsPeriodSchema.default("hour"),
+    }),
     responses: { 200: statsSchema },
     async handle(request, { query }) {
       return json(200, await readStats(request.broker, request.principal, query));
@@ -34,10 +36,7 @@ export const statsRoutes: readonly Route[] = [
     summary: "Figures of each agent's last hour",
     description:
       "Answers how many delegations of each agent ended how, by the quarter of an hour, and their cost: all agents for the operator, approvers and viewers, an agent only itself. The figures are up to 10 seconds old.",
-    query: z.strictObject({
-      cursor: agentNameSchema.optional(),
-      limit: queryNumber(z.int().min(1).max(LIMITS.list_page.value)).default(LIMITS.list_page.value),
-    }),
+    query: z.strictObject(listQuery(agentNameSchema)),
     responses: { 200: agentFiguresPageSchema },
     async handle(request, { query }) {
       return json(200, await readAgentFigures(request.broker, request.principal, query));

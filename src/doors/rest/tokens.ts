@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { requireOperator } from "../../engine/access/access.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { newTokenSchema, tokenRequestSchema, tokenSchema } from "../../schema/token.ts";
+import { newTokenSchema, tokenListSchema, tokenRequestSchema } from "../../schema/token.ts";
 import { type Route, route } from "../http/route.ts";
 import { json, noContent } from "../http/text-response.ts";
 
@@ -26,7 +26,7 @@ export const tokenRoutes: readonly Route[] = [
     path: "/v1/tokens",
     summary: "List tokens",
     description: "Lists all tokens, without their secrets. For the operator.",
-    responses: { 200: z.strictObject({ tokens: z.array(tokenSchema) }) },
+    responses: { 200: tokenListSchema },
     async handle(request) {
       requireOperator(request.principal, "list tokens");
       return json(200, { tokens: await request.broker.tokens.list() });
@@ -38,7 +38,10 @@ export const tokenRoutes: readonly Route[] = [
     path: "/v1/tokens/{id}",
     summary: "Revoke a token",
     description: "Its sessions, streams and waiting requests end within a second. For the operator.",
-    params: z.strictObject({ id: z.string() }),
+    params: z.strictObject({
+      /** The token. */
+      id: z.string(),
+    }),
     responses: { 204: null },
     async handle(request, { params }) {
       requireOperator(request.principal, "revoke tokens");

@@ -209,10 +209,9 @@ test("the responses of a broker, on every route, match the document", async () =
     ["/v1/events", everything],
   ] as const) {
     expect(headers.get("content-type")).toMatch(/^text\/event-stream/);
-    expect(operationOf(routeOf("GET", path))?.responses[200]).toHaveProperty([
-      "content",
-      "text/event-stream",
-    ]);
+    expect(operationOf(routeOf("GET", path))?.["x-event-stream"]?.schema).toEqual({
+      $ref: "#/components/schemas/StreamEvent",
+    });
     for (const { data } of events) expect([data, event?.(data)]).toEqual([data, true]);
   }
   expect(stream.events.map(({ event: type }) => type)).toContain("DELEGATION_COMPLETE");
@@ -237,7 +236,10 @@ test("the responses of a broker, on every route, match the document", async () =
 
   await call("PUT", "/v1/agents/asker", {});
   const callback = { url: "https://hooks.example.com/", secret: `whsec_${"a".repeat(32)}`, token: "t" };
-  const batch = [{ target: "asker", task: "ask", callback, idempotency_key: "b" }, { target: "nobody" }];
+  const batch = [
+    { target: "asker", task: "ask", callback, idempotency_key: "b" },
+    { target: "nobody", task: "x" },
+  ];
   const { results } = (await call("POST", "/v1/delegations/batch", { delegations: batch })).body;
   const asking = results[0].delegation.id;
   await call("POST", "/v1/delegations", { target: "asker", task: "part", parent_id: asking });
@@ -341,6 +343,56 @@ describe("unknown fields", () => {
       ({ params }) => params.additionalProperty === "no_such_field",
     );
     expect({ named, additional }).toEqual({ named: true, additional: true });
+  });
+});
+
+describe("rules over several members", () => {
+  const message = { parts: [{ text: "x" }] };
+  const work = { target: "scout", task: "x" };
+  const instant = "2100-01-01T00:00:00Z";
+  const question = { kind: "input", text: "Which?" };
+  test.each<[string, string, Record<string, unknown>]>([
+    ["POST /v1/delegations", "task", { target: "scout" }],
+    ["POST /v1/delegations", "task", { ...work, message }],
+    ["POST /v1/delegations", "delay_seconds", { ...work, delay_seconds: 1, not_before: instant }],
+    ["POST /v1/delegations", "ttl_seconds", { ...work, ttl_seconds: 1, deadline: instant }],
+    ["POST /v1/delegations/{id}/messages", "text", {}],
+    ["POST /v1/delegations/{id}/messages", "text", { text: "x", message }],
+    ["POST /v1/delegations/{id}/answer", "answers", { interrupt_id: "int_1" }],
+    ["POST /v1/delegations/{id}/answer", "answers", { interrupt_id: "int_1", text: "x", answers: {} }],
+    ["POST /v1/delegations/{id}/answer", "text", { interrupt_id: "int_1", text: "x", message }],
+    ["POST /v1/leases/{lease_id}/interrupt", "requests", { ...question, requests: [{ text: "x" }] }],
+    ["POST /v1/leases/{lease_id}/interrupt", "text", { ...question, message }],
+    ["POST /v1/leases/{lease_id}/reply", "text", { state: "completed", text: "x", message }],
+  ])("are kept by schema and broker alike: %s refuses at %s %j", async (name, member, body) => {
+    const route = ROUTES.find((one) => nameOf(one) === name);
+    if (!route) throw new Error(`no route ${name}`);
+    const { call } = await setup();
+    const path = route.path.replace("{lease_id}", LEASE).replace("{id}", DELEGATION);
+    const { status, body: problem } = await call(route.method, path, body);
+    expect([status, problem.details.issues[0].path]).toEqual([400, member]);
+    expect(bodyValidator(route)?.(body)).toBe(false);
+  });
+
+  test("are types where generators make types of them", () => {
+    const branches = document.components.schemas.DelegateRequest?.oneOf;
+    expect(branches?.map(({ type, required }) => [type, required])).toEqual([
+      ["object", ["task"]],
+      ["object", ["message"]],
+    ]);
+    expect(document.components.schemas.DeliveryRequest).toMatchObject({
+      oneOf: [
+        { $ref: "#/components/schemas/PollDelivery" },
+        { $ref: "#/components/schemas/PushDeliveryRequest" },
+      ],
+      discriminator: {
+        propertyName: "mode",
+        mapping: {
+          poll: "#/components/schemas/PollDelivery",
+          push: "#/components/schemas/PushDeliveryRequest",
+        },
+      },
+    });
   });
 });
 
