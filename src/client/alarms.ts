@@ -46,14 +46,19 @@ export function alarmsOf(agents: readonly Watched[], now = Date.now()): Alarm[] 
 function causeOf(agent: Watched, now: number): Exclude<Alarm["kind"], "workers_paused"> | null {
   const { paused, presence, counts, delivery, oldest_waiting_at } = agent;
   if (paused) return "paused";
-  if (presence.state !== "online") return delivery.mode === "push" ? "unreachable" : "no_worker";
+  if (presence.state !== "online" && !hasBusyWorker(agent))
+    return delivery.mode === "push" ? "unreachable" : "no_worker";
   const isLong = now - Date.parse(oldest_waiting_at ?? "") >= LONG_MS;
   return isBusy(agent) && (counts.waiting >= MANY || isLong) ? "all_busy" : null;
 }
 
+/** Whether a worker holds a lease. It need not poll meanwhile, and a long lease needs few heartbeats. */
+const hasBusyWorker = ({ counts, delivery }: Watched): boolean =>
+  delivery.mode === "poll" && counts.working > 0;
+
 /** Whether it works on as much as it can. */
-function isBusy({ presence, counts, delivery, limits, slots }: Watched): boolean {
+function isBusy(agent: Watched): boolean {
+  const { presence, counts, limits, slots } = agent;
   const most = slots?.most ?? limits?.max_working ?? Number.POSITIVE_INFINITY;
-  if (counts.working >= most) return true;
-  return delivery.mode === "poll" && counts.working > 0 && presence.pollers === 0;
+  return counts.working >= most || (hasBusyWorker(agent) && presence.pollers === 0);
 }

@@ -27,7 +27,22 @@ test.each<[string, Agent, string[]]>([
   ["only delayed work", agent(OFFLINE, { delayed: 3 }), []],
   ["a worker will take it", agent({}, { waiting: 50 }), []],
   ["nobody polls", agent(OFFLINE, { waiting: 1 }), ["no_worker"]],
+  [
+    "a worker holds a lease and has sent no heartbeat for a while",
+    agent(OFFLINE, { waiting: 1, working: 1 }),
+    [],
+  ],
+  [
+    "a worker holds a lease, and the oldest waits for long",
+    agent({ ...OFFLINE, oldest_waiting_at: ago(300) }, { waiting: 1, working: 1 }),
+    ["all_busy"],
+  ],
   ["its server cannot be reached", agent({ ...OFFLINE, ...PUSH }, { waiting: 1 }), ["unreachable"]],
+  [
+    "its server cannot be reached, and still works on something",
+    agent({ ...OFFLINE, ...PUSH }, { waiting: 1, working: 1 }),
+    ["unreachable"],
+  ],
   ["it is paused", agent({ paused: true }, { waiting: 1 }), ["paused"]],
   ["busy, and little waits", agent(BUSY, { waiting: 9, working: 1 }), []],
   ["busy, and much waits", agent(BUSY, { waiting: 10, working: 1 }), ["all_busy"]],
