@@ -39,7 +39,7 @@ export function explainWait(
     case "paused":
       return `${target} is paused until the operator resumes it.`;
     case "limit":
-      return `${target} is at its limit of running delegations (max_working ${agent?.limits?.max_working})${others}.`;
+      return `${target} is at its limit of ${agent?.limits?.max_working} at once${others}.`;
     case "worker_pause":
       return `Of ${target}, ${pausedWorkers(agent?.presence.paused, now)}${others}.`;
     case "busy":
@@ -62,5 +62,5 @@ function unseen(target: string, agent: WaitingAgent | undefined, now: number): s
   const seen = seenAt === null ? "never seen" : `last seen ${largestUnit(now - Date.parse(seenAt))} ago`;
   return agent?.delivery.mode === "push"
     ? `${target} cannot be reached (${seen}).`
-    : `No worker is polling ${target} (${seen}).`;
+    : `${target} has no worker (${seen}).`;
 }

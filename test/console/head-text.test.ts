@@ -2,7 +2,10 @@
 import { expect, test } from "vitest";
 import { adviceOf, endingOf, placeIn, whereText } from "../../src/console/delegation/head-text.ts";
 import { HIDDEN, isSecretIn, withoutSecrets } from "../../src/console/delegation/secrets.ts";
+import { errorText } from "../../src/console/ui/error-text.ts";
+import { failureWords, ownHelp } from "../../src/console/ui/failures.ts";
 import type { State } from "../../src/schema/delegation.ts";
+import { ERRORS } from "../../src/schema/errors.ts";
 
 const errorOf = (code: string, message: string) => ({
   ...{ category: "UPSTREAM" as const, code, message, retryable: false },
@@ -39,12 +42,35 @@ interface Failed {
   readonly step?: string;
 }
 
-test("advice has the words of the buttons, and none repeats the message", () => {
-  expect(adviceOf({ recovery: "Check the agent's workers, then redrive the delegation." })).toBe(
-    "Check the agent's workers, then try again.",
-  );
-  expect(adviceOf({ recovery: "Read error.message, which the agent wrote." })).toBe("");
+test("advice fits whose failure it is", () => {
+  const advice = (code: string, recovery: string, mayRepeat = true) =>
+    adviceOf({ target: "scout", error: { code, recovery } }, mayRepeat);
+  const own = "Read error.message, which the agent wrote.";
+  expect([
+    advice("attempts_exhausted", ERRORS.attempts_exhausted.recovery),
+    advice("disk_full", own),
+    // A code of the broker's, but the agent gave it.
+    advice("interrupt_expired", own, false),
+    // By version 0.1.0, with the recovery of the broker's code.
+    advice("rate_limited", ERRORS.rate_limited.recovery, false),
+  ]).toEqual([
+    "Look at the agent's workers, then try again.",
+    "The message is from scout. Try again if its cause is gone, or delegate again with changes.",
+    "The message is from scout.",
+    "The message is from scout.",
+  ]);
 });
+
+test("every failure that the broker declares has words and help", () => {
+  const declared = Object.entries(ERRORS).filter(
+    ([code, { status }]) => status === null && !AGENTS.has(code),
+  );
+  expect(declared.map(([code]) => code).filter((code) => failureWords(code) === undefined)).toEqual([]);
+  expect(declared.filter(([code, { recovery }]) => ownHelp({ code, recovery }) === undefined)).toEqual([]);
+  expect(errorText({ code: "disk_full", message: "" })).toBe("no message (disk_full)");
+});
+/** The agent declares these, or a person does. */
+const AGENTS = new Set(["agent_error", "rejected", "canceled"]);
 
 test("the place in the queue is by priority, then by time, and only told if the whole queue is known", () => {
   const at = (second: number) => new Date(second * 1000).toISOString();

@@ -77,7 +77,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".parties", { hasText: "priority 7" }).waitFor();
     const { delegations } = (await api.call("GET", "/v1/delegations?target=coder")).body;
     expect(delegations[0].message.parts).toEqual(parts);
-    await page.locator(".why", { hasText: "No worker is polling coder" }).waitFor();
+    await page.locator(".why", { hasText: "coder has no worker" }).waitFor();
     const last = (await api.delegate("coder", { task: "Later" })).body.id;
     await open(last);
     await page.locator(".why", { hasText: "It is number 2 of 2 in the queue." }).waitFor();

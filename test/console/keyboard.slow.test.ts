@@ -45,7 +45,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
 
     // The questions come first among the rows, then the delegations.
     for (let n = 0; n < 3; n += 1) await page.keyboard.press("j");
-    expect(await focused(page)).toContain("coder asks for alice: Find out why the nightly build");
+    expect(await focused(page)).toContain("coder, working for alice, asks: Find out why the nightly build");
     // A key that comes before the form decides nothing and gives no advice.
     await page.keyboard.press("a");
     expect(await page.locator(".needs .question:focus .answer").textContent()).toBe("Loading …");
@@ -62,7 +62,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("Enter");
     await until(async () => (await focused(page)) === "Delegation");
     await page.keyboard.press("Escape");
-    await until(async () => (await focused(page)).startsWith("coder asks"));
+    await until(async () => (await focused(page)).startsWith("coder, working"));
     await page.keyboard.press("k");
     await page.keyboard.press("d");
     await page.locator(".needs .question").getByText("Choose an option (Tab)").waitFor();

@@ -155,7 +155,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.delegate("coder", { task: "Urgent", priority: 9 });
     await api.lease("coder");
     await page.getByRole("heading", { name: "In progress 2" }).waitFor();
-    await page.getByRole("button", { name: "1 new", exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "1 new delegation", exact: true }).first().waitFor();
     expect(await coder.first().textContent()).toContain(taskOf(first));
     expect((await coder.first().boundingBox())?.y).toBe(top);
     expect(await coder.first().evaluate((row) => row === document.activeElement)).toBe(true);

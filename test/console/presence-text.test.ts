@@ -59,8 +59,9 @@ test.each<[Given, string]>([
   [{ pollers: 1 }, "online: 1 worker free"],
   [{ pollers: 3, working: 2 }, "online: 3 workers free"],
   [{ pollers: 1, waiting: 2 }, "online: 1 worker free, 2 wait"],
-  [{}, "online: online"],
-  [{ waiting: 1 }, "busy: online, 1 waits"],
+  // It asks now and then, or has just left: nobody would take work at once.
+  [{}, "recent: worker seen just now"],
+  [{ waiting: 1 }, "busy: worker seen just now, 1 waits"],
   [{ working: 1 }, "working: all busy (1 of 1)"],
   [{ working: 1, waiting: 38 }, "busy: all busy (1 of 1), 38 wait"],
   [{ working: 1, waiting: 1, state: "stale", seen: 5 }, "busy: all busy (1 of 1), 1 waits"],

@@ -302,6 +302,58 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await problem.count()).toBe(0);
   });
 
+  test("a change that an absent broker did not take can be sent again when it is back, and is made once", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const { id } = (await api.delegate("scout", { task: "Look around" })).body;
+    const { page, context } = await openTab(url, { expected: LOST, movesClock: true });
+    await signIn(page, OPERATOR);
+    await showView(page, `#/live?open=${id}`);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    const dialog = page.getByRole("dialog");
+    await context.setOffline(true);
+    await dialog.getByRole("button", { name: "Cancel delegation" }).click();
+    await until(async () => {
+      await pass(page, 2);
+      return dialog
+        .getByText("The broker does not answer. You can send this again when it is back.")
+        .isVisible();
+    });
+    expect(await dialog.getByRole("button", { name: "Send again" }).count()).toBe(0);
+    await context.setOffline(false);
+    const again = dialog.getByRole("button", { name: "Send again" });
+    await until(async () => {
+      await pass(page, 2);
+      return again.isVisible();
+    });
+    expect((await api.get(id)).body.state).toBe("submitted");
+    await again.click();
+    await dialog.waitFor({ state: "hidden" });
+    expect((await api.get(id)).body.state).toBe("canceled");
+  });
+
+  test("a part that could not be read is read again by itself", async () => {
+    const { url } = await startBroker();
+    const { page } = await openTab(url, { expected: LOST, movesClock: true });
+    await signIn(page, OPERATOR);
+    let isOverloaded = true;
+    await page.route(/\/v1\/tokens$/, (route) =>
+      isOverloaded ? route.fulfill({ status: 503, body: "", headers: {} }) : route.continue(),
+    );
+    await page.evaluate("location.hash = '#/agents?part=tokens'");
+    await until(async () => {
+      await pass(page, 2);
+      return page.locator(".problem").isVisible();
+    });
+    isOverloaded = false;
+    await until(async () => {
+      await pass(page, 5);
+      return page.getByText("No token yet").isVisible();
+    });
+    expect(await page.locator(".problem").count()).toBe(0);
+  });
+
   test("an answer that an absent broker did not take is offered again when it is back, and is sent once", async () => {
     const { url } = await startBroker();
     const api = client(url);

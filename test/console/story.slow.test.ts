@@ -46,7 +46,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // It opens beside the live view.
     const row = rowOf(page, "Fix the login test");
     await row.locator("text=queued").waitFor();
-    await page.locator(".why", { hasText: "No worker is polling coder" }).waitFor();
+    await page.locator(".why", { hasText: "coder has no worker" }).waitFor();
     const id = new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("open") ?? "";
     expect(id).toMatch(/^dlg_/);
     expect((await api.get(id)).body).toMatchObject({
@@ -92,7 +92,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // What the reader is asked is no row of the view.
     await page.getByRole("link", { name: "1 asks: see Needs you" }).waitFor();
     expect(await row.count()).toBe(0);
-    await question.locator("header", { hasText: "coder asks, for you" }).waitFor();
+    await question.locator("header", { hasText: "coder asks, working for you" }).waitFor();
     await until(async () => (await page.title()) === "(1) Errand");
     // The icon has the count, too.
     await until(async () => (await page.locator("link[rel=icon]").getAttribute("href"))?.startsWith("blob:"));
@@ -266,7 +266,14 @@ describe.skipIf(SKIP)("in Chromium", () => {
       max_working: 2,
       lease_seconds: 90,
     });
+    // Durations have people's units.
+    await page.getByLabel("A question stays open for", { exact: true }).fill("2");
+    await page.getByLabel("A question stays open for: unit").selectOption("hours");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.locator("text=Changed: limits.interrupt_ttl_seconds").waitFor();
+    expect((await api.call("GET", "/v1/agents/scout")).body.limits.interrupt_ttl_seconds).toBe(7200);
     await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Resume" }).waitFor();
     expect((await api.call("GET", "/v1/agents/scout")).body.paused).toBe(true);
     await page.getByRole("button", { name: "Delete" }).click();
@@ -284,6 +291,11 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(async () => (await client(url, secret).call("GET", "/v1/status")).status === 401);
     await page.getByRole("link", { name: "Log" }).click();
     await page.locator(".log", { hasText: "revoked the token of caller:alice" }).waitFor();
+    // Sign-ins are shown on request.
+    expect(await page.locator(".log", { hasText: "signed in" }).count()).toBe(0);
+    await page.getByLabel("What is shown").selectOption("sign-ins");
+    await page.locator(".log", { hasText: "signed in" }).waitFor();
+    expect(await page.locator(".log", { hasText: "revoked" }).count()).toBe(0);
   });
 
   test("a search is its URL; a form answers a schema; redrive, cancel and erase", async () => {

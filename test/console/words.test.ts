@@ -1,7 +1,8 @@
 /** What the console says in words, and the scale and the colours with which it draws. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { auditText, ownersOf } from "../../src/console/agents/audit-text.ts";
+import { auditText, isOfKind, KINDS, type Kind, ownersOf } from "../../src/console/agents/audit-text.ts";
+import { inUnits, toSeconds } from "../../src/console/agents/duration.ts";
 import { TIMES, topOf } from "../../src/console/charts/scale.ts";
 import { eventText, offsetText } from "../../src/console/delegation/event-text.ts";
 import { replyFile } from "../../src/console/delegation/reply-actions.tsx";
@@ -42,9 +43,9 @@ test("a queued delegation says in a few words why it waits", () => {
   ]).toEqual([
     "queued",
     "queued",
-    "queued: 1,493 in line",
+    "queued: one of 1,493",
     "queued: paused",
-    "queued: no worker polls",
+    "queued: no worker",
     "queued: cannot be reached",
     "queued: no worker is free",
     "queued: agent at its limit of 2",
@@ -100,6 +101,37 @@ test("the time since the first event says seconds, also after a minute and after
   expect(offsets).toEqual(["0:00", "0:12", "1:00", "12:07", "1:02:07", "25:00:00"]);
   // If all is over within a minute, seconds would not tell the events apart.
   expect([0, 12_340].map((ms) => offsetText(ms, true))).toEqual(["0:00.0", "0:12.3"]);
+});
+
+test("durations are in the largest unit that says them exactly, and keep their seconds", () => {
+  const all = [1, 90, 5400, 3600, 86_400, 90_000, 2.5, 604_800];
+  expect(all.map((seconds) => Object.values(inUnits(seconds)).join(" "))).toEqual([
+    "1 seconds",
+    "90 seconds",
+    "90 minutes",
+    "1 hours",
+    "1 days",
+    "25 hours",
+    "2.5 seconds",
+    "7 days",
+  ]);
+  expect(all.map((seconds) => inUnits(seconds)).map(({ number, unit }) => toSeconds(number, unit))).toEqual(
+    all,
+  );
+  expect(toSeconds(0.1, "minutes")).toBe(6);
+});
+
+test("the log can be narrowed, and sign-ins are no changes", () => {
+  const actions = ["session.create", "token.revoke", "agent.pause", "delegations.cancel"] as const;
+  const of = (kind: Kind) => actions.filter((action) => isOfKind({ action }, kind));
+  expect(KINDS.map(([kind]) => of(kind).join())).toEqual([
+    "token.revoke,agent.pause,delegations.cancel",
+    "agent.pause",
+    "token.revoke",
+    "delegations.cancel",
+    "session.create",
+    actions.join(),
+  ]);
 });
 
 test("a day has 24 hours", () => {

@@ -3,17 +3,20 @@ import { go, href, hrefOf } from "../app/route.ts";
 import { readAgents } from "../data/agents.ts";
 import { listedOf } from "../data/delegations.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
-import { isOperator, isSelf, seesAll } from "../session/rights.ts";
+import { isOperator, isSelf, mayDelegate, seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Age } from "../ui/age.tsx";
+import { brokerUrl, CommandLine, CommandPlace } from "../ui/command-line.tsx";
 import { Confirm } from "../ui/confirm.tsx";
 import { CopyLine } from "../ui/copy.tsx";
+import { orGone } from "../ui/or-gone.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { count, taskText } from "../ui/words.ts";
 import { AgentSettings } from "./agent-settings.tsx";
+import { PAUSE_MEANS } from "./pause-means.ts";
 
 /** One agent: its presence and work, its settings, and how to start a worker. */
 export function AgentPage({ name }: { readonly name: string }) {
@@ -43,6 +46,16 @@ export function AgentPage({ name }: { readonly name: string }) {
           <p class="parties">
             <PresenceOf agent={value} />
             <a href={href("find", { target: name, state: "live" })}>{loadOf(value)}</a>
+            {value.counts.waiting > 0 && value.oldest_waiting_at && (
+              <span class="dim">
+                the oldest waits for <Age at={value.oldest_waiting_at} />
+              </span>
+            )}
+          </p>
+          <p class="parties">
+            {mayDelegate.value && <a href={href("delegate", { target: name })}>Delegate to {name}</a>}
+            <a href={href("find", { target: name })}>All its delegations</a>
+            {seesAll.value && <a href={href("charts", { agent: name })}>Its charts</a>}
           </p>
           {isOperator.value && <Controls agent={value} onChanged={changed} />}
           {(seesAll.value || isSelf(name)) && <Workers name={name} />}
@@ -64,23 +77,33 @@ interface ControlsProps {
 
 function Controls({ agent, onChanged }: ControlsProps) {
   const { name, paused, counts } = agent;
-  const { isRunning, error, run } = useAction();
+  const { isRunning, error, run, again } = useAction();
   const admin = session.value?.connection.admin;
-  const toggle = async () => {
-    await (paused ? admin?.resumeAgent(name) : admin?.pauseAgent(name));
+  const resume = async () => {
+    await admin?.resumeAgent(name);
+    onChanged();
+  };
+  const pause = async () => {
+    await admin?.pauseAgent(name);
     onChanged();
   };
   const live = counts.waiting + counts.delayed + counts.working + counts.interrupted;
   const remove = async () => {
-    await admin?.deleteAgent(name, { force: live > 0 });
+    await orGone(admin?.deleteAgent(name, { force: live > 0 }));
     await readAgents();
     go(href("agents"));
   };
   return (
     <div class="buttons actions">
-      <button type="button" disabled={isRunning} onClick={() => void run(toggle)}>
-        {paused ? "Resume" : "Pause"}
-      </button>
+      {paused ? (
+        <button type="button" disabled={isRunning} onClick={() => void run(resume)}>
+          Resume
+        </button>
+      ) : (
+        <Confirm verb="Pause" question={`Pause ${name}?`} onConfirm={pause}>
+          <p>{PAUSE_MEANS}</p>
+        </Confirm>
+      )}
       <Confirm verb="Delete" question={`Delete ${name}?`} danger onConfirm={remove}>
         <ul>
           <li>
@@ -92,7 +115,7 @@ function Controls({ agent, onChanged }: ControlsProps) {
           <li>A new agent of this name sees nothing of its past. This cannot be undone.</li>
         </ul>
       </Confirm>
-      <Problem error={error} />
+      <Problem error={error} again={again} />
       {paused && <p class="dim">Paused: its workers get nothing new, and what is delegated to it waits.</p>}
     </div>
   );
@@ -100,10 +123,11 @@ function Controls({ agent, onChanged }: ControlsProps) {
 
 /** The lines to paste to work as the agent, and to reach it. */
 function Connect({ name, cardUrl }: { readonly name: string; readonly cardUrl: string }) {
-  const broker = new URL(".", location.href).href.replace(/\/$/, "");
+  const broker = brokerUrl();
   return (
     <section class="connect" aria-labelledby="connect-title">
       <h2 id="connect-title">Connect</h2>
+      <CommandPlace />
       <p class="dim">
         A worker needs a token of agent:{name}, a client that delegates one of caller:NAME.
         {isOperator.value && (
@@ -114,7 +138,7 @@ function Connect({ name, cardUrl }: { readonly name: string; readonly cardUrl: s
         )}
       </p>
       <h3>A worker: any command becomes the agent</h3>
-      <CopyLine text={`ERRAND_URL=${broker} ERRAND_TOKEN=… errand work --agent ${name} -- COMMAND`} />
+      <CommandLine command={`work --agent ${name} -- COMMAND`} />
       <h3>An A2A client: the agent's card</h3>
       <CopyLine text={cardUrl} />
       <h3>An MCP client: Claude Code, and others by the address and the token</h3>

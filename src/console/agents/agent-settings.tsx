@@ -4,23 +4,29 @@ import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
+import { inUnits, toSeconds, UNIT_NAMES } from "./duration.ts";
 
 interface Props {
   readonly agent: Agent;
   readonly onChanged: () => void;
 }
 
+/** `seconds`: the most of a duration; undefined: a number. */
 const LIMITS = [
-  ["max_attempts", "Attempts at one delegation"],
-  ["lease_seconds", "Length of a lease, in seconds"],
-  ["max_working", "In progress at once (empty: any number)"],
-  ["max_waiting", "Queued at most"],
-  ["interrupt_ttl_seconds", "A question stays open, in seconds"],
+  { name: "max_attempts", label: "Attempts at most" },
+  { name: "max_working", label: "In progress at once", hint: "empty: any number" },
+  { name: "max_waiting", label: "In the queue at most" },
+  {
+    name: "lease_seconds",
+    label: "A silent worker loses its work after",
+    seconds: 3600,
+  },
+  { name: "interrupt_ttl_seconds", label: "A question stays open for", seconds: 31_536_000 },
 ] as const;
 
 /** Changes exactly the settings that were edited; the others stay as they are. */
 export function AgentSettings({ agent, onChanged }: Props) {
-  const { isRunning, error, run } = useAction();
+  const { isRunning, error, run, again } = useAction();
   const saved = useSignal("");
   const { limits, accepts_from } = agent;
   const mayEdit = isOperator.value || isSelf(agent.name);
@@ -62,19 +68,25 @@ export function AgentSettings({ agent, onChanged }: Props) {
           </option>
         </select>
       </label>
-      {LIMITS.map(([name, label]) => (
-        <label key={name}>
-          <span>{label}</span>
-          <input
-            type="number"
-            name={name}
-            min={1}
-            required={name !== "max_working"}
-            defaultValue={limits[name] === null ? "" : String(limits[name])}
-          />
-        </label>
-      ))}
-      <Problem error={error} />
+      {LIMITS.map((limit) =>
+        "seconds" in limit ? (
+          <DurationField key={limit.name} {...limit} value={limits[limit.name]} />
+        ) : (
+          <label key={limit.name}>
+            <span>
+              {limit.label} {"hint" in limit && <small>{limit.hint}</small>}
+            </span>
+            <input
+              type="number"
+              name={limit.name}
+              min={1}
+              required={limit.name !== "max_working"}
+              defaultValue={limits[limit.name] === null ? "" : String(limits[limit.name])}
+            />
+          </label>
+        ),
+      )}
+      <Problem error={error} again={again} />
       <div class="buttons wide">
         <button type="submit" disabled={isRunning}>
           Save
@@ -85,13 +97,58 @@ export function AgentSettings({ agent, onChanged }: Props) {
   );
 }
 
+interface DurationProps {
+  readonly name: string;
+  readonly label: string;
+  /** In seconds. */
+  readonly value: number;
+  readonly seconds: number;
+}
+
+const unitOf = (name: string): string => `${name}_unit`;
+
+/** A number and its unit. */
+function DurationField({ name, label, value, seconds }: DurationProps) {
+  const start = inUnits(value);
+  const unit = useSignal<string>(start.unit);
+  return (
+    <label>
+      <span>{label}</span>
+      <span class="duration">
+        <input
+          type="number"
+          name={name}
+          min={1}
+          max={seconds / toSeconds(1, unit.value)}
+          step="any"
+          required
+          defaultValue={String(start.number)}
+        />
+        <select
+          name={unitOf(name)}
+          aria-label={`${label}: unit`}
+          value={unit.value}
+          onChange={({ currentTarget }) => {
+            unit.value = currentTarget.value;
+          }}
+        >
+          {UNIT_NAMES.filter((one) => toSeconds(1, one) <= seconds).map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </span>
+    </label>
+  );
+}
+
 function patchOf(agent: Agent, form: FormData): AgentPatch {
   const text = (name: string): string => String(form.get(name) ?? "");
   const description = text("description");
   const accepts = text("accepts_from").split(/\s+/).filter(Boolean);
   const approvals: Approvals = text("approvals") === "person" ? "person" : "any";
-  const limits = LIMITS.flatMap(([name]) => {
-    const value = text(name) === "" ? null : Number(text(name));
+  const limits = LIMITS.flatMap(({ name }) => {
+    const number = Number(text(name));
+    const value = text(name) === "" ? null : toSeconds(number, text(unitOf(name)));
     return value === agent.limits?.[name] ? [] : [[name, value] as const];
   });
   return {

@@ -61,10 +61,8 @@ function AgentList() {
   const { rows, waiting, showAll } = useSteady(list, sorted, ({ name }) => name);
   const { field, fitting } = useSearch(rows, "agent", ({ name }) => name);
   return (
-    <section aria-labelledby="agents-title">
-      <h1 id="agents-title">
-        Agents {found !== null && found.length > 0 && <small>{count(found.length, "agent")}</small>}
-      </h1>
+    <section aria-label="Agents">
+      <h1>Agents {found !== null && found.length > 0 && <small>{count(found.length, "agent")}</small>}</h1>
       {isOperator.value && <NewAgent />}
       {found === null && <p class="loading">Reading the agents …</p>}
       {found?.length === 0 && (
@@ -75,7 +73,7 @@ function AgentList() {
       )}
       {field}
       <div class={hasFigures.value ? "steady agents has-figures" : "steady agents"} ref={list}>
-        <News count={waiting} onShow={showAll} />
+        <News of="agent" count={waiting} onShow={showAll} />
         {fitting.length > 0 && <AgentColumns />}
         <Windowed items={fitting} keyOf={({ name }) => name} kind="lines">
           {(agent) => <AgentRow agent={agent} href={href("agents", { name: agent.name })} />}

@@ -1,32 +1,71 @@
 import type { AuditEntry } from "../../schema/audit.ts";
+import { go, hrefWith, route } from "../app/route.ts";
 import type { Connection } from "../data/connection.ts";
 import { Age } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { auditText, ownersOf } from "./audit-text.ts";
+import { instantText } from "../ui/words.ts";
+import { auditText, isOfKind, KINDS, type Kind, ownersOf } from "./audit-text.ts";
 
-/** The newest entries; `errand audit` has all. */
+/** The newest entries that fit, among the newest; `errand audit` has all. */
 const MAX = 200;
+const MAX_READ = 2_000;
 
 /** The audit log: who changed tokens, sessions or agents, erased delegations, or acted in bulk. */
 export function AuditLog() {
-  const { value, error } = useLoaded("log", read);
-  const owners = ownersOf(value ?? []);
+  const { params } = route.value;
+  const kind = KINDS.find(([name]) => name === params.get("of"))?.[0] ?? "changes";
+  const by = params.get("by") ?? "";
+  const { value, error } = useLoaded(kind, (connection, signal) => read(connection, kind, signal));
+  const owners = ownersOf(value?.all ?? []);
+  const people = [...new Set([...(value?.fitting.map((entry) => entry.by) ?? []), ...(by ? [by] : [])])];
+  const shown = value?.fitting.filter((entry) => by === "" || entry.by === by) ?? [];
   return (
-    <section aria-labelledby="log-title">
-      <h1 id="log-title">Log</h1>
+    <section aria-label="Log">
+      <div class="log-head">
+        <h1>Log</h1>
+        <select
+          aria-label="What is shown"
+          value={kind}
+          onChange={({ currentTarget }) => go(hrefWith({ of: currentTarget.value }))}
+        >
+          {KINDS.map(([name, title]) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+        </select>
+        {people.length > 1 && (
+          <select
+            aria-label="By whom"
+            value={by}
+            onChange={({ currentTarget }) => go(hrefWith({ by: currentTarget.value || undefined }))}
+          >
+            <option value="">By everybody</option>
+            {people.sort().map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        )}
+      </div>
       <Problem error={error} />
-      {value?.length === 0 && (
-        <Empty title="Nothing changed yet">
+      {value === null && error === null && <p class="loading">Reading the log …</p>}
+      {value !== null && shown.length === 0 && (
+        <Empty title={kind === "changes" ? "Nothing changed yet" : "Nothing of this kind"}>
           Who makes or revokes tokens, changes agents, erases delegations or acts in bulk is written here.
         </Empty>
       )}
       <ul class="log">
-        {value?.map((entry, index) => (
-          <li key={index}>
-            <Age at={entry.at} ago />
+        {shown.map((entry) => (
+          <li key={entry.id}>
+            <span>
+              {instantText(entry.at)}{" "}
+              <small>
+                <Age at={entry.at} ago />
+              </small>
+            </span>
             <b>{entry.by}</b>
             <What entry={entry} owners={owners} />
           </li>
@@ -50,11 +89,14 @@ function What({ entry, owners }: WhatProps) {
   );
 }
 
-async function read({ admin }: Connection, signal: AbortSignal): Promise<readonly AuditEntry[]> {
-  const found: AuditEntry[] = [];
+/** All entries that were read say whose a token or a session is. */
+async function read({ admin }: Connection, kind: Kind, signal: AbortSignal) {
+  const all: AuditEntry[] = [];
+  const fitting: AuditEntry[] = [];
   for await (const entry of admin.audit({}, { signal })) {
-    found.push(entry);
-    if (found.length >= MAX) break;
+    all.push(entry);
+    if (isOfKind(entry, kind)) fitting.push(entry);
+    if (fitting.length >= MAX || all.length >= MAX_READ) break;
   }
-  return found;
+  return { all, fitting };
 }

@@ -14,8 +14,27 @@ const VERBS: Readonly<Record<AuditAction, string>> = {
   "agent.delete": "deleted the agent",
   "delegation.erase": "erased the delegation",
   "delegations.cancel": "canceled",
-  "delegations.redrive": "redrove",
+  "delegations.redrive": "repeated",
 };
+
+/** What the log can be narrowed to. Sign-ins are the most, and the least telling. */
+export const KINDS = [
+  ["changes", "All but sign-ins"],
+  ["agents", "Agents"],
+  ["tokens", "Tokens"],
+  ["delegations", "Delegations"],
+  ["sign-ins", "Sign-ins"],
+  ["all", "Everything"],
+] as const;
+export type Kind = (typeof KINDS)[number][0];
+
+export function isOfKind({ action }: Pick<AuditEntry, "action">, kind: Kind): boolean {
+  const [subject = ""] = action.split(".", 1);
+  if (kind === "all") return true;
+  if (kind === "changes") return subject !== "session";
+  if (kind === "sign-ins") return subject === "session";
+  return subject.startsWith(kind.slice(0, -1));
+}
 
 type Entry = Pick<AuditEntry, "action" | "subject" | "by" | "details">;
 

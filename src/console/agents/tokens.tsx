@@ -7,6 +7,7 @@ import { Age, Left } from "../ui/age.tsx";
 import { Confirm } from "../ui/confirm.tsx";
 import { CopyLine } from "../ui/copy.tsx";
 import { Empty } from "../ui/empty.tsx";
+import { orGone } from "../ui/or-gone.ts";
 import { Problem } from "../ui/problem.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
@@ -19,8 +20,10 @@ export function Tokens() {
   const fresh = useSignal<NewToken | null>(null);
   const { field, fitting } = useSearch(value ?? [], "token", ({ principal }) => principal);
   return (
-    <section aria-labelledby="tokens-title">
-      <h1 id="tokens-title">Tokens</h1>
+    <section aria-label="Tokens">
+      <h1>
+        Tokens {value !== null && value.length > 0 && <small>{value.length.toLocaleString("en")}</small>}
+      </h1>
       <NewTokenForm
         onMade={(token) => {
           fresh.value = token;
@@ -52,7 +55,7 @@ export function Tokens() {
 function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRevoked: () => void }) {
   const { id, principal, created_at, expires_at } = token;
   const revoke = async () => {
-    await session.value?.connection.admin.revokeToken(id);
+    await orGone(session.value?.connection.admin.revokeToken(id));
     onRevoked();
   };
   return (
@@ -67,7 +70,14 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
           </>
         )}
       </span>
-      <Confirm verb="Revoke" question={`Revoke this token of ${principal}?`} danger onConfirm={revoke}>
+      <Confirm
+        verb="Revoke"
+        object={`the token of ${principal} ${id}`}
+        question={`Revoke this token of ${principal}?`}
+        danger
+        quiet
+        onConfirm={revoke}
+      >
         <p>The token stops working within a second, also in open streams.</p>
       </Confirm>
     </div>

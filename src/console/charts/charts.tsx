@@ -7,6 +7,7 @@ import { adopt } from "../app/adopt.ts";
 import { go, href, hrefWith, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { seesAll } from "../session/rights.ts";
+import { failureWords } from "../ui/failures.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
@@ -171,7 +172,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
         note="from the delegation to the end, queue time included; estimates"
         {...durations("time_to_answer")}
       />
-      <Failures failures={totals.failures} />
+      <Failures failures={totals.failures} target={stats.target ?? undefined} />
     </div>
   );
 }
@@ -186,13 +187,18 @@ function seconds(value: number): string {
   return value < 3600 ? `${Math.round(value / 6) / 10} min` : `${Math.round(value / 360) / 10} h`;
 }
 
-/** The codes of failed and rejected delegations, as bars; each links to its delegations. */
-function Failures({ failures }: Pick<Stats["totals"], "failures">) {
+interface FailuresProps extends Pick<Stats["totals"], "failures"> {
+  /** The agent whose figures are shown. */
+  readonly target: string | undefined;
+}
+
+/** Why delegations failed or were rejected, as bars; each links to its delegations. */
+function Failures({ failures, target }: FailuresProps) {
   const most = failures[0]?.count ?? 1;
   return (
     <figure class="chart failures">
       <figcaption>
-        <h2>Failures by code</h2>
+        <h2>Why work failed</h2>
         <b>{failures.length === 0 ? "none" : ""}</b>
       </figcaption>
       <ul>
@@ -201,13 +207,8 @@ function Failures({ failures }: Pick<Stats["totals"], "failures">) {
             {code === "other" ? (
               <Said>{code}</Said>
             ) : (
-              <a href={href("find", { error_code: code })}>
-                {code.split(/(?<=_)/).map((part, index) => (
-                  <Fragment key={index}>
-                    {part}
-                    <wbr />
-                  </Fragment>
-                ))}
+              <a href={href("find", { error_code: code, target })} title={code}>
+                {failureWords(code) ?? <Code text={code} />}
               </a>
             )}
             <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
@@ -222,3 +223,17 @@ function Failures({ failures }: Pick<Stats["totals"], "failures">) {
 }
 
 const SHOWN = 12;
+
+/** It may break after each word. */
+function Code({ text }: { readonly text: string }) {
+  return (
+    <Said>
+      {text.split(/(?<=_)/).map((part, index) => (
+        <Fragment key={index}>
+          {part}
+          <wbr />
+        </Fragment>
+      ))}
+    </Said>
+  );
+}

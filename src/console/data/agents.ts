@@ -55,6 +55,8 @@ export function startAgents(): () => void {
     if (!document.hidden) readSoon();
   };
   document.addEventListener("visibilitychange", returned);
+  // The first answer tells every part of the page that the broker is back.
+  addEventListener("online", readAgents);
   const stop = effect(() => {
     agents.value = null;
     if (session.value) void readAgents();
@@ -63,6 +65,7 @@ export function startAgents(): () => void {
     quiet();
     stop();
     document.removeEventListener("visibilitychange", returned);
+    removeEventListener("online", readAgents);
     clearTimeout(timer);
   };
 }

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
 import { BROKER_HEADER } from "../../client/known-broker.ts";
 import { Pages } from "../../client/pages.ts";
 
@@ -9,6 +10,8 @@ export interface Connection {
   readonly delegator: Delegator;
   readonly admin: Admin;
   readonly pages: Pages;
+  /** For further clients of the library. */
+  readonly options: ConnectionOptions;
   /** Whether the broker has refused its token. */
   readonly isRefused: () => boolean;
 }
@@ -58,6 +61,7 @@ export function connect(token?: string): Connection {
     delegator: new Delegator(options),
     admin: new Admin(options),
     pages: new Pages(options),
+    options,
     isRefused: () => isRefused,
   };
 }

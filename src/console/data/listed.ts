@@ -7,6 +7,7 @@ import {
   type State,
 } from "../../schema/delegation.ts";
 import type { DelegationEvent, SentEvent } from "../../schema/event.ts";
+import { errorText } from "../ui/error-text.ts";
 import { taskEnd } from "./task-end.ts";
 
 export interface ListedLease {
@@ -47,7 +48,7 @@ export function toListed(delegation: Delegation): ListedDelegation {
     ...{ not_before_at, attempt, progress, interrupt, finished_at },
     task_end: taskEnd(delegation.message),
     lease: lease && { expires_at: lease.expires_at },
-    error: error === null ? null : error.message || error.code,
+    error: error && errorText(error),
   };
 }
 
@@ -72,7 +73,7 @@ export function afterEvent(
     lease: event.state === "working" ? leaseAfter(listed.lease, event) : null,
     ...(isTerminal(event.state) && {
       finished_at: event.at,
-      error: event.type === "DELEGATION_FAILED" ? event.error.message || event.error.code : null,
+      error: event.type === "DELEGATION_FAILED" ? errorText(event.error) : null,
     }),
   };
 }

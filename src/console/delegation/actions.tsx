@@ -151,12 +151,12 @@ function Repeated({ delegation: { id, redriven_as, delegator } }: Props) {
 }
 
 function TryAgain({ id }: { readonly id: string }) {
-  const { isRunning, error, run } = useAction();
+  const { isRunning, error, run, again } = useAction();
   const redrive = async () => {
-    const again = await session.value?.connection.delegator.redrive(id);
-    if (!again) return;
-    show(again);
-    go(hrefOf(again.id));
+    const repeated = await session.value?.connection.delegator.redrive(id);
+    if (!repeated) return;
+    show(repeated);
+    go(hrefOf(repeated.id));
   };
   return (
     <>
@@ -169,7 +169,7 @@ function TryAgain({ id }: { readonly id: string }) {
       >
         Try again
       </button>
-      <Problem error={error} />
+      <Problem error={error} again={again} />
     </>
   );
 }

@@ -2,6 +2,7 @@
 import { nameOf } from "../../client/words.ts";
 import type { Message } from "../../schema/a2a.ts";
 import type { Delegation, DelegationError } from "../../schema/delegation.ts";
+import { ownHelp } from "../ui/failures.ts";
 import { sentence, stepOf } from "../ui/words.ts";
 
 export interface Ending {
@@ -39,9 +40,16 @@ export function whereText({
   return sentence(`It was at ${[step, tries && `in ${tries}`].filter(Boolean).join(", ")}`);
 }
 
-/** What to do next, in the words of the console's buttons. Empty if it only points at the message. */
-export const adviceOf = ({ recovery }: Pick<DelegationError, "recovery">): string =>
-  recovery.includes("error.message") ? "" : recovery.replaceAll("redrive the delegation", "try again");
+/** What helps, and whose words the message is. `mayRepeat`: the reader has the buttons that it names. */
+export function adviceOf(
+  { target, error }: { readonly target: string; readonly error: Pick<DelegationError, "code" | "recovery"> },
+  mayRepeat: boolean,
+): string {
+  const help = ownHelp(error);
+  if (help !== undefined) return help;
+  const next = "Try again if its cause is gone, or delegate again with changes.";
+  return `The message is from ${target}.${mayRepeat ? ` ${next}` : ""}`;
+}
 
 type Queued = Pick<Delegation, "id" | "priority" | "created_at" | "not_before_at" | "attempt">;
 

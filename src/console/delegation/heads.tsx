@@ -5,7 +5,7 @@ import type { Delegation, State } from "../../schema/delegation.ts";
 import { agentOf } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
-import { maySteer, seesAll } from "../session/rights.ts";
+import { mayDelegate, mayRedrive, maySteer, seesAll } from "../session/rights.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
 import { Linked } from "../ui/linked.tsx";
@@ -146,21 +146,21 @@ function Completed({ delegation: { reply, target, artifacts } }: Props) {
 const WORDS_LINES = 6;
 
 function Failed({ delegation }: Props) {
-  const { error } = delegation;
+  const { error, target } = delegation;
   if (error === null) return null;
   const { code, message } = error;
   const where = whereText(delegation);
-  const advice = adviceOf(error);
+  const advice = adviceOf({ target, error }, mayRedrive(delegation) && mayDelegate.value);
   return (
     <section class="ending failed" aria-label="Why it failed">
-      <Words text={message || "It failed without a message."} />
+      <Words text={message || `${target} gave no message.`} />
       <p class="dim">
         {where !== "" && (
           <>
             <Said>{where}</Said>{" "}
           </>
         )}
-        {advice} <code>{code}</code>
+        {advice} <code title="The code of the failure">{code}</code>
       </p>
     </section>
   );

@@ -8,6 +8,7 @@ import { Confirm } from "../ui/confirm.tsx";
 import { CopyLine, useCopy } from "../ui/copy.tsx";
 import { isFormatting, setFormatting } from "../ui/formatting.ts";
 import { Menu } from "../ui/menu.tsx";
+import { orGone } from "../ui/or-gone.ts";
 
 export function More({ delegation }: { readonly delegation: Delegation }) {
   const { id, state } = delegation;
@@ -46,7 +47,7 @@ function CopyLink() {
 
 function Erase({ id }: { readonly id: string }) {
   const erase = async () => {
-    await session.value?.connection.delegator.delete(id);
+    await orGone(session.value?.connection.delegator.delete(id));
     clearOne(id);
     go(hrefClosed());
   };

@@ -1,11 +1,12 @@
 import { usageLine } from "../../client/usage.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
+import { delegatorOf } from "../session/rights.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { Track } from "../ui/track.tsx";
-import { nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
+import { PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 import { Head } from "./heads.tsx";
 
 interface Props {
@@ -46,7 +47,7 @@ export function Summary({ delegation }: Props) {
         <Said>{taskText(delegation)}</Said>
       </h1>
       <p class="parties">
-        <span title={delegator}>{nameOf(delegator)}</span>
+        <span title={delegator}>{delegatorOf(delegation)}</span>
         <span class="sr-only"> → </span>
         <Track delegation={delegation} />
         <span title={target}>{target}</span>

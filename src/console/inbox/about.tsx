@@ -2,13 +2,14 @@ import type { ComponentChildren } from "preact";
 import type { Delegation } from "../../schema/delegation.ts";
 import { hrefOf, hrefWith } from "../app/route.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { delegatorOf } from "../session/rights.ts";
 import { Age } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { count, nameOf, stepOf } from "../ui/words.ts";
+import { count, stepOf } from "../ui/words.ts";
 
 /** Of files; the delegation itself shows all. */
 const SHOWN = 10;
@@ -36,13 +37,13 @@ export function About({ listed }: { readonly listed: ListedDelegation }) {
 }
 
 function Facts({ delegation }: { readonly delegation: Delegation }) {
-  const { id, message, delegator, created_at, attempt, artifacts, parent_id } = delegation;
+  const { id, message, created_at, attempt, artifacts, parent_id } = delegation;
   const report = stepOf(delegation);
   return (
     <dl>
       <Fact name="Task">
         <p class="dim">
-          from {nameOf(delegator)}, <Age at={created_at} ago />
+          from {delegatorOf(delegation)}, <Age at={created_at} ago />
           {attempt > 1 && `, attempt ${attempt}`}
         </p>
         <Fold>

@@ -4,13 +4,14 @@ import { answerLater, undo, waitingIds } from "../needs/answers.ts";
 import { pending } from "../needs/outcomes.ts";
 import type { Decision } from "../needs/proposal.ts";
 import { type Asked, type IsOpen, outcomeOf } from "../needs/rows.ts";
+import { delegatorOf } from "../session/rights.ts";
 import { Fold } from "../ui/fold.tsx";
 import { InPlace } from "../ui/in-place.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
-import { count, nameOf, taskText } from "../ui/words.ts";
+import { count, taskText } from "../ui/words.ts";
 import type { Group } from "./equal.ts";
 
 /** Questions, each with what its agent says; more are shown on request. */
@@ -43,7 +44,7 @@ export function EqualQuestions({ group, isOpen }: Props) {
     <section class="equal" aria-label="Equal questions" ref={place}>
       <h2>{count(rows.length, "equal question")}</h2>
       <p class="dim">The same action with the same arguments, for each of these:</p>
-      <News count={waiting} onShow={showAll} />
+      <News of="question" count={waiting} onShow={showAll} />
       <ul>
         {shown.map((asked) => (
           <EqualRow key={asked.id} asked={asked} isOpen={isOpen} />
@@ -91,7 +92,7 @@ function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: I
       <a href={hrefOf(listed.id)}>
         <Said>{taskText(listed)}</Said>
       </a>{" "}
-      <span class="dim">for {nameOf(listed.delegator)}</span>
+      <span class="dim">for {delegatorOf(listed)}</span>
       {request && (
         <Fold>
           <Parts parts={request.message.parts} />

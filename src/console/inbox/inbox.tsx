@@ -81,7 +81,7 @@ function ListAndDetail() {
     );
   };
   return (
-    <section class="needs inbox" aria-labelledby="needs-title">
+    <section class="needs inbox" aria-label="Questions">
       <div class="inbox-head">
         <NeedsTitle />
         <Choice name="agent" title="Agent" all="All agents" values={questions.map(({ target }) => target)} />
@@ -97,7 +97,7 @@ function ListAndDetail() {
       {chosen && (
         <div class="inbox-body">
           <div class="inbox-list steady" ref={list}>
-            <News count={waiting} onShow={showAll} />
+            <News of="question" count={waiting} onShow={showAll} />
             <ul>
               {shown.map((group) => (
                 <li key={group.key}>{rowOf(group)}</li>

@@ -1,11 +1,11 @@
 import { textOf } from "../../schema/a2a.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
-import { whomOf } from "../needs/mine.ts";
 import { pending } from "../needs/outcomes.ts";
 import { readAction } from "../needs/proposal.ts";
 import { isUrgent } from "../needs/question-card.tsx";
 import type { Asked } from "../needs/rows.ts";
+import { delegatorOf } from "../session/rights.ts";
 import { Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { taskText } from "../ui/words.ts";
@@ -40,7 +40,7 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
       onFocus={onSelect}
     >
       <span class="ask-who">
-        <b>{target}</b> for {whomOf(listed)}
+        <b>{target}</b> for {delegatorOf(listed)}
       </span>
       <RiskMark listed={listed} />
       {equals > 1 && <span class="ask-count">× {equals}</span>}

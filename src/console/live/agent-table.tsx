@@ -34,15 +34,15 @@ export function AgentTable({ place }: { readonly place: Place }) {
   return (
     <section
       class={hasFigures.value ? "live-part agents has-figures" : "live-part agents"}
-      aria-labelledby="agents-title"
+      aria-label="Agents"
     >
       <AgentColumns>
-        <h2 id="agents-title">
+        <h2>
           Agents <small>{found.length.toLocaleString("en")}</small>
         </h2>
       </AgentColumns>
       <div class="steady">
-        <News count={waiting} onShow={showAll} />
+        <News of="agent" count={waiting} onShow={showAll} />
         <ul class="rows lines">
           {rows.map((agent) => (
             <Line key={agent.name} agent={agent} isOpen={agent.name === picked} place={place} />

@@ -7,12 +7,12 @@ import { agentOf, agents, readAgents } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
-import { CopyLine } from "../ui/copy.tsx";
+import { CommandLine, CommandPlace } from "../ui/command-line.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
+import { News } from "../ui/steady.tsx";
 import { useAction } from "../ui/use-action.ts";
-import { count } from "../ui/words.ts";
 import { bySeverity } from "./agents-by-need.ts";
 import { alarmText } from "./alarm-text.ts";
 import { MoreToggle } from "./more-toggle.tsx";
@@ -36,13 +36,7 @@ export function Alarms({ place }: { readonly place: Place }) {
   if (rows.length === 0 && waiting === 0) return null;
   return (
     <section class="alarms" aria-label="Alarms">
-      {waiting > 0 && (
-        <div class="news">
-          <button type="button" onClick={showAll}>
-            {count(waiting, "new alarm")}
-          </button>
-        </div>
-      )}
+      <News of="alarm" count={waiting} onShow={showAll} />
       <ul>
         {rows.map((alarm) => (
           <Line key={keyOf(alarm)} alarm={alarm} isOver={!live.has(keyOf(alarm))} />
@@ -85,7 +79,6 @@ function Line({ alarm, isOver }: LineProps) {
 
 function HowToStart({ agent }: { readonly agent: string }) {
   const isOpen = useSignal(false);
-  const broker = new URL(".", location.href).href.replace(/\/$/, "");
   return (
     <>
       <button
@@ -100,7 +93,8 @@ function HowToStart({ agent }: { readonly agent: string }) {
       {isOpen.value && (
         <div class="alarm-help">
           <p class="dim">A worker turns any command into the agent. It needs a token of agent:{agent}.</p>
-          <CopyLine text={`ERRAND_URL=${broker} ERRAND_TOKEN=… errand work --agent ${agent} -- COMMAND`} />
+          <CommandPlace />
+          <CommandLine command={`work --agent ${agent} -- COMMAND`} />
         </div>
       )}
     </>
@@ -108,7 +102,7 @@ function HowToStart({ agent }: { readonly agent: string }) {
 }
 
 function Resume({ agent, isOver }: { readonly agent: string; readonly isOver: boolean }) {
-  const { isRunning, error, run } = useAction();
+  const { isRunning, error, run, again } = useAction();
   const resume = async () => {
     await session.value?.connection.admin.resumeAgent(agent);
     await readAgents();
@@ -122,7 +116,7 @@ function Resume({ agent, isOver }: { readonly agent: string; readonly isOver: bo
       </button>
       {error !== null && (
         <div class="alarm-help">
-          <Problem error={error} />
+          <Problem error={error} again={again} />
         </div>
       )}
     </>

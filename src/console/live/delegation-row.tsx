@@ -7,11 +7,12 @@ import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { delegatorOf } from "../session/rights.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
 import { queuedText } from "../ui/queued-text.ts";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { etaOf, nameOf, PHASES, quietText, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
+import { etaOf, PHASES, quietText, STATE_WORDS, shareOf, stepOf, taskText } from "../ui/words.ts";
 
 interface Props {
   readonly listed: Signal<ListedDelegation>;
@@ -39,7 +40,7 @@ export function DelegationRow({ listed, isOfAgent = false }: Props) {
         <Said>{task}</Said>
       </span>
       <span class="row-who" title={`${delegator} to ${target}`}>
-        {nameOf(delegator)}
+        {delegatorOf(listed.value)}
         {isOfAgent ? "" : ` → ${target}`}
       </span>
       <span class="row-step" title={status}>

@@ -29,7 +29,7 @@ export function DelegationRows({ delegations, most, place, more, isOfAgent = fal
   const rest = live.size - rows.filter((listed) => live.has(idOf(listed))).length;
   return (
     <div class="steady">
-      <News count={waiting} onShow={showAll} />
+      <News of="delegation" count={waiting} onShow={showAll} />
       <ul class="rows lines">
         {rows.map((listed) => (
           <li key={idOf(listed)}>

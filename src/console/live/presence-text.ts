@@ -5,8 +5,11 @@ import { count } from "../ui/words.ts";
 
 export type PresenceAgent = Pick<Agent, "presence" | "paused" | "delivery" | "counts" | "limits" | "slots">;
 
-/** `alarm`: work waits and nobody is there to take it · `busy`: work waits for workers that have enough to do. */
-export type PresenceSign = "online" | "working" | "busy" | "alarm" | "paused" | "unseen";
+/**
+ * `alarm`: work waits and nobody is there to take it · `busy`: work waits for workers that have enough to do · `recent`: a
+ * worker was there a moment ago, and none waits for work now.
+ */
+export type PresenceSign = "online" | "working" | "busy" | "alarm" | "paused" | "recent" | "unseen";
 
 export interface PresenceText {
   readonly sign: PresenceSign;
@@ -45,7 +48,7 @@ function withoutQueue(
     return { sign: "working", text: `all busy (${working} of ${working})` };
   }
   if (presence.paused) return { sign: "paused", text: "no free worker" };
-  if (state === "online") return { sign: "online", text: "online" };
+  if (state === "online") return { sign: "recent", text: "worker seen just now" };
   const seen =
     last_seen_at === null ? "never seen" : `last seen ${largestUnit(now - Date.parse(last_seen_at))} ago`;
   return { sign: "unseen", text: seen };
@@ -58,6 +61,5 @@ const nobody = ({ delivery }: PresenceAgent): string =>
 function withQueue(sign: PresenceSign, agent: PresenceAgent): PresenceSign {
   if (agent.paused) return "paused";
   if (sign === "unseen" || sign === "paused") return "alarm";
-  const isFree = agent.presence.pollers > 0 || agent.delivery.mode === "push";
-  return sign === "online" && isFree ? "online" : "busy";
+  return sign === "online" ? "online" : "busy";
 }

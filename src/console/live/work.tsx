@@ -27,9 +27,9 @@ export function Work() {
   const below = useRef<HTMLElement>(null);
   return (
     <div ref={area}>
-      <section class="live-part" aria-labelledby="work-title">
+      <section class="live-part" aria-label="In progress">
         <div class="part-head">
-          <h2 id="work-title">
+          <h2>
             In progress <small>{working.length + others.length || "nothing"}</small>
           </h2>
           {mine.value.length > 0 && (
@@ -47,9 +47,9 @@ export function Work() {
         />
       </section>
       {queued.length > 0 && (
-        <section class="live-part" aria-labelledby="queue-title" ref={below}>
+        <section class="live-part" aria-label="Queue" ref={below}>
           <div class="part-head">
-            <h2 id="queue-title">
+            <h2>
               Queue <small>{queued.length.toLocaleString("en")}</small>
             </h2>
           </div>
@@ -90,7 +90,7 @@ function Folded({ queued, place }: QueueProps) {
   );
   return (
     <div class="steady">
-      <News count={waiting} onShow={showAll} />
+      <News of="queue" count={waiting} onShow={showAll} />
       <ul class="rows lines">
         {rows.map((target) => (
           <OneQueue key={target} target={target} queued={queues.get(target) ?? []} place={place} />

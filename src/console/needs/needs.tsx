@@ -1,7 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { hrefOf } from "../app/route.ts";
 import { hasQuestions } from "../data/delegations.ts";
-import { isOperator } from "../session/rights.ts";
 import { Age } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Said } from "../ui/said.tsx";
@@ -27,10 +26,10 @@ export function Needs() {
   const folded = useRef(new Set<string>());
   const { shown, more } = useFirst(rows, SHOWN);
   return (
-    <section class="needs" aria-labelledby="needs-title">
+    <section class="needs" aria-label="Questions">
       <NeedsTitle heading={heading} />
       <div class="steady" ref={list}>
-        <News count={waiting} onShow={showAll} />
+        <News of="question" count={waiting} onShow={showAll} />
         {shown.map((one) => {
           const { id, listed } = one;
           const outcome = outcomeOf(one, isOpen);
@@ -77,9 +76,9 @@ function useLostFocus(list: { readonly current: Element | null }) {
 
 export function NothingNeeded() {
   return (
-    <Empty title="Nothing waits for you" line={isOperator.value ? "errand demo" : undefined}>
+    <Empty title="Nothing waits for you">
       When an agent asks something that you may answer, it appears here, with what it proposes and how long it
-      waits.{isOperator.value && " This runs an example that asks:"}
+      waits.
     </Empty>
   );
 }

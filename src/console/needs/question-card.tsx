@@ -3,12 +3,12 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import { hrefOf } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
+import { delegatorOf } from "../session/rights.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { taskText } from "../ui/words.ts";
 import { GivenAnswer, RequestForms, SelectQuestion } from "./lazy-fields.tsx";
-import { whomOf } from "./mine.ts";
 import { type Note, pending } from "./outcomes.ts";
 
 interface CardProps {
@@ -23,27 +23,29 @@ interface CardProps {
 export function QuestionCard({ listed, note, mark }: CardProps) {
   const { id, target, delegator, interrupt } = listed;
   if (interrupt === null) return null;
-  const whom = whomOf(listed);
+  // Not "asks for": that person need not be asked.
+  const task = taskText(listed);
+  const whom = `working for ${delegatorOf(listed)}`;
   return (
     <article
       class={note ? "question over" : "question"}
       data-question={interrupt.id}
       data-row={id}
       tabIndex={-1}
-      aria-label={`${target} asks for ${whom}: ${taskText(listed)}`}
+      aria-label={`${target}, ${whom}, asks: ${task}`}
     >
       <header>
         {/* Several are selected where several are shown. */}
-        {mark === undefined && <SelectQuestion interrupt={interrupt} />}
+        {mark === undefined && <SelectQuestion interrupt={interrupt} task={task} />}
         <StateMark phase="asks" />
         <span class="question-who">
-          <b>{target}</b> asks, for <span title={delegator}>{whom}</span>
+          <b>{target}</b> asks, <span title={delegator}>{whom}</span>
         </span>
         {mark}
         <Age at={interrupt.raised_at} ago />
       </header>
       <a class="question-task" href={hrefOf(id)}>
-        <Said>{taskText(listed)}</Said>
+        <Said>{task}</Said>
       </a>
       <TimeLeft interrupt={interrupt} />
       <AnswerForm listed={listed} interrupt={interrupt} note={note} />

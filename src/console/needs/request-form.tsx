@@ -19,6 +19,8 @@ import { answerStart, SchemaForm } from "./schema-form.tsx";
 interface Props {
   /** The id of the question. */
   readonly question: string;
+  /** The task of the work that asks: a screen reader reads it with the buttons. */
+  readonly task: string;
   readonly request: Request;
   readonly kind: Interrupt["kind"];
   /** Set if several requests are answered together. */
@@ -29,7 +31,7 @@ interface Props {
 }
 
 /** One request: what is asked or proposed, and the ways to answer it that fit. */
-export function RequestForm({ question, request, kind, given, onGive, onChange }: Props) {
+export function RequestForm({ question, task, request, kind, given, onGive, onChange }: Props) {
   const { message, options = [], schema } = request;
   const action = readAction(request);
   const place = useRef<HTMLDivElement>(null);
@@ -56,6 +58,7 @@ export function RequestForm({ question, request, kind, given, onGive, onChange }
     });
   };
   const choices = choicesOf(request, kind);
+  const object = action ? `${action.name}, ${task}` : task;
   const isOpen = options.length === 0 && schema === undefined && !action;
   const takesComment = !isOpen && kind !== "auth" && choices.length > 0 && choices.every(isDecision);
   return (
@@ -85,6 +88,7 @@ export function RequestForm({ question, request, kind, given, onGive, onChange }
               <DecisionButton
                 key={option}
                 decision={option}
+                object={object}
                 isPrimary={option === "approve" && !isOpen}
                 hasComment={comment !== ""}
                 changes={option === "approve" ? changes.length : 0}
@@ -98,12 +102,14 @@ export function RequestForm({ question, request, kind, given, onGive, onChange }
             <button
               type="button"
               name={isEditing.value ? undefined : "edit"}
+              aria-label={`${isEditing.value ? DISCARD : "Edit"}: ${object}`}
+              aria-keyshortcuts={isEditing.value ? undefined : "e"}
               onClick={() => {
                 isEditing.value = !isEditing.value;
                 edited.value = action.arguments;
               }}
             >
-              {isEditing.value ? "As proposed" : "Edit"}
+              {isEditing.value ? DISCARD : "Edit"}
             </button>
           )}
         </div>
@@ -132,8 +138,12 @@ const DECISIONS = {
   deny: { verb: "Deny", done: "Denied", key: "d" },
 } as const satisfies Record<Decision, unknown>;
 
+const DISCARD = "Discard changes";
+
 interface DecisionProps {
   readonly decision: Decision;
+  /** What is decided. */
+  readonly object: string;
   readonly isPrimary: boolean;
   readonly hasComment: boolean;
   readonly changes: number;
@@ -142,18 +152,20 @@ interface DecisionProps {
 
 const withChanges = (changes: number): string => ` with ${count(changes, "change")}`;
 
-function DecisionButton({ decision, isPrimary, hasComment, changes, onDecide }: DecisionProps) {
+function DecisionButton({ decision, object, isPrimary, hasComment, changes, onDecide }: DecisionProps) {
   const { verb, key } = DECISIONS[decision];
+  const comment = hasComment ? (changes > 0 ? " and comment" : " with comment") : "";
+  const label = `${verb}${changes > 0 ? withChanges(changes) : ""}${comment}`;
   return (
     <button
       type="button"
       name={decision}
       class={isPrimary ? "approve" : ""}
+      aria-label={`${label}: ${object}`}
+      aria-keyshortcuts={key}
       onClick={() => onDecide(decision)}
     >
-      {verb}
-      {changes > 0 && withChanges(changes)}
-      {hasComment && (changes > 0 ? " and comment" : " with comment")} <kbd>{key}</kbd>
+      {label} <kbd>{key}</kbd>
     </button>
   );
 }

@@ -4,6 +4,7 @@ import type { Interrupt } from "../../schema/delegation.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
+import { taskText } from "../ui/words.ts";
 import { answerLater } from "./answers.ts";
 import type { Given } from "./given.ts";
 import { failures, unsent } from "./outcomes.ts";
@@ -20,6 +21,7 @@ interface Props {
 export function RequestForms({ listed, interrupt }: Props) {
   const given = useSignal<Readonly<Record<string, Given>>>({});
   const { requests } = interrupt;
+  const task = taskText(listed);
   const check = (request: Interrupt["requests"][number], { answer }: Given, accept: () => void) => {
     const refusal = refusalOf(interrupt.kind, request, answer);
     if (refusal === null) accept();
@@ -44,6 +46,7 @@ export function RequestForms({ listed, interrupt }: Props) {
       <>
         <RequestForm
           question={interrupt.id}
+          task={task}
           request={only}
           kind={interrupt.kind}
           onGive={(one) => check(only, one, () => submit(one.answer, one.done))}
@@ -65,6 +68,7 @@ export function RequestForms({ listed, interrupt }: Props) {
           </legend>
           <RequestForm
             question={interrupt.id}
+            task={task}
             request={request}
             kind={interrupt.kind}
             given={given.value[request.request_id]}

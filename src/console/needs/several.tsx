@@ -25,7 +25,13 @@ function select(id: string, isSelected: boolean): void {
 }
 
 /** A box in the head of a question that can be decided together with others. */
-export function SelectQuestion({ interrupt }: { readonly interrupt: Interrupt }) {
+export function SelectQuestion({
+  interrupt,
+  task,
+}: {
+  readonly interrupt: Interrupt;
+  readonly task: string;
+}) {
   if (decidable.value.length < 2 || !isDecidable(interrupt)) return null;
   return (
     // A finger needs more room than the box.
@@ -33,7 +39,7 @@ export function SelectQuestion({ interrupt }: { readonly interrupt: Interrupt })
       <input
         type="checkbox"
         name="select"
-        aria-label="Select, to decide several at once"
+        aria-label={`Select, to decide several at once: ${task}`}
         checked={selected.value.has(interrupt.id)}
         onChange={({ currentTarget }) => select(interrupt.id, currentTarget.checked)}
       />

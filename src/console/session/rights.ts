@@ -1,5 +1,6 @@
 /** The rights of the signed-in principal, so that the page shows no button that the broker would refuse. */
 import { computed } from "@preact/signals";
+import { nameOf } from "../../client/words.ts";
 import { session } from "./session.ts";
 
 const principal = computed(() => session.value?.principal ?? "");
@@ -16,6 +17,9 @@ export const isSelf = (agent: string): boolean => principal.value === `agent:${a
 interface Owned {
   readonly delegator: string;
 }
+/** Who delegated it, for the reader. */
+export const delegatorOf = (delegation: Owned): string =>
+  owns(delegation) ? "you" : nameOf(delegation.delegator);
 export const owns = ({ delegator }: Owned): boolean => principal.value === delegator;
 
 /** Answer, cancel, and send follow-ups. */

@@ -21,7 +21,7 @@ export function SignIn() {
         <h1>
           <Logo /> Errand
         </h1>
-        <p>See who works on what, and answer what waits for you.</p>
+        <p>Hand work to agents, see who works on what, and answer what they ask you.</p>
         {endedBecause.value !== null && (
           <p class="problem" role="alert">
             {endedBecause.value}
@@ -60,9 +60,9 @@ export function SignIn() {
             <code>errand sessions link</code>. Each signs in once.
           </p>
           <p>
-            <b>Elsewhere:</b> ask the operator for a token. <code>errand invite NAME --approver</code> makes
-            one for somebody who answers questions, <code>errand invite NAME</code> for somebody who
-            delegates.
+            <b>Elsewhere:</b> ask the operator for a link, or for a token.{" "}
+            <code>errand invite NAME --approver</code> makes a token for somebody who answers questions,{" "}
+            <code>errand invite NAME</code> for somebody who delegates.
           </p>
         </div>
       </form>

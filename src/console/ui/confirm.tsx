@@ -6,6 +6,8 @@ import { useAction } from "./use-action.ts";
 interface Props {
   /** On the button. */
   readonly verb: string;
+  /** What it is done to: for a screen reader, where buttons look alike. */
+  readonly object?: string;
   /** On the button in the question, with its object: read alone, "Cancel" could mean the question itself. */
   readonly confirm?: string;
   readonly question: string;
@@ -22,9 +24,9 @@ interface Props {
 
 /** A button that asks before it acts. */
 export function Confirm({ verb, confirm = verb, question, help, children, onConfirm, ...look }: Props) {
-  const { danger, quiet, disabled } = look;
+  const { object, danger, quiet, disabled } = look;
   const dialog = useRef<HTMLDialogElement>(null);
-  const { isRunning, error, run } = useAction();
+  const { isRunning, error, run, again } = useAction();
   const close = () => dialog.current?.close();
   const submit = (event: Event) => {
     event.preventDefault();
@@ -40,6 +42,7 @@ export function Confirm({ verb, confirm = verb, question, help, children, onConf
         class={`${danger ? "danger" : ""} ${quiet ? "quiet" : ""}`}
         title={help}
         disabled={disabled}
+        aria-label={object && `${verb} ${object}`}
         onClick={() => dialog.current?.showModal()}
       >
         {verb}
@@ -48,7 +51,7 @@ export function Confirm({ verb, confirm = verb, question, help, children, onConf
         <form onSubmit={submit}>
           <h2>{question}</h2>
           {children}
-          <Problem error={error} />
+          <Problem error={error} again={again} />
           <div class="buttons">
             <button type="submit" class={danger ? "danger primary" : "primary"} disabled={isRunning}>
               {confirm}

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { CopyLine } from "./copy.tsx";
+import { CommandLine } from "./command-line.tsx";
 
 interface Props {
   readonly title: string;
   readonly children: ComponentChildren;
-  /** A command that fills the view. */
+  /** A command that fills the view: `errand watch`. */
   readonly line?: string | undefined;
 }
 
@@ -14,7 +14,7 @@ export function Empty({ title, children, line }: Props) {
     <div class="empty">
       <h2>{title}</h2>
       <p>{children}</p>
-      {line !== undefined && <CopyLine text={line} />}
+      {line !== undefined && <CommandLine command={line.replace(/^errand /, "")} />}
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { ErrandApiError } from "../../client/errors.ts";
+import { lostSince } from "../data/connection.ts";
 import { sentence } from "./words.ts";
 
 const AWAY = [
@@ -24,13 +25,30 @@ const IN_WORDS: Readonly<Record<string, readonly [string, string]>> = {
 export const isAbsence = (error: unknown): boolean =>
   error instanceof ErrandApiError && IN_WORDS[error.code] === AWAY;
 
+interface Props {
+  readonly error: unknown;
+  /** Repeats the action that failed. Only for one that is safe to repeat when its answer was lost. */
+  readonly again?: () => void;
+}
+
 /** An error where it happened: what failed, and what to do next. */
-export function Problem({ error }: { readonly error: unknown }) {
+export function Problem({ error, again }: Props) {
   if (error === null || error === undefined) return null;
+  if (again && isAbsence(error) && lostSince.value === null) {
+    return (
+      <p class="problem back" role="alert">
+        The broker is back. It was away, and may not have this.{" "}
+        <button type="button" onClick={again}>
+          Send again
+        </button>
+      </p>
+    );
+  }
   const [message, recovery] = wordsOf(error);
   return (
     <p class="problem" role="alert">
-      <strong>{sentence(message)}</strong> {recovery}
+      <strong>{sentence(message)}</strong>{" "}
+      {again && isAbsence(error) ? "You can send this again when it is back." : recovery}
     </p>
   );
 }

@@ -3,7 +3,7 @@ import { type WaitingAgent, waitCause } from "../../client/wait-cause.ts";
 import { timeLeft } from "../../client/words.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 
-/** `queued`, or `queued: no worker polls`. Without the agent, what the delegation itself says. */
+/** `queued`, or `queued: no worker`. Without the agent, what the delegation itself says. */
 export function queuedText(
   listed: Pick<ListedDelegation, "state" | "not_before_at" | "attempt">,
   agent: WaitingAgent | undefined,
@@ -25,7 +25,7 @@ function reasonOf(
   if (cause === "limit") return `agent at its limit of ${agent.limits?.max_working}`;
   if (cause === "worker_pause") return "its workers are paused";
   if (cause === "busy") return "no worker is free";
-  if (cause === "unseen") return agent.delivery.mode === "push" ? "cannot be reached" : "no worker polls";
+  if (cause === "unseen") return agent.delivery.mode === "push" ? "cannot be reached" : "no worker";
   const { waiting } = agent.counts;
-  return cause === "turn" ? (waiting > 1 ? `${waiting.toLocaleString("en")} in line` : "") : cause;
+  return cause === "turn" ? (waiting > 1 ? `one of ${waiting.toLocaleString("en")}` : "") : cause;
 }

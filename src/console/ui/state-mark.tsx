@@ -1,7 +1,7 @@
 import type { Phase } from "./words.ts";
 
 /** The shape of a delegation's state, or of an agent's presence. */
-type Sign = Phase | "online" | "busy" | "alarm" | "paused" | "unseen";
+type Sign = Phase | "online" | "busy" | "alarm" | "paused" | "recent" | "unseen";
 
 /** A shape; its colour comes from the styles. Shape and word together never rely on colour. */
 export function StateMark({ phase }: { readonly phase: Sign }) {
@@ -15,6 +15,7 @@ export function StateMark({ phase }: { readonly phase: Sign }) {
 function Shape({ phase }: { readonly phase: Sign }) {
   switch (phase) {
     case "queued":
+    case "recent":
       return <circle class="hollow" cx="8" cy="8" r="4.5" />;
     case "working":
     case "online":

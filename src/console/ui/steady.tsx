@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { keepPlaces } from "./steady-rows.ts";
+import { count } from "./words.ts";
 
 /** A touch screen goes on hovering where it was tapped last. */
 const canHover = matchMedia("(hover: hover)");
@@ -93,16 +94,18 @@ export function useSteady<T>(
 
 interface NewsProps {
   readonly count: number;
+  /** What is new: `question`. */
+  readonly of: string;
   readonly onShow: () => void;
 }
 
 /** The button behind which new rows wait. It is over the list, so that it moves none. */
-export function News({ count, onShow }: NewsProps) {
+export function News({ count: number, of, onShow }: NewsProps) {
   return (
-    count > 0 && (
+    number > 0 && (
       <div class="news">
         <button type="button" onClick={onShow}>
-          {count} new
+          {count(number, `new ${of}`)}
         </button>
       </div>
     )

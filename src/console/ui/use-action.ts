@@ -1,21 +1,39 @@
 /** One action of a component at a time: whether it runs, and how it failed. */
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { randomKey } from "../../client/random-key.ts";
 import { checkSession } from "../session/session.ts";
+
+/** `key` stays the same when the action is sent again, so that a broker that has it already does not do it twice. */
+type Work = (key: string) => Promise<unknown>;
 
 export function useAction() {
   const running = useSignal(false);
   const error = useSignal<unknown>(null);
-  const run = async (work: () => Promise<unknown>): Promise<void> => {
+  const last = useRef<() => Promise<unknown>>(async () => undefined);
+  const again = async (): Promise<void> => {
     if (running.value) return;
     running.value = true;
     error.value = null;
     try {
-      await work();
+      await last.current();
     } catch (failure) {
       checkSession(failure);
       error.value = failure;
     }
     running.value = false;
   };
-  return { isRunning: running.value, error: error.value, run };
+  const run = (work: Work): Promise<void> => {
+    if (running.value) return Promise.resolve();
+    const key = randomKey();
+    last.current = () => work(key);
+    return again();
+  };
+  return {
+    isRunning: running.value,
+    error: error.value,
+    run,
+    /** Repeats the last action, for `Problem`. Only for one that may be repeated when its answer was lost. */
+    again: () => void again(),
+  };
 }

@@ -123,6 +123,10 @@ export function elapsed(ms: number): string {
 /** How times of the day are written: from 0 to 23 hours, whatever the language of the browser. */
 export const HOURS = { hourCycle: "h23" } as const;
 
+/** `Nov 28, 2026, 04:12`: an instant in the reader's time zone. */
+export const instantText = (at: string | number): string =>
+  new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short", ...HOURS });
+
 /** With a full stop, unless it has an end of its own. */
 export const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
 

@@ -193,7 +193,7 @@ describe("delegate", () => {
       finish = () => answer.json(completedWith("done"));
     });
     const started = start(["delegate", "scout", "x", "--wait"], { env, tty: { stderr: true } });
-    await until(() => /waiting \d+ s: submitted: No worker is polling scout/.test(started.stderr()), {
+    await until(() => /waiting \d+ s: submitted: scout has no worker/.test(started.stderr()), {
       what: "the wait line",
     });
     finish();

@@ -59,7 +59,7 @@ test("of a finished delegation: questions, answers with author and time, the wor
 
 test("of a queued delegation: what it waits for, until when, and how the last attempt failed", async () => {
   const { api, next, row } = await setup();
-  expect(await row("why")).toBe("No worker is polling scout (never seen).");
+  expect(await row("why")).toBe("scout has no worker (never seen).");
   await api.call("POST", "/v1/agents/scout/pause");
   expect(await row("why")).toBe("scout is paused until the operator resumes it.");
   await api.call("POST", "/v1/agents/scout/resume");
@@ -85,9 +85,7 @@ test("a wait without a terminal says once why no worker takes the delegation; wi
   const waiting = start(["get", waits[1] ?? "", "--wait"], { env });
   const silent = start(["get", waits[1] ?? "", "--wait", "--json"], { env });
   await until(() => waiting.stderr() !== "", { what: "the reason" });
-  expect(waiting.stderr()).toBe(
-    `errand: ${waits[1]} is queued. scout is at its limit of running delegations (max_working 1).\n`,
-  );
+  expect(waiting.stderr()).toBe(`errand: ${waits[1]} is queued. scout is at its limit of 1 at once.\n`);
   await api.reply(lease);
   await api.call("POST", "/v1/agents/scout/pause");
   const paused = start(["get", waits[1] ?? "", "--wait"], { env });

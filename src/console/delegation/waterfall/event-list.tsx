@@ -62,7 +62,7 @@ export function EventList({ node, events }: Props) {
         <p class="dim">Its events are no longer stored.</p>
       ) : (
         <div ref={list} class="steady">
-          <News count={waiting} onShow={showAll} />
+          <News of="event" count={waiting} onShow={showAll} />
           <Windowed items={rows} keyOf={({ key }) => key}>
             {(line) => (
               <EventLine

@@ -89,7 +89,7 @@ export function Waterfall({ delegation, events, error }: Props) {
               erased, or you may not see it.
             </p>
           )}
-          <News count={isRead ? steady.waiting : 0} onShow={steady.showAll} />
+          <News of="delegation" count={isRead ? steady.waiting : 0} onShow={steady.showAll} />
           <div {...grid}>
             <AxisHead axis={axis} isLive={isLive} />
             <Over axis={axis} isLive={isLive}>
