@@ -122,6 +122,17 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("dialog").waitFor();
     found.dialog = await faults(page);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+k");
+    await page.locator(".palette [aria-selected=true]").waitFor();
+    found.palette = await faults(page);
+    await page.keyboard.press("Escape");
+    // On a phone, an open delegation takes the place of the view.
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const name of ["live", "needs", "agent", "conversation", "timeline"] as const) {
+      await showView(page, views[name]);
+      found[`${name} on a phone`] = await faults(page);
+    }
     expect(Object.entries(found).flatMap(([view, list]) => list.map((fault) => `${view}: ${fault}`))).toEqual(
       [],
     );

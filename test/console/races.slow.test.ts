@@ -110,7 +110,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await api.cancel(id);
     await followed;
     release();
-    await page.locator("text=Nothing is on its way").waitFor();
+    await page.locator("text=Nothing in progress").waitFor();
   });
 
   test("a question that could not be read at first is shown later", async () => {

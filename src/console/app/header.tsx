@@ -1,5 +1,6 @@
 import { mine } from "../needs/mine.ts";
 import { mayDelegate } from "../session/rights.ts";
+import { PALETTE_KEY, paletteIsOpen } from "./keys.ts";
 import { lazy } from "./lazy.tsx";
 import { Logo } from "./logo.tsx";
 import { href, type View } from "./route.ts";
@@ -22,7 +23,10 @@ export function Header({ view }: { readonly view: View }) {
         To the view
       </button>
       <a class="brand" href={href("live")}>
-        <Logo /> Errand
+        <span>
+          <Logo /> Errand
+        </span>
+        <small>Agents do the work, and ask people here.</small>
       </a>
       <nav aria-label="Views">
         {ENTRIES.map(([name, title]) => (
@@ -32,6 +36,16 @@ export function Header({ view }: { readonly view: View }) {
           </a>
         ))}
       </nav>
+      <button
+        type="button"
+        class="quiet go-to"
+        aria-keyshortcuts="Control+K Meta+K"
+        onClick={() => {
+          paletteIsOpen.value = true;
+        }}
+      >
+        Go to <kbd>{PALETTE_KEY}</kbd>
+      </button>
       {mayDelegate.value && (
         <a class="button primary delegate-link" href={href("delegate")} aria-label="Delegate">
           + <span>Delegate</span>

@@ -1,8 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
-import { helpIsOpen } from "./keys.ts";
+import { helpIsOpen, PALETTE_KEY } from "./keys.ts";
 
 /** The keyboard shortcuts, in a dialog. */
 const KEYS = [
+  [PALETTE_KEY, "go to a view, an agent, a delegation; do something"],
   ["j", "the next row"],
   ["k", "the row before"],
   ["Enter", "open it"],

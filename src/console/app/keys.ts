@@ -3,6 +3,31 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 export const helpIsOpen = signal(false);
+export const paletteIsOpen = signal(false);
+
+const isMac = /^(?:Mac|iP)/.test(navigator.platform);
+
+/** The name of the key that opens the palette. */
+export const PALETTE_KEY = isMac ? "⌘K" : "Ctrl+K";
+
+/** Ctrl+K, or ⌘K. On a Mac, Ctrl+K deletes to the end of the line in a field. */
+function isPaletteKey({ key, ctrlKey, metaKey, altKey, shiftKey, repeat, target }: KeyboardEvent): boolean {
+  if (key.toLowerCase() !== "k" || ctrlKey === metaKey || altKey || shiftKey || repeat) return false;
+  return metaKey ? isMac : !isMac || !isTyping(target);
+}
+
+/** Opens the palette, and closes it; not over another dialog. */
+addEventListener("keydown", (event) => {
+  if (event.isComposing || event.defaultPrevented || !isPaletteKey(event)) return;
+  if (!hasShell.value) return;
+  event.preventDefault();
+  const dialog = document.querySelector<HTMLDialogElement>("dialog[open]");
+  if (dialog === null) paletteIsOpen.value = true;
+  else if (dialog.matches(".palette")) dialog.close();
+});
+
+/** Whether somebody is signed in, so that there is something to go to. */
+export const hasShell = signal(false);
 
 type Action = (event: KeyboardEvent) => void;
 const actions = new Map<string, Action[]>();

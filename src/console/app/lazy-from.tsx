@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { lostSince } from "../data/connection.ts";
 import { Problem } from "../ui/problem.tsx";
 
-/** In seconds: how long after each failure it is tried again. When the broker is back, it is tried at once. */
+/** In seconds: how long after each failure it is tried again; at once when the broker or the network is back. */
 const AGAIN = [1, 3, 10];
 const LATER = 30;
 
@@ -74,7 +74,9 @@ export function keepLoading<Module>(
     void lostSince.value;
     void attempt();
   });
+  addEventListener("online", attempt);
   function stop(): void {
+    removeEventListener("online", attempt);
     isOver = true;
     clearTimeout(timer);
     unsubscribe();

@@ -9,11 +9,21 @@ import { isWatched } from "../needs/lazy-fields.tsx";
 import { mine } from "../needs/mine.ts";
 import { Needs } from "../needs/needs.tsx";
 import { Header } from "./header.tsx";
-import { focusByKeyboard, helpIsOpen, moveFocus, useKey } from "./keys.ts";
+import { focusByKeyboard, hasShell, helpIsOpen, moveFocus, paletteIsOpen, useKey } from "./keys.ts";
 import { lazy, loadLater } from "./lazy.tsx";
 import { keepLoading } from "./lazy-from.tsx";
 import { go, href, hrefClosed, isWide, opened, route, type View } from "./route.ts";
-import { Agents, Charts, Delegate, DelegationPane, Find, Inbox, loadViews, PaneEdge } from "./views.ts";
+import {
+  Agents,
+  Charts,
+  Delegate,
+  DelegationPane,
+  Find,
+  Inbox,
+  loadViews,
+  Palette,
+  PaneEdge,
+} from "./views.ts";
 
 const Help = lazy((later) => later.Help);
 
@@ -31,6 +41,7 @@ export function Shell() {
   useEffect(() => {
     // At once, so that nothing moves when the rest is loaded.
     document.documentElement.style.setProperty("--pane", localStorage.getItem("errand-pane"));
+    hasShell.value = true;
     const stops = [startStream(), startAgents()];
     const noLater = keepLoading(
       loadLater,
@@ -43,6 +54,8 @@ export function Shell() {
     );
     return () => {
       noLater();
+      hasShell.value = false;
+      paletteIsOpen.value = false;
       isWatched.value = false;
       for (const stop of stops) stop();
     };
@@ -88,6 +101,7 @@ export function Shell() {
       </div>
       <PhoneBar view={view} />
       {helpIsOpen.value && <Help />}
+      {paletteIsOpen.value && <Palette />}
     </div>
   );
 }

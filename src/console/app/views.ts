@@ -8,6 +8,7 @@ const LOADS = {
   charts: () => import("../charts/charts.tsx"),
   find: () => import("../find/find.tsx"),
   delegate: () => import("../delegate/delegate.tsx"),
+  palette: () => import("../palette/palette.tsx"),
 };
 
 export const Inbox = lazy((later) => later.Inbox);
@@ -17,6 +18,7 @@ export const PaneEdge = lazyFrom(LOADS.delegation, ({ PaneEdge: loaded }) => loa
 export const Charts = lazyFrom(LOADS.charts, ({ Charts: loaded }) => loaded);
 export const Find = lazyFrom(LOADS.find, ({ Find: loaded }) => loaded);
 export const Delegate = lazyFrom(LOADS.delegate, ({ Delegate: loaded }) => loaded);
+export const Palette = lazyFrom(LOADS.palette, ({ Palette: loaded }) => loaded, null);
 
 /** Loads them in advance, so that a page whose broker is away still has its views. */
 export async function loadViews(): Promise<void> {

@@ -4,10 +4,12 @@ import { adopt } from "../app/adopt.ts";
 import { agents } from "../data/agents.ts";
 import { inView } from "../data/delegations.ts";
 import { useFigures } from "../data/figures.ts";
+import { DemoNote } from "../demo/panel.tsx";
 import { isOperator, mayDelegate } from "../session/rights.ts";
 import { Empty } from "../ui/empty.tsx";
 import { AgentTable } from "./agent-table.tsx";
 import { Alarms } from "./alarms.tsx";
+import { FirstSteps, useHasDelegations } from "./first-steps.tsx";
 import { styles } from "./live.css";
 import { Work } from "./work.tsx";
 
@@ -20,6 +22,7 @@ export function Parts() {
   const below = useRef<HTMLDivElement>(null);
   return (
     <div ref={all}>
+      <DemoNote />
       <Alarms place={all} />
       <div ref={below}>
         <AgentTable place={below} />
@@ -30,21 +33,23 @@ export function Parts() {
 }
 
 function NothingLive() {
-  const [first] = agents.value ?? [];
-  const name = first?.name ?? "scout";
-  if (!agents.value?.some(({ presence }) => presence.state === "online")) {
+  const found = agents.value ?? [];
+  const hasDelegations = useHasDelegations();
+  if (hasDelegations === null) return <p class="loading">Reading …</p>;
+  if (found.length === 0 || !hasDelegations) return <FirstSteps />;
+  const online = found.find(({ presence }) => presence.state === "online");
+  if (!online) {
     return (
-      <Empty title="Nothing is on its way" line={`errand work --agent ${name} -- wc -w`}>
-        Every delegation appears here on its way from its delegator to its agent. An agent is a name with a
-        queue; a worker takes the work. No worker is online. This starts one that counts words
-        {!isOperator.value && " (it needs a token of the agent)"}:
+      <Empty title="Nothing in progress" line={`errand work --agent ${found[0]?.name} -- wc -w`}>
+        What is delegated appears here until it ends. No worker is there to take any. This starts one that
+        counts words{!isOperator.value && " (it needs a token of the agent)"}:
       </Empty>
     );
   }
   return (
-    <Empty title="Nothing is on its way" line={`errand delegate ${name} "how many words is this"`}>
-      Every delegation appears here on its way from its delegator to its agent.
-      {mayDelegate.value && " Delegate something from this page, or from a terminal:"}
+    <Empty title="Nothing in progress" line={`errand delegate ${online.name} "how many words is this"`}>
+      What is delegated appears here until it ends.
+      {mayDelegate.value && " Delegate something in this page, or in a terminal:"}
     </Empty>
   );
 }

@@ -1,0 +1,191 @@
+/** Ctrl+K: goes to what is typed, or does it. A combobox with a list, by keyboard alone. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { adopt } from "../app/adopt.ts";
+import { paletteIsOpen } from "../app/keys.ts";
+import { agents, readAgents } from "../data/agents.ts";
+import { mine } from "../needs/mine.ts";
+import { session } from "../session/session.ts";
+import { Problem } from "../ui/problem.tsx";
+import { Said } from "../ui/said.tsx";
+import { useAction } from "../ui/use-action.ts";
+import { count } from "../ui/words.ts";
+import {
+  actionCommands,
+  agentCommands,
+  beginsWith,
+  type Command,
+  delegationCommands,
+  fitting,
+  type Group,
+  questionCommands,
+  viewCommands,
+} from "./commands.ts";
+import { styles } from "./palette.css";
+import { PauseQuestion } from "./pause-question.tsx";
+import { useDelegationsOf } from "./use-delegations-of.ts";
+
+adopt(styles);
+
+/** In characters, as the broker takes for a search. */
+const MAX_TEXT = 100;
+const MOST = 8;
+
+export function Palette() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const text = useSignal("");
+  /** The id of the command that Enter does. It stays while others come or go. */
+  const marked = useSignal<string | null>(null);
+  const pausing = useSignal<string | null>(null);
+  const { error, run, again } = useAction();
+  useEffect(() => dialog.current?.showModal(), []);
+  const wanted = text.value.trim();
+  const { delegations, isReading, error: notRead } = useDelegationsOf(wanted);
+  const resume = (agent: string) =>
+    void run(async () => {
+      await session.value?.connection.admin.resumeAgent(agent);
+      await readAgents();
+      close();
+    });
+  const close = () => dialog.current?.close();
+  const asking = { onPause: (agent: string) => (pausing.value = agent), onResume: resume };
+  const groups: readonly Group[] = [
+    { title: "Views", commands: fitting(viewCommands(), wanted, MOST) },
+    { title: "Questions for you", commands: fitting(questionCommands(mine.value), wanted, MOST) },
+    { title: "Actions", commands: fitting(actionCommands(), wanted, MOST) },
+    {
+      title: "Agents",
+      commands: fitting(agentCommands(agents.value ?? [], asking), wanted, MOST),
+    },
+    { title: "Delegations", commands: delegationCommands(delegations.slice(0, MOST)) },
+  ].filter(({ commands }) => commands.length > 0);
+  const all = groups.flatMap(({ commands }) => commands);
+  const chosen = all.findIndex(({ id }) => id === marked.value);
+  const at = chosen === -1 ? bestOf(all, wanted) : chosen;
+  const current = all[at];
+  const does = (command: Command | undefined) => {
+    if (!command) return;
+    command.act();
+    // What asks further stays.
+    if (pausing.peek() === null && !command.id.startsWith("resume ")) close();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: MOST, PageUp: -MOST }[event.key];
+    if (event.isComposing) return;
+    if (step !== undefined) {
+      event.preventDefault();
+      const end = Math.abs(step) === 1 ? (at + step + all.length) % Math.max(1, all.length) : at + step;
+      marked.value = all[Math.min(Math.max(end, 0), all.length - 1)]?.id ?? null;
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      // Held down, it does nothing more.
+      if (!event.repeat) does(current);
+    }
+  };
+  const found = isReading ? "Searching …" : all.length === 0 ? "Nothing fits." : count(all.length, "result");
+  return (
+    <dialog
+      ref={dialog}
+      class="palette"
+      aria-label="Go to"
+      onClose={() => {
+        paletteIsOpen.value = false;
+      }}
+      onPointerDown={({ target, currentTarget }) => {
+        // Beside the dialog.
+        if (target === currentTarget) close();
+      }}
+    >
+      {pausing.value === null ? (
+        <>
+          <input
+            type="text"
+            role="combobox"
+            aria-label="Go to a view, an agent, a question or a delegation, or do something"
+            aria-expanded={all.length > 0}
+            aria-controls="palette-list"
+            aria-activedescendant={current && optionId(current)}
+            aria-autocomplete="list"
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+            maxLength={MAX_TEXT}
+            placeholder="Go to, or do …"
+            value={text.value}
+            onInput={({ currentTarget }) => {
+              text.value = currentTarget.value;
+              marked.value = null;
+            }}
+            onKeyDown={onKeyDown}
+          />
+          <div id="palette-list" role="listbox" aria-label="Results">
+            {groups.map(({ title, commands }) => (
+              // biome-ignore lint/a11y/useSemanticElements: a listbox has no element of its own for groups
+              <div key={title} role="group" aria-label={title}>
+                <p aria-hidden="true">{title}</p>
+                {commands.map((command) => (
+                  <Option
+                    key={command.id}
+                    command={command}
+                    isMarked={command === current}
+                    onMark={() => {
+                      marked.value = command.id;
+                    }}
+                    onDo={() => does(command)}
+                  />
+                ))}
+              </div>
+            ))}
+          </div>
+          <p class="palette-state" role="status">
+            {found}
+          </p>
+          <Problem error={error ?? notRead} {...(error === null ? {} : { again })} />
+        </>
+      ) : (
+        <PauseQuestion agent={pausing.value} onDone={close} />
+      )}
+    </dialog>
+  );
+}
+
+/** What the reader means first: what begins with the text. Delegations come later, and take no mark away. */
+function bestOf(all: readonly Command[], text: string): number {
+  const best = all.findIndex(({ id, title }) => !id.startsWith("delegation ") && beginsWith(title, text));
+  return Math.max(0, best);
+}
+
+const optionId = ({ id }: Command): string => `palette ${id}`.replaceAll(/[^\w-]/g, "_");
+
+interface OptionProps {
+  readonly command: Command;
+  readonly isMarked: boolean;
+  readonly onMark: () => void;
+  readonly onDo: () => void;
+}
+
+function Option({ command, isMarked, onMark, onDo }: OptionProps) {
+  const option = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isMarked) option.current?.scrollIntoView({ block: "nearest" });
+  }, [isMarked]);
+  return (
+    // The focus stays in the field, which has the keys.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: as above
+    <div
+      ref={option}
+      id={optionId(command)}
+      role="option"
+      aria-selected={isMarked}
+      tabIndex={-1}
+      onPointerMove={onMark}
+      onMouseDown={(event) => event.preventDefault()}
+      onClick={onDo}
+    >
+      <span>
+        <Said>{command.title}</Said>
+      </span>
+      {command.note !== undefined && <small>{command.note}</small>}
+    </div>
+  );
+}
