@@ -34,7 +34,16 @@ const PRINCIPALS = [
 /** Buttons that change nothing at the broker. */
 const HARMLESS = [
   ...["To the view", "More filters", "Copy", "Copy reply", "Download"],
-  ...["Copy link", "Raw JSON", "Go to the question", "Edit", "Last week", "This week", "Reading …"],
+  ...[
+    "Go to Ctrl+K",
+    "Copy link",
+    "Raw JSON",
+    "Go to the question",
+    "Edit",
+    "Last week",
+    "This week",
+    "Reading …",
+  ],
   // Widen and Close have signs.
   "",
 ];
@@ -280,7 +289,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       ),
       "The address of this page names no delegation. Its id may be cut off. ",
       "There is no agent of this name. It may have been deleted: Agents lists those that exist.",
-      "The broker does not answer. Try again in a moment; before you repeat a change, check whether it was made.",
+      "The broker does not answer. You can send this again when it is back.",
     ]);
     // What was typed is still there.
     expect(await page.getByLabel("A follow-up for the agent").inputValue()).toBe("Hurry");

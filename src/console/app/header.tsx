@@ -22,12 +22,12 @@ export function Header({ view }: { readonly view: View }) {
       <button type="button" class="skip" onClick={toView}>
         To the view
       </button>
-      <a class="brand" href={href("live")}>
-        <span>
+      <div class="brand">
+        <a href={href("live")}>
           <Logo /> Errand
-        </span>
+        </a>
         <small>Agents do the work, and ask people here.</small>
-      </a>
+      </div>
       <nav aria-label="Views">
         {ENTRIES.map(([name, title]) => (
           <a key={name} href={href(name)} aria-current={view === name ? "page" : undefined}>

@@ -12,7 +12,7 @@ const textSchema = z.string();
 /** A message to the agent while it works. */
 export function FollowUp({ id, onSent }: { readonly id: string; readonly onSent: () => void }) {
   const text = useKept(`follow-up/${id}`, textSchema, "");
-  const { isRunning, error, run } = useAction();
+  const { isRunning, error, run, again } = useAction();
   /** If its answer was lost, the same text is the same message. */
   const last = useRef({ text: "", messageId: "" });
   const submit = (event: Event) => {
@@ -44,7 +44,7 @@ export function FollowUp({ id, onSent }: { readonly id: string; readonly onSent:
       <button type="submit" title="Ctrl+Enter" disabled={isRunning || text.value.trim() === ""}>
         Send
       </button>
-      <Problem error={error} />
+      <Problem error={error} again={again} />
     </form>
   );
 }

@@ -1,11 +1,7 @@
 /** One action of a component at a time: whether it runs, and how it failed. */
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { randomKey } from "../../client/random-key.ts";
 import { checkSession } from "../session/session.ts";
-
-/** `key` stays the same when the action is sent again, so that a broker that has it already does not do it twice. */
-type Work = (key: string) => Promise<unknown>;
 
 export function useAction() {
   const running = useSignal(false);
@@ -23,10 +19,9 @@ export function useAction() {
     }
     running.value = false;
   };
-  const run = (work: Work): Promise<void> => {
+  const run = (work: () => Promise<unknown>): Promise<void> => {
     if (running.value) return Promise.resolve();
-    const key = randomKey();
-    last.current = () => work(key);
+    last.current = work;
     return again();
   };
   return {
