@@ -49,7 +49,7 @@ export async function afterMove(broker: AfterMove, id: string, moved: Moved): Pr
   const { queue, lease }: Move = MOVES[moved.move];
   if (queue === "ticket") await announceTicket(broker, id, moved);
   // The event of a lease's end wakes polls that wait for it.
-  else if (lease === "drop" && moved.event_id === undefined) broker.handoff.wake(moved.target);
+  else if (lease === "drop" && moved.event_id === undefined) broker.handoff.wakeEverywhere(moved.target);
 }
 
 /** The same when a poll took the move's ticket already, or polls were woken for it. */
@@ -65,7 +65,7 @@ export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: M
 
 async function announceTicket({ handoff }: Pick<Broker, "handoff">, id: string, moved: Moved): Promise<void> {
   const { target, kept_for } = moved;
-  if (moved.ticketed) handoff.announce(target, moved.event_id, kept_for);
+  if (moved.ticketed) handoff.wakeUnlessPublished(target, moved.event_id, kept_for);
   else await waitBriefly(handoff.offer(offerOf(id, moved)));
 }
 

@@ -15,5 +15,5 @@ export async function setPaused(
   await broker.agents.get(agent);
   await broker.agents.whileUnchanged(agent, conditions, (tag) => broker.agents.setPaused(agent, paused, tag));
   await audit(broker, principal, paused ? "agent.pause" : "agent.resume", agent);
-  if (!paused) broker.handoff.wake(agent);
+  if (!paused) broker.handoff.wakeEverywhere(agent);
 }

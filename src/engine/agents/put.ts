@@ -136,7 +136,7 @@ async function changeAgent(
   else if (isChanged)
     await audit(broker, principal, "agent.update", name, auditDetails(difference, before.spec, spec));
   // The new settings may allow more work at once, so the polls fetch again.
-  if (before && isChanged) broker.handoff.wake(name);
+  if (before && isChanged) broker.handoff.wakeEverywhere(name);
   return { agent, created: before === null, ...difference };
 }
 

@@ -159,7 +159,7 @@ export class Handoff {
     const match = this.polls.match(agent);
     const result = await (match ? this.#submitFor(match, command) : this.#options.writer.move(command));
     const { outcome } = result;
-    if (outcome.kind === "ok" && outcome.ticketed) this.announce(agent, outcome.event_id);
+    if (outcome.kind === "ok" && outcome.ticketed) this.wakeUnlessPublished(agent, outcome.event_id);
     return result;
   }
 
@@ -226,20 +226,20 @@ export class Handoff {
 
   async #add({ agent, data, order }: Offer, drain: boolean): Promise<void> {
     await this.#options.tickets.add(agent, data, order);
-    this.wake(agent, drain);
+    this.wakeEverywhere(agent, drain);
   }
 
   /**
    * Call it when a move made a ticket, perhaps kept for a worker. Its event wakes the polls; if it could not be published,
    * a broadcast does.
    */
-  announce(agent: string, event_id: string | undefined, keptFor?: string): void {
+  wakeUnlessPublished(agent: string, event_id: string | undefined, keptFor?: string): void {
     if (event_id !== undefined) return;
     if (keptFor !== undefined) {
       this.keepForHere(agent, keptFor);
       this.#broadcast({ kind: "kept_ticket", agent, worker: keptFor });
     }
-    this.wake(agent, false);
+    this.wakeEverywhere(agent, false);
   }
 
   /** A ticket is kept for a worker: wakes its poll, or remembers that its next poll must fetch. */
@@ -254,7 +254,7 @@ export class Handoff {
   }
 
   /** Wakes the agent's polls at all gateways: one each for one ticket, or (`drain`) as long as there are tickets. */
-  wake(agent: string, drain = true): void {
+  wakeEverywhere(agent: string, drain = true): void {
     this.wakeHere(agent, drain);
     this.#broadcast({ kind: "ticket", agent, drain });
   }
@@ -263,6 +263,7 @@ export class Handoff {
     this.#options.broadcast(wake).catch((error: unknown) => this.#options.warn(error, "wake not sent"));
   }
 
+  /** The same, at this gateway alone. */
   wakeHere(agent: string, drain: boolean): void {
     this.polls.wake(agent, drain);
     this.#options.pushAgents.wake(agent);

@@ -148,7 +148,7 @@ class ShardSweep {
       if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
       if (pending_events || calls_at !== undefined) this.#deliver(id, { pending_events, calls_at });
     } else if (outcome.kind === "check") {
-      await this.#checkTicket(id, outcome.target, outcome.ticket);
+      await this.#repairTicket(id, outcome.target, outcome.ticket);
     }
   }
 
@@ -176,7 +176,7 @@ class ShardSweep {
    * A record that is ready needs a ticket that can be popped. A ticket that was popped and not consumed does not count.
    * Nor does a delayed one, which a gateway with a wrong clock may have added.
    */
-  async #checkTicket(id: string, agent: string, ticket: number): Promise<void> {
+  async #repairTicket(id: string, agent: string, ticket: number): Promise<void> {
     const found = await this.#broker.tickets.find(agent, { delegation_id: id, ticket });
     if (found === "queued") return;
     const { outcome } = await this.#broker.writer.move({ move: "reticket", id, params: { ticket } });

@@ -80,7 +80,7 @@ class Gateway {
       findGrants: (_, grants) => walk.command(this, () => walk.findGrants(grants.map(({ nonce }) => nonce))),
       returnLease: async (lease) => {
         const event_id = await walk.command(this, () => walk.giveBack(lease));
-        if (event_id !== null) this.handoff.announce(AGENT, event_id);
+        if (event_id !== null) this.handoff.wakeUnlessPublished(AGENT, event_id);
       },
       onReturn: () => {},
       warn: () => {},
@@ -417,15 +417,15 @@ class Walk {
           this.made += 1;
           this.ready.push(this.made);
         }
-        return handoff.wake(AGENT);
+        return handoff.wakeEverywhere(AGENT);
       case "wake without a ticket":
-        return handoff.wake(AGENT, step.fate > 4);
+        return handoff.wakeEverywhere(AGENT, step.fate > 4);
       case "lose wakes":
         this.stirs += 1;
         return gateway.gap();
       case "block or unblock":
         this.blocked = !this.blocked;
-        if (!this.blocked) handoff.wake(AGENT);
+        if (!this.blocked) handoff.wakeEverywhere(AGENT);
         return;
       case "reach or leave the limit of work":
         if (this.full) this.free();
@@ -501,7 +501,7 @@ async function check(walk: Walk): Promise<void> {
   }
   if (walk.blocked) {
     walk.blocked = false;
-    walk.living[0]?.handoff.wake(AGENT);
+    walk.living[0]?.handoff.wakeEverywhere(AGENT);
     await walk.rest();
   }
   if (walk.full) walk.free();
