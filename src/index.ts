@@ -35,6 +35,7 @@ export type {
 } from "./client/delegator-options.ts";
 export { ErrandApiError } from "./client/errors.ts";
 export { explainWait } from "./client/explain-wait.ts";
+export { HandlerTimeoutError } from "./client/handler-limits.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
@@ -46,6 +47,7 @@ export {
   type AgentEvent,
   AgentStoppingError,
   type BareMessage,
+  type DataReply,
   type Handler,
   type Outcome,
   type ReleaseOptions,

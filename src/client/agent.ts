@@ -19,9 +19,10 @@ import { newWorkerId } from "./environment.ts";
 import { ErrandApiError } from "./errors.ts";
 import { type Connection, type ConnectionOptions, Http, route } from "./http.ts";
 import { KnownBroker } from "./known-broker.ts";
+import { LoopWatch } from "./loop-watch.ts";
 import { Outage } from "./outage.ts";
 import type { WorkerUnavailableError } from "./unavailable.ts";
-import { type AgentEvent, AgentStoppingError, type Handler, type Reply } from "./work.ts";
+import { type AgentEvent, AgentStoppingError, type Handler, type Reply, type Work } from "./work.ts";
 
 export interface AgentOptions extends ConnectionOptions {
   /** The name of the agent to work for. It must exist, and the token must belong to `agent:<name>` or the operator. */
@@ -52,8 +53,35 @@ export interface AgentOptions extends ConnectionOptions {
    * delegation may happen twice; its result still counts once.
    */
   readonly keepRunning?: boolean | undefined;
-  /** Called for each event, for a log. */
+  /**
+   * How long a handler may run, in seconds. Then its signal aborts, and the delegation fails with `handler_timeout`.
+   * Default: as long as the delegation's deadline allows.
+   */
+  readonly timeoutSeconds?: number | undefined;
+  /**
+   * How long a handler may run without a sign of life, in seconds: progress, usage, an artifact, a checkpoint, a question
+   * or a part that it delegates. Then the same follows. While it waits for an answer, it is not idle. Default: no limit.
+   */
+  readonly idleTimeoutSeconds?: number | undefined;
+  /** Whether an error that a handler threw is worth another attempt, while one is left. Default: no error is. */
+  readonly retryOn?: ((error: unknown) => boolean) | undefined;
+  /**
+   * Called with each error that fails a delegation: thrown by the handler or by a listener, or a timeout. Default: it is
+   * printed to stderr with its stack.
+   */
+  readonly onError?: ((error: unknown, work: Work) => void) | undefined;
+  /** Called for each event, for a log. Default: an expiry because this process was blocked is printed to stderr. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
+}
+
+const printError = (error: unknown, { delegation }: Work): void =>
+  console.error(`errand: the handler failed at ${delegation.id}:`, error);
+
+/** Without it, nobody would know why the lease expired. */
+function printBlocked(event: AgentEvent): void {
+  if (event.type !== "lost" || event.blockedMs === undefined) return;
+  const { delegationId, blockedMs } = event;
+  console.error(`errand: the lease of ${delegationId} expired: this process was blocked for ${blockedMs} ms`);
 }
 
 /** Long enough to be cheap, but below the idle timeout of common proxies. */
@@ -75,6 +103,8 @@ export interface AgentInternals extends Pick<BreakerOptions, "now" | "sleep" | "
   readonly blame?: ((reply: Reply) => Blame) | undefined;
   /** How long work stays in the queue that was returned because the worker cannot do any. */
   readonly returnedForSeconds?: number | undefined;
+  /** Errors that the handler throws are meant for the delegator: it gets their message, and they are not printed. */
+  readonly tellsErrors?: boolean | undefined;
 }
 
 /** No connection was made: what is sent makes no difference. */
@@ -109,6 +139,7 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #context: WorkerContext;
   readonly #attempts = new Set<Attempt>();
+  readonly #loop = new LoopWatch();
   /** One for all slots: what breaks one of them breaks all. */
   readonly #breaker: Breaker;
   readonly #blame: (reply: Reply) => Blame;
@@ -127,19 +158,28 @@ export class Agent {
   ) {
     this.#options = options;
     this.workerId = options.workerId ?? newWorkerId();
-    const report = (event: AgentEvent) => options.onEvent?.(event);
+    const report = options.onEvent ?? printBlocked;
     const connection = { ...options, known: options.known ?? new KnownBroker() };
     const http = new Http(connection);
     const outage = new Outage(http, report, () => this.#stopsInMs());
     // Handlers use it once the broker has been reached, so it does not fail fast.
     const delegator = new Delegator({ ...connection, failFast: false });
     const giveUp = this.#giveUp.signal;
-    const { returnedForSeconds = RETURNED_FOR_SECONDS, blame = blameOf } = internals;
+    const { returnedForSeconds = RETURNED_FOR_SECONDS, blame = blameOf, tellsErrors = false } = internals;
     this.#blame = blame;
-    const keepRunning = options.keepRunning ?? false;
+    const { keepRunning = false, timeoutSeconds, idleTimeoutSeconds } = options;
+    const { retryOn = () => false, onError = tellsErrors ? () => undefined : printError } = options;
     this.#context = {
       ...{ http, delegator, handler, outage, keepRunning, giveUp, report, returnedForSeconds },
-      workerId: this.workerId,
+      ...{
+        timeoutSeconds,
+        idleTimeoutSeconds,
+        retryOn,
+        onError,
+        tellsErrors,
+        loop: this.#loop,
+        workerId: this.workerId,
+      },
     };
     this.#breaker = new Breaker({
       now: internals.now,
@@ -177,8 +217,10 @@ export class Agent {
     const off = signal && onAbort(signal, () => void this.stop());
     if (signal?.aborted) void this.stop();
     const { concurrency = 1, once } = this.#options;
+    this.#loop.start();
     await Promise.all(Array.from({ length: once ? 1 : concurrency }, () => this.#slot()));
     off?.();
+    this.#loop.stop();
     clearTimeout(this.#interrupted);
     if (this.#fatal !== undefined) throw this.#fatal;
   }

@@ -15,6 +15,7 @@ import { Asker } from "./asker.ts";
 import { Children } from "./children.ts";
 import type { Delegator } from "./delegator.ts";
 import { ErrandApiError, isInvalid } from "./errors.ts";
+import { HandlerLimits, HandlerTimeoutError } from "./handler-limits.ts";
 import {
   canceledTask,
   failedReply,
@@ -22,9 +23,11 @@ import {
   messageAnswer,
   outcomeOf,
   refusedReply,
+  Thrown,
 } from "./handler-outcome.ts";
 import { type Http, route } from "./http.ts";
 import { isForUsage, leaseTransport } from "./lease-transport.ts";
+import type { LoopWatch } from "./loop-watch.ts";
 import type { Outage } from "./outage.ts";
 import { type Answered, type AnsweredAll, answersIn, QuestionOutcome, toInterrupt } from "./questions.ts";
 import { WorkerUnavailableError } from "./unavailable.ts";
@@ -52,6 +55,12 @@ export interface WorkerContext {
   /** Aborts when the time that handlers have to stop is over: nothing waits for them after that. */
   readonly giveUp: AbortSignal;
   readonly report: (event: AgentEvent) => void;
+  readonly timeoutSeconds: number | undefined;
+  readonly idleTimeoutSeconds: number | undefined;
+  readonly retryOn: (error: unknown) => boolean;
+  readonly onError: (error: unknown, work: Work) => void;
+  readonly tellsErrors: boolean;
+  readonly loop: LoopWatch;
 }
 
 /** What one run tells its agent, which decides when the worker takes more work. */
@@ -95,6 +104,7 @@ export class Attempt {
   readonly #artifacts: Artifacts;
   readonly #asker: Asker;
   readonly #turn: Turn;
+  #limits: HandlerLimits | undefined;
 
   constructor(context: WorkerContext, { lease, receivedAt }: ReceivedLease, turn: Turn) {
     const { http, outage, keepRunning } = context;
@@ -140,19 +150,27 @@ export class Attempt {
       await this.#artifacts.settled();
       await holder.handlerDone();
       const { listenerFailure } = holder;
+      const thrown = listenerFailure ?? (outcome instanceof Thrown ? outcome : undefined);
+      const isTimeout = holder.signal.reason instanceof HandlerTimeoutError;
       if (holder.lost !== null) return this.#leaseOver(work);
-      if (outcome === undefined || (holder.signal.aborted && !listenerFailure && !holder.cutOff))
+      if (
+        outcome === undefined ||
+        (holder.signal.aborted && !listenerFailure && !holder.cutOff && !isTimeout)
+      )
         return await this.#release();
       if (outcome instanceof WorkerUnavailableError && !listenerFailure)
         return await this.#return(outcome, work);
       if (outcome instanceof ReleaseOrCancel && !listenerFailure) {
         return await this.#releaseOrCancel(outcome, work);
       }
-      const reply = listenerFailure
-        ? failedReply(listenerFailure.error)
+      if (thrown) this.#reportError(thrown.error, work);
+      const reply = thrown
+        ? failedReply(thrown.error, this.#context)
         : outcome instanceof QuestionOutcome
           ? await this.#ask(outcome)
-          : outcome instanceof ReleaseOrCancel || outcome instanceof WorkerUnavailableError
+          : outcome instanceof ReleaseOrCancel ||
+              outcome instanceof WorkerUnavailableError ||
+              outcome instanceof Thrown
             ? undefined
             : outcome;
       if (reply === undefined) return holder.lost === null ? await this.#release() : this.#leaseOver(work);
@@ -162,7 +180,8 @@ export class Attempt {
       if (!accepted) return this.#leaseOver(work);
       const { state, next } = accepted;
       const durationMs = performance.now() - startedAt;
-      this.#context.report({ type: "replied", work, reply: accepted.reply, state, durationMs });
+      const error = thrown && { error: thrown.error };
+      this.#context.report({ type: "replied", work, reply: accepted.reply, ...error, state, durationMs });
       return { replied: true, next };
     } finally {
       holder.close();
@@ -180,6 +199,13 @@ export class Attempt {
     const { signal, followUps } = this.#holder;
     const children = new Children(delegator, this.#lease, signal);
     const answers = answersIn(delegation.history);
+    /** The call is a sign of life. */
+    const alive =
+      <A extends readonly unknown[], R>(call: (...given: A) => R) =>
+      (...given: A): R => {
+        this.#limits?.touch();
+        return call(...given);
+      };
     return {
       delegation,
       text: textOf(delegation.message),
@@ -193,17 +219,21 @@ export class Attempt {
       answers,
       answer: [...answers.values()].at(-1),
       checkpoint: this.#lease.checkpoint,
-      saveCheckpoint: (checkpoint) => handled(this.#holder.saveCheckpoint(checkpoint)),
-      progress: (given) => this.#holder.progress(typeof given === "string" ? { message: given } : given),
-      usage: (report) => this.#holder.use(report),
-      artifact: (artifact, options) => this.#artifacts.send(artifact, options),
-      ask: (asked, more = {}) => {
+      saveCheckpoint: alive((checkpoint) => handled(this.#holder.saveCheckpoint(checkpoint))),
+      progress: alive((given) =>
+        this.#holder.progress(typeof given === "string" ? { message: given } : given),
+      ),
+      usage: alive((report) => this.#holder.use(report)),
+      artifact: alive((artifact, options) => this.#artifacts.send(artifact, options)),
+      ask: alive((asked, more = {}) => {
         const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
         return handled(this.#asker.ask([question], question).then((all) => inOrder([question], all)[0]));
-      },
+      }),
       use: (answer) => handled(this.#asker.use(answer)),
-      askAll: (asked, options = {}) =>
-        handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all))),
+      askAll: (asked, options = {}) => {
+        this.#limits?.touch();
+        return handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all)));
+      },
       question: (asked, options = {}) =>
         new QuestionOutcome(toInterrupt(isList(asked) ? asked : [asked], options)),
       release: (options = {}) => new ReleaseOrCancel("release", options),
@@ -211,17 +241,29 @@ export class Attempt {
       cancel: (text) => new ReleaseOrCancel("cancel", { reason: text }),
       messages: { [Symbol.asyncIterator]: () => followUps.read() },
       onMessage: (listener) => followUps.listen(listener),
-      delegate: (input, options) => children.delegate(input, options),
+      delegate: alive((input, options) => children.delegate(input, options)),
       delegator,
     };
   }
 
   /** Returns the handler's result, or undefined when it did not stop in time. */
   #handle(work: Work): Promise<HandlerOutcome | undefined> {
-    const { giveUp, handler } = this.#context;
+    const { giveUp, handler, timeoutSeconds, idleTimeoutSeconds } = this.#context;
     return new Promise((resolve) => {
-      const unsubscribe = onAbort(giveUp, () => resolve(undefined));
+      const limits = new HandlerLimits({
+        ...{ timeoutSeconds, idleTimeoutSeconds, isAsking: () => this.#asker.isAsking },
+        onReached: (error) => {
+          this.#holder.stopHandler(error);
+          resolve(new Thrown(error));
+        },
+      });
+      this.#limits = limits;
+      const unsubscribe = onAbort(giveUp, () => {
+        limits.end();
+        resolve(undefined);
+      });
       void outcomeOf(handler, work).then((outcome) => {
+        limits.end();
         unsubscribe();
         resolve(outcome);
       });
@@ -235,9 +277,8 @@ export class Attempt {
       const raised = await this.#asker.raise(QuestionOutcome.interruptOf(outcome), giveUp);
       if (raised === undefined) return undefined;
       const ids = Object.keys(raised.answers ?? {}).join(", ");
-      return failedReply(
-        new Error(`the handler asked a question that is already answered (${ids}); read work.answers`),
-      );
+      const message = `the handler asked a question that is already answered (${ids}); read work.answers`;
+      return { state: "failed", error: { code: "agent_error", message: truncate(message, 4096) } };
     } catch (error) {
       if (giveUp.aborted) return undefined;
       if (isInvalid(error)) return refusedReply(error, "question");
@@ -350,8 +391,18 @@ export class Attempt {
         type: "lost",
         delegationId: this.#lease.delegation.id,
         reason: reason ?? "unknown",
+        ...(reason === "expired" && { blockedMs: this.#context.loop.blockedWithin(this.#holder.leaseMs) }),
       });
     return { replied: false };
+  }
+
+  /** The work goes on if the callback itself fails. */
+  #reportError(error: unknown, work: Work): void {
+    try {
+      this.#context.onError(error, work);
+    } catch (failure) {
+      console.error("errand: onError failed:", failure);
+    }
   }
 
   #reportUsageRefused(error: unknown): void {

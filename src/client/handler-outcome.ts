@@ -3,32 +3,84 @@ import { CutOffError } from "../lease-holder/lost.ts";
 import type { Message } from "../schema/a2a.ts";
 import { truncate } from "../schema/text.ts";
 import type { ErrandApiError } from "./errors.ts";
+import { HandlerTimeoutError } from "./handler-limits.ts";
 import { providerError, providerUnavailable } from "./provider-errors.ts";
-import type { QuestionOutcome } from "./questions.ts";
+import { QuestionOutcome } from "./questions.ts";
 import { asUnavailable, type WorkerUnavailableError } from "./unavailable.ts";
-import type { BareMessage, Handler, ReleaseOrCancel, Reply, Work } from "./work.ts";
+import { BareMessage, type Handler, type Outcome, ReleaseOrCancel, type Reply, type Work } from "./work.ts";
 
-export type HandlerOutcome = Reply | QuestionOutcome | BareMessage | ReleaseOrCancel | WorkerUnavailableError;
+/** The handler threw this. */
+export class Thrown {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}
+
+export type HandlerOutcome =
+  | Reply
+  | QuestionOutcome
+  | BareMessage
+  | ReleaseOrCancel
+  | WorkerUnavailableError
+  | Thrown;
 
 /** Never rejects. */
 export async function outcomeOf(handler: Handler, work: Work): Promise<HandlerOutcome> {
   try {
-    const outcome = await handler(work);
-    if (typeof outcome === "string") return { state: "completed", text: outcome };
-    return outcome ?? { state: "completed" };
+    return toOutcome(await handler(work));
   } catch (error) {
     const { reason } = work.signal;
     // The error may come from the stop.
     if (reason instanceof CutOffError) return work.release({ reason: reason.message });
-    return asUnavailable(error) ?? providerUnavailable(error) ?? failedReply(error);
+    return asUnavailable(error) ?? providerUnavailable(error) ?? new Thrown(error);
   }
 }
 
-export function failedReply(error: unknown): Reply {
-  const message = error instanceof Error ? error.message : String(error);
-  const failure = { code: "agent_error", message: truncate(message, 4096) };
-  return { state: "failed", error: { ...failure, ...providerError(error) } };
+function toOutcome(outcome: Outcome): HandlerOutcome {
+  if (outcome === undefined) return { state: "completed" };
+  if (typeof outcome === "string") return { state: "completed", text: outcome };
+  if (outcome instanceof QuestionOutcome || outcome instanceof BareMessage) return outcome;
+  if (outcome instanceof ReleaseOrCancel) return outcome;
+  if ("data" in outcome) {
+    const { data, text, state: _completed, ...rest } = outcome;
+    const parts = [...(text === undefined ? [] : [{ text }]), { data }];
+    return { ...rest, state: "completed", message: { parts } };
+  }
+  if (!("state" in outcome))
+    throw new TypeError(
+      "the handler returned an object with neither `state` nor `data`: return { data } for JSON",
+    );
+  return outcome;
 }
+
+/**
+ * The reply for an error that the handler threw. Its message does not contain that of the error, which may have paths and
+ * secrets: the delegator is someone else.
+ */
+export function failedReply(
+  error: unknown,
+  { retryOn, tellsErrors }: { readonly retryOn: (error: unknown) => boolean; readonly tellsErrors: boolean },
+): Reply {
+  const retryable = retryOn(error) ? { retryable: true } : {};
+  if (error instanceof HandlerTimeoutError) {
+    const { message } = error;
+    return {
+      state: "failed",
+      error: { code: "handler_timeout", category: "TIMEOUT", message, ...retryable },
+    };
+  }
+  const provider = providerError(error);
+  const of = provider === null ? "" : ` in a call of ${provider.provider}`;
+  const told = error instanceof Error ? error.message : String(error);
+  const message = tellsErrors ? truncate(told, 4096) : `The agent failed${of}${nameOf(error)}.`;
+  return { state: "failed", error: { code: "agent_error", message, ...provider, ...retryable } };
+}
+
+/** The name of the error's class. */
+const nameOf = (error: unknown): string =>
+  error instanceof Error && /^[\w$.]{1,64}$/.test(error.name) ? `: ${error.name}` : "";
 
 /** Fails the delegation, which would otherwise wait for a reply that the broker never accepts. */
 export function refusedReply({ code, message }: ErrandApiError, what = "reply"): Reply {

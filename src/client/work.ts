@@ -29,7 +29,8 @@ export interface Work {
   /**
    * Aborts when the work must stop. Its reason is a {@link LeaseLostError} if the lease was lost (with the `reason`
    * `canceled` if the delegation was canceled), a {@link ParkedError} if a question was asked, an
-   * {@link AgentStoppingError} if the agent is stopping, or a {@link CutOffError} if the broker was silent for twice the
+   * {@link AgentStoppingError} if the agent is stopping, a {@link HandlerTimeoutError} if it took too long, or a
+   * {@link CutOffError} if the broker was silent for twice the
    * length of the lease. What the handler returns after that is sent only after a {@link CutOffError}; if it throws, the
    * work is released, which costs no attempt.
    */
@@ -214,17 +215,31 @@ export class BareMessage {
   }
 }
 
-/**
- * The result of a handler: the reply's text, the whole reply, undefined for an empty completed reply, a question, a
- * bare A2A Message, a release or a cancel.
- */
-export type Outcome = string | Reply | QuestionOutcome | BareMessage | ReleaseOrCancel | undefined;
+/** A completed reply with JSON: `{ data: { words: 5 } }`. */
+export interface DataReply extends Pick<Reply, "text" | "artifacts" | "usage"> {
+  readonly state?: "completed" | undefined;
+  /** Any JSON; the one data part of the reply. */
+  readonly data: unknown;
+}
 
 /**
- * Does one delegation's work. An error that it throws fails the delegation with the error's message and the code
- * `agent_error`; for another code, or a retry, return
- * `{ state: "failed", error: { code, message, retryable: true } }`. If no work would succeed now, throw a
- * {@link WorkerUnavailableError}.
+ * The result of a handler: the reply's text, `{ data }` for JSON, the whole reply, undefined for an empty completed
+ * reply, a question, a bare A2A Message, a release or a cancel.
+ */
+export type Outcome =
+  | string
+  | DataReply
+  | Reply
+  | QuestionOutcome
+  | BareMessage
+  | ReleaseOrCancel
+  | undefined;
+
+/**
+ * Does one delegation's work. An error that it throws fails the delegation with the code `agent_error` and the name of
+ * the error; the delegator sees neither its message nor its stack, which `onError` gets. `retryOn` asks for another
+ * attempt. For another code or message, return `{ state: "failed", error: { code, message, retryable: true } }`. If no
+ * work would succeed now, throw a {@link WorkerUnavailableError}.
  *
  * An agent whose handler fails three delegations in a row, each within 10 s, suspects itself: it pauses, and fails those
  * for another attempt, unless their error says `retryable: false`. To find out, it may take the next delegation before it
@@ -244,6 +259,8 @@ export type AgentEvent =
       readonly type: "replied";
       readonly work: Work;
       readonly reply: Reply;
+      /** What the handler threw, if it did. */
+      readonly error?: unknown;
       /** The delegation's state now: `submitted` if a retryable failure returned it to the queue. */
       readonly state: Delegation["state"];
       readonly durationMs: number;
@@ -251,7 +268,16 @@ export type AgentEvent =
   /** The handler asked a question; after the answer, this worker or another one continues. */
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
   /** The lease was lost: canceled, expired, or released by the operator. No reply was sent. */
-  | { readonly type: "lost"; readonly delegationId: string; readonly reason: LostReason }
+  | {
+      readonly type: "lost";
+      readonly delegationId: string;
+      readonly reason: LostReason;
+      /**
+       * The lease expired after the event loop of this process was blocked for so long, by a computation or because the
+       * machine slept: no heartbeat was sent. Compute in a worker thread, or raise `leaseSeconds`.
+       */
+      readonly blockedMs?: number | undefined;
+    }
   /**
    * The handler's signal aborted, because the last call that the broker answered was sent `silentMs` ago. The lease may still
    * be this worker's.

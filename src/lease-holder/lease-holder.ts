@@ -149,6 +149,11 @@ export class LeaseHolder {
     return this.signal.reason instanceof CutOffError;
   }
 
+  /** How far each call extends the lease. */
+  get leaseMs(): number {
+    return this.#leaseMs;
+  }
+
   /** In how many milliseconds the handler is stopped, unless the broker answers; undefined if it is not. */
   get stopsInMs(): number | undefined {
     if (this.#ticker === undefined || !this.#mayBeCutOff) return undefined;

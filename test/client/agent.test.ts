@@ -1,9 +1,12 @@
 /** The agent's handling of leases: confirm, heartbeat, reply, loss, stop, outage. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Agent, type AgentOptions } from "../../src/client/agent.ts";
-import type { AgentEvent, Handler } from "../../src/client/work.ts";
+import { HandlerTimeoutError } from "../../src/client/handler-limits.ts";
+import type { AgentEvent, Handler, Work } from "../../src/client/work.ts";
 import { until } from "../support/until.ts";
 import { type Answer, completedWith, ID, LEASE_ID, leaseLike, type Seen, stubBroker } from "./stub-broker.ts";
+
+const quiet = () => undefined;
 
 const HEARTBEAT = { expires_at: "2026-01-01T00:02:00.000Z", messages: [], state: "working" };
 
@@ -96,14 +99,60 @@ describe("one delegation", () => {
     expect(stub.to("/reply")).toEqual([]);
   });
 
-  test("whose handler throws fails with the error's message", async () => {
+  test("whose handler throws fails with the error's name alone; the worker gets the error itself", async () => {
     const stub = await brokerWith({});
-    const { agent } = agentAt(stub.url, () => Promise.reject(new Error("no such file")), { once: true });
+    const error = new RangeError("no such file: /home/ann/.secret");
+    const seen: unknown[] = [];
+    const { agent, events } = agentAt(stub.url, () => Promise.reject(error), {
+      ...{ once: true, onError: (thrown: unknown, work: Work) => seen.push(thrown, work.delegation.id) },
+    });
     await agent.run();
     expect(stub.to("/reply")[0]?.body).toEqual({
       state: "failed",
-      error: { code: "agent_error", message: "no such file" },
+      error: { code: "agent_error", message: "The agent failed: RangeError." },
     });
+    expect(seen).toEqual([error, ID]);
+    expect(events.at(-1)).toMatchObject({ type: "replied", error });
+  });
+
+  test.each([
+    ["an error that is worth another attempt", new RangeError("x"), { retryable: true }],
+    ["another error", new TypeError("x"), {}],
+  ])("whose handler throws is retried if `retryOn` says so: %s", async (_, error, retry) => {
+    const stub = await brokerWith({});
+    const retryOn = (thrown: unknown) => thrown instanceof RangeError;
+    const { agent } = agentAt(stub.url, () => Promise.reject(error), { once: true, retryOn, onError: quiet });
+    await agent.run();
+    const message = `The agent failed: ${error.name}.`;
+    expect(stub.to("/reply")[0]?.body.error).toEqual({ code: "agent_error", message, ...retry });
+  });
+
+  test.each([
+    { limits: { timeoutSeconds: 0.05 }, message: "The handler ran longer than 0.05 s." },
+    { limits: { idleTimeoutSeconds: 0.05 }, message: "The handler reported nothing for 0.05 s." },
+  ])("whose handler never ends fails: $message", async ({ limits, message }) => {
+    const stub = await brokerWith({});
+    const reasons: unknown[] = [];
+    const handler: Handler = (work) => {
+      work.signal.addEventListener("abort", () => reasons.push(work.signal.reason));
+      return new Promise(() => undefined);
+    };
+    const options = { once: true, onError: (error: unknown) => reasons.push(error), ...limits };
+    await agentAt(stub.url, handler, options).agent.run();
+    const error = { code: "handler_timeout", category: "TIMEOUT", message };
+    expect(stub.to("/reply")[0]?.body).toEqual({ state: "failed", error });
+    expect(reasons).toHaveLength(2);
+    expect(reasons[0]).toBe(reasons[1]);
+    expect(reasons[0]).toBeInstanceOf(HandlerTimeoutError);
+  });
+
+  test.each([
+    [{ data: { words: 3 } }, [{ data: { words: 3 } }]],
+    [{ data: null, text: "none" }, [{ text: "none" }, { data: null }]],
+  ])("is replied to with JSON: %j", async (outcome, parts) => {
+    const stub = await brokerWith({});
+    await agentAt(stub.url, () => outcome, { once: true }).agent.run();
+    expect(stub.to("/reply")[0]?.body).toEqual({ state: "completed", message: { parts } });
   });
 
   test("whose reply is too large fails with payload_too_large, instead of hanging", async () => {

@@ -102,7 +102,7 @@ async function run(host: CliHost, options: RelayOptions): Promise<void> {
     { ...connection, ...agentOptions(host, options) },
     async (work) => toOutcome(work, await relay(toPort(work, say), remote)),
     // The server has already had a task that failed; sending it again would do its work twice.
-    { blame: () => "final", longestPauseMs: LONGEST_PAUSE_MS },
+    { blame: () => "final", tellsErrors: true, longestPauseMs: LONGEST_PAUSE_MS },
   );
   await interruptible(async (signal) => {
     const isOurs = mayLease(

@@ -100,7 +100,7 @@ function asText(
     case "parked":
       return `${event.work.delegation.id}${from} ${paint.yellow("asks")} a question${after}`;
     case "lost":
-      return `${event.delegationId}${from} ${paint.yellow("dropped")}${after}: the lease is lost (${event.reason})`;
+      return `${event.delegationId}${from} ${paint.yellow("dropped")}${after}: the lease is lost (${event.reason})${event.blockedMs === undefined ? "" : `; this process was blocked for ${durationText(event.blockedMs)}`}`;
     case "cut_off":
       return `${event.delegationId} ${paint.yellow("stopped")}: the last heartbeat that the broker answered was sent ${wholeSeconds(event.silentMs)} ago; the work is returned when the broker answers`;
     case "usage_refused":
@@ -160,7 +160,12 @@ function asJson(event: AgentEvent): object {
         interrupt_id: event.interruptId ?? null,
       };
     case "lost":
-      return { event: event.type, delegation_id: event.delegationId, reason: event.reason };
+      return {
+        event: event.type,
+        delegation_id: event.delegationId,
+        reason: event.reason,
+        ...(event.blockedMs !== undefined && { blocked_ms: event.blockedMs }),
+      };
     case "cut_off":
       return {
         event: event.type,

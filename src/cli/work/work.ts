@@ -244,7 +244,7 @@ async function work(host: CliHost, words: readonly string[], options: WorkOption
   const agent = new Agent(
     { ...connection, ...agentOptions(host, options, { mayKeepRunning: true }) },
     handle,
-    { blame: (reply) => blameOf(reply, job) },
+    { blame: (reply) => blameOf(reply, job), tellsErrors: true },
   );
   await interruptible(
     async (signal) => {

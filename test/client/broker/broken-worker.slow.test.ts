@@ -32,7 +32,10 @@ function worker(url: string, handler: Handler, options: Partial<AgentOptions> = 
   const events: AgentEvent[] = [];
   const clock = clockOf();
   const agent = new Agent(
-    { url, token: OPERATOR, agent: "scout", onEvent: (event) => events.push(event), ...options },
+    {
+      ...{ url, token: OPERATOR, agent: "scout", onEvent: (event: AgentEvent) => events.push(event) },
+      ...{ onError: () => undefined, ...options },
+    },
     handler,
     clock.times,
   );
@@ -145,7 +148,11 @@ describe("a healthy worker", () => {
     const { url, all, ended } = await withTasks(1);
     const good = worker(url, () => Promise.reject(new Error("a bad task")));
     await ended();
-    expect((await all())[0]).toMatchObject({ state: "failed", attempt: 1, error: { message: "a bad task" } });
+    expect((await all())[0]).toMatchObject({
+      state: "failed",
+      attempt: 1,
+      error: { message: "The agent failed: Error." },
+    });
     expect(good.count("paused")).toBe(0);
   });
 

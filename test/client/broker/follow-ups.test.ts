@@ -32,7 +32,10 @@ async function setup() {
   const startAgent = (name: string, handler: Handler, options: Partial<AgentOptions> = {}) => {
     const events: AgentEvent[] = [];
     const onEvent = (event: AgentEvent) => events.push(event);
-    const agent = new Agent({ url, token: tokens[name], agent: name, onEvent, ...options }, handler);
+    const agent = new Agent(
+      { url, token: tokens[name], agent: name, onEvent, onError: () => undefined, ...options },
+      handler,
+    );
     agent.run().catch(() => undefined);
     onTestFinished(() => agent.stop(0));
     return { agent, types: () => events.map(({ type }) => type) };
@@ -160,7 +163,11 @@ describe("a follow-up", () => {
       return "not sent";
     });
     const { state, error } = await delegator.wait(id, PATIENT);
-    expect([state, error?.code, error?.message]).toEqual(["failed", "agent_error", "cannot do that"]);
+    expect([state, error?.code, error?.message]).toEqual([
+      "failed",
+      "agent_error",
+      "The agent failed: Error.",
+    ]);
     expect(reason).toMatchObject({ message: "cannot do that" });
   });
 });
