@@ -120,7 +120,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     ]);
     const equal = detail.getByRole("region", { name: "Equal questions" });
     expect(await equal.locator("li").allInnerTexts()).toEqual([
-      expect.stringMatching(/^Release one for operator\s+Deploy to eu\?$/),
+      expect.stringMatching(/^Release one for you\s+Deploy to eu\?$/),
       expect.stringMatching(/^Release two for alice\s+And again\?$/),
     ]);
     const all = equal.getByRole("button", { name: "Approve all 2, as proposed" });

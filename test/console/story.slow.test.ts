@@ -92,7 +92,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // What the reader is asked is no row of the view.
     await page.getByRole("link", { name: "1 asks: see Needs you" }).waitFor();
     expect(await row.count()).toBe(0);
-    await question.locator("header", { hasText: "coder asks, working for you" }).waitFor();
+    await question.locator("header", { hasText: "coder for you" }).waitFor();
     await until(async () => (await page.title()) === "(1) Errand");
     // The icon has the count, too.
     await until(async () => (await page.locator("link[rel=icon]").getAttribute("href"))?.startsWith("blob:"));

@@ -23,23 +23,23 @@ interface CardProps {
 export function QuestionCard({ listed, note, mark }: CardProps) {
   const { id, target, delegator, interrupt } = listed;
   if (interrupt === null) return null;
-  // Not "asks for": that person need not be asked.
+  // "Asks for" would name whom it asks.
   const task = taskText(listed);
-  const whom = `working for ${delegatorOf(listed)}`;
+  const whom = delegatorOf(listed);
   return (
     <article
       class={note ? "question over" : "question"}
       data-question={interrupt.id}
       data-row={id}
       tabIndex={-1}
-      aria-label={`${target}, ${whom}, asks: ${task}`}
+      aria-label={`${target}, working for ${whom}, asks: ${task}`}
     >
       <header>
         {/* Several are selected where several are shown. */}
         {mark === undefined && <SelectQuestion interrupt={interrupt} task={task} />}
         <StateMark phase="asks" />
         <span class="question-who">
-          <b>{target}</b> asks, <span title={delegator}>{whom}</span>
+          <b>{target}</b> for <span title={delegator}>{whom}</span>
         </span>
         {mark}
         <Age at={interrupt.raised_at} ago />

@@ -165,7 +165,7 @@ function DecisionButton({ decision, object, isPrimary, hasComment, changes, onDe
       aria-keyshortcuts={key}
       onClick={() => onDecide(decision)}
     >
-      {label} <kbd>{key}</kbd>
+      {label} <kbd data-key={key} />
     </button>
   );
 }
