@@ -127,7 +127,10 @@ const isDiscriminator = (value: unknown): value is Discriminator =>
 export const discriminatorOf = ({ discriminator }: Schema): string | undefined =>
   isDiscriminator(discriminator) ? discriminator.propertyName : undefined;
 
-/** Undefined if a choice has no name: then the constants alone tell them apart. */
+/**
+ * Undefined if a choice has no name, or is a choice itself, which some generators refuse: then the constants alone tell
+ * them apart, for the generated types, too.
+ */
 function discriminatorIn(
   { def }: z.ZodDiscriminatedUnion,
   registry: z.core.$ZodRegistry<{ id: string }>,
@@ -135,7 +138,7 @@ function discriminatorIn(
   const mapping: Record<string, string> = {};
   for (const option of def.options) {
     const id = registry.get(option)?.id;
-    if (id === undefined) return undefined;
+    if (id === undefined || !(option instanceof z.ZodObject)) return undefined;
     for (const value of option._zod.propValues?.[def.discriminator] ?? []) mapping[String(value)] = id;
   }
   return { propertyName: def.discriminator, mapping };
