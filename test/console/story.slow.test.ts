@@ -267,7 +267,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       lease_seconds: 90,
     });
     // Durations have people's units.
-    await page.getByLabel("A question stays open for", { exact: true }).fill("2");
+    await page.locator("input[name=interrupt_ttl_seconds]").fill("2");
     await page.getByLabel("A question stays open for: unit").selectOption("hours");
     await page.getByRole("button", { name: "Save" }).click();
     await page.locator("text=Changed: limits.interrupt_ttl_seconds").waitFor();

@@ -7,7 +7,7 @@ import { agentOf, agents, readAgents } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
-import { CommandLine, CommandPlace } from "../ui/command-line.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -93,7 +93,6 @@ function HowToStart({ agent }: { readonly agent: string }) {
       {isOpen.value && (
         <div class="alarm-help">
           <p class="dim">A worker turns any command into the agent. It needs a token of agent:{agent}.</p>
-          <CommandPlace />
           <CommandLine command={`work --agent ${agent} -- COMMAND`} />
         </div>
       )}
