@@ -65,6 +65,7 @@ export type {
   Presence,
   Worker,
 } from "./schema/agent.ts";
+export type { AnswersFilter, AnswerWay, SettledQuestion, SettledRequest } from "./schema/answered.ts";
 export type { AuditAction, AuditEntry, AuditFilter } from "./schema/audit.ts";
 export type { Callback } from "./schema/callback.ts";
 export {

@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   inbox: async () => (await import("./inbox/inbox.ts")).addInbox,
   results: async () => (await shared()).addResults,
   watch: async () => (await shared()).addWatch,
+  answers: async () => (await shared()).addAnswers,
   answer: async () => (await shared()).addAnswer,
   approve: async () => (await shared()).addApprove,
   deny: async () => (await shared()).addDeny,

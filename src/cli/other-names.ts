@@ -30,6 +30,7 @@ const NAMES: Readonly<Record<string, Names>> = {
     ...named("delegate", "run send submit enqueue ask create new add execute exec call push assign dispatch"),
     ...named("delegate --batch <path>", "batch"),
     ...named("delegate --delay <duration>", "schedule beat cron later"),
+    ...named("answers", "answered approved decided decisions"),
     ...named("answer", "reply respond resolve"),
     ...named("approve", "accept allow confirm permit grant ok yes"),
     ...named("deny", "reject refuse decline disallow block no"),

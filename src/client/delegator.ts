@@ -2,6 +2,7 @@
 import * as z from "zod";
 import type { MessageInput } from "../schema/a2a.ts";
 import { presenceSchema } from "../schema/agent.ts";
+import { type AnswersFilter, answersPageSchema, type SettledQuestion } from "../schema/answered.ts";
 import {
   type DelegateInput,
   type Delegation,
@@ -178,6 +179,30 @@ export class Delegator {
       }),
     );
     for await (const { delegations } of pages) yield* delegations;
+  }
+
+  /**
+   * The questions that were answered, and those that expired unanswered (`outcome`), of the delegations that you may
+   * see; newest first, fetched page by page as the loop asks for them.
+   *
+   * @example
+   * ```ts
+   * for await (const { by, requests } of delegator.answers({ decision: "approve" })) console.log(by, requests);
+   * ```
+   */
+  async *answers(
+    filter: AnswersFilter = {},
+    options: ListOptions = {},
+  ): AsyncGenerator<SettledQuestion, void> {
+    const { pageSize: limit, signal } = options;
+    const pages = eachPage((cursor) =>
+      this.#http.requestWithRetry(answersPageSchema, {
+        path: "/v1/answers",
+        query: { ...filter, cursor, limit },
+        signal,
+      }),
+    );
+    for await (const { answers } of pages) yield* answers;
   }
 
   /** Cancels the delegation. A second cancel is no error; after any other end, it throws `already_finished`. */

@@ -3,6 +3,7 @@
  * selects the next one.
  */
 import * as z from "zod";
+import { type AnswersFilter, answersPageSchema } from "../schema/answered.ts";
 import { type DelegationFilter, delegationSchema } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
 import { toEvent } from "./events.ts";
@@ -12,6 +13,13 @@ export interface ListQuery extends DelegationFilter {
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
   /** 1 to 100; default 20. */
+  readonly limit?: number | undefined;
+}
+
+export interface AnswersQuery extends AnswersFilter {
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** 1 to 100; default 100. */
   readonly limit?: number | undefined;
 }
 
@@ -49,6 +57,12 @@ export class Pages {
       query: { ...query, state },
       signal,
     });
+  }
+
+  /** Settled questions, newest first. A page may be short or empty and still have a next one. */
+  answers(query: AnswersQuery, signal?: AbortSignal): Promise<z.infer<typeof answersPageSchema>> {
+    const call = { path: "/v1/answers", query: { ...query }, signal };
+    return this.#http.requestWithRetry(answersPageSchema, call);
   }
 
   /** The delegator's own delegations that finished or asked a question after the cursor, oldest first. */

@@ -136,6 +136,11 @@ export const FIELDS = {
   interrupt_raised_at: { ...instant(null), doc: "when the question was asked" },
   interrupt_expires_at: { ...instant(null), doc: "the deadline of the answer" },
   answered: { ...number(0), doc: "how many questions were answered" },
+  settled: {
+    type: "text",
+    ...own,
+    doc: "a line for each question that was answered or expired: the numbers of the event that settled it and of its own",
+  },
   secret_bytes: { ...NUMBER, doc: "bytes of the secret answers" },
   // Its messages and limits.
   spoken: { ...NUMBER, doc: "1: it has a history" },
@@ -164,7 +169,8 @@ export const FIELDS = {
 
 /** Fields whose names contain an id; the script and the gateways read them one by one. */
 export const KEYED_FIELDS = {
-  "asked:<fence>": "the question that this lease asked: its id and the hash of the reply",
+  "asked:<fence>":
+    "the question that this lease asked: its id, the hash of the reply and the number of its event",
   "said:<message_id>": "the hash of a stored follow-up",
   "answer:<interrupt_id>": "the answers to a question, unless they are secret",
   "answer_hash:<interrupt_id>":

@@ -35,6 +35,8 @@ export const NUMBERS = {
   kept_events: 4,
   /** Bytes of each further event besides its text. */
   kept_event_bytes: 512,
+  /** Bytes of a settled question in its lists. */
+  settled_bytes: 448,
   /** Bytes of an idempotency key that outlives its delegation, and how long after the submit it is kept, at least. */
   key_bytes: 320,
   idempotency_ms: LIMITS.idempotency_hours.value * 3_600_000,

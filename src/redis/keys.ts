@@ -23,7 +23,7 @@ export const keys = {
   /** STREAM: the audit log of the operator. */
   audit: `${COMMON}:audit`,
   /**
-   * STREAM: the audit log of all others; separate, so that they cannot push out the operator's entries. Beside it
+   * STREAM: the audit log of all others, and of decisions; separate, so that they cannot push out the operator's entries. Beside it
    * `:shares` and `:index`, which engine/upkeep/audit.lua describes.
    */
   auditOthers: `${COMMON}:audit:others`,
@@ -139,7 +139,13 @@ export interface ShardKeys {
    * number.
    */
   readonly feed: (principal: string) => string;
-  /** ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`. */
+  /**
+   * ZSET delegation id → created at, ms: `all`, `target:…`, `delegator:…`, `context:…`, `parent:…`.
+   *
+   * The same of settled questions, which were answered or expired: `<delegation id> <number> <number>` → when it was
+   * settled, ms: `answers:all`, `answers:target:…`, `answers:delegator:…`. The numbers are those of the event that settled
+   * it and of its own event, 0 if that is not known.
+   */
   readonly list: (index: string) => string;
   /** HASH principal → about how many bytes its delegations keep; written by the script. */
   readonly kept: string;

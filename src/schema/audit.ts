@@ -1,6 +1,6 @@
 /**
- * The audit log: who changed tokens, sessions and agents, erased delegations, or acted in bulk. Limit: no reads, and no
- * single delegations, which have events.
+ * The audit log: who changed tokens, sessions and agents, decided about proposed actions, erased delegations, or acted in
+ * bulk. Limit: no reads, and nothing else about single delegations, which have events.
  */
 import * as z from "zod";
 import { jsonObjectSchema } from "./json-object.ts";
@@ -17,6 +17,7 @@ export const auditActionSchema = z.enum([
   "agent.pause",
   "agent.resume",
   "agent.delete",
+  "delegation.decide",
   "delegation.erase",
   "delegations.cancel",
   "delegations.redrive",

@@ -9,12 +9,16 @@ import { shownName, truncate } from "./text.ts";
 /** The names and indexes from the root of a value to one of its parts. */
 export type Path = readonly (string | number)[];
 
+/** One place where an edit changed the arguments of an action. */
 export const changeSchema = z.strictObject({
+  /** The names and indexes from the arguments to the value. */
   path: z.array(z.union([z.string(), z.number()])),
   /** Absent: there was no such member. */
   from: z.unknown().optional(),
   /** Absent: the member was removed. */
   to: z.unknown().optional(),
+  /** Both values are secret, so neither is here. */
+  hidden: z.literal(true).optional(),
 });
 export type Change = z.infer<typeof changeSchema>;
 
@@ -42,26 +46,43 @@ function compare(before: unknown, after: unknown, path: Path, found: Change[]): 
 /** The path as text: `hosts.0.name`. Long names are cut. */
 export const pathText = (path: Path): string => path.map((name) => shownName(String(name))).join(".");
 
-const MAX_CHANGES = 20;
+/** The most changes that are kept. */
+export const MAX_CHANGES = 20;
 const MAX_STEPS = 16;
 /** As JSON. */
 const MAX_VALUE = 200;
 
-export interface BoundedChanges {
-  readonly changes: readonly Change[];
+/** What an edit changed in the arguments of an action, bounded. */
+export const boundedChangesSchema = z.strictObject({
+  /** The first changes. */
+  changes: z.array(changeSchema).readonly(),
   /** How many there are, also those that are left out. */
-  readonly total: number;
+  total: z.int().min(1),
+});
+export type BoundedChanges = z.infer<typeof boundedChangesSchema>;
+
+/**
+ * The first changes, each short enough to be kept: at most {@link MAX_CHANGES}, and together at most `most` characters of
+ * JSON. A value that is too long becomes a text: its beginning, and `…`.
+ */
+export function boundedChanges(
+  changes: readonly Change[],
+  most: number = Number.POSITIVE_INFINITY,
+): BoundedChanges {
+  const kept: Change[] = [];
+  let size = 0;
+  for (const change of changes.slice(0, MAX_CHANGES).map(boundedChange)) {
+    size += JSON.stringify(change).length;
+    if (size > most) break;
+    kept.push(change);
+  }
+  return { changes: kept, total: changes.length };
 }
 
-/** The first changes, each short enough to be kept. A value that is too long becomes a text: its beginning, and `…`. */
-export const boundedChanges = (changes: readonly Change[]): BoundedChanges => ({
-  changes: changes.slice(0, MAX_CHANGES).map(boundedChange),
-  total: changes.length,
-});
-
-function boundedChange({ path, ...values }: Change): Change {
+function boundedChange({ path, hidden, ...values }: Change): Change {
   return {
     path: boundedPath(path),
+    ...(hidden && { hidden }),
     ...("from" in values && { from: boundedValue(values.from) }),
     ...("to" in values && { to: boundedValue(values.to) }),
   };

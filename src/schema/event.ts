@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { artifactSchema, messageSchema } from "./a2a.ts";
+import { changesByRequestSchema } from "./answered.ts";
 import {
   delegationErrorSchema,
   delegationSchema,
@@ -185,8 +186,12 @@ export const answeredEventSchema = z.object({
   interrupt_id: z.string(),
   /** Who answered. */
   by: principalSchema,
+  /** By which way: `console`, `rest`, `mcp`, `a2a`, `ag-ui` or `auto`, or one of a later version. */
+  via: z.string().optional(),
   /** True: the broker answered, because this principal had approved it in advance. */
   auto: z.literal(true).optional(),
+  /** What the answer changed in the arguments of the proposed actions, by `request_id`. */
+  changes: changesByRequestSchema.optional(),
   /** The answers, by `request_id`. */
   answers: z.record(z.string(), answerPreviewSchema),
   ...answerPreviewSchema.shape,
@@ -280,6 +285,8 @@ export const failedEventSchema = z.object({
   error: delegationErrorSchema,
   /** Who canceled it. */
   by: principalSchema.optional(),
+  /** The id of the question that expired unanswered. */
+  interrupt_id: z.string().optional(),
   /** The number of the attempt, from 1. */
   attempt,
 });

@@ -3,8 +3,10 @@
  */
 export * from "./a2a.ts";
 export * from "./agent.ts";
+export * from "./answered.ts";
 export * from "./audit.ts";
 export * from "./batch.ts";
+export { boundedChangesSchema, changeSchema } from "./changes.ts";
 export * from "./credentials.ts";
 export * from "./delegation.ts";
 export * from "./errors.ts";

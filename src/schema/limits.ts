@@ -187,7 +187,7 @@ export const LIMITS = {
   list_page: limit(
     100,
     "entries",
-    "on a page of delegations, agents, sessions or audit entries",
+    "on a page of delegations, answers, agents, sessions or audit entries",
     "invalid_request",
   ),
   page_bytes: limit(
@@ -329,13 +329,13 @@ export const LIMITS = {
   audit_entries: limit(
     10_000,
     "entries",
-    "in the audit log by the operator, and as many by all others together; then the principal with the most loses its oldest",
+    "in the audit log by the operator, and as many of decisions and by all others together; then the principal with the most loses its oldest",
     null,
   ),
   audit_share: limit(
     1_000,
     "entries",
-    "in the audit log by one principal about sessions, and as many about the rest; the oldest of them are dropped",
+    "in the audit log by one principal about sessions, as many about decisions, and as many about the rest; the oldest of them are dropped",
     null,
   ),
   audit_entry_bytes: limit(

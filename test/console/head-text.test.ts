@@ -1,11 +1,11 @@
 /** What the head of a delegation says, and what its conversation hides. */
 import { expect, test } from "vitest";
 import { adviceOf, endingOf, placeIn, whereText } from "../../src/console/delegation/head-text.ts";
-import { HIDDEN, isSecretIn, withoutSecrets } from "../../src/console/delegation/secrets.ts";
 import { errorText } from "../../src/console/ui/error-text.ts";
 import { failureWords, ownHelp } from "../../src/console/ui/failures.ts";
 import type { State } from "../../src/schema/delegation.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
+import { HIDDEN, isSecretIn, withoutSecrets } from "../../src/schema/secrets.ts";
 
 const errorOf = (code: string, message: string) => ({
   ...{ category: "UPSTREAM" as const, code, message, retryable: false },

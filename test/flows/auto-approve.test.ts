@@ -603,6 +603,8 @@ test("it leaves the same events and history as an approval by the delegator", as
     expect(one.auto).toBe(true);
     delete one.auto;
   }
+  expect([events[3].via, inPerson[0][3].via]).toEqual(["auto", "rest"]);
+  events[3].via = "rest";
   expect(inAdvance).toEqual(inPerson);
 });
 

@@ -3,9 +3,12 @@ import { type Command, Option } from "commander";
 import * as z from "zod";
 import { Admin } from "../../client/admin.ts";
 import { type AuditAction, type AuditEntry, auditActionSchema } from "../../schema/audit.ts";
+import { changesText } from "../../schema/change-text.ts";
+import { changeSchema } from "../../schema/changes.ts";
 import { principalSchema } from "../../schema/values.ts";
 import { type Cli, connectToRead, examples } from "../context.ts";
 import { valid, wholeBetween } from "../input/arguments.ts";
+import { wayText } from "../show/event-line.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { oneLine, printJson } from "../show/output.ts";
 
@@ -18,16 +21,35 @@ interface AuditOptions extends TableOptions {
 
 const pathsSchema = z.array(z.string()).catch([]);
 const valuesSchema = z.record(z.string(), z.unknown()).catch({});
-const changeSchema = z.object({
+const settingsSchema = z.object({
   changed: pathsSchema,
   reset: pathsSchema,
   before: valuesSchema,
   after: valuesSchema,
 });
 
+const decidedSchema = z.object({
+  via: z.string(),
+  decisions: z.array(
+    z.object({
+      action: z.string(),
+      decision: z.string(),
+      changes: z.array(changeSchema).default([]),
+      total: z.number().optional(),
+    }),
+  ),
+});
+type Decided = z.infer<typeof decidedSchema>;
+
+/** `approve scale, replicas 3 → 5`. */
+const decisionText = ({ action, decision, changes, total }: Decided["decisions"][number]): string =>
+  `${decision} ${action}${total === undefined ? "" : `, ${changesText({ changes, total })}`}`;
+
 /** `limits.max_working: 4 → 8`, or `limits.max_working changed` if the entry lacks the values. */
 function detailsText(details: AuditEntry["details"]): string {
-  const { changed, reset, before, after } = changeSchema.parse(details);
+  const { changed, reset, before, after } = settingsSchema.parse(details);
+  const decided = decidedSchema.safeParse(details).data;
+  if (decided) return `${decided.decisions.map(decisionText).join("; ")} ${wayText(decided.via)}`.trimEnd();
   if (changed.length + reset.length === 0) return JSON.stringify(details);
   const text = (path: string, verb: string, note = "") =>
     Object.hasOwn(after, path)
@@ -54,7 +76,7 @@ export function addAudit(program: Command, { host }: Cli): void {
   const audit = program
     .command("audit")
     .description(
-      "list the audit log, newest first: changes to tokens, sessions and agents, erasures and bulk operations (operator only)",
+      "list the audit log, newest first: changes to tokens, sessions and agents, decisions about proposed actions, erasures and bulk operations (operator only)",
     )
     .addOption(new Option("--action <action>", "only this action").choices(auditActionSchema.options))
     .option("--subject <id>", "only this agent, or this id of a token, session or delegation")

@@ -1,6 +1,7 @@
 /** The commands that share most of what they load. */
 export { addAgent } from "./agent.ts";
 export { addAnswer } from "./answer.ts";
+export { addAnswers } from "./answers.ts";
 export { addApprove, addDeny } from "./approve-deny.ts";
 export { addAudit } from "./audit.ts";
 export { addBackup } from "./backup.ts";

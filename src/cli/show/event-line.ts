@@ -1,5 +1,6 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { durationText } from "../../client/words.ts";
+import { changesText } from "../../schema/change-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { AnsweredEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
@@ -81,14 +82,35 @@ function statusWords(event: StatusEvent): Words {
 }
 
 /** The author of an answer, and the answer. */
-function answered({ by, auto, decision, answer_preview, redacted }: AnsweredEvent): Words {
+function answered({ by, via, auto, decision, changes, answer_preview, redacted }: AnsweredEvent): Words {
+  const edit = editText(changes);
   return [
     `by ${oneLine(by)}${auto ? " in advance" : ""}`,
     decision,
+    edit && `(${oneLine(edit, 100)})`,
     answer_preview && quoted(answer_preview),
     redacted && "(secret)",
+    wayText(via),
   ];
 }
+
+const WAYS: Readonly<Record<string, string>> = {
+  console: "in the console",
+  mcp: "by MCP",
+  a2a: "by A2A",
+  "ag-ui": "by AG-UI",
+};
+
+/** `in the console`; empty for the HTTP API, which is the usual way of programs, and for what is not known. */
+export const wayText = (via: string | undefined): string => WAYS[via ?? ""] ?? "";
+
+const SHOWN_CHANGES = 5;
+
+/** What an answer changed: `replicas 3 → 5`. Empty: nothing. May have control characters. */
+export const editText = (changes: AnsweredEvent["changes"]): string =>
+  Object.values(changes ?? {})
+    .map((one) => changesText(one, SHOWN_CHANGES))
+    .join("; ");
 
 function reason({ code, message }: { code: string; message: string }, state: string): string {
   return (code === state ? "" : `${code}: `) + oneLine(message, 100);

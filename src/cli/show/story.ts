@@ -10,6 +10,7 @@ import type {
   StatusEvent,
 } from "../../schema/event.ts";
 import { artifactText } from "./artifact-line.ts";
+import { editText, wayText } from "./event-line.ts";
 import { oneLine, type Painter, progressText } from "./output.ts";
 import { questionText } from "./questions.ts";
 import { cutTo } from "./text.ts";
@@ -128,9 +129,11 @@ function sentWords({ delegator, target, not_before_at, task_preview }: SentEvent
   return `${delegator} delegated it to ${target}${when}${files === "" ? "" : `, with ${files}`}: ${quoted(task_preview)}`;
 }
 
-function answerWords({ by, auto, decision, answer_preview, redacted }: AnsweredEvent): string {
-  const what = [decision, answer_preview && quoted(answer_preview), redacted && "(secret)"].filter(Boolean);
-  return `${by} answered${auto ? " in advance" : ""}${what.length > 0 ? `: ${what.join(", ")}` : ""}`;
+function answerWords({ by, via, auto, decision, changes, answer_preview, redacted }: AnsweredEvent): string {
+  const preview = answer_preview && quoted(answer_preview);
+  const what = [decision, editText(changes), preview, redacted && "(secret)"].filter(Boolean);
+  const how = wayText(via);
+  return `${by} answered${auto ? " in advance" : ""}${what.length > 0 ? `: ${what.join(", ")}` : ""}${how && ` (${how})`}`;
 }
 
 /** The code is left out where it only repeats the state. */

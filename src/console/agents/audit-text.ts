@@ -1,6 +1,7 @@
 /** An entry of the audit log in words: what was done, and to what. */
+import * as z from "zod";
 import type { AuditAction, AuditEntry } from "../../schema/audit.ts";
-import { count } from "../ui/words.ts";
+import { count, decided } from "../ui/words.ts";
 
 const VERBS: Readonly<Record<AuditAction, string>> = {
   "token.create": "created a token for",
@@ -12,6 +13,7 @@ const VERBS: Readonly<Record<AuditAction, string>> = {
   "agent.pause": "paused the agent",
   "agent.resume": "resumed the agent",
   "agent.delete": "deleted the agent",
+  "delegation.decide": "decided about",
   "delegation.erase": "erased the delegation",
   "delegations.cancel": "canceled",
   "delegations.redrive": "repeated",
@@ -49,6 +51,18 @@ export function ownersOf(entries: readonly Entry[]): ReadonlyMap<string, string>
   return owners;
 }
 
+const decisionsSchema = z.array(
+  z.object({ action: z.string(), decision: z.string(), total: z.number().optional() }),
+);
+
+/** `approved deploy with 2 changes in`. */
+function whatWas({ decisions }: AuditEntry["details"]): string {
+  const [first, second] = decisionsSchema.safeParse(decisions).data ?? [];
+  if (first === undefined || second !== undefined) return "decided about several actions in";
+  const changes = first.total === undefined ? "" : ` with ${count(first.total, "change")}`;
+  return `${decided(first.decision)} ${first.action}${changes} in`;
+}
+
 /** The verb, and what somebody else named: `created a token for`, `agent:coder`. */
 export function auditText(
   { action, subject, details }: Entry,
@@ -63,6 +77,8 @@ export function auditText(
       const many = typeof details.count === "number" ? count(details.count, "delegation") : "delegations";
       return { what: `${what} ${many} of`, whom: subject };
     }
+    case "delegation.decide":
+      return { what: whatWas(details), whom: `…${subject.slice(-8)}` };
     case "delegation.erase":
       return { what, whom: `…${subject.slice(-8)}` };
     default:

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { isFollowUp, type Message, type Part } from "../../schema/a2a.ts";
 import type { Change } from "../../schema/changes.ts";
 import type { Delegation } from "../../schema/delegation.ts";
+import { isSecretIn, withoutSecrets } from "../../schema/secrets.ts";
 import { ChangeList } from "../edit/change-list.tsx";
 import { optionText } from "../needs/proposal.ts";
 import { Age } from "../ui/age.tsx";
@@ -13,7 +14,6 @@ import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { count, decided, nameOf, PHASES, STATE_WORDS } from "../ui/words.ts";
 import { Output } from "./output.tsx";
-import { isSecretIn, withoutSecrets } from "./secrets.ts";
 import type { Asked } from "./talk-events.ts";
 
 /** Of a message, before it is unfolded. */

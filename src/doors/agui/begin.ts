@@ -136,11 +136,11 @@ async function answerQuestion(
 ): Promise<StoredDelegation> {
   const { broker, principal } = run.request;
   // All repeats of a run have its id.
-  const key = `agui:${bodyHash([run.input.threadId, run.input.runId])}`;
-  if (status === "resolved") return answer(broker, principal, id, toAnswerRequest(open, payload), key);
+  const call = { via: "ag-ui", key: `agui:${bodyHash([run.input.threadId, run.input.runId])}` } as const;
+  if (status === "resolved") return answer(broker, principal, id, toAnswerRequest(open, payload), call);
   if (!open.requests.every((request) => offersDenial(open.kind, request)))
     return cancel(broker, principal, id, { reason: "the question was abandoned", cascade: true });
-  return answer(broker, principal, id, toDenial(open), key);
+  return answer(broker, principal, id, toDenial(open), call);
 }
 
 async function delegateTask({ request, agent, input }: Run): Promise<StoredDelegation> {

@@ -21,6 +21,7 @@ import type { McpTestExtension } from "../mcp/server.ts";
 import { docsPage } from "../openapi/docs-page.ts";
 import { API_INFO, openapi } from "../openapi/document.ts";
 import { agentRoutes } from "../rest/agents.ts";
+import { answerRoutes } from "../rest/answers.ts";
 import { auditRoutes } from "../rest/audit.ts";
 import { batchRoutes } from "../rest/batch.ts";
 import { delegationActionRoutes } from "../rest/delegation-actions.ts";
@@ -56,6 +57,7 @@ export const ROUTES: readonly Route[] = [
   ...delegationRoutes,
   ...batchRoutes,
   ...delegationActionRoutes,
+  ...answerRoutes,
   ...eventRoutes,
   ...leaseRoutes,
   ...replyRoutes,

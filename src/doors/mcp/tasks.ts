@@ -108,7 +108,7 @@ export async function updateTask({ broker, principal, inputResponses }: McpConte
   const answers = toAnswers(delegation, inputResponses);
   if (delegation.interrupt !== null && Object.keys(answers).length > 0) {
     const { id: interrupt_id } = delegation.interrupt;
-    await answerPart(broker, principal, taskId, { interrupt_id, answers }).catch(
+    await answerPart(broker, principal, taskId, { interrupt_id, answers }, { via: "mcp" }).catch(
       ignore("interrupt_not_open"),
     );
   }

@@ -37,7 +37,7 @@ export const API_INFO: Info = {
 /** The last segment of a route's path that is listed here decides its tag. */
 const TAGS: Named<{ segments: readonly string[]; description: string }> = {
   Delegating: {
-    segments: ["delegations", "results"],
+    segments: ["delegations", "results", "answers"],
     description: "Delegate work to an agent and read its results.",
   },
   Working: {

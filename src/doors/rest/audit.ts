@@ -13,7 +13,7 @@ export const auditRoutes: readonly Route[] = [
     path: "/v1/audit",
     summary: "List the audit log, newest first",
     description:
-      "Lists who changed tokens, sessions or agents, erased delegations, or acted in bulk. For the operator.",
+      "Lists who changed tokens, sessions or agents, decided about proposed actions, erased delegations, or acted in bulk. For the operator.",
     query: auditFilterSchema.extend(listQuery(z.string().min(1).max(128))),
     responses: { 200: auditPageSchema },
     async handle(request, { query }) {

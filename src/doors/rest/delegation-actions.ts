@@ -59,8 +59,9 @@ export const delegationActionRoutes: readonly Route[] = [
     notes: { requestHeaders: ["Idempotency-Key"] },
     responses: { 200: delegationSchema },
     async handle(request, { params: { id }, body }) {
-      const key = request.idempotencyKey;
-      return jsonText(200, (await answer(request.broker, request.principal, id, body, key)).json);
+      const via = request.identity.session_id === null ? "rest" : "console";
+      const call = { via, key: request.idempotencyKey } as const;
+      return jsonText(200, (await answer(request.broker, request.principal, id, body, call)).json);
     },
   }),
   route({

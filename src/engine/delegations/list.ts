@@ -37,7 +37,8 @@ export interface ListQuery {
 
 /** The most records that are read for one page. */
 const SCAN = 1_000;
-const BATCH = 100;
+/** The most entries that one scan returns; fewer: the indexes end. */
+export const BATCH = 100;
 
 /** The last record that a page read: the next page has older records, and those of the same instant with a smaller id. */
 export interface Position {
@@ -59,17 +60,20 @@ function startOf({ cursor, until }: ListQuery): Position {
 /** The instant in a page's cursor: the creation time of its last record, ms. */
 export const instantOf = (cursor: string): number => startOf({ cursor, limit: 1 }).at;
 
+/** Of delegations, or of their settled questions. */
+type IndexPrefix = "" | "answers:";
+
 /** The indexes that a page scans, and how far. */
 interface Plan {
   readonly indexes: readonly string[];
   readonly shards: readonly ShardKeys[];
-  /** Records that were created before this time, ms, are not scanned. */
+  /** Entries with a lower score, ms, are not scanned. */
   readonly oldest: number;
-  /** The most records to read. */
+  /** The most entries to read. */
   readonly most: number;
 }
 
-function narrowest(query: ListQuery): string | undefined {
+function narrowest(query: Omit<ListQuery, "limit">): string | undefined {
   if (query.parent_id !== undefined) return `parent:${query.parent_id}`;
   if (query.context_id !== undefined) return contextIndex(query.context_id);
   if (query.delegator !== undefined) return `delegator:${query.delegator}`;
@@ -82,32 +86,43 @@ function narrowest(query: ListQuery): string | undefined {
  * reveal work of others. An index with work of others is therefore scanned to its end or, if it is too long, replaced
  * by the caller's own indexes.
  */
-export async function toPlan(broker: Scans, principal: Principal, query: ListQuery): Promise<Plan> {
+export async function toPlan(
+  broker: Scans,
+  principal: Principal,
+  query: Omit<ListQuery, "limit">,
+  prefix: IndexPrefix = "",
+): Promise<Plan> {
   const narrow = narrowest(query);
   const { target } = query;
   const shards = target === undefined ? broker.shards.all : broker.shards.withDelegationsOf(target);
   const sizeOf = async (index: string): Promise<number> => {
-    const sizes = await Promise.all(shards.map((shard) => broker.bulk.zcard(shard.list(index))));
+    const sizes = await Promise.all(shards.map((shard) => broker.bulk.zcard(shard.list(prefix + index))));
     return sizes.reduce((sum, one) => sum + one, 0);
   };
   const since = query.since === undefined ? 0 : Date.parse(query.since);
+  const planOf = (indexes: readonly string[], oldest: number, most: number = SCAN): Plan => ({
+    indexes: indexes.map((index) => prefix + index),
+    shards,
+    oldest,
+    most,
+  });
   const mine = `delegator:${principal.text}`;
   const isOwn = query.delegator === principal.text && narrow !== undefined && narrow !== mine;
   if (seesAll(principal)) {
     const [size, mineSize] = isOwn ? await Promise.all([sizeOf(narrow), sizeOf(mine)]) : [0, 0];
-    return { indexes: [mineSize < size ? mine : (narrow ?? "all")], shards, oldest: since, most: SCAN };
+    return planOf([mineSize < size ? mine : (narrow ?? "all")], since);
   }
   const own = [mine];
   if (principal.kind === "agent" && !isOwn) own.push(`target:${principal.name}`);
   const madeAt = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
   const oldest = Math.max(since, madeAt);
   if (narrow !== undefined) {
-    if (own.includes(narrow)) return { indexes: [narrow], shards, oldest, most: SCAN };
+    if (own.includes(narrow)) return planOf([narrow], oldest);
     const [size, mineSize] = await Promise.all([sizeOf(narrow), isOwn ? sizeOf(mine) : 0]);
-    if (isOwn && mineSize < size) return { indexes: [mine], shards, oldest, most: SCAN };
-    if (size <= SCAN) return { indexes: [narrow], shards, oldest, most: Number.POSITIVE_INFINITY };
+    if (isOwn && mineSize < size) return planOf([mine], oldest);
+    if (size <= SCAN) return planOf([narrow], oldest, Number.POSITIVE_INFINITY);
   }
-  return { indexes: own, shards, oldest, most: SCAN };
+  return planOf(own, oldest);
 }
 
 export const isBehind = (position: Position, { at, id }: Position): boolean =>

@@ -11,12 +11,11 @@ import { Script } from "../../redis/script.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type AnswerInput, answerSchema } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import type { Moves } from "../after-move.ts";
-import type { Broker, Reads, Records } from "../broker.ts";
+import type { Broker, Records } from "../broker.ts";
 import { openInterrupt } from "../delegations/parse.ts";
 import { read } from "../delegations/read.ts";
 import { interruptNotOpen, notFound } from "../errors.ts";
-import { answer } from "./answer.ts";
+import { type AnswerCall, type Answers, answer } from "./answer.ts";
 import { requireFitting } from "./fitting.ts";
 
 /**
@@ -49,10 +48,11 @@ export async function answeredParts(
 
 /** Answers some requests of a question and ignores unknown ones. Throws `interrupt_not_open` when it is not open. */
 export async function answerPart(
-  broker: Moves & Reads & Pick<Broker, "retentionMs">,
+  broker: Answers & Pick<Broker, "retentionMs">,
   principal: Principal,
   id: string,
   request: { readonly interrupt_id: string; readonly answers: Readonly<Record<string, AnswerInput>> },
+  call: AnswerCall,
 ): Promise<StoredDelegation> {
   const record = await read(broker, principal, id);
   requireControl(principal, record, "answer its questions");
@@ -62,7 +62,7 @@ export async function answerPart(
   const wanted = open.requests.map(({ request_id }) => request_id);
   const known = Object.entries(request.answers).filter(([request_id]) => wanted.includes(request_id));
   if (wanted.length === 1 && known.length === 1) {
-    return answer(broker, principal, id, { interrupt_id, answers: Object.fromEntries(known) });
+    return answer(broker, principal, id, { interrupt_id, answers: Object.fromEntries(known) }, call);
   }
   if (known.length === 0) return record;
   // A part that does not fit would be kept, and would spoil every complete answer.
@@ -81,7 +81,7 @@ export async function answerPart(
     [...stored].map(([request_id, json]) => [request_id, answerSchema.parse(JSON.parse(json))]),
   );
   try {
-    return await answer(broker, principal, id, { interrupt_id, answers });
+    return await answer(broker, principal, id, { interrupt_id, answers }, call);
   } catch (error) {
     // Together the answers are too large, so every later one would fail, too: delete them and start over.
     if (error instanceof ErrandError && error.code === "payload_too_large") await broker.redis.del(key);

@@ -9,9 +9,11 @@ import { randomBytes } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Message, textOf } from "../../schema/a2a.ts";
+import type { AnswerWay, ChangesByRequest } from "../../schema/answered.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/interrupt.ts";
+import { withoutSecrets } from "../../schema/secrets.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { afterMove, type Moves } from "../after-move.ts";
 import type { Reads } from "../broker.ts";
@@ -21,18 +23,27 @@ import { preview } from "../delegations/preview.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
 import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./answer-message.ts";
+import { type Audits, auditDecisions } from "./audit-decisions.ts";
 import { requireFitting } from "./fitting.ts";
+import { type Asked, type Inputs, shownChanges } from "./shown-changes.ts";
 
-/**
- * Throws `interrupt_not_open` when the question is not open, and `invalid_request` when the answer does not fit it.
- * `key` is chosen by the client, and all repeats of a request have the same one.
- */
+/** To answer a question. */
+export type Answers = Moves & Reads & Audits;
+
+export interface AnswerCall {
+  /** The API that it came by. */
+  readonly via: AnswerWay;
+  /** Chosen by the client; all repeats of a request have the same one. */
+  readonly key?: string | undefined;
+}
+
+/** Throws `interrupt_not_open` when the question is not open, and `invalid_request` when the answer does not fit it. */
 export async function answer(
-  broker: Moves & Reads,
+  broker: Answers,
   principal: Principal,
   id: string,
   request: AnswerRequest,
-  key?: string,
+  { via, key }: AnswerCall,
 ): Promise<StoredDelegation> {
   if (key !== undefined) requireKey(key);
   const before = await read(broker, principal, id);
@@ -42,11 +53,12 @@ export async function answer(
   // For a closed question the script only checks whether this answer closed it.
   const inputs = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
   if (open) requireFitting(id, open, inputs, request.answers === undefined);
-  const author = { by: principal.text, key };
+  const author = { by: principal.text, via, key };
   const command = answerCommand({ id, request, author, open, inputs });
   const { outcome, record } = await broker.writer.move(command);
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);
+    if (open) await auditDecisions(broker, principal, { id, target: outcome.target, via, open, inputs });
     return record;
   }
   if (outcome.kind === "duplicate" && record) return record;
@@ -56,6 +68,7 @@ export async function answer(
 /** The author of an answer; `auto`: the broker answers, because this principal approved it in advance. */
 interface Author {
   readonly by: string;
+  readonly via: AnswerWay;
   readonly auto?: true;
   readonly key?: string | undefined;
 }
@@ -66,15 +79,15 @@ interface Answering {
   readonly request: AnswerRequest;
   readonly author: Author;
   /** The open question; null: there is none. */
-  readonly open: Pick<Interrupt, "id" | "kind"> | null;
+  readonly open: (Asked & Pick<Interrupt, "id">) | null;
   /** What the request says to each request of the question. */
-  readonly inputs: readonly (readonly [request_id: string, input: AnswerInput])[];
+  readonly inputs: Inputs;
 }
 
 /** The command that answers the open question. If the request is for another question, it is only a repeat. */
 export function answerCommand({ id, request, author, open, inputs }: Answering): Command {
   const { interrupt_id } = request;
-  const { key, ...by } = author;
+  const { key, via: _, ...by } = author;
   // The script replaces the stamp with the time of the move. It is random, so no user text contains it.
   const stamp = randomBytes(16).toString("hex");
   const composed = inputs.map(([request_id, input]) => ({
@@ -84,6 +97,7 @@ export function answerCommand({ id, request, author, open, inputs }: Answering):
   const hasContent = composed.some(({ answer: { message } }) => message.parts.length > 0);
   const isAuth = open?.kind === "auth" && open.id === interrupt_id;
   const secret = isAuth && hasContent;
+  const changes = open ? shownChanges(open, inputs) : undefined;
   const answersJson = JSON.stringify(
     Object.fromEntries(composed.map(({ request_id, answer }) => [request_id, answer])),
   );
@@ -100,7 +114,7 @@ export function answerCommand({ id, request, author, open, inputs }: Answering):
       secret: secret || undefined,
       stamp,
     },
-    event: eventOf(interrupt_id, author, composed, secret),
+    event: eventOf(interrupt_id, author, composed, { secret, asked: open?.requests ?? [], changes }),
     history: composed.map(({ answer: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
     ...(secret && { bytes: Buffer.byteLength(answersJson) }),
     read: true,
@@ -138,7 +152,7 @@ function byRequest(
   });
 }
 
-interface Heading extends Omit<Author, "key"> {
+interface Heading extends Omit<Author, "key" | "via"> {
   readonly interrupt_id: string;
   readonly request_id: string;
   readonly at: string;
@@ -175,17 +189,26 @@ function redacted({ messageId, role, metadata = {} }: Message): Message {
   return { messageId, role, parts: [], metadata: { ...shown, redacted: true } };
 }
 
+interface Shown {
+  /** The answers are secret. */
+  readonly secret: boolean;
+  readonly asked: Asked["requests"];
+  readonly changes: ChangesByRequest | undefined;
+}
+
 /** The event's members. A single answer is also shown at the top level, where most readers look. */
 function eventOf(
   interrupt_id: string,
-  { by, auto }: Author,
+  { by, via, auto }: Author,
   composed: readonly { readonly request_id: string; readonly answer: Composed }[],
-  secret: boolean,
+  { secret, asked, changes }: Shown,
 ) {
   const shown = composed.map(({ request_id, answer: { decision, message, data } }) => {
-    // Data that come with a decision change the arguments of the action.
-    const all = [textOf(message), ...(data === undefined ? [] : [JSON.stringify(data)])].filter(Boolean);
-    const text = secret ? "" : all.join(" ");
+    const schema = asked.find((one) => one.request_id === request_id)?.schema;
+    // The changes tell what the data of an edit says.
+    const isShown = data !== undefined && changes?.[request_id] === undefined;
+    const dataText = isShown ? JSON.stringify(withoutSecrets(data, schema)) : "";
+    const text = secret ? "" : [textOf(message), dataText].filter(Boolean).join(" ");
     const members = {
       ...(decision && { decision }),
       ...(text !== "" && { answer_preview: preview(text) }),
@@ -198,10 +221,12 @@ function eventOf(
   return {
     interrupt_id: JSON.stringify(interrupt_id),
     by: JSON.stringify(by),
+    via: JSON.stringify(via),
     auto: auto && "true",
     decision: decision && JSON.stringify(decision),
     answer_preview: answer_preview && JSON.stringify(answer_preview),
     redacted: isRedacted ? "true" : undefined,
     answers: JSON.stringify(Object.fromEntries(shown)),
+    changes: changes && JSON.stringify(changes),
   };
 }

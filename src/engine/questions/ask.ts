@@ -181,8 +181,8 @@ export async function askMove(
   const approval = answerCommand({
     id,
     request: { interrupt_id: plainId, ...APPROVAL },
-    author: { by: before.get("delegator"), auto: true },
-    open: { id: plainId, kind },
+    author: { by: before.get("delegator"), via: "auto", auto: true },
+    open: { id: plainId, ...asked },
     inputs: requests.map(({ request_id }) => [request_id, APPROVAL] as const),
   });
   const both = await broker.writer.moveBoth(approved, approval);

@@ -22,7 +22,10 @@ import { type Principal, requireOperator } from "../access/access.ts";
 const KEPT_MS = LIMITS.audit_days.value * 86_400_000;
 /** The entries of a stream that a filtered list reads at once. */
 const SCAN = 1_000;
-/** The operator's entries have a stream of their own, so that others cannot push them out. */
+/**
+ * The operator's entries have a stream of their own, so that others cannot push them out. Decisions, which may be many, are
+ * in the other stream, also the operator's.
+ */
 const STREAMS = [keys.audit, keys.auditOthers] as const;
 
 /** How often a page that is still empty reads on: enough for full streams, so that a rare entry is on the first page. */
@@ -49,7 +52,7 @@ export function auditArgs(
 ): { readonly stream: string; readonly args: readonly [string, string, string, string] } {
   const json = JSON.stringify(details);
   const isLarge = Buffer.byteLength(json) > LIMITS.audit_entry_bytes.value;
-  const stream = by.kind === "operator" ? STREAMS[0] : STREAMS[1];
+  const stream = by.kind === "operator" && action !== "delegation.decide" ? STREAMS[0] : STREAMS[1];
   return { stream, args: [by.text, action, subject, isLarge ? '{"truncated":true}' : json] };
 }
 
@@ -118,7 +121,7 @@ export async function readAudit(
   const isFiltered = [query.action, query.subject, query.by].some((filter) => filter !== undefined);
   const oldest = Math.max(0, Date.now() + broker.clock.offset_ms - KEPT_MS);
   const backlogs = STREAMS.map((key, stream): Backlog => {
-    const isOther = query.by !== undefined && (query.by === "operator") !== (stream === 0);
+    const isOther = query.by !== undefined && query.by !== "operator" && stream === 0;
     return { key, stream, rows: [], next: 0, end: endOf(from, stream), isAtEnd: isOther };
   });
   const entries: AuditEntry[] = [];

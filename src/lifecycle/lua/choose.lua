@@ -6,7 +6,7 @@ function start(first_key, args)
   cmd = cjson.decode(argv[1])
   base, now, move = cmd.base, time_ms + cmd.clock, cmd.move
   rule, failure, event_limit, spends, dropped, event, event_id = nil, nil, nil, nil, nil, nil, nil
-  chunks, artifacts, refs, growth, ref_bytes, calls_back = nil, nil, nil, 0, 0, false
+  chunks, artifacts, refs, growth, ref_bytes, calls_back, settled = nil, nil, nil, 0, 0, false, nil
   known = {}
   if cmd.stamp then stamp() end
 end

@@ -39,7 +39,7 @@ function guard_holder()
   if cmd.fence > record.fence or cmd.fence < 1 then return { kind = 'no_lease' } end
   local reason = not holds and lost_reason(string.sub(record.ends, cmd.fence, cmd.fence))
   if rule.to == 'asked' and (holds or reason == 'interrupted') then
-    local asked = asked_by_lease()
+    local asked = asked_by_lease(cmd.fence)
     if asked.id == cmd.interrupt_id or (asked.hash and asked.hash == cmd.reply_hash) then
       return { kind = 'duplicate', interrupt_id = asked.id, extends_lease = holds }
     end

@@ -24,4 +24,5 @@ function index()
   if from ~= to and not finishes then
     redis.call('ZADD', live_set(to), digits(to == 'submitted' and record.ready_at or now), cmd.id)
   end
+  if settled then list_settled() end
 end

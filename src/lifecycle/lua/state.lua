@@ -34,6 +34,8 @@ local set, status, members
 local refs, ref_bytes
 -- The event's text, its id, and whether it is for the callback.
 local event, event_id, calls_back
+-- The number of the event of the question that the move settles, 0 if it is not known; nil: it settles none.
+local settled
 -- The timers; see timers.lua.
 local soonest, due, due_code
 -- Settings that were read, by agent. They also serve a second move in the same call.

@@ -117,14 +117,36 @@ const STORY = [
     at: ago(40),
     state: "submitted",
     status: "answered",
-    by: "caller:alice",
+    by: "approver:ann",
+    via: "console",
     decision: "approve",
+    changes: { r: { changes: [{ path: ["replicas"], from: 3, to: 5 }], total: 1 } },
   }),
   eventLike(6, "DELEGATION_COMPLETE", {
     at: ago(5),
     duration_ms: 295_000,
     response_preview: "The change is sound.",
   }),
+];
+
+const SETTLED = {
+  ...{ target: "deployer", delegator: "caller:alice", context_id: "ctx_1", task_preview: "deploy release 7" },
+  ...{ kind: "input", outcome: "answered", asked_at: ago(60), settled_at: ago(40), by: null, via: null },
+};
+const ANSWERS = [
+  {
+    ...{ ...SETTLED, delegation_id: id("a"), interrupt_id: "int_1", by: "approver:ann", via: "console" },
+    requests: [
+      {
+        ...{ request_id: "r", question_preview: "Scale it?", action: "scale", decision: "approve" },
+        changes: { changes: [{ path: ["replicas"], from: 3, to: 5 }], total: 2 },
+      },
+    ],
+  },
+  {
+    ...{ ...SETTLED, delegation_id: id("b"), interrupt_id: "int_2", outcome: "expired", target: "builder" },
+    requests: [{ request_id: "r", question_preview: "Which of the two branches shall I build?" }],
+  },
 ];
 
 /** Durations differ, and the list of commands grows. */
@@ -146,7 +168,8 @@ async function screen(...argv: string[]): Promise<string> {
         (one: Record<string, unknown>) => states?.includes(String(one.state)) ?? true,
       );
       answer.json({ delegations, next_cursor: null, scanned_to: null });
-    } else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
+    } else if (path === "/v1/answers") answer.json({ answers: ANSWERS, next_cursor: null });
+    else if (path === "/v1/results") answer.json({ results: [DONE, FAILED, ASKS], cursor: "1754-0" });
     else if (path === "/healthz") answer.json({ status: "ok" });
     else if (path === "/v1/stats") answer.json(STATS);
     else if (path === "/v1/status")
@@ -225,6 +248,7 @@ test.each([
   ["get-asks", ["get", id("a")]],
   ["get-failed", ["get", id("b")]],
   ["results", ["results"]],
+  ["answers", ["answers"]],
   ["agents", ["agent", "list"]],
   ["stats", ["stats"]],
   ["help", ["--help"]],

@@ -24,6 +24,7 @@ POST /v1/delegations/batch                     ok     loop   ok     ok     403  
 GET /v1/delegations/:id                        ok     ok     404    404    ok       ok     ok       401
 GET /v1/delegations                            sees   sees   blind  blind  sees     sees   sees     401
 GET /v1/results                                sees   blind  blind  blind  blind    blind  blind    401
+GET /v1/answers                                sees   sees   blind  blind  sees     sees   sees     401
 POST /v1/delegations/:id/cancel                ok     403    404    404    ok       403    ok       401
 POST /v1/delegations/:id/answer                ok     403    404    404    ok       403    ok       401
 POST /v1/delegations/:id/messages              ok     403    404    404    ok       403    ok       401
@@ -95,6 +96,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "POST /v1/delegations": { body: () => work },
   "POST /v1/delegations/batch": { body: () => ({ delegations: [work] }) },
   "GET /v1/results": { stage: "failed", query: "?after=0&limit=100" },
+  "GET /v1/answers": { stage: "answered" },
   "GET /v1/events": { query: "?after=0&limit=1000" },
   "POST /v1/delegations/:id/cancel": { stage: "working" },
   "POST /v1/delegations/:id/answer": {

@@ -260,6 +260,7 @@ test("the responses of a broker, on every route, match the document", async () =
     s: { decision: "approve", data: { to: 7 } },
   };
   await call("POST", `/v1/delegations/${asking}/answer`, { interrupt_id: raised.interrupt_id, answers });
+  expect((await call("GET", "/v1/answers")).body.answers[0].requests[1].changes.total).toBe(1);
   const [back] = (await call("POST", "/v1/agents/asker/leases", {})).body.leases;
   const known = await call("POST", `/v1/leases/${back.lease_id}/interrupt`, { kind: "input", requests });
   expect(known.body.answers.r.decision).toBe("approve");

@@ -108,7 +108,7 @@ async function continueTask(
     const request = toAnswerRequest(inContext, interrupt_id, openRequests);
     // All repeats of a message have its id.
     const key = context.request.idempotencyKey ?? `a2a:${bodyHash(message.messageId)}`;
-    return answer(broker, principal, taskId, request, key);
+    return answer(broker, principal, taskId, request, { via: "a2a", key });
   }
   // A2A refuses every message to a finished task, also one that the task has already.
   if (record.finished) throw wrongState(taskId, record.get("state"));

@@ -118,4 +118,4 @@ const answerOnce = (
   id: string,
   request: AnswerRequest,
   key = context.idempotencyKeyFor(request.interrupt_id),
-) => answer(context.broker, context.principal, id, request, key);
+) => answer(context.broker, context.principal, id, request, { via: "mcp", key });

@@ -160,7 +160,13 @@ async function resume({ broker, principal, inputResponses }: McpContext, state: 
   try {
     const answers = toAnswers(delegation, inputResponses);
     return {
-      record: await answerPart(broker, principal, id, { interrupt_id: interrupt.id, answers }),
+      record: await answerPart(
+        broker,
+        principal,
+        id,
+        { interrupt_id: interrupt.id, answers },
+        { via: "mcp" },
+      ),
       dismissed,
     };
   } catch (error) {

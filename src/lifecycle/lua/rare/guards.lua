@@ -14,7 +14,7 @@ function guard_repeat()
     local used = redis.call('HGET', key, used_field())
     if used and used ~= use_of() then return { kind = 'used', extends_lease = true } end
   elseif rule.needs_unanswered then
-    local ids, asked = cmd.answered_as or { cmd.interrupt_id }, asked_by_lease()
+    local ids, asked = cmd.answered_as or { cmd.interrupt_id }, asked_by_lease(cmd.fence)
     -- The id of a question without request ids depends on the number of answers before.
     if asked.id and asked.hash == cmd.reply_hash then ids[#ids + 1] = asked.id end
     for _, id in ipairs(ids) do

@@ -19,10 +19,12 @@ function answers_to(question)
 end
 
 -- The question that this lease asked last.
-function asked_by_lease() return cjson.decode(redis.call('HGET', key, 'asked:' .. cmd.fence) or '{}') end
+function asked_by_lease(fence) return cjson.decode(redis.call('HGET', key, 'asked:' .. digits(fence)) or '{}') end
 
+-- `seq`: the number of its event, which this move writes.
 function store_question()
-  redis.call('HSET', key, 'asked:' .. cmd.fence, cjson.encode({ id = cmd.interrupt_id, hash = cmd.reply_hash }))
+  local asked = { id = cmd.interrupt_id, hash = cmd.reply_hash, seq = record.version + 1 }
+  redis.call('HSET', key, 'asked:' .. digits(cmd.fence), cjson.encode(asked))
 end
 
 -- Without a hash, no later answer is recognized as this one.
@@ -57,9 +59,38 @@ function change_question()
       quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(cmd.interrupt, 2))
   else
     redis.call('DEL', key .. ':answers:' .. record.interrupt_id)
+    if rule.status == 'answered' or move == 'expire' then settle_question() end
     record.interrupt_id = nil
     store('interrupt', '')
     record.interrupt_expires_at = nil
+  end
+end
+
+-- Notes that the open question was answered, or expired. The newest lease asked it.
+function settle_question()
+  local asked = asked_by_lease(record.fence)
+  settled = asked.id == record.interrupt_id and asked.seq or 0
+  if move == 'expire' then show('interrupt_id', quoted(record.interrupt_id)) end
+  keeps = keeps + LIMITS.settled_bytes
+end
+
+-- The lists of settled questions that it is in.
+function settled_lists()
+  local list = base .. ':list:answers:'
+  return { list .. 'all', list .. 'target:' .. record.target, list .. 'delegator:' .. record.delegator }
+end
+
+-- Lists the settled question by the numbers of two events: that of this move, and its own.
+function list_settled()
+  local place = digits(record.version) .. ' ' .. digits(settled)
+  for _, name in ipairs(settled_lists()) do redis.call('ZADD', name, digits(now), cmd.id .. ' ' .. place) end
+  redis.call('HSET', key, 'settled', (redis.call('HGET', key, 'settled') or '') .. place .. '\n')
+end
+
+-- Before the record is deleted.
+function unlist_settled()
+  for place in string.gmatch(redis.call('HGET', key, 'settled') or '', '[^\n]+') do
+    for _, name in ipairs(settled_lists()) do redis.call('ZREM', name, cmd.id .. ' ' .. place) end
   end
 end
 

@@ -10,6 +10,7 @@ function remove()
     if read_record(failed).state then redis.call('HSET', failed, 'redrive_erased', 1) end
   end
   for _, name in ipairs(lists()) do redis.call('ZREM', name, cmd.id) end
+  if record.interrupt_raised_at then unlist_settled() end
   add_kept(record.delegator, -record.kept)
   redis.call('ZREM', base .. ':due', cmd.id)
   redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',

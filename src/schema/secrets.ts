@@ -1,10 +1,10 @@
 /**
- * Answers without what the schema of their question marks as secret (`writeOnly`, `format: password`): the form hides it
- * while it is typed, so the conversation hides it, too. Members of the same name are hidden wherever they are.
+ * Answers without what the schema of their question marks as secret (`writeOnly`, `format: password`): a form hides it
+ * while it is typed, so what shows the answer hides it, too. Members of the same name are hidden wherever they are.
  */
-import type { Path } from "../../schema/changes.ts";
-import { isObject } from "../../schema/json-schema/keywords.ts";
-import { toPointer, valueAt } from "../../schema/json-schema/pointer.ts";
+import type { Change, Path } from "./changes.ts";
+import { isObject } from "./json-schema/keywords.ts";
+import { toPointer, valueAt } from "./json-schema/pointer.ts";
 
 export const HIDDEN = "••••••";
 /** A schema with more parts is not searched: then the whole value counts as secret. */
@@ -17,8 +17,18 @@ export function withoutSecrets(value: unknown, schema: unknown): unknown {
 }
 
 /** Whether the value at the path is secret, or has a secret in it. */
-export function isSecretIn(path: Path, value: unknown, schema: unknown): boolean {
+export const isSecretIn = (path: Path, value: unknown, schema: unknown): boolean =>
+  hasSecret(path, value, secretNames(schema));
+
+/** The changes with those of secrets without their values. */
+export function withoutSecretChanges(changes: readonly Change[], schema: unknown): readonly Change[] {
   const names = secretNames(schema);
+  return changes.map((change) =>
+    hasSecret(change.path, [change.from, change.to], names) ? { path: change.path, hidden: true } : change,
+  );
+}
+
+function hasSecret(path: Path, value: unknown, names: ReadonlySet<string> | null): boolean {
   if (names === null || path.some((name) => names.has(String(name)))) return true;
   return JSON.stringify(hide(value, names)) !== JSON.stringify(value);
 }

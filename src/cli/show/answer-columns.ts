@@ -1,0 +1,51 @@
+/** The columns of `errand answers`. */
+import type { SettledQuestion, SettledRequest } from "../../schema/answered.ts";
+import { changesText } from "../../schema/change-text.ts";
+import { shortIds } from "../input/short-id.ts";
+import { ageColumn, type Column } from "./list-table.ts";
+
+export const ANSWER_COLUMNS: readonly Column<SettledQuestion>[] = [
+  ageColumn("age", ({ settled_at }) => settled_at, { wideName: "settled" }),
+  {
+    name: "id",
+    cell: ({ delegation_id }, wide) =>
+      wide ? delegation_id : (shortIds([delegation_id]).get(delegation_id) ?? ""),
+    identifier: ({ delegation_id }) => delegation_id,
+  },
+  { name: "target", cell: ({ target }) => target },
+  { name: "delegator", cell: ({ delegator }) => delegator, shown: "wide" },
+  { name: "by", cell: ({ by }) => by ?? "nobody" },
+  { name: "via", cell: ({ via }) => via ?? "-" },
+  {
+    name: "answer",
+    cell: answerCell,
+    paint: ({ outcome }, { red }) => (outcome === "expired" ? red : (text) => text),
+    isText: true,
+  },
+  {
+    name: "question",
+    cell: ({ requests }) => requests.map(questionText).join(" · "),
+    shown: "wide",
+    isText: true,
+  },
+  { name: "task", cell: ({ task_preview }) => task_preview, shown: "wide", isText: true },
+];
+
+const questionText = ({ question_preview, action }: SettledRequest): string =>
+  question_preview || (action ?? "-");
+
+/** With the question, unless the name of the action says what it was about, or it has a column of its own. */
+function answerCell({ outcome, requests }: SettledQuestion, isWide: boolean): string {
+  const about = (request: SettledRequest) =>
+    isWide || request.action !== undefined ? "" : `: ${questionText(request)}`;
+  if (outcome === "answered") return requests.map((one) => `${answerText(one)}${about(one)}`).join(" · ");
+  const asked = requests.map((one) => one.action ?? questionText(one)).join(" · ");
+  return `expired unanswered${isWide ? "" : `: ${asked}`}`;
+}
+
+/** `approve deploy, replicas 3 → 5`, or the text of the answer. */
+function answerText({ action, decision, answer_preview, redacted, changes }: SettledRequest): string {
+  const what = decision && (action === undefined ? decision : `${decision} ${action}`);
+  const text = answer_preview && `"${answer_preview}"`;
+  return [what, changes && changesText(changes), text, redacted && "(secret)"].filter(Boolean).join(", ");
+}
