@@ -63,6 +63,7 @@ async function axeFaults(page: Page, colors: keyof typeof RULES): Promise<string
 const EMPTY = {
   live: "#/live",
   needs: "#/needs",
+  answered: "#/answered",
   find: "#/find",
   agents: "#/agents",
   charts: "#/charts",
@@ -90,13 +91,16 @@ describe.skipIf(SKIP)("in Chromium", () => {
       await showView(page, hash);
       found[`empty ${name}`] = await faults(page);
     }
-    const { ids } = await setScene(url);
+    const { ids, api } = await setScene(url);
+    const { interrupt } = (await api.get(ids.options ?? "")).body;
+    await api.answer(ids.options ?? "", interrupt.id, { text: "Both" });
     await showView(page, "#/live");
     await page.locator(".row").first().waitFor();
     await page.locator(".agent-row").first().waitFor();
     const views = {
       live: "#/live",
       needs: "#/needs",
+      answered: "#/answered",
       find: "#/find",
       agents: "#/agents",
       agent: "#/agents?name=coder",

@@ -57,6 +57,7 @@ async function shoot(scene: string, views: Record<string, string>): Promise<void
 const VIEWS = {
   live: "#/live",
   needs: "#/needs",
+  answered: "#/answered",
   find: "#/find",
   agents: "#/agents",
   charts: "#/charts",
@@ -90,6 +91,7 @@ const talk = await setLongTalk(url, token);
 await shoot("many", {
   live: "#/live",
   needs: "#/needs",
+  answered: "#/answered",
   find: "#/find?state=live",
   agents: "#/agents",
   agent: "#/agents?name=coder",

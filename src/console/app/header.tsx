@@ -30,7 +30,7 @@ export function Header({ view }: { readonly view: View }) {
       </div>
       <nav aria-label="Views">
         {ENTRIES.map(([name, title]) => (
-          <a key={name} href={href(name)} aria-current={view === name ? "page" : undefined}>
+          <a key={name} href={href(name)} aria-current={currentAs(view, name)}>
             {title}
             {name === "needs" && waiting > 0 && <span class="badge">{waiting}</span>}
           </a>
@@ -55,6 +55,10 @@ export function Header({ view }: { readonly view: View }) {
     </header>
   );
 }
+
+/** How the entry of a view is marked: what was answered is reached from what waits. */
+export const currentAs = (view: View, entry: View): "page" | "true" | undefined =>
+  view === entry ? "page" : view === "answered" && entry === "needs" ? "true" : undefined;
 
 /** A link would change the fragment, which names the view. */
 function toView(): void {

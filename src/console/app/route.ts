@@ -4,7 +4,7 @@
  */
 import { computed, signal } from "@preact/signals";
 
-const VIEWS = ["needs", "live", "find", "agents", "charts", "delegate"] as const;
+const VIEWS = ["needs", "answered", "live", "find", "agents", "charts", "delegate"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {

@@ -8,13 +8,14 @@ import { Live } from "../live/live.tsx";
 import { isWatched } from "../needs/lazy-fields.tsx";
 import { mine } from "../needs/mine.ts";
 import { Needs } from "../needs/needs.tsx";
-import { Header } from "./header.tsx";
+import { currentAs, Header } from "./header.tsx";
 import { focusByKeyboard, hasShell, helpIsOpen, moveFocus, paletteIsOpen, useKey } from "./keys.ts";
 import { lazy, loadLater } from "./lazy.tsx";
 import { keepLoading } from "./lazy-from.tsx";
 import { go, href, hrefClosed, isWide, opened, route, type View } from "./route.ts";
 import {
   Agents,
+  Answered,
   Charts,
   Delegate,
   DelegationPane,
@@ -29,6 +30,7 @@ const Help = lazy((later) => later.Help);
 
 const PAGES: Readonly<Record<View, ComponentType>> = {
   needs: Questions,
+  answered: Answered,
   live: Live,
   find: Find,
   agents: Agents,
@@ -149,7 +151,7 @@ function viewOf(): View {
 function PhoneBar({ view }: { readonly view: View }) {
   const waiting = mine.value.length;
   const entry = (name: View, title: string) => (
-    <a href={href(name)} aria-current={view === name ? "page" : undefined}>
+    <a href={href(name)} aria-current={currentAs(view, name)}>
       {title}
       {name === "needs" && waiting > 0 && <span class="badge">{waiting}</span>}
     </a>

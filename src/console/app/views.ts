@@ -9,12 +9,14 @@ const LOADS = {
   find: () => import("../find/find.tsx"),
   delegate: () => import("../delegate/delegate.tsx"),
   palette: () => import("../palette/palette.tsx"),
+  answered: () => import("../answered/answered.tsx"),
 };
 
 export const Inbox = lazy((later) => later.Inbox);
 export const Agents = lazy((later) => later.Agents);
 export const DelegationPane = lazyFrom(LOADS.delegation, ({ DelegationPane: loaded }) => loaded);
 export const PaneEdge = lazyFrom(LOADS.delegation, ({ PaneEdge: loaded }) => loaded, null);
+export const Answered = lazyFrom(LOADS.answered, ({ Answered: loaded }) => loaded);
 export const Charts = lazyFrom(LOADS.charts, ({ Charts: loaded }) => loaded);
 export const Find = lazyFrom(LOADS.find, ({ Find: loaded }) => loaded);
 export const Delegate = lazyFrom(LOADS.delegate, ({ Delegate: loaded }) => loaded);

@@ -1,7 +1,10 @@
 /** The words for an event: what happened, when, and after which pause. */
 import * as z from "zod";
+import { changesByRequestSchema } from "../../schema/answered.ts";
+import { changesText } from "../../schema/change-text.ts";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
+import { wayWords } from "../ui/way-words.ts";
 import { HOURS, largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
 import { clockText } from "./waterfall/axis.ts";
 
@@ -9,6 +12,8 @@ const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined)
 const detailsSchema = z.object({
   by: optional(z.string()),
   decision: optional(z.string()),
+  via: optional(z.string()),
+  changes: optional(changesByRequestSchema),
   auto: optional(z.boolean()),
   attempt: optional(z.number()),
   worker_id: optional(z.string()),
@@ -37,10 +42,13 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   retrying: "the attempt failed",
 };
 
+const SHOWN_CHANGES = 5;
+
 /** `a worker took it · attempt 2 · worker-1` */
 export function eventText(event: DelegationEvent): string {
   const details = detailsSchema.parse(event);
-  const { by, auto, decision, attempt = 1, worker_id, reason, retry_at, progress, error, artifact } = details;
+  const { by, via, auto, decision, changes, attempt = 1 } = details;
+  const { worker_id, reason, retry_at, progress, error, artifact } = details;
   const ended = event.type === "DELEGATION_COMPLETE" || event.type === "DELEGATION_FAILED";
   const what = ended
     ? STATE_WORDS[event.state]
@@ -50,6 +58,8 @@ export function eventText(event: DelegationEvent): string {
     attempt > 1 && `attempt ${attempt}`,
     by && `by ${nameOf(by)}`,
     decision && (auto ? `${decision} in advance` : decision),
+    ...Object.values(changes ?? {}).map((one) => changesText(one, SHOWN_CHANGES)),
+    via && !auto && wayWords(via),
     worker_id,
     progress && stepOf({ progress }),
     artifact && (artifact.name ?? artifact.artifactId),

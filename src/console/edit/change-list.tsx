@@ -11,6 +11,8 @@ adopt(styles);
 
 interface Props {
   readonly changes: readonly Change[];
+  /** How many there are, if not all of them are here. */
+  readonly total?: number;
   /** The values at these paths are not shown. */
   readonly isSecret?: (path: Change["path"]) => boolean;
 }
@@ -20,8 +22,8 @@ const MAX_CHANGES = 50;
 const MAX_VALUE = 5_000;
 
 /** What an edit changed: each value before and after. */
-export function ChangeList({ changes, isSecret = () => false }: Props) {
-  const left = changes.length - MAX_CHANGES;
+export function ChangeList({ changes, total = changes.length, isSecret = () => false }: Props) {
+  const left = total - Math.min(changes.length, MAX_CHANGES);
   return (
     <ul class="changes" aria-label="Changes">
       {changes.slice(0, MAX_CHANGES).map((change) => (
@@ -29,7 +31,7 @@ export function ChangeList({ changes, isSecret = () => false }: Props) {
           <b class="change-path">
             <Said>{pathText(change.path) || "all"}</Said>
           </b>{" "}
-          {isSecret(change.path) ? "changed, not shown" : <OneChange {...change} />}
+          {change.hidden || isSecret(change.path) ? "changed, not shown" : <OneChange {...change} />}
         </li>
       ))}
       {left > 0 && <li>and {count(left, "more change", "more changes")}</li>}

@@ -1,4 +1,5 @@
 import type { Ref } from "preact";
+import { href } from "../app/route.ts";
 import { hasQuestions } from "../data/delegations.ts";
 import { mine } from "./mine.ts";
 
@@ -7,9 +8,12 @@ export function NeedsTitle({ heading }: { readonly heading?: Ref<HTMLHeadingElem
   const number = mine.value.length;
   return (
     <>
-      <h1 id="needs-title" tabIndex={-1} ref={heading ?? null}>
-        Needs you {number > 0 && <span class="badge">{number}</span>}
-      </h1>
+      <div class="needs-head">
+        <h1 id="needs-title" tabIndex={-1} ref={heading ?? null}>
+          Needs you {number > 0 && <span class="badge">{number}</span>}
+        </h1>
+        <a href={href("answered")}>Answered</a>
+      </div>
       <p class="sr-only" role="status">
         {number > 0 ? `${number} waiting for you` : hasQuestions.value && "Nothing waits for you"}
       </p>

@@ -27,6 +27,7 @@ export interface Group {
 
 const VIEWS: readonly (readonly [View, string])[] = [
   ["needs", "Needs you"],
+  ["answered", "Answered"],
   ["live", "Live"],
   ["find", "Find"],
   ["agents", "Agents"],

@@ -1,0 +1,13 @@
+/** What somebody answered, in words. */
+import type { SettledQuestion } from "../../schema/answered.ts";
+import { count, decided } from "../ui/words.ts";
+
+/** `approved scale with 2 changes`, or `answered 3 questions`. */
+export function answerWords({ requests }: Pick<SettledQuestion, "requests">): string {
+  const [first, second] = requests;
+  if (first === undefined || second !== undefined) return `answered ${count(requests.length, "question")}`;
+  const { decision, action, redacted, changes } = first;
+  const what = action === undefined || decision === undefined ? "" : ` ${action}`;
+  const edit = changes === undefined ? "" : ` with ${count(changes.total, "change")}`;
+  return `${decided(decision)}${what}${edit}${redacted ? " with a secret" : ""}`;
+}
