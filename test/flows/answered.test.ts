@@ -1,5 +1,6 @@
 /** The list of answers: who answered what, what an edit changed, by which way, and what expired unanswered. */
 import { describe, expect, test } from "vitest";
+import { Delegator } from "../../src/client/delegator.ts";
 import type { TestOptions } from "../support/broker.ts";
 import { as, client, OPERATOR, request, startBroker } from "../support/broker.ts";
 import { keysIn } from "../support/dump.ts";
@@ -227,7 +228,7 @@ test("a question that expires unanswered is listed, whichever deadline passed; o
 });
 
 test("several questions of one delegation are listed each in its place; erasing it removes them", async () => {
-  const { alice, scout, clock, redis, asked } = await setup();
+  const { url, alice, scout, clock, redis, asked } = await setup();
   const { id, interrupt_id } = await asked({ text: "One?" });
   await alice.answer(id, interrupt_id, { text: "1" });
   const other = String((await alice.delegate("scout")).body.id);
@@ -244,6 +245,11 @@ test("several questions of one delegation are listed each in its place; erasing 
       ({ requests: [one] }: { requests: { question_preview: string }[] }) => one?.question_preview,
     );
   expect(await texts()).toEqual(["Two?", "Other?", "One?"]);
+  const delegator = new Delegator({ url, token: alice.token });
+  const paged: string[] = [];
+  for await (const { requests } of delegator.answers({ target: "scout" }, { pageSize: 1 }))
+    paged.push(...requests.map(({ question_preview }) => question_preview));
+  expect(paged).toEqual(["Two?", "Other?", "One?"]);
   await alice.cancel(id);
   expect((await alice.erase(id)).status).toBe(204);
   expect(await texts()).toEqual(["Other?"]);
