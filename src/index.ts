@@ -30,6 +30,7 @@ export type {
   GetOptions,
   Instant,
   ListOptions,
+  TaskInput,
   WaitOptions,
   WatchOptions,
 } from "./client/delegator-options.ts";

@@ -2,10 +2,9 @@
  * Delegates from within a handler. A child belongs to the handler's delegation, context and trace, and is created once,
  * even if the handler runs again. Limit: if its input differs in a later run, that run creates another child.
  */
-import type { DelegateInput } from "../schema/delegation.ts";
 import type { Lease } from "../schema/lease.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
-import { type DelegateOptions, withOptions } from "./delegator-options.ts";
+import { type DelegateOptions, type TaskInput, withOptions } from "./delegator-options.ts";
 import { Ordinals } from "./hash.ts";
 
 export class Children {
@@ -20,7 +19,7 @@ export class Children {
     this.#signal = signal;
   }
 
-  async delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
+  async delegate(input: TaskInput, options: DelegateOptions = {}): Promise<Delegated> {
     const { delegation, traceparent } = this.#lease;
     const { signal = this.#signal } = options;
     const name = this.#ordinals.name(JSON.stringify(withOptions(input, options)));

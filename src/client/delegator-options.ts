@@ -91,13 +91,47 @@ export interface EventFilter {
   readonly types?: readonly EventType[] | undefined;
 }
 
+/** What {@link DelegateOptions} say; in a batch, which has no options, the items say it. */
+type SaidByOptions =
+  | "parent_id"
+  | "callback"
+  | "not_before"
+  | "delay_seconds"
+  | "deadline"
+  | "ttl_seconds"
+  | "start_within_seconds";
+
+/** The work as text, or as an A2A Message for more than a text. */
+type Content =
+  | { readonly task: string; readonly message?: undefined }
+  | { readonly message: NonNullable<DelegateInput["message"]>; readonly task?: undefined };
+
+/** Work for an agent: `target`, and either `task` or `message`. Times and limits are options. */
+export type TaskInput = Omit<DelegateInput, SaidByOptions | keyof Content> & {
+  readonly [Name in SaidByOptions]?: undefined;
+} & Content;
+
 const iso = (instant: Instant): string => (typeof instant === "string" ? instant : instant.toISOString());
 
-/** The options that are part of the request; they override the input. */
-export function withOptions(input: DelegateInput, options: DelegateOptions): DelegateInput {
+/** A request in its form on the wire, as the two arguments of `delegate`. */
+export function toArguments(
+  request: Omit<DelegateInput, keyof Content> & Content,
+): [input: TaskInput, options: DelegateOptions] {
+  const { parent_id, callback, not_before, delay_seconds, deadline, ...rest } = request;
+  const { ttl_seconds, start_within_seconds, ...input } = rest;
+  return [
+    input,
+    {
+      ...{ parentId: parent_id, callback, notBefore: not_before, delaySeconds: delay_seconds, deadline },
+      ...{ ttlSeconds: ttl_seconds, startWithinSeconds: start_within_seconds },
+    },
+  ];
+}
+
+/** The body of the request. */
+export function withOptions(input: TaskInput, options: DelegateOptions): object {
   const { parentId, callback, notBefore, delaySeconds, deadline, ttlSeconds, startWithinSeconds } = options;
-  return {
-    ...input,
+  const said = {
     ...(parentId !== undefined && { parent_id: parentId }),
     ...(callback !== undefined && { callback }),
     ...(notBefore !== undefined && { not_before: iso(notBefore) }),
@@ -106,4 +140,10 @@ export function withOptions(input: DelegateInput, options: DelegateOptions): Del
     ...(ttlSeconds !== undefined && { ttl_seconds: ttlSeconds }),
     ...(startWithinSeconds !== undefined && { start_within_seconds: startWithinSeconds }),
   };
+  // The compiler refuses this, but not everybody has one.
+  const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
+  const twice = Object.keys(said).find((name) => given.has(name));
+  if (twice !== undefined)
+    throw new TypeError(`${twice} is given twice: in the first argument and as an option`);
+  return { ...input, ...said };
 }

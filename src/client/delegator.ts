@@ -4,7 +4,6 @@ import type { MessageInput } from "../schema/a2a.ts";
 import { presenceSchema } from "../schema/agent.ts";
 import { type AnswersFilter, answersPageSchema, type SettledQuestion } from "../schema/answered.ts";
 import {
-  type DelegateInput,
   type Delegation,
   type DelegationFilter,
   delegationPageSchema,
@@ -23,6 +22,7 @@ import {
   type EventFilter,
   type GetOptions,
   type ListOptions,
+  type TaskInput,
   type WaitOptions,
   type WatchOptions,
   withOptions,
@@ -68,7 +68,7 @@ export class Delegator {
    * `details.issues`), `idempotency_conflict`. If `details.outcome` is `"unknown"`, the work may have been accepted:
    * repeat the call with the same `idempotencyKey` to find out.
    */
-  async delegate(input: DelegateInput, options: DelegateOptions = {}): Promise<Delegated> {
+  async delegate(input: TaskInput, options: DelegateOptions = {}): Promise<Delegated> {
     const { idempotencyKey = randomKey(), waitSeconds = 0, traceparent, signal } = options;
     const holdSeconds = this.#http.holdSeconds(waitSeconds);
     const delegated = await this.#http.requestWithRetry(delegatedSchema, {

@@ -1,13 +1,13 @@
 /** The types of a handler: its work, its results, and the agent's events. */
 import type { LostReason } from "../lease-holder/lost.ts";
 import type { Artifact, Message } from "../schema/a2a.ts";
-import type { DelegateInput, Delegation, Progress } from "../schema/delegation.ts";
+import type { Delegation, Progress } from "../schema/delegation.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
 import type { UsageReport } from "../schema/usage.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
-import type { DelegateOptions } from "./delegator-options.ts";
+import type { DelegateOptions, TaskInput } from "./delegator-options.ts";
 import type { OutageEvent } from "./outage.ts";
 import type { Answered, AskOptions, Question, QuestionOutcome } from "./questions.ts";
 
@@ -172,7 +172,7 @@ export interface Work {
    * const { reply } = await work.delegator.wait(id, { signal: work.signal });
    * ```
    */
-  delegate(input: DelegateInput, options?: DelegateOptions): Promise<Delegated>;
+  delegate(input: TaskInput, options?: DelegateOptions): Promise<Delegated>;
   /** A delegator with the agent's own token, to wait for, answer or cancel children. */
   readonly delegator: Delegator;
 }

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
+import { toArguments } from "../../client/delegator-options.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
@@ -183,9 +184,10 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const fields = { ...requestFields(options), ...(await resultSchema(host, options)) };
   const work = await withAttachments(await readTask(host, words, options), options.attach ?? []);
   const connection = await connect(host, options);
+  const [input, times] = toArguments({ ...fields, target, ...work });
   const key = options.idempotencyKey ?? crypto.randomUUID();
   const accepted = await interruptible((signal) =>
-    new Delegator(connection).delegate({ target, ...work, ...fields }, { idempotencyKey: key, signal }),
+    new Delegator(connection).delegate(input, { ...times, idempotencyKey: key, signal }),
   ).catch(async (error: unknown) => {
     if (error instanceof Interrupted) await printError(host, mayBeAccepted(key), options.json === true);
     const explained = withSizes(withKey(error, key), work);
@@ -217,7 +219,7 @@ function requireWaitForTimeout({ wait, watch, timeout }: DelegateOptions): void 
   if (timeout !== undefined && !wait && !watch) throw usageError("--timeout requires --wait or --watch");
 }
 
-function requestFields(options: DelegateOptions): Partial<DelegateInput> {
+function requestFields(options: DelegateOptions): Partial<Omit<DelegateInput, "task" | "message">> {
   const { priority, context, delay, ttl, startWithin, maxAttempts, meta } = options;
   return {
     ...(priority !== undefined && { priority }),
@@ -236,7 +238,7 @@ function requestFields(options: DelegateOptions): Partial<DelegateInput> {
 async function resultSchema(
   host: CliHost,
   { resultSchema: path }: DelegateOptions,
-): Promise<Partial<DelegateInput>> {
+): Promise<Pick<DelegateInput, "result_schema">> {
   return path === undefined ? {} : { result_schema: await jsonFrom(host, path) };
 }
 

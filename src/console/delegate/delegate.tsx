@@ -160,7 +160,8 @@ async function delegate(
 ): Promise<void> {
   const idempotencyKey = sentAs || randomKey();
   try {
-    const made = await session.value?.connection.delegator.delegate(await read(), { idempotencyKey });
+    const [input, options] = await read();
+    const made = await session.value?.connection.delegator.delegate(input, { ...options, idempotencyKey });
     if (!made) return;
     show(made);
     go(href("live", { open: made.id }));

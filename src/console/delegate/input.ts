@@ -1,7 +1,7 @@
 /** What the form delegates. */
+import type { DelegateOptions, TaskInput } from "../../client/delegator-options.ts";
 import type { MessageInput, Part } from "../../schema/a2a.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";
-import type { DelegateInput } from "../../schema/delegation.ts";
 import type { Values } from "./values.ts";
 
 const autoApproveOf = (text: string): AutoApprove =>
@@ -12,19 +12,23 @@ export async function inputOf(
   values: Values,
   files: readonly File[],
   kept: readonly Part[],
-): Promise<DelegateInput> {
+): Promise<[input: TaskInput, options: DelegateOptions]> {
   const text = (name: "target" | "task" | "deadline" | "parent" | "approve"): string => values[name].trim();
   const added = await Promise.all(files.map(partOf));
   const parts = [...kept, ...added];
   const message: MessageInput = { parts: [{ text: text("task") }, ...parts] };
-  return {
-    target: text("target"),
-    ...(parts.length > 0 ? { message } : { task: text("task") }),
-    priority: Number(values.priority),
-    ...(text("deadline") !== "" && { deadline: new Date(text("deadline")).toISOString() }),
-    ...(text("parent") !== "" && { parent_id: text("parent") }),
-    ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),
-  };
+  return [
+    {
+      target: text("target"),
+      ...(parts.length > 0 ? { message } : { task: text("task") }),
+      priority: Number(values.priority),
+      ...(text("approve") !== "" && { auto_approve: autoApproveOf(text("approve")) }),
+    },
+    {
+      ...(text("deadline") !== "" && { deadline: new Date(text("deadline")) }),
+      ...(text("parent") !== "" && { parentId: text("parent") }),
+    },
+  ];
 }
 
 /** A file as a part of a message. */

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { Delegator } from "../../../src/client/delegator.ts";
+import { toArguments } from "../../../src/client/delegator-options.ts";
 import { ErrandApiError } from "../../../src/client/errors.ts";
 import type { Ending } from "../recorder.ts";
 import { LIBRARY_AGENT, MCP_AGENT, PUSH_AGENT, SHELF, taskOf } from "../setup.ts";
@@ -83,15 +84,20 @@ async function byLibrary(
   part: Part,
   as: string,
   key: string,
-  input: Parameters<Delegator["delegate"]>[0],
+  input: Parameters<typeof toArguments>[0],
   facts: object,
 ): Promise<string | undefined> {
+  const [task, times] = toArguments(input);
   const url = part.gateway();
   const delegator = new Delegator({ url, token: part.token(as), retryForMs: 20_000 });
   let id: string | undefined;
   await part.recorder.call("delegate", facts, async (): Promise<Ending> => {
     try {
-      const delegation = await delegator.delegate(input, { idempotencyKey: key, signal: part.finish });
+      const delegation = await delegator.delegate(task, {
+        ...times,
+        idempotencyKey: key,
+        signal: part.finish,
+      });
       id = delegation.id;
       return { phase: "ok", id, state: delegation.state, version: delegation.version };
     } catch (error) {

@@ -89,7 +89,7 @@ describe("delegating", () => {
     const deadline = new Date(Date.now() + 7_200_000);
     const notBefore = new Date(Date.now() + 3_600_000);
     const later = await delegator.delegate(
-      { target: "scout", task: "x", deadline: "2001-01-01T00:00:00.000Z" },
+      { target: "scout", task: "x" },
       { notBefore, deadline, startWithinSeconds: 60 },
     );
     expect([later.not_before_at, later.deadline_at]).toEqual([
@@ -105,6 +105,20 @@ describe("delegating", () => {
     await expect(
       delegator.delegate({ target: "scout", task: "x" }, { notBefore, delaySeconds: 1 }),
     ).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
+  test("refuses what is said twice, or not at all, before the broker does", async () => {
+    const { delegator } = await setup();
+    const input = { target: "scout", task: "x", delay_seconds: 5 };
+    // @ts-expect-error Times are options.
+    await expect(delegator.delegate(input, { delaySeconds: 9 })).rejects.toThrow(
+      "delay_seconds is given twice",
+    );
+    // @ts-expect-error It has no content.
+    await expect(delegator.delegate({ target: "scout" })).rejects.toMatchObject({ code: "invalid_request" });
+    const both = { target: "scout", task: "x", message: { parts: [{ text: "y" }] } };
+    // @ts-expect-error It has two contents.
+    await expect(delegator.delegate(both)).rejects.toMatchObject({ code: "invalid_request" });
   });
 });
 

@@ -29,7 +29,7 @@ test("a tree is walked level by level, the oldest first, as far as the principal
   await operator.cancel((await delegator.delegate({ target: "smith", task: "not of it" })).id);
   const root = await delegator.delegate({ target: "scout", task: "root" });
   const a = await lead.delegate({ target: "smith", task: "a" }, { parentId: root.id });
-  const b = await lead.delegate({ target: "smith", task: "b", parent_id: root.id });
+  const b = await lead.delegate({ target: "smith", task: "b" }, { parentId: root.id });
   await operator.delegate({ target: "smith", task: "aa" }, { parentId: a.id });
   await operator.delegate({ target: "smith", task: "ba" }, { parentId: b.id });
   await operator.delegate({ target: "smith", task: "bb" }, { parentId: b.id });
