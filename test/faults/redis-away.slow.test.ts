@@ -330,7 +330,7 @@ test("HEAD of a stream does not end the gateway when Redis is away", async () =>
   const { target: redis, proxy } = await startBehindProxy();
   const behind = await startGatewayProcess(0, { redis, logLevel: "silent" });
   await proxy.fault("hold");
-  await request(behind.url, "HEAD", "/v1/events?after=0");
+  await request(behind.url, "HEAD", "/v1/events?after=0", { headers: { accept: "text/event-stream" } });
   // Twice as long as the read takes to fail.
   await until(async () => (await request(behind.url, "GET", "/readyz", { token: null })).status === 503);
   await until(async () => (await request(behind.url, "GET", "/readyz", { token: null })).status === 503);

@@ -65,7 +65,7 @@ test("tells the story of a delegation in words, in order", async () => {
     'follow-up by operator: "and there"',
     expect.stringMatching(/^sent the artifact (?:out\.txt \(1 bytes\)|a)$/),
     'scout asked: "may I?"',
-    'operator answered: approve, "but gently {"host":"db9"}"',
+    'operator answered: approve, host "db1" → "db9", "but ge…',
     "picked up by w1",
     "the attempt failed; again not before TIME: no_spade…",
     "picked up by w1, attempt 2",

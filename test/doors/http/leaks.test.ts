@@ -39,7 +39,7 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
       const content =
         body === undefined ? "" : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
       socket.write(
-        `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n${content}\r\n${body ?? ""}`,
+        `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\nAccept: text/event-stream, */*\r\n${content}\r\n${body ?? ""}`,
       );
       return socket;
     };

@@ -159,7 +159,7 @@ test("no text in an event can forge another event in a stream", async () => {
 async function streamed(url: string, count: number): Promise<string[]> {
   const leave = new AbortController();
   const response = await fetch(url, {
-    headers: { authorization: `Bearer ${OPERATOR}` },
+    headers: { authorization: `Bearer ${OPERATOR}`, accept: "text/event-stream" },
     signal: leave.signal,
   });
   let text = "";

@@ -247,7 +247,8 @@ async function openStalled(url: string, token: string) {
     finish = resolve;
   });
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    get(url, { headers: { authorization: `Bearer ${token}` } }, resolve).on("error", reject);
+    const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
+    get(url, { headers }, resolve).on("error", reject);
   });
   return {
     /** Everything received when the connection ended. */
