@@ -56,7 +56,7 @@ test(
     expect(readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
       "errand-broker",
     ]);
-    expect(bytesIn(join(folder, "node_modules"))).toBeLessThanOrEqual(8e6);
+    expect(bytesIn(join(folder, "node_modules"))).toBeLessThanOrEqual(8.5e6);
     const npx = (...args: string[]) =>
       execFileSync("npx", ["--no-install", "errand-broker", ...args], {
         cwd: folder,
@@ -178,7 +178,7 @@ test(
     const { tarball, paths } = packed;
     const shapes = [
       /^dist\/(?:errand|library\/(?:index|schema|shared-[A-Z0-9]{8}))\.js$/,
-      /^dist\/(?:[a-z0-9-]+\/)+[a-z0-9-]+\.(?:lua|css)$/,
+      /^dist\/(?:[a-z0-9-]+\/)+[a-z0-9-]+\.(?:lua|css|json)$/,
       /^dist\/types\/(?:[a-zA-Z0-9-]+\/)*[a-zA-Z0-9-]+\.d\.ts$/,
       /^dist\/(?:errand-[A-Z0-9]{8}\.js|licenses\.txt)$/,
       /^dist\/console\/(?:index\.html|[a-z-]+-[A-Z0-9]{8}\.(?:css|js|svg))(?:\.br|\.gz)?$/,
