@@ -144,34 +144,26 @@ export class Attempt {
       this.#context.report({ type: "leased", work });
       this.#turn.began();
       const unsubscribe = onAbort(holder.signal, () => this.#reportCutOff());
-      const outcome = await this.#handle(work);
+      const handled = await this.#handle(work);
       unsubscribe();
       await this.#asker.settled();
       await this.#artifacts.settled();
       await holder.handlerDone();
-      const { listenerFailure } = holder;
-      const thrown = listenerFailure ?? (outcome instanceof Thrown ? outcome : undefined);
-      const isTimeout = holder.signal.reason instanceof HandlerTimeoutError;
       if (holder.lost !== null) return this.#leaseOver(work);
-      if (
-        outcome === undefined ||
-        (holder.signal.aborted && !listenerFailure && !holder.cutOff && !isTimeout)
-      )
-        return await this.#release();
-      if (outcome instanceof WorkerUnavailableError && !listenerFailure)
-        return await this.#return(outcome, work);
-      if (outcome instanceof ReleaseOrCancel && !listenerFailure) {
-        return await this.#releaseOrCancel(outcome, work);
-      }
+      const { listenerFailure } = holder;
+      const isTimeout = holder.signal.reason instanceof HandlerTimeoutError;
+      const isStopped = holder.signal.aborted && !listenerFailure && !holder.cutOff && !isTimeout;
+      if (handled === undefined || isStopped) return await this.#release();
+      const outcome = listenerFailure ? new Thrown(listenerFailure.error) : handled;
+      if (outcome instanceof WorkerUnavailableError) return await this.#return(outcome, work);
+      if (outcome instanceof ReleaseOrCancel) return await this.#releaseOrCancel(outcome, work);
+      const thrown = outcome instanceof Thrown ? { error: outcome.error } : undefined;
       if (thrown) this.#reportError(thrown.error, work);
-      const reply = thrown
-        ? failedReply(thrown.error, this.#context)
-        : outcome instanceof QuestionOutcome
-          ? await this.#ask(outcome)
-          : outcome instanceof ReleaseOrCancel ||
-              outcome instanceof WorkerUnavailableError ||
-              outcome instanceof Thrown
-            ? undefined
+      const reply =
+        outcome instanceof Thrown
+          ? failedReply(outcome.error, this.#context)
+          : outcome instanceof QuestionOutcome
+            ? await this.#ask(outcome)
             : outcome;
       if (reply === undefined) return holder.lost === null ? await this.#release() : this.#leaseOver(work);
       const { isOwnFault, pause } = await this.#judge(reply);
@@ -180,8 +172,7 @@ export class Attempt {
       if (!accepted) return this.#leaseOver(work);
       const { state, next } = accepted;
       const durationMs = performance.now() - startedAt;
-      const error = thrown && { error: thrown.error };
-      this.#context.report({ type: "replied", work, reply: accepted.reply, ...error, state, durationMs });
+      this.#context.report({ type: "replied", work, reply: accepted.reply, ...thrown, state, durationMs });
       return { replied: true, next };
     } finally {
       holder.close();

@@ -141,8 +141,8 @@ export function withOptions(input: TaskInput, options: DelegateOptions): object 
     ...(startWithinSeconds !== undefined && { start_within_seconds: startWithinSeconds }),
   };
   // The compiler refuses this, but not everybody has one.
-  const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
-  const twice = Object.keys(said).find((name) => given.has(name));
+  const given: Readonly<Record<string, unknown>> = { ...input };
+  const twice = Object.keys(said).find((name) => given[name] !== undefined);
   if (twice !== undefined)
     throw new TypeError(`${twice} is given twice: in the first argument and as an option`);
   return { ...input, ...said };

@@ -24,7 +24,8 @@ export type AnswerWay = z.infer<typeof answerWaySchema>;
 export const changesByRequestSchema = z.record(z.string(), boundedChangesSchema);
 export type ChangesByRequest = z.infer<typeof changesByRequestSchema>;
 
-const shownAnswerShape = {
+/** An answer in short. */
+export const shownAnswerShape = {
   /** For a question with the choices approve and deny. */
   decision: decisionSchema.optional(),
   /** The beginning of the answer. */

@@ -1,8 +1,16 @@
 /** Changes as one line of text: `replicas 3 → 5, tag added "x"`. Limit: the texts come from others; who prints them cleans them. */
+import type { ChangesByRequest } from "./answered.ts";
 import { type BoundedChanges, type Change, pathText } from "./changes.ts";
 import { truncate } from "./text.ts";
 
 const MAX_VALUE = 60;
+
+/** In a line about an event. */
+const SHOWN = 5;
+
+/** What an answer changed, a text for each request that it changed. */
+export const changeTexts = (changes: ChangesByRequest = {}): readonly string[] =>
+  Object.values(changes).map((one) => changesText(one, SHOWN));
 
 /** The first `most` changes, and how many more there are. */
 export function changesText(

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { artifactSchema, messageSchema } from "./a2a.ts";
-import { changesByRequestSchema } from "./answered.ts";
+import { changesByRequestSchema, shownAnswerShape } from "./answered.ts";
 import {
   delegationErrorSchema,
   delegationSchema,
@@ -12,7 +12,6 @@ import {
   progressSchema,
   stateSchema,
 } from "./delegation.ts";
-import { decisionSchema } from "./interrupt.ts";
 import { jsonObjectSchema } from "./json-object.ts";
 import { usageSoFarSchema } from "./usage.ts";
 import { agentNameSchema, delegationIdSchema, instantSchema, principalSchema } from "./values.ts";
@@ -169,15 +168,6 @@ export const parkedEventSchema = z.object({
 /** The worker no longer waits for the answer, which any worker of the agent gets. */
 export type ParkedEvent = z.infer<typeof parkedEventSchema>;
 
-const answerPreviewSchema = z.object({
-  /** For a question with the choices approve and deny. */
-  decision: decisionSchema.optional(),
-  /** The beginning of the answer. */
-  answer_preview: z.string().optional(),
-  /** True: the answer is a secret, which only the agent gets. */
-  redacted: z.literal(true).optional(),
-});
-
 export const answeredEventSchema = z.object({
   ...status,
   /** The question was answered. */
@@ -193,8 +183,8 @@ export const answeredEventSchema = z.object({
   /** What the answer changed in the arguments of the proposed actions, by `request_id`. */
   changes: changesByRequestSchema.optional(),
   /** The answers, by `request_id`. */
-  answers: z.record(z.string(), answerPreviewSchema),
-  ...answerPreviewSchema.shape,
+  answers: z.record(z.string(), z.object(shownAnswerShape)),
+  ...shownAnswerShape,
   /** Until `kept_until`, only this worker gets the delegation; absent: any worker of the agent. */
   kept_for: z.string().optional(),
   /** Until then, only the worker `kept_for` gets the delegation. */

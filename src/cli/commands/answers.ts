@@ -8,8 +8,9 @@ import { type Cli, connectToRead, examples } from "../context.ts";
 import { agentName, valid, wholeBetween } from "../input/arguments.ts";
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { ANSWER_COLUMNS } from "../show/answer-columns.ts";
+import { noteMore, pagesUpTo } from "../show/list-pages.ts";
 import { addTableOptions, ListTable, type TableOptions } from "../show/list-table.ts";
-import { jsonText, note, printJson, write } from "../show/output.ts";
+import { note, printJson } from "../show/output.ts";
 import { interruptible } from "../signals.ts";
 
 interface AnswersOptions extends TableOptions {
@@ -22,8 +23,6 @@ interface AnswersOptions extends TableOptions {
   readonly limit: number;
   readonly cursor?: string;
 }
-
-const PAGE = 100;
 
 const ABOUT = `
 What an approval changed in the arguments of an action is shown as 'replicas 3 → 5'. The way is console (a signed-in
@@ -68,23 +67,24 @@ export function addAnswers(program: Command, { host }: Cli): void {
       const pages = new Pages(await connectToRead(host, options));
       const table = new ListTable(host, ANSWER_COLUMNS, options);
       let count = 0;
-      let cursor: string | null | undefined = options.cursor;
+      let cursor: string | null = null;
       await interruptible(async (signal) => {
-        do {
-          const limit = Math.min(options.limit - count, PAGE);
-          const page = await pages.answers({ ...filter, limit, cursor: cursor ?? undefined }, signal);
-          if (json) for (const one of page.answers) await printJson(host, one);
-          else if (page.answers.length > 0) await table.print(page.answers);
-          count += page.answers.length;
-          cursor = page.next_cursor;
-        } while (cursor !== null && count < options.limit);
+        const found = pagesUpTo({
+          wanted: options.limit,
+          cursor: options.cursor,
+          read: (page) => pages.answers({ ...filter, ...page }, signal),
+          countOf: ({ answers }) => answers.length,
+        });
+        for await (const { answers, next_cursor } of found) {
+          if (json) for (const one of answers) await printJson(host, one);
+          else if (answers.length > 0) await table.print(answers);
+          count += answers.length;
+          cursor = next_cursor;
+        }
       });
-      if (typeof cursor === "string") {
-        if (json) await write(host.stderr, `${jsonText({ next_cursor: cursor })}\n`);
-        else await note(host, `more results: --cursor ${cursor}`);
-      } else if (count === 0 && !json) {
-        const isFiltered = Object.values(filter).some((value) => value !== undefined);
-        await note(host, isFiltered ? "no answers match." : "no answers yet.");
-      }
+      await noteMore(host, cursor, json);
+      if (count > 0 || cursor !== null || json) return;
+      const isFiltered = Object.values(filter).some((value) => value !== undefined);
+      await note(host, isFiltered ? "no answers match." : "no answers yet.");
     });
 }

@@ -15,8 +15,9 @@ import { agentName, delegationId, errorCode, separated, valid, wholeBetween } fr
 import { INSTANT_EXAMPLE, instant } from "../input/instant.ts";
 import { COLUMNS, delegationRows } from "../show/delegation-columns.ts";
 import { noteKnownCodes } from "../show/known-codes.ts";
+import { noteMore, pagesUpTo } from "../show/list-pages.ts";
 import { addTableOptions, ListTable, type TableOptions } from "../show/list-table.ts";
-import { jsonText, note, printJson, write } from "../show/output.ts";
+import { note, printJson } from "../show/output.ts";
 import { printTree } from "../show/tree.ts";
 import { interruptible } from "../signals.ts";
 import { similarAgent } from "../similar-agent.ts";
@@ -66,7 +67,6 @@ function states(text: string): State[] {
   });
 }
 const DEFAULT_LIMIT = 20;
-const PAGE = 100;
 
 const ABOUT = `
 The lines fit the terminal, or 80 columns without one. The short ids are accepted by every command; --wide shows whole
@@ -147,20 +147,19 @@ function filterOf(options: ListOptions): DelegationFilter {
   return { target, delegator, context_id: context, state, since, until, ended_since, q, error_code };
 }
 
-/** The pages of a list, up to the limit. */
-async function* pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
+/** The pages of the list, up to the limit. */
+function pagesOf(connection: ConnectionOptions, options: ListOptions, signal: AbortSignal) {
   const filter = filterOf(options);
   const pages = new Pages(connection);
-  let wanted = options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT);
-  let cursor: string | null | undefined = options.cursor;
-  do {
-    const query = { ...filter, limit: Math.min(wanted, PAGE), cursor: cursor ?? undefined };
-    const page = await pages.list(query, signal);
-    yield page;
-    wanted -= page.delegations.length;
-    cursor = page.next_cursor;
-  } while (cursor !== null && wanted > 0);
+  return pagesUpTo({
+    wanted: options.all ? Number.POSITIVE_INFINITY : (options.limit ?? DEFAULT_LIMIT),
+    cursor: options.cursor,
+    read: (page) => pages.list({ ...filter, ...page }, signal),
+    countOf: ({ delegations }) => delegations.length,
+  });
 }
+
+const OR_ALL = ", or --all.";
 
 async function printList(host: CliHost, connection: ConnectionOptions, options: ListOptions): Promise<void> {
   let cursor: string | null = null;
@@ -174,7 +173,7 @@ async function printList(host: CliHost, connection: ConnectionOptions, options: 
       cursor = next_cursor;
     }
   });
-  await noteMore(host, cursor, options.json);
+  await noteMore(host, cursor, options.json, OR_ALL);
   const { errorCode, json } = options;
   if (count > 0 || cursor !== null || json) return;
   const { error_code: _none, ...filter } = filterOf(options);
@@ -225,12 +224,5 @@ async function printTrees(host: CliHost, connection: ConnectionOptions, options:
       for (const one of await printTree(host, delegator, id, { table, signal })) shown.add(one);
     }
   });
-  await noteMore(host, cursor, options.json);
-}
-
-/** On stderr also with --json, because all of stdout is delegations. */
-async function noteMore(host: CliHost, cursor: string | null, json = false): Promise<void> {
-  if (cursor === null) return;
-  if (json) await write(host.stderr, `${jsonText({ next_cursor: cursor })}\n`);
-  else await note(host, `more results: --cursor ${cursor}, or --all.`);
+  await noteMore(host, cursor, options.json, OR_ALL);
 }

@@ -1,9 +1,10 @@
 /** `errand logs`: the story of a delegation, from its first event on. */
 import type { Command } from "commander";
 import { Delegator } from "../../client/delegator.ts";
+import { isLast } from "../../client/events.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
-import { type StreamEvent, TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
+import type { StreamEvent } from "../../schema/event.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { DELEGATION, delegationId } from "../input/arguments.ts";
 import { filesText } from "../show/artifact-line.ts";
@@ -68,7 +69,7 @@ async function* stored(
     yield* events;
     const last = events.at(-1);
     // After the final event there is no further page.
-    if (last === undefined || TERMINAL_EVENT_TYPES.includes(last.type)) return;
+    if (last === undefined || isLast(last)) return;
     after = last.id;
   }
 }

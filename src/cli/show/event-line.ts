@@ -1,6 +1,6 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { durationText } from "../../client/words.ts";
-import { changesText } from "../../schema/change-text.ts";
+import { changeTexts } from "../../schema/change-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { AnsweredEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
@@ -104,13 +104,8 @@ const WAYS: Readonly<Record<string, string>> = {
 /** `in the console`; empty for the HTTP API, which is the usual way of programs, and for what is not known. */
 export const wayText = (via: string | undefined): string => WAYS[via ?? ""] ?? "";
 
-const SHOWN_CHANGES = 5;
-
 /** What an answer changed: `replicas 3 → 5`. Empty: nothing. May have control characters. */
-export const editText = (changes: AnsweredEvent["changes"]): string =>
-  Object.values(changes ?? {})
-    .map((one) => changesText(one, SHOWN_CHANGES))
-    .join("; ");
+export const editText = (changes: AnsweredEvent["changes"]): string => changeTexts(changes).join("; ");
 
 function reason({ code, message }: { code: string; message: string }, state: string): string {
   return (code === state ? "" : `${code}: `) + oneLine(message, 100);

@@ -3,13 +3,7 @@ import { session, signOut } from "../session/session.ts";
 import { nameOf } from "../ui/words.ts";
 import { helpIsOpen } from "./keys.ts";
 import { mayNotify, wantsNotices } from "./notices.ts";
-import { THEMES, type Theme, theme } from "./theme.ts";
-
-const THEME_WORDS: Readonly<Record<Theme, string>> = {
-  system: "As the system",
-  light: "Light",
-  dark: "Dark",
-};
+import { THEME_WORDS, THEMES, theme } from "./theme.ts";
 
 /** The signed-in principal, and the settings of this browser. */
 export function Account() {

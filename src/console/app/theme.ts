@@ -3,6 +3,11 @@ import { effect, signal } from "@preact/signals";
 
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
+export const THEME_WORDS: Readonly<Record<Theme, string>> = {
+  system: "As the system",
+  light: "Light",
+  dark: "Dark",
+};
 
 const KEY = "errand-theme";
 const stored = localStorage.getItem(KEY);

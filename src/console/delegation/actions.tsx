@@ -8,6 +8,7 @@ import { mayDelegate, mayRedrive, maySteer } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { ReasonField, reasonOf } from "../ui/reason-field.tsx";
 import { useAction } from "../ui/use-action.ts";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { ReplyActions } from "./reply-actions.tsx";
@@ -101,11 +102,7 @@ function DelegateAgain({ delegation: { id } }: Props) {
 function Cancel({ delegation }: Props) {
   const reason = useSignal("");
   const cancel = async () => {
-    const text = reason.value.trim();
-    const canceled = await session.value?.connection.delegator.cancel(
-      delegation.id,
-      text === "" ? undefined : text,
-    );
+    const canceled = await session.value?.connection.delegator.cancel(delegation.id, reasonOf(reason));
     if (canceled) show(canceled);
   };
   return (
@@ -121,18 +118,7 @@ function Cancel({ delegation }: Props) {
         Its agent is notified at once, and everything delegated under it is canceled, too. This cannot be
         undone.
       </p>
-      <label>
-        <span>
-          Reason <small>optional</small>
-        </span>
-        <input
-          maxLength={1024}
-          value={reason.value}
-          onInput={(event) => {
-            reason.value = event.currentTarget.value;
-          }}
-        />
-      </label>
+      <ReasonField reason={reason} />
     </Confirm>
   );
 }

@@ -1,7 +1,7 @@
 /** The words for an event: what happened, when, and after which pause. */
 import * as z from "zod";
 import { changesByRequestSchema } from "../../schema/answered.ts";
-import { changesText } from "../../schema/change-text.ts";
+import { changeTexts } from "../../schema/change-text.ts";
 import { progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { wayWords } from "../ui/way-words.ts";
@@ -42,8 +42,6 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   retrying: "the attempt failed",
 };
 
-const SHOWN_CHANGES = 5;
-
 /** `a worker took it · attempt 2 · worker-1` */
 export function eventText(event: DelegationEvent): string {
   const details = detailsSchema.parse(event);
@@ -58,7 +56,7 @@ export function eventText(event: DelegationEvent): string {
     attempt > 1 && `attempt ${attempt}`,
     by && `by ${nameOf(by)}`,
     decision && (auto ? `${decision} in advance` : decision),
-    ...Object.values(changes ?? {}).map((one) => changesText(one, SHOWN_CHANGES)),
+    ...changeTexts(changes),
     via && !auto && wayWords(via),
     worker_id,
     progress && stepOf({ progress }),

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Delegation } from "../../schema/delegation.ts";
 import { Confirm } from "../ui/confirm.tsx";
+import { ReasonField, reasonOf } from "../ui/reason-field.tsx";
 import { count } from "../ui/words.ts";
 import { type Act, actOf } from "./acts.ts";
 import { run, start } from "./run.ts";
@@ -77,10 +78,7 @@ function useShownActs(chosen: readonly Delegation[]): ReadonlySet<Act> {
 
 function CancelSeveral({ live }: { readonly live: readonly Delegation[] }) {
   const reason = useSignal("");
-  const cancel = async () => {
-    const text = reason.value.trim();
-    start("cancel", live, text === "" ? undefined : text);
-  };
+  const cancel = async () => start("cancel", live, reasonOf(reason));
   return (
     <Confirm
       verb={`Cancel ${live.length.toLocaleString("en")}`}
@@ -94,18 +92,7 @@ function CancelSeveral({ live }: { readonly live: readonly Delegation[] }) {
         Their agents are notified at once, and everything delegated under them is canceled, too. This cannot
         be undone.
       </p>
-      <label>
-        <span>
-          Reason <small>optional</small>
-        </span>
-        <input
-          maxLength={1024}
-          value={reason.value}
-          onInput={({ currentTarget }) => {
-            reason.value = currentTarget.value;
-          }}
-        />
-      </label>
+      <ReasonField reason={reason} />
     </Confirm>
   );
 }

@@ -3,7 +3,7 @@ import type { Agent } from "../../schema/agent.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { helpIsOpen } from "../app/keys.ts";
 import { go, href, hrefOf, type View } from "../app/route.ts";
-import { THEMES, theme } from "../app/theme.ts";
+import { THEME_WORDS, THEMES, theme } from "../app/theme.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { isOperator, mayDelegate, seesAll } from "../session/rights.ts";
 import { signOut } from "../session/session.ts";
@@ -106,13 +106,11 @@ export const delegationCommands = (found: readonly (ListedDelegation | Delegatio
     act: goTo(hrefOf(delegation.id)),
   }));
 
-const THEME_WORDS = { system: "as the system", light: "light", dark: "dark" } as const;
-
 export const actionCommands = (): readonly Command[] => [
   ...(mayDelegate.value ? [{ id: "delegate", title: "Delegate", act: goTo(href("delegate")) }] : []),
   ...THEMES.filter((one) => one !== theme.value).map((one) => ({
     id: `theme ${one}`,
-    title: `Theme: ${THEME_WORDS[one]}`,
+    title: `Theme: ${THEME_WORDS[one].toLowerCase()}`,
     isRare: true,
     act: () => {
       theme.value = one;

@@ -23,13 +23,12 @@ import {
 } from "./commands.ts";
 import { styles } from "./palette.css";
 import { PauseQuestion } from "./pause-question.tsx";
-import { useDelegationsOf } from "./use-delegations-of.ts";
+import { MOST, useDelegationsOf } from "./use-delegations-of.ts";
 
 adopt(styles);
 
 /** In characters, as the broker takes for a search. */
 const MAX_TEXT = 100;
-const MOST = 8;
 
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -11,7 +11,8 @@ import { checkSession, session } from "../session/session.ts";
 
 /** After the last key. */
 const PAUSE_MS = 250;
-const MOST = 8;
+/** Of each kind. */
+export const MOST = 8;
 /** With fewer characters nearly everything fits. */
 const LEAST = 2;
 
