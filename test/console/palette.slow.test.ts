@@ -41,7 +41,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await marked.getAttribute("id")).toBe(active);
     expect(await page.locator(".palette [role=option]").allTextContents()).not.toContain("Sign out");
     await page.keyboard.press("ArrowDown");
-    expect(await marked.textContent()).toBe("Live");
+    expect(await marked.textContent()).toBe("Answered");
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("ArrowUp");
     expect(await page.locator(".palette [role=option]").last().getAttribute("aria-selected")).toBe("true");

@@ -64,7 +64,9 @@ export function guardClicks(): () => void {
     lookAround();
     const control = controlOf(event.target);
     const { clientX: x, clientY: y } = event;
-    pressed = { control, isSurprise: control !== null && isSurprise(control, x, y, pointer.since) };
+    // A finger is nowhere before it presses: it was aimed before it came.
+    const since = event.pointerType === "touch" ? 0 : pointer.since;
+    pressed = { control, isSurprise: control !== null && isSurprise(control, x, y, since) };
   };
   const click = (event: MouseEvent) => {
     const control = controlOf(event.target);
