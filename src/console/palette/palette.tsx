@@ -89,6 +89,7 @@ export function Palette() {
       aria-label="Go to"
       onClose={() => {
         paletteIsOpen.value = false;
+        restoreCaret();
       }}
       onPointerDown={({ target, currentTarget }) => {
         // Beside the dialog.
@@ -146,6 +147,14 @@ export function Palette() {
       )}
     </dialog>
   );
+}
+
+/** A field that gets the focus back from a dialog has no caret in Chromium, and takes no keys. */
+function restoreCaret(): void {
+  const { activeElement } = document;
+  if (!(activeElement instanceof HTMLElement)) return;
+  activeElement.blur();
+  activeElement.focus({ preventScroll: true });
 }
 
 /** What the reader means first: what begins with the text. Delegations come later, and take no mark away. */
