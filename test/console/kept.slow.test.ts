@@ -52,9 +52,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await saved.getByRole("link").click();
     expect(await hashOf(page)).toMatch(/state=failed&target=scout&ended_since=|target=scout.*state=failed/);
     expect(await hashOf(page)).not.toBe(before);
+    const dayOf = (hash: unknown) => Date.parse(/ended_since=([\d-]+)/.exec(String(hash))?.[1] ?? "");
+    expect(dayOf(await hashOf(page)) - dayOf(before)).toBe(24 * 3_600_000);
     await page.getByRole("button", { name: "Rename" }).click();
     await name.press("Escape");
     // The focus is back at the button.
+    await page.locator("button:focus", { hasText: "Rename" }).waitFor();
     await page.keyboard.press("Enter");
     await name.fill("Failures");
     await page.keyboard.press("Enter");

@@ -367,9 +367,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.keyboard.press("/");
     expect(page.url()).toMatch(/#\/find\?q=fail$/);
     await page.getByRole("link", { name: "Failed since yesterday" }).click();
-    await until(async () => (await page.locator(".found").allTextContents()).join().includes("Fails"));
-    expect(await page.locator(".found").count()).toBe(1);
-    expect(page.url()).toMatch(/#\/find\?state=failed&ended_since=\d{4}-/);
+    await until(() => /#\/find\?state=failed&ended_since=\d{4}-/.test(page.url()));
+    // The rows of the search before may still be there.
+    await until(async () => {
+      const [found = "", ...others] = await page.locator(".found").allTextContents();
+      return found.includes("Fails") && others.length === 0;
+    });
     await page
       .getByRole("list", { name: "Filters" })
       .getByRole("link", { name: /^Without: ended since / })

@@ -172,8 +172,8 @@ function plain(left: unknown): unknown {
           // A2A messages contain the context that they were sent in.
           if (key === "contextId" && typeof one === "string" && named("context", one) === "<context 1>")
             return [];
-          // Each worker chooses its own id.
-          if (key === "worker_id") return [];
+          // Each worker chooses its own id; the way of an answer is checked apart.
+          if (key === "worker_id" || key === "via") return [];
           // A part of an A2A message says which request it answers; then its message says so, too.
           if (key === "metadata" && name === "parts" && within !== undefined) {
             expect(within).toMatchObject(Object(one));
@@ -198,6 +198,10 @@ function plain(left: unknown): unknown {
   return walk(left, "");
 }
 
+/** How answers come by this API. */
+const wayOf = (caller: string): string =>
+  ({ A2A: "a2a", MCP: "mcp", "AG-UI": "ag-ui" })[caller.split(" ")[0] ?? ""] ?? "rest";
+
 async function runStory(
   caller: keyof typeof DELEGATOR_APIS,
   agent: keyof typeof AGENT_APIS,
@@ -214,6 +218,8 @@ async function runStory(
   const end = await delegating.ended(id);
   const events = await eventsOf(alice, id);
   checkHistory(events, "finished");
+  const ways = events.flatMap((event) => (event.status === "answered" ? [event.via] : []));
+  expect(new Set(ways)).toEqual(new Set(ways.map(() => wayOf(caller))));
   const { body: record } = await alice.get(id);
   expect(record.version).toBe(events.length);
   if (agent === "A2A replies" && record.error !== null && record.reply !== null) {

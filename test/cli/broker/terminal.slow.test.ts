@@ -82,6 +82,8 @@ async function world() {
     ["status"],
     ["top", "--once"],
     ["audit"],
+    ["answers"],
+    ["answers", "--outcome", "expired", "--limit", "1"],
     ["token", "create", "caller:alice"],
     ["token", "list"],
     ["token", "revoke", "0000000000"],

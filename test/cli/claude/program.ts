@@ -75,8 +75,11 @@ export function work(
     settleMs: 0,
     ...rest,
   });
-  const agent = new Agent({ url, token: OPERATOR, agent: "coder", failFast: false }, (task) =>
-    worker.run(task, workspace),
+  const agent = new Agent(
+    { url, token: OPERATOR, agent: "coder", failFast: false },
+    (task) => worker.run(task, workspace),
+    // As the program.
+    { tellsErrors: true },
   );
   const running = agent.run();
   running.catch(() => undefined);
