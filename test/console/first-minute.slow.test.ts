@@ -99,7 +99,8 @@ describe.skipIf(SKIP)("in Chromium", () => {
     // Somebody else's.
     await api.agent("demo-writer-0a1b2d", { description: "Our own" });
     const { id } = (await api.delegate("demo-writer-0a1b2c", { task: "Write" })).body;
-    const { page } = await openTab(url);
+    // The page may read the delegation again while it is erased.
+    const { page } = await openTab(url, { expected: /404 \(Not Found\)/ });
     await signIn(page, OPERATOR);
     const note = page.getByRole("region", { name: "Demo" });
     await note.getByText("A demo was not removed: demo-writer-0a1b2c.").waitFor();

@@ -309,4 +309,26 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.locator(".agent-row").waitFor();
     expect(await page.locator("text=Your session has ended").count()).toBe(0);
   });
+
+  test("agents that are read last are shown under a pointer that rests", async () => {
+    const { url } = await startBroker();
+    await client(url).agent("deployer");
+    const { page } = await openTab(url);
+    const agents = await delay(page, /\/v1\/agents/);
+    let lists = 0;
+    page.on("response", (response) => {
+      if (/\/v1\/delegations\?/.test(response.url())) lists += 1;
+    });
+    await page.mouse.move(640, 400);
+    await signIn(page);
+    await until(() => agents.waiting() === 1 && lists >= 2);
+    // The page draws what it has, and finds what is under the pointer.
+    await page.evaluate(
+      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+    );
+    await page.mouse.move(642, 402);
+    agents.release();
+    await page.locator(".agent-row").waitFor();
+    expect(await page.locator(".news").count()).toBe(0);
+  });
 });

@@ -6,6 +6,8 @@ import { onEvents } from "./stream.ts";
 
 /** Null: not read yet. */
 export const agents = signal<readonly Agent[] | null>(null);
+/** Whether the first reading is over: it may have failed. */
+export const haveReadAgents = signal(false);
 
 const IDLE_MS = 10_000;
 /** The shortest time between two readings, however many events arrive. */
@@ -44,6 +46,7 @@ export async function readAgents(): Promise<void> {
   } catch (error) {
     checkSession(error);
   }
+  if (isCurrent(connection)) haveReadAgents.value = true;
   readWithin(pauseOf(IDLE_MS));
 }
 
@@ -59,6 +62,7 @@ export function startAgents(): () => void {
   addEventListener("online", readAgents);
   const stop = effect(() => {
     agents.value = null;
+    haveReadAgents.value = false;
     if (session.value) void readAgents();
   });
   return () => {

@@ -1,5 +1,5 @@
 import { lazyFrom } from "../app/lazy-from.tsx";
-import { agents } from "../data/agents.ts";
+import { haveReadAgents } from "../data/agents.ts";
 import { inView, isLoaded } from "../data/delegations.ts";
 import { count } from "../ui/words.ts";
 import { headText } from "./tally.ts";
@@ -13,8 +13,8 @@ const Parts = lazyFrom(load, ({ Parts: loaded }) => loaded, READING);
 /** What goes on: what needs attention, the agents, and their work. */
 export function Live() {
   const total = inView.value.length;
-  // The agents come first, so that nothing is pushed down when they arrive.
-  const isReading = !isLoaded.value && (total === 0 || agents.value === null);
+  // The agents come first: those that came later would push down the work, or wait behind a button while the pointer is in it.
+  const isReading = !haveReadAgents.value || (!isLoaded.value && total === 0);
   return (
     <section aria-label="Live">
       <h1 id="live-title">Live {total > 0 && <small>{headOf(total)}</small>}</h1>

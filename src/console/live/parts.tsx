@@ -33,9 +33,9 @@ export function Parts() {
 }
 
 function NothingLive() {
-  const found = agents.value ?? [];
+  const found = agents.value;
   const hasDelegations = useHasDelegations();
-  if (hasDelegations === null) return <p class="loading">Reading …</p>;
+  if (found === null || hasDelegations === null) return <p class="loading">Reading …</p>;
   if (found.length === 0 || !hasDelegations) return <FirstSteps />;
   const online = found.find(({ presence }) => presence.state === "online");
   if (!online) {
