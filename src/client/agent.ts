@@ -60,10 +60,14 @@ export interface AgentOptions extends ConnectionOptions {
   readonly timeoutSeconds?: number | undefined;
   /**
    * How long a handler may run without a sign of life, in seconds: progress, usage, an artifact, a checkpoint, a question
-   * or a part that it delegates. Then the same follows. While it waits for an answer, it is not idle. Default: no limit.
+   * or a part that it delegates. Then the same follows. While such a call waits for the broker or for an answer, it is not
+   * idle; a wait of its own, as for the end of a part, counts. Default: no limit.
    */
   readonly idleTimeoutSeconds?: number | undefined;
-  /** Whether an error that a handler threw is worth another attempt, while one is left. Default: no error is. */
+  /**
+   * Whether an error that a handler threw is worth another attempt, while one is left. Default: no error is. If it throws,
+   * `onError` gets that, too.
+   */
   readonly retryOn?: ((error: unknown) => boolean) | undefined;
   /**
    * Called with each error that fails a delegation: thrown by the handler or by a listener, or a timeout. Default: it is

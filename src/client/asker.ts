@@ -65,11 +65,6 @@ export class Asker {
     return answered;
   }
 
-  /** Whether the handler waits for an answer. */
-  get isAsking(): boolean {
-    return this.#asking.size > 0;
-  }
-
   /** The handler has ended. Resolves once the broker has accepted or answered all questions; none is held any longer. */
   async settled(): Promise<void> {
     this.#handlerDone.abort();

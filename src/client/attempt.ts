@@ -161,7 +161,7 @@ export class Attempt {
       if (thrown) this.#reportError(thrown.error, work);
       const reply =
         outcome instanceof Thrown
-          ? failedReply(outcome.error, this.#context)
+          ? failedReply(outcome.error, this.#mayRetry(outcome.error, work), this.#context.tellsErrors)
           : outcome instanceof QuestionOutcome
             ? await this.#ask(outcome)
             : outcome;
@@ -190,12 +190,12 @@ export class Attempt {
     const { signal, followUps } = this.#holder;
     const children = new Children(delegator, this.#lease, signal);
     const answers = answersIn(delegation.history);
-    /** The call is a sign of life. */
+    /** The call is a sign of life, and so is its end. */
     const alive =
       <A extends readonly unknown[], R>(call: (...given: A) => R) =>
       (...given: A): R => {
-        this.#limits?.touch();
-        return call(...given);
+        const returned = call(...given);
+        return this.#limits?.sign(returned) ?? returned;
       };
     return {
       delegation,
@@ -220,10 +220,10 @@ export class Attempt {
         const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
         return handled(this.#asker.ask([question], question).then((all) => inOrder([question], all)[0]));
       }),
-      use: (answer) => handled(this.#asker.use(answer)),
+      use: alive((answer) => handled(this.#asker.use(answer))),
       askAll: (asked, options = {}) => {
-        this.#limits?.touch();
-        return handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all)));
+        const answers = handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all)));
+        return this.#limits?.sign(answers) ?? answers;
       },
       question: (asked, options = {}) =>
         new QuestionOutcome(toInterrupt(isList(asked) ? asked : [asked], options)),
@@ -242,22 +242,22 @@ export class Attempt {
     const { giveUp, handler, timeoutSeconds, idleTimeoutSeconds } = this.#context;
     return new Promise((resolve) => {
       const limits = new HandlerLimits({
-        ...{ timeoutSeconds, idleTimeoutSeconds, isAsking: () => this.#asker.isAsking },
+        ...{ timeoutSeconds, idleTimeoutSeconds },
         onReached: (error) => {
+          const { reason } = this.#holder.signal;
           this.#holder.stopHandler(error);
-          resolve(new Thrown(error));
+          // Another worker may have the work.
+          end(reason instanceof CutOffError ? work.release({ reason: reason.message }) : new Thrown(error));
         },
       });
       this.#limits = limits;
-      const unsubscribe = onAbort(giveUp, () => {
-        limits.end();
-        resolve(undefined);
-      });
-      void outcomeOf(handler, work).then((outcome) => {
+      const end = (outcome: HandlerOutcome | undefined) => {
         limits.end();
         unsubscribe();
         resolve(outcome);
-      });
+      };
+      const unsubscribe = onAbort(giveUp, () => end(undefined));
+      void outcomeOf(handler, work).then(end);
     });
   }
 
@@ -387,12 +387,25 @@ export class Attempt {
     return { replied: false };
   }
 
+  /** A callback that fails is an error of its own, and asks for nothing. */
+  #mayRetry(error: unknown, work: Work): boolean {
+    try {
+      return this.#context.retryOn(error) === true;
+    } catch (failure) {
+      this.#reportError(failure, work);
+      return false;
+    }
+  }
+
   /** The work goes on if the callback itself fails. */
   #reportError(error: unknown, work: Work): void {
+    const report = (failure: unknown) => console.error("errand: onError failed:", failure);
     try {
-      this.#context.onError(error, work);
+      const returned: unknown = this.#context.onError(error, work);
+      // It may be an async function all the same.
+      if (returned instanceof Promise) returned.catch(report);
     } catch (failure) {
-      console.error("errand: onError failed:", failure);
+      report(failure);
     }
   }
 

@@ -7,7 +7,7 @@ import { parseLenient } from "./lenient.ts";
 
 const objectSchema = z.record(z.string(), z.unknown());
 
-/** Null: it is about no delegation, and of a type that this version does not know. Takes ownership of `data`. */
+/** Null: it is about no delegation, and of a type that this version does not know. */
 export function toEvent(data: unknown): StreamEvent | null {
   const known = parseLenient(streamEventSchema, data);
   if (known.ok) return known.value;

@@ -25,8 +25,6 @@ export class HandlerTimeoutError extends Error {
 export interface HandlerLimitOptions {
   readonly timeoutSeconds: number | undefined;
   readonly idleTimeoutSeconds: number | undefined;
-  /** Whether the handler waits for an answer; then it is not idle. */
-  readonly isAsking: () => boolean;
   /** Called once, for the first limit that is reached. */
   readonly onReached: (error: HandlerTimeoutError) => void;
 }
@@ -35,6 +33,8 @@ export class HandlerLimits {
   readonly #options: HandlerLimitOptions;
   readonly #timeout: ReturnType<typeof setTimeout> | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
+  /** The calls that wait for the broker, or for an answer. */
+  #waiting = 0;
   #isOver = false;
 
   constructor(options: HandlerLimitOptions) {
@@ -47,12 +47,23 @@ export class HandlerLimits {
   /** Call it at each sign of life. */
   touch(): void {
     clearTimeout(this.#idle);
-    const { idleTimeoutSeconds, isAsking } = this.#options;
-    if (this.#isOver) return;
-    this.#idle = after(idleTimeoutSeconds, () => {
-      if (isAsking()) this.touch();
-      else this.#reach("idle", idleTimeoutSeconds ?? 0);
-    });
+    const { idleTimeoutSeconds } = this.#options;
+    if (this.#isOver || this.#waiting > 0) return;
+    this.#idle = after(idleTimeoutSeconds, () => this.#reach("idle", idleTimeoutSeconds ?? 0));
+  }
+
+  /** The same for what a call returned: until a promise settles, the handler is not idle. Returns it. */
+  sign<T>(returned: T): T {
+    if (returned instanceof Promise) {
+      this.#waiting += 1;
+      const settled = () => {
+        this.#waiting -= 1;
+        this.touch();
+      };
+      returned.then(settled, settled);
+    }
+    this.touch();
+    return returned;
   }
 
   /** The handler is done. */

@@ -59,11 +59,8 @@ function toOutcome(outcome: Outcome): HandlerOutcome {
  * The reply for an error that the handler threw. Its message does not contain that of the error, which may have paths and
  * secrets: the delegator is someone else.
  */
-export function failedReply(
-  error: unknown,
-  { retryOn, tellsErrors }: { readonly retryOn: (error: unknown) => boolean; readonly tellsErrors: boolean },
-): Reply {
-  const retryable = retryOn(error) ? { retryable: true } : {};
+export function failedReply(error: unknown, isWorthRetry: boolean, tellsErrors: boolean): Reply {
+  const retryable = isWorthRetry ? { retryable: true } : {};
   if (error instanceof HandlerTimeoutError) {
     const { message } = error;
     return {

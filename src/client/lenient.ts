@@ -11,16 +11,18 @@ type Parsed<T> =
 /** Each round may reveal unknown keys deeper in the value. The limit prevents an endless loop. */
 const ROUNDS = 8;
 
-/** Takes ownership of `value`: unknown keys are deleted in place. */
+/** The value itself stays as it is. */
 export function parseLenient<T>(schema: z.ZodType<T>, value: unknown): Parsed<T> {
+  let known = value;
   let result = schema.safeParse(value);
   for (let round = 0; round < ROUNDS && !result.success; round += 1) {
+    if (known === value) known = structuredClone(value);
     let removed = 0;
     for (const issue of result.error.issues) {
-      if (issue.code === "unrecognized_keys") removed += remove(value, issue.path, issue.keys);
+      if (issue.code === "unrecognized_keys") removed += remove(known, issue.path, issue.keys);
     }
     if (removed === 0) break;
-    result = schema.safeParse(value);
+    result = schema.safeParse(known);
   }
   return result.success ? { ok: true, value: result.data } : { ok: false, error: result.error };
 }

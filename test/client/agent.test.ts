@@ -1,5 +1,5 @@
 /** The agent's handling of leases: confirm, heartbeat, reply, loss, stop, outage. */
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Agent, type AgentOptions } from "../../src/client/agent.ts";
 import { HandlerTimeoutError } from "../../src/client/handler-limits.ts";
 import type { AgentEvent, Handler, Work } from "../../src/client/work.ts";
@@ -125,6 +125,30 @@ describe("one delegation", () => {
     await agent.run();
     const message = `The agent failed: ${error.name}.`;
     expect(stub.to("/reply")[0]?.body.error).toEqual({ code: "agent_error", message, ...retry });
+  });
+
+  test("goes on when `retryOn` throws and `onError` rejects", async () => {
+    const stub = await brokerWith({});
+    const seen: unknown[] = [];
+    const printed = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    onTestFinished(() => printed.mockRestore());
+    const { agent } = agentAt(stub.url, () => Promise.reject(new RangeError("x")), {
+      once: true,
+      retryOn: (error) => {
+        throw new TypeError(`cannot judge ${error}`);
+      },
+      onError: async (error) => {
+        seen.push(error);
+        throw new Error("the log is full");
+      },
+    });
+    await agent.run();
+    expect(stub.to("/reply")[0]?.body.error).toEqual({
+      code: "agent_error",
+      message: "The agent failed: RangeError.",
+    });
+    expect(seen).toEqual([expect.any(RangeError), expect.any(TypeError)]);
+    expect(printed).toHaveBeenCalledWith("errand: onError failed:", expect.any(Error));
   });
 
   test.each([

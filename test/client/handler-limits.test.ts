@@ -12,12 +12,11 @@ afterEach(() => {
 
 function limitsOf(timeoutSeconds: number | undefined, idleTimeoutSeconds: number | undefined) {
   const reached: string[] = [];
-  const asking = { now: false };
   const limits = new HandlerLimits({
-    ...{ timeoutSeconds, idleTimeoutSeconds, isAsking: () => asking.now },
+    ...{ timeoutSeconds, idleTimeoutSeconds },
     onReached: ({ limit, seconds }) => reached.push(`${limit} ${seconds}`),
   });
-  return { limits, reached, asking };
+  return { limits, reached };
 }
 
 test("each sign of life puts off the idle timeout, but not the other one", () => {
@@ -34,15 +33,28 @@ test("each sign of life puts off the idle timeout, but not the other one", () =>
   expect(reached).toEqual(["timeout 100"]);
 });
 
-test("a handler that waits for an answer is not idle", () => {
-  const { reached, asking } = limitsOf(undefined, 10);
-  asking.now = true;
-  vi.advanceTimersByTime(60_000);
-  asking.now = false;
-  expect(reached).toEqual([]);
-  vi.advanceTimersByTime(10_000);
-  expect(reached).toEqual(["idle 10"]);
-});
+test.each(["resolves", "rejects"])(
+  "a handler that waits for a call that %s is not idle until then",
+  async (how) => {
+    const { limits, reached } = limitsOf(undefined, 10);
+    let end = (): void => undefined;
+    const promise = new Promise<void>((resolve, reject) => {
+      end = how === "resolves" ? resolve : () => reject(new Error("refused"));
+    });
+    expect(limits.sign(promise)).toBe(promise);
+    const other = limits.sign(Promise.resolve());
+    await other;
+    limits.touch();
+    await vi.advanceTimersByTimeAsync(60_000);
+    end();
+    await promise.catch(() => undefined);
+    // The end of the call is a sign of life.
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(reached).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(reached).toEqual(["idle 10"]);
+  },
+);
 
 test("a handler that is done reaches no limit", () => {
   const { limits, reached } = limitsOf(5, 5);

@@ -27,6 +27,12 @@ describe("lenient reading", () => {
     });
   });
 
+  test("leaves the value as it was sent", () => {
+    const value = { x: 1, list: [] };
+    expect(parseLenient(schema, value)).toEqual({ ok: true, value: { list: [] } });
+    expect(value).toEqual({ x: 1, list: [] });
+  });
+
   test("still refuses wrong values", () => {
     const parsed = parseLenient(schema, { x: 1, list: [{ a: "one", inner: null }] });
     expect(parsed.ok).toBe(false);
