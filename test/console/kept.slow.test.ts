@@ -1,5 +1,5 @@
 /** What the browser keeps for the reader: saved views, and what is typed and not sent. Needs a build. */
-import type { Page } from "playwright-core";
+import type { APIResponse, Locator, Page, Route } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { as, client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, showView } from "../support/browser.ts";
@@ -18,6 +18,27 @@ async function signOut(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("Token").waitFor();
 }
+
+/** As a broker answers that failed after it began. */
+const answerUnknown = (route: Route, taken: APIResponse): Promise<void> =>
+  route.fulfill({
+    status: 503,
+    headers: {
+      "content-type": "application/problem+json",
+      "errand-broker": taken.headers()["errand-broker"] ?? "",
+    },
+    body: JSON.stringify({
+      ...{
+        type: "urn:errand:error:redis_unavailable",
+        title: "Unavailable",
+        status: 503,
+        code: "redis_unavailable",
+      },
+      ...{ category: "TRANSPORT", detail: "Redis is away", recovery: "Try again.", retryable: true },
+      details: { outcome: "unknown" },
+      broker_id: taken.headers()["errand-broker"],
+    }),
+  });
 
 const hashOf = (page: Page) => page.evaluate("location.hash");
 
@@ -145,29 +166,107 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await followUp.inputValue()).toBe("");
   });
 
-  test("work whose answer was lost is delegated once, however often it is sent", async () => {
+  /** How the answer to a request that the broker took is lost, and what the page then says. */
+  const LOSSES: readonly (readonly [
+    string,
+    (route: Route, taken: APIResponse) => Promise<void>,
+    RegExp | null,
+  ])[] = [
+    ["a connection that breaks", (route) => route.abort(), /The broker does not answer\./],
+    [
+      "a failure that may come after the change",
+      (route, taken) => answerUnknown(route, taken),
+      /Redis is away|may have it/,
+    ],
+    ["a reload before the answer", async () => undefined, null],
+  ];
+  test.each(LOSSES)("work and a follow-up whose answer was lost arrive once: %s", async (_, lose, said) => {
     const { url } = await startBroker();
     const api = client(url);
     await api.agent("scout");
     const { page } = await openTab(url, { expected: LOST, movesClock: true });
     await signIn(page, OPERATOR);
+    const sendAndLose = async (field: Locator, address: RegExp) => {
+      let taken = 0;
+      await page.route(address, async (route) => {
+        const answer = await route.fetch();
+        taken += 1;
+        await lose(route, answer);
+      });
+      await field.press("Control+Enter");
+      await until(async () => {
+        await page.clock.fastForward(1_000);
+        return said === null ? taken > 0 : page.getByRole("alert").getByText(said).first().isVisible();
+      });
+      // In this order: a request that is held would go on.
+      await page.reload();
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+    };
     await showView(page, "#/delegate?target=scout");
-    await page.getByLabel("Task").fill("Once");
+    const task = page.getByLabel("Task");
+    await task.fill("Once");
+    const files = ["a", "b"].map((name) => ({ name, mimeType: "text/plain", buffer: Buffer.from(name) }));
+    await page.getByLabel("Files").setInputFiles(files);
+    await sendAndLose(task, /\/v1\/delegations$/);
+    await until(async () => (await task.inputValue()) === "Once");
+    for (const file of files) {
+      await page.getByText("A reload of the page lost these files").waitFor();
+      await page.getByLabel("Files").setInputFiles(file);
+    }
+    await task.press("Control+Enter");
+    await page.locator(".summary", { hasText: "Once" }).waitFor();
+    const { delegations } = (await api.call("GET", "/v1/delegations")).body;
+    expect(delegations).toHaveLength(1);
+
+    const followUp = page.getByLabel("A follow-up for the agent");
+    await followUp.fill("And hurry");
+    await sendAndLose(followUp, /\/messages$/);
+    await until(async () => (await followUp.inputValue()) === "And hurry");
+    await followUp.press("Control+Enter");
+    await until(async () => (await followUp.inputValue()) === "");
+    const { history } = (await api.get(delegations[0].id)).body;
+    expect(JSON.stringify(history).split("And hurry")).toHaveLength(2);
+  });
+
+  test("what is typed while a delegation is sent stays, and who has left the form stays where they are", async () => {
+    const { url } = await startBroker();
+    await client(url).agent("scout");
+    const { page } = await openTab(url);
+    await signIn(page, OPERATOR);
+    await showView(page, "#/delegate?target=scout");
+    const task = page.getByLabel("Task");
+    await task.fill("First");
+    const held: Route[] = [];
     await page.route(/\/v1\/delegations$/, async (route) => {
-      await route.fetch();
-      await route.abort();
+      held.push(route);
     });
-    await page.getByLabel("Task").press("Control+Enter");
+    await task.press("Control+Enter");
+    await until(() => held.length === 1);
+    await task.fill("Second");
+    await showView(page, "#/agents");
+    await held[0]?.continue();
+    await page.waitForResponse(/\/v1\/delegations$/);
+    await showView(page, "#/delegate");
+    expect(await task.inputValue()).toBe("Second");
+  });
+
+  test("a sign-out in another tab erases what was typed in a tab that waits for the broker", async () => {
+    const { url } = await startBroker();
+    const { page, context } = await openTab(url, { expected: LOST, movesClock: true });
+    await signIn(page, OPERATOR);
+    await showView(page, "#/delegate");
+    await page.getByLabel("Task").fill("Mine");
+    await page.route(/\/v1\/status/, (route) => route.abort());
+    await page.reload();
     await until(async () => {
       await page.clock.fastForward(1_000);
-      return page.getByRole("alert").getByText("The broker does not answer.").isVisible();
+      return page.getByText("The broker does not answer.").first().isVisible();
     });
-    await page.unroute(/\/v1\/delegations$/);
-    await page.reload();
-    await until(async () => (await page.getByLabel("Task").inputValue()) === "Once");
-    await page.getByLabel("Task").press("Control+Enter");
-    await page.locator(".summary", { hasText: "Once" }).waitFor();
-    const { body } = await api.call("GET", "/v1/delegations");
-    expect(body.delegations).toHaveLength(1);
+    expect(await page.evaluate("sessionStorage.length")).toBe(1);
+    const other = await context.newPage();
+    await other.goto(url);
+    await other.locator(".account summary").waitFor();
+    await signOut(other);
+    await until(async () => (await page.evaluate("sessionStorage.length")) === 0);
   });
 });

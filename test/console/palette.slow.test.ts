@@ -63,6 +63,21 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await until(() => hashOf(page).includes(String(ids.failed)));
     await choose(String(ids.completed), "Count the words");
     await until(() => hashOf(page).includes(String(ids.completed)));
+    // A few letters never sign out, and what is marked stays while a question comes that would be better.
+    await openWith("sig");
+    await page.locator(".palette [role=option]", { hasText: "Sign out" }).waitFor();
+    await field.fill("s");
+    await page.locator(".palette [role=option]", { hasText: "Sign out" }).waitFor();
+    expect(await marked.textContent()).not.toContain("Sign out");
+    await field.fill("nightly");
+    await page.locator(".palette [aria-selected=true] small", { hasText: /^agent$/ }).waitFor();
+    await api.agent("asker");
+    await api.delegate("asker", { task: "Nightly: go on?" });
+    const [{ lease_id: lease }] = (await api.lease("asker")).body.leases;
+    await api.interrupt(lease, { text: "Go on?" });
+    await page.locator(".palette [role=option]", { hasText: "asker asks" }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "nightly", exact: true }).waitFor();
     await choose("theme dark", "Theme: dark");
     await page.locator("[data-theme=dark]").waitFor();
 

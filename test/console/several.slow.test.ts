@@ -124,7 +124,26 @@ describe.skipIf(SKIP)("in Chromium", () => {
     );
     const page = await open(url, "#/find?state=failed");
     await page.getByRole("checkbox", { name: "Select all 50 that" }).click();
+    const lists = /\/v1\/delegations\?/;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    await page.route(lists, async (route) => {
+      await released;
+      await route.continue();
+    });
     await bar(page).getByRole("button", { name: "Select all that match" }).click();
+    await bar(page).getByRole("button", { name: "Reading …" }).waitFor();
+    // How many it would be is not known yet.
+    expect(await bar(page).getByRole("button", { name: "Try again 50" }).isDisabled()).toBe(true);
+    // Who takes one out does not mean all.
+    await boxOf(page, "Task 59").click();
+    release();
+    await bar(page).getByText("49 selected").waitFor();
+    await page.unroute(lists);
+    // The focus is in the box of a row.
+    await page.keyboard.press("x");
+    await bar(page).getByText("50 selected").waitFor();
+    await page.getByRole("checkbox", { name: /^Select all/ }).click();
     await bar(page).getByText("60 selected").waitFor();
 
     const redrive = /\/redrive$/;

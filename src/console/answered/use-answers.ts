@@ -45,6 +45,8 @@ async function readOn(
 
 /** What was read, with the newest at its top; only the newest if others between them were not read. */
 function withNewest(before: Read, newest: Read): Read {
+  // Of many, none that is new fits.
+  if (newest.found.length === 0 && newest.cursor !== null) return before;
   const known = new Set(before.found.map(keyOf));
   const fresh = newest.found.filter((one) => !known.has(keyOf(one)));
   const isJoined = fresh.length < newest.found.length || newest.cursor === null;

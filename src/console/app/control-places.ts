@@ -6,7 +6,7 @@ const CALM_MS = 500;
 const SEEN_MS = 300;
 /** In pixels; less is still the same place. */
 const SAME = 6;
-const CONTROLS = "a[href], button, summary, [type=checkbox], [type=radio]";
+const CONTROLS = "a[href], button, summary, [type=checkbox], [type=radio], [role=option]";
 /** What scrolls beside the page itself. */
 const SCROLLERS = ".inbox-list, .inbox-detail, .column";
 /** Where a control acts on one of many things that look alike. */

@@ -4,9 +4,8 @@
  */
 import { effect, untracked } from "@preact/signals";
 import * as z from "zod";
-import { session } from "../session/session.ts";
+import { DRAFTS, session } from "../session/session.ts";
 
-const STORE = "errand-drafts";
 const MAX_CHARACTERS = 200_000;
 /** Somebody who types does not wait for each letter to be stored. */
 const STORE_MS = 300;
@@ -40,7 +39,10 @@ export function keepDraft(key: string, read: () => unknown): void {
   const stop = effect(() => {
     read();
     // It begins as it is stored.
-    if (!kept.has(key)) return;
+    const own = kept.get(key);
+    if (!own) return;
+    kept.delete(key);
+    kept.set(key, own);
     clearTimeout(timer);
     timer = setTimeout(() => store(), STORE_MS);
   });
@@ -66,7 +68,7 @@ export function storeDrafts(): () => void {
     clearTimeout(timer);
     for (const { stop } of kept.values()) stop();
     kept.clear();
-    sessionStorage.removeItem(STORE);
+    sessionStorage.removeItem(DRAFTS);
   };
 }
 
@@ -84,8 +86,8 @@ function store(isWanted: (key: string) => boolean = () => true): void {
     .filter((draft) => JSON.stringify(draft).length <= MAX_CHARACTERS / 2);
   while (drafts.length > 0 && JSON.stringify(drafts).length > MAX_CHARACTERS) drafts.shift();
   try {
-    if (drafts.length === 0) sessionStorage.removeItem(STORE);
-    else sessionStorage.setItem(STORE, JSON.stringify({ session: id, drafts }));
+    if (drafts.length === 0) sessionStorage.removeItem(DRAFTS);
+    else sessionStorage.setItem(DRAFTS, JSON.stringify({ session: id, drafts }));
   } catch {
     // The tab may store nothing more; what was typed is still in the page.
   }
@@ -94,7 +96,7 @@ function store(isWanted: (key: string) => boolean = () => true): void {
 /** Of another session: none. */
 function readStored(): readonly Stored[] {
   try {
-    const { data } = storedSchema.safeParse(JSON.parse(sessionStorage.getItem(STORE) ?? "null"));
+    const { data } = storedSchema.safeParse(JSON.parse(sessionStorage.getItem(DRAFTS) ?? "null"));
     return data?.session === session.peek()?.id ? (data?.drafts ?? []) : [];
   } catch {
     return [];

@@ -1,12 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { randomKey } from "../../client/random-key.ts";
+import type { Delegation } from "../../schema/delegation.ts";
 import { go, href, route } from "../app/route.ts";
 import { show } from "../data/delegations.ts";
 import { checkSession, session } from "../session/session.ts";
-import { isAbsence, Problem } from "../ui/problem.tsx";
+import { isUncertain, Problem } from "../ui/problem.tsx";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
-import { useKept } from "../ui/use-kept.ts";
+import { keptAs } from "../ui/use-kept.ts";
 import { type FirstValues, useFirstValues } from "./again.ts";
 import {
   ApproveField,
@@ -65,18 +66,20 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
     problem.value = problemOfFiles(values.value, files.value);
     if (problem.value !== null || isSending.value) return focusProblem(element.current, problem.value);
     isSending.value = true;
+    // Before it is sent: a reload may lose the answer, and sent again with its key the work is accepted only once.
+    const sent: Values = { ...values.value, sentAs: values.value.sentAs || randomKey() };
+    values.value = sent;
+    const isChanged = () => values.peek() !== sent;
     try {
-      await delegate(
-        values.value,
-        () => inputOf(values.value, files.value, parts),
-        (key) => {
-          values.value = { ...values.value, sentAs: key };
-        },
-      );
-      discard();
+      const made = await delegate(sent, inputOf(sent, files.value, parts));
+      // What was changed meanwhile was not sent.
+      if (!isChanged()) discard();
+      // Who has left the form stays where they are.
+      if (made && element.current) go(href("live", { open: made.id }));
     } catch (error) {
       checkSession(error);
       problem.value = problemOf(error);
+      if (!isUncertain(error) && !isChanged()) values.value = { ...sent, sentAs: "" };
     }
     isSending.value = false;
     focusProblem(element.current, problem.value);
@@ -99,9 +102,11 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
           <FileField
             files={files.value}
             names={values.value.files}
-            onChange={(changed) => {
+            onChange={(changed, names) => {
               files.value = changed;
-              form.set({ files: changed.map(({ name }) => name) });
+              // Files that a reload lost and that are chosen again change nothing.
+              const isSame = names.join("/") === values.value.files.join("/");
+              form.set({ files: [...names], ...(isSame && { sentAs: values.value.sentAs }) });
             }}
           />
         </Place>
@@ -126,12 +131,14 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
   );
 }
 
+const useValues = keptAs(valuesSchema);
+
 /** What was typed before, also before a reload; files only since it. */
 function useDraft(first: FirstValues | null) {
   const { params } = route.value;
   const key = `delegate/${params.get("again") ?? ""}`;
   const start = startValues(params, first);
-  const values = useKept(key, valuesSchema, start);
+  const values = useValues(key, start);
   const files = useFiles(key);
   const changed = withAddress(values.peek(), start);
   useEffect(() => {
@@ -152,21 +159,13 @@ function focusProblem(form: HTMLFormElement | null, problem: FieldProblem | null
   if (problem?.field) form?.querySelector<HTMLElement>(`[name=${problem.field}]`)?.focus();
 }
 
-/** `keep` gets the key of a request whose answer was lost: sent again with it, the work is accepted only once. */
+/** Undefined: nobody is signed in any more. */
 async function delegate(
-  { sentAs }: Values,
-  read: () => ReturnType<typeof inputOf>,
-  keep: (key: string) => void,
-): Promise<void> {
-  const idempotencyKey = sentAs || randomKey();
-  try {
-    const [input, options] = await read();
-    const made = await session.value?.connection.delegator.delegate(input, { ...options, idempotencyKey });
-    if (!made) return;
-    show(made);
-    go(href("live", { open: made.id }));
-  } catch (error) {
-    keep(isAbsence(error) ? idempotencyKey : "");
-    throw error;
-  }
+  { sentAs: idempotencyKey }: Values,
+  read: ReturnType<typeof inputOf>,
+): Promise<Delegation | undefined> {
+  const [input, options] = await read;
+  const made = await session.value?.connection.delegator.delegate(input, { ...options, idempotencyKey });
+  if (made) show(made);
+  return made;
 }

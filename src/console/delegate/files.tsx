@@ -37,14 +37,17 @@ interface Props {
   readonly files: readonly File[];
   /** Their names when the page was left; it was reloaded since if they are not among the files. */
   readonly names: readonly string[];
-  readonly onChange: (files: readonly File[]) => void;
+  /** `names`: also of those that a reload lost and that nobody left out. */
+  readonly onChange: (files: readonly File[], names: readonly string[]) => void;
 }
 
 export function FileField({ files, names, onChange }: Props) {
-  const add = (more: readonly File[]) =>
-    onChange([...files, ...more.filter((one) => !files.some((other) => isSame(one, other)))]);
-  const isOver = useDrop(add);
+  const change = (changed: readonly File[], lost: readonly string[]) =>
+    onChange(changed, inOrder(names, [...lostOf(lost, changed), ...namesOf(changed)]));
   const lost = lostOf(names, files);
+  const add = (more: readonly File[]) =>
+    change([...files, ...more.filter((one) => !files.some((other) => isSame(one, other)))], lost);
+  const isOver = useDrop(add);
   return (
     <>
       <label>
@@ -74,7 +77,12 @@ export function FileField({ files, names, onChange }: Props) {
                 type="button"
                 class="quiet"
                 aria-label={`Remove ${file.name}`}
-                onClick={() => onChange(files.filter((one) => one !== file))}
+                onClick={() =>
+                  change(
+                    files.filter((one) => one !== file),
+                    lost,
+                  )
+                }
               >
                 Remove
               </button>
@@ -87,13 +95,21 @@ export function FileField({ files, names, onChange }: Props) {
           <span>
             A reload of the page lost these files. Choose them again: <Said>{lost.join(", ")}</Said>
           </span>
-          <button type="button" onClick={() => onChange(files)}>
+          <button type="button" onClick={() => change(files, [])}>
             Leave out
           </button>
         </p>
       )}
     </>
   );
+}
+
+const namesOf = (files: readonly File[]): readonly string[] => files.map(({ name }) => name);
+
+/** Those that were there before stay in their order. */
+function inOrder(before: readonly string[], names: readonly string[]): readonly string[] {
+  const place = (name: string) => (before.includes(name) ? before.indexOf(name) : before.length);
+  return [...names].sort((a, b) => place(a) - place(b));
 }
 
 export const lostOf = (names: readonly string[], files: readonly File[]): readonly string[] =>

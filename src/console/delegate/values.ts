@@ -16,7 +16,7 @@ export const valuesSchema = z.object({
   isBare: z.boolean(),
   /** What the address asked for when it was begun. */
   address: z.string(),
-  /** The idempotency key of a request whose answer was lost; empty: none. */
+  /** The idempotency key of a request that is on its way, or whose answer was lost; empty: none. */
   sentAs: z.string(),
 });
 export type Values = z.infer<typeof valuesSchema>;

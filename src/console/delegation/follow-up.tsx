@@ -1,30 +1,31 @@
-import { useRef } from "preact/hooks";
 import * as z from "zod";
 import { randomKey } from "../../client/random-key.ts";
 import { session } from "../session/session.ts";
 import { Problem } from "../ui/problem.tsx";
 import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { useAction } from "../ui/use-action.ts";
-import { useKept } from "../ui/use-kept.ts";
+import { keptAs } from "../ui/use-kept.ts";
 
-const textSchema = z.string();
+/** `sent`, `messageId`: what is being sent, or whose answer was lost: sent again, it is the same message. */
+const draftSchema = z.object({ text: z.string(), sent: z.string(), messageId: z.string() });
+const EMPTY = { text: "", sent: "", messageId: "" };
+const useDraft = keptAs(draftSchema);
 
 /** A message to the agent while it works. */
 export function FollowUp({ id, onSent }: { readonly id: string; readonly onSent: () => void }) {
-  const text = useKept(`follow-up/${id}`, textSchema, "");
+  const draft = useDraft(`follow-up/${id}`, EMPTY);
   const { isRunning, error, run, again } = useAction();
-  /** If its answer was lost, the same text is the same message. */
-  const last = useRef({ text: "", messageId: "" });
+  const { text } = draft.value;
   const submit = (event: Event) => {
     event.preventDefault();
-    const sent = text.value;
-    if (last.current.text !== sent) last.current = { text: sent, messageId: randomKey() };
-    const message = { messageId: last.current.messageId, parts: [{ text: sent }] };
+    const before = draft.peek();
+    const messageId = before.sent === text ? before.messageId : randomKey();
+    // Before it is sent: a reload may lose the answer.
+    draft.value = { text, sent: text, messageId };
     void run(async () => {
-      await session.value?.connection.delegator.message(id, message);
-      last.current = { text: "", messageId: "" };
+      await session.value?.connection.delegator.message(id, { messageId, parts: [{ text }] });
       // What was typed meanwhile was not sent.
-      if (text.value === sent) text.value = "";
+      draft.value = draft.peek().text === text ? EMPTY : { ...EMPTY, text: draft.peek().text };
       onSent();
     });
   };
@@ -35,13 +36,13 @@ export function FollowUp({ id, onSent }: { readonly id: string; readonly onSent:
         aria-label="A follow-up for the agent"
         placeholder="Say more to the agent"
         required
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
+        value={text}
+        onInput={({ currentTarget }) => {
+          draft.value = { ...draft.peek(), text: currentTarget.value };
         }}
         onKeyDown={sendByCtrlEnter}
       />
-      <button type="submit" title="Ctrl+Enter" disabled={isRunning || text.value.trim() === ""}>
+      <button type="submit" title="Ctrl+Enter" disabled={isRunning || text.trim() === ""}>
         Send
       </button>
       <Problem error={error} again={again} />

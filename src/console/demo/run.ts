@@ -49,10 +49,18 @@ export async function startDemo(): Promise<string | undefined> {
         handler,
       ),
   );
-  running = { connection, names: [first, second], workers, end: endWith(connection) };
+  const own: Running = { connection, names: [first, second], workers, end: endWith(connection) };
+  running = own;
+  /** Somebody removed the demo meanwhile: what was made after that goes, too. */
+  const isRemoved = async (): Promise<boolean> => {
+    if (running === own) return false;
+    await removeAgents(connection, own.names);
+    return true;
+  };
   try {
     for (const { name, what } of roles) {
       await connection.admin.createAgent(name, { ...SETTINGS, description: `${ABOUT}: ${what}` });
+      if (await isRemoved()) return undefined;
     }
     // They end when the agents are deleted, or with the session.
     for (const worker of workers) worker.run().catch(() => undefined);
@@ -60,6 +68,7 @@ export async function startDemo(): Promise<string | undefined> {
       { target: first, task: TASK },
       { ttlSeconds: LONGEST_MS / 1000 },
     );
+    if (await isRemoved()) return undefined;
     demo.value = { phase: "running", id: delegation.id };
     show(delegation);
     void readAgents();

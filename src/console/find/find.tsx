@@ -27,8 +27,20 @@ export function Find() {
   const search = useFound(filterOf(params));
   const { found, isComplete, isReading, error, more } = search;
   const selection = useSelected(found);
-  const onKeyDown = useSelectKeys(found, selection);
   const all = useSelectAll(search, selection);
+  const { toggle, none } = selection;
+  const own: Selection = {
+    ...selection,
+    toggle: (...what) => {
+      all.end();
+      toggle(...what);
+    },
+    none: () => {
+      all.end();
+      none();
+    },
+  };
+  const onKeyDown = useSelectKeys(found, own);
   return (
     <section aria-label="Find" onKeyDown={onKeyDown}>
       <h1>
@@ -44,9 +56,9 @@ export function Find() {
       <SavedViews />
       <FilterForm params={params} />
       <Chips />
-      {maySelect() && <SelectAll found={found} selection={selection} />}
+      {maySelect() && <SelectAll found={found} selection={own} />}
       <Windowed items={found} keyOf={({ id }) => id}>
-        {(delegation) => <FoundRow delegation={delegation} selection={selection} />}
+        {(delegation) => <FoundRow delegation={delegation} selection={own} />}
       </Windowed>
       <Problem error={error} />
       {!isComplete && (
@@ -55,9 +67,7 @@ export function Find() {
         </button>
       )}
       {isComplete && found.length === 0 && <NothingFound hasFilter={isFiltered(params)} />}
-      {maySelect() && (
-        <SeveralBar selection={selection} selectAll={all.select} isReadingAll={all.isReading} />
-      )}
+      {maySelect() && <SeveralBar selection={own} selectAll={all.select} isReadingAll={all.isReading} />}
     </section>
   );
 }
@@ -80,7 +90,10 @@ function useSelectAll(
   const select = () => {
     wanted.value = key;
   };
-  return { select: isRest || wanted.value !== null ? select : null, isReading: wanted.value !== null };
+  const end = () => {
+    wanted.value = null;
+  };
+  return { select: isRest || wanted.value !== null ? select : null, isReading: wanted.value !== null, end };
 }
 
 function NothingFound({ hasFilter }: { readonly hasFilter: boolean }) {

@@ -8,7 +8,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { type Connection, lostSince } from "../data/connection.ts";
 import { show } from "../data/delegations.ts";
 import { checkSession, isCurrent, session } from "../session/session.ts";
-import { isAbsence } from "../ui/problem.tsx";
+import { isUncertain } from "../ui/problem.tsx";
 import type { Act } from "./acts.ts";
 
 export interface Done {
@@ -28,11 +28,11 @@ export interface Run {
   readonly connection: Connection;
   readonly total: number;
   readonly left: readonly Delegation[];
-  /** Of those left: the broker was asked, and gave no answer. */
+  /** Of those left: the broker was asked, and did not say whether it did it. */
   readonly unsure: ReadonlySet<string>;
   readonly done: readonly Done[];
   readonly refused: readonly Refused[];
-  /** `losing`: the broker is away, and the last requests end. */
+  /** `losing`: an answer is missing, and the last requests end. */
   readonly state: "running" | "stopping" | "losing" | "stopped" | "away" | "over";
 }
 
@@ -114,7 +114,7 @@ async function tryOne(
   } catch (error) {
     checkSession(error);
     if (!isCurrent(connection)) return;
-    if (isAbsence(error)) {
+    if (isUncertain(error)) {
       change({ state: "losing", unsure: new Set([...(run.peek()?.unsure ?? []), id]) });
       return;
     }
@@ -124,6 +124,8 @@ async function tryOne(
 }
 
 function finish(delegation: Delegation, result: Delegation): void {
+  // A second look may have found it meanwhile.
+  if (!run.peek()?.left.some(({ id }) => id === delegation.id)) return;
   const again = run.peek()?.act === "again" ? result : null;
   show(result);
   settle(delegation, { done: [...(run.peek()?.done ?? []), { delegation, again }] });

@@ -46,13 +46,13 @@ function Selected({ selection, selectAll, isReadingAll }: Props) {
           type="button"
           class="primary"
           title="Runs each again as a new delegation"
-          disabled={again.length === 0}
+          disabled={again.length === 0 || isReadingAll}
           onClick={() => start("again", again)}
         >
           Try again {again.length.toLocaleString("en")}
         </button>
       )}
-      {shown.has("cancel") && <CancelSeveral live={live} />}
+      {shown.has("cancel") && <CancelSeveral live={live} isReadingAll={isReadingAll} />}
       {selectAll !== null && (
         <button type="button" class="quiet" disabled={isReadingAll} onClick={selectAll}>
           {isReadingAll ? "Reading …" : "Select all that match"}
@@ -76,16 +76,26 @@ function useShownActs(chosen: readonly Delegation[]): ReadonlySet<Act> {
   return shown.current;
 }
 
-function CancelSeveral({ live }: { readonly live: readonly Delegation[] }) {
+interface CancelProps {
+  readonly live: readonly Delegation[];
+  readonly isReadingAll: boolean;
+}
+
+function CancelSeveral({ live, isReadingAll }: CancelProps) {
   const reason = useSignal("");
-  const cancel = async () => start("cancel", live, reasonOf(reason));
+  /** Those that the question names: others may be selected, or end, while it is open. */
+  const asked = useSignal<readonly Delegation[]>([]);
+  const cancel = async () => start("cancel", asked.peek(), reasonOf(reason));
   return (
     <Confirm
       verb={`Cancel ${live.length.toLocaleString("en")}`}
-      confirm={`Cancel ${count(live.length, "delegation")}`}
-      question={`Cancel ${count(live.length, "delegation")}?`}
-      disabled={live.length === 0}
+      confirm={`Cancel ${count(asked.value.length, "delegation")}`}
+      question={`Cancel ${count(asked.value.length, "delegation")}?`}
+      disabled={live.length === 0 || isReadingAll}
       danger
+      onOpen={() => {
+        asked.value = live;
+      }}
       onConfirm={cancel}
     >
       <p>

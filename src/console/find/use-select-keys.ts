@@ -7,8 +7,10 @@ export function useSelectKeys(found: readonly Delegation[], selection: Selection
   return (event: KeyboardEvent) => {
     const { key, target, repeat, ctrlKey, metaKey, altKey } = event;
     if (key.toLowerCase() !== "x" || repeat || ctrlKey || metaKey || altKey) return;
-    const row = target instanceof Element ? target.closest<HTMLElement>(".found") : null;
-    const delegation = found.find(({ id }) => id === row?.dataset.row);
+    // The focus may be in the row's box.
+    const line = target instanceof Element ? target.closest(".found-line, .found") : null;
+    const row = line?.matches(".found") ? line : line?.querySelector(".found");
+    const delegation = found.find(({ id }) => id === row?.getAttribute("data-row"));
     if (!delegation) return;
     // It selects no question beside the view.
     event.preventDefault();

@@ -12,7 +12,7 @@ import { listedOf, refresh, show } from "../data/delegations.ts";
 import { asks } from "../data/listed.ts";
 import { onEvents } from "../data/stream.ts";
 import { checkSession, isCurrent, session, type Unfinished, unfinished } from "../session/session.ts";
-import { isAbsence } from "../ui/problem.tsx";
+import { isUncertain } from "../ui/problem.tsx";
 import { decided, nameOf } from "../ui/words.ts";
 import { forgetAsked, lastAsked } from "./last-asked.ts";
 import { failures, note, notes, type Pending, pending, unsent } from "./outcomes.ts";
@@ -95,7 +95,7 @@ async function sendNow(one: Pending): Promise<void> {
       await noteOther(connection, one);
     } else {
       failures.set(id, error);
-      if (isAbsence(error)) unsent.set(id, one);
+      if (isUncertain(error)) unsent.set(id, one);
     }
   }
   pending.delete(id);

@@ -62,6 +62,10 @@ export function Palette() {
   const chosen = all.findIndex(({ id }) => id === marked.value);
   const at = chosen === -1 ? bestOf(all, wanted) : chosen;
   const current = all[at];
+  // What is marked when it is drawn stays so: another best one could come between a look and Enter.
+  useEffect(() => {
+    marked.value ??= current?.id ?? null;
+  }, [text.value, current?.id]);
   const does = (command: Command | undefined) => {
     if (!command) return;
     command.act();
@@ -157,10 +161,24 @@ function restoreCaret(): void {
   activeElement.focus({ preventScroll: true });
 }
 
+/** With fewer characters, nobody means an action that is rarely wanted. */
+const RARE_FROM = 3;
+
 /** What the reader means first: what begins with the text. Delegations come later, and take no mark away. */
-function bestOf(all: readonly Command[], text: string): number {
-  const best = all.findIndex(({ id, title }) => !id.startsWith("delegation ") && beginsWith(title, text));
-  return Math.max(0, best);
+export function bestOf(all: readonly Command[], text: string): number {
+  const own = (command: Command) => !command.id.startsWith("delegation ");
+  const begins = (command: Command) => own(command) && beginsWith(command.title, text);
+  const common = (command: Command) => command.isRare !== true;
+  const wishes = [
+    (command: Command) => begins(command) && common(command),
+    (command: Command) => begins(command) && text.length >= RARE_FROM,
+    (command: Command) => own(command) && common(command),
+  ];
+  for (const isWished of wishes) {
+    const at = all.findIndex(isWished);
+    if (at !== -1) return at;
+  }
+  return 0;
 }
 
 const optionId = ({ id }: Command): string => `palette ${id}`.replaceAll(/[^\w-]/g, "_");

@@ -111,8 +111,12 @@ export async function signOut(): Promise<void> {
   await left?.connection.admin.revokeSession(left.id).catch(() => undefined);
 }
 
+/** Where this tab keeps what its reader typed. */
+export const DRAFTS = "errand-drafts";
+
 function endSession(ended: Pick<Session, "id"> | null | undefined, because: string | null = null): void {
   if (ended) storedSession.clear(ended.id);
+  sessionStorage.removeItem(DRAFTS);
   endedBecause.value = because;
   session.value = null;
 }
@@ -145,5 +149,7 @@ function parse(text: string | null): StoredSession | null {
 }
 
 storedSession.onReplaced((id, isCleared) => {
+  // Also while this tab waits for the broker, and shows nobody as signed in.
+  if (!session.value || session.value.id === id) sessionStorage.removeItem(DRAFTS);
   if (session.value?.id === id) stayOut(isCleared ? null : REPLACED);
 });

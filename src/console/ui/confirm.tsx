@@ -19,11 +19,21 @@ interface Props {
   /** Rarely wanted where it stands. */
   readonly quiet?: boolean;
   readonly disabled?: boolean;
+  readonly onOpen?: () => void;
   readonly onConfirm: () => Promise<unknown>;
 }
 
 /** A button that asks before it acts. */
-export function Confirm({ verb, confirm = verb, question, help, children, onConfirm, ...look }: Props) {
+export function Confirm({
+  verb,
+  confirm = verb,
+  question,
+  help,
+  children,
+  onOpen,
+  onConfirm,
+  ...look
+}: Props) {
   const { object, danger, quiet, disabled } = look;
   const dialog = useRef<HTMLDialogElement>(null);
   const { isRunning, error, run, again } = useAction();
@@ -43,7 +53,10 @@ export function Confirm({ verb, confirm = verb, question, help, children, onConf
         title={help}
         disabled={disabled}
         aria-label={object && `${verb} ${object}`}
-        onClick={() => dialog.current?.showModal()}
+        onClick={() => {
+          onOpen?.();
+          dialog.current?.showModal();
+        }}
       >
         {verb}
       </button>

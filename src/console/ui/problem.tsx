@@ -25,6 +25,11 @@ const IN_WORDS: Readonly<Record<string, readonly [string, string]>> = {
 export const isAbsence = (error: unknown): boolean =>
   error instanceof ErrandApiError && IN_WORDS[error.code] === AWAY;
 
+/** Whether the change may have been made all the same. */
+export const isUncertain = (error: unknown): boolean =>
+  isAbsence(error) ||
+  (error instanceof ErrandApiError && (error.details?.outcome === "unknown" || error.code === "internal"));
+
 interface Props {
   readonly error: unknown;
   /** Repeats the action that failed. Only for one that is safe to repeat when its answer was lost. */
@@ -34,10 +39,12 @@ interface Props {
 /** An error where it happened: what failed, and what to do next. */
 export function Problem({ error, again }: Props) {
   if (error === null || error === undefined) return null;
-  if (again && isAbsence(error) && lostSince.value === null) {
+  if (again && isUncertain(error) && lostSince.value === null) {
     return (
       <p class="problem back" role="alert">
-        The broker is back. It was away, and may not have this.{" "}
+        {isAbsence(error)
+          ? "The broker is back. It was away, and may not have this."
+          : "The broker failed at this, and may have it or not."}{" "}
         <button type="button" onClick={again}>
           Send again
         </button>
