@@ -3,12 +3,15 @@
  * lists it until then.
  */
 import { type Job, UnrecoverableError, Worker } from "bullmq";
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
+import { onOneRedis } from "../support/on-cluster.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { fieldOf } from "../support/record.ts";
 import { stockQueue } from "../support/stock-queue.ts";
 import { until } from "../support/until.ts";
+
+const ofOneQueue = onOneRedis("it looks at the calls of one shard");
 
 /** A finished delegation whose callback and push notification have failed, and are to be tried again in an hour. */
 async function setup() {
@@ -80,7 +83,7 @@ const TOOLS: Record<string, (broker: Setup) => Promise<unknown>> = {
   "the loss of the lists, with the jobs left": ({ queue, redis }) => redis.del(queue.toKey("delayed")),
 };
 
-test.each(Object.entries(TOOLS))(
+ofOneQueue.each(Object.entries(TOOLS))(
   "after %s the sweep queues the calls again, and each is made once",
   async (_, use) => {
     const broker = await setup();
@@ -102,7 +105,7 @@ test.each(Object.entries(TOOLS))(
   },
 );
 
-test("calls that are in the queue are not queued again", async () => {
+ofOneQueue("calls that are in the queue are not queued again", async () => {
   const { jobs, queue, gateway, clock, calls, callsAt, log } = await setup();
   const before = calls();
   clock.offset_ms += 600_000;
@@ -115,7 +118,7 @@ test("calls that are in the queue are not queued again", async () => {
   expect(calls()).toEqual(before);
 });
 
-test("promote() makes a call at once; pause() stops all calls until resume()", async () => {
+ofOneQueue("promote() makes a call at once; pause() stops all calls until resume()", async () => {
   const { jobs, queue, calls } = await setup();
   const before = calls();
   await queue.pause();
@@ -127,7 +130,7 @@ test("promote() makes a call at once; pause() stops all calls until resume()", a
   expect(calls()[0]).toBe((before[0] ?? 0) + 1);
 });
 
-test("a callback that is made is no longer looked after", async () => {
+ofOneQueue("a callback that is made is no longer looked after", async () => {
   const { redis, url, gateway, clock } = await startBroker({ callbackAllow: ["127.0.0.1"] });
   const receiver = await startReceiver();
   const api = client(url);
