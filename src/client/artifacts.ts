@@ -8,7 +8,9 @@ import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
 import { LeaseLostError } from "../lease-holder/lost.ts";
 import type { Artifact } from "../schema/a2a.ts";
 import type { Lease } from "../schema/lease.ts";
+import { onAbort } from "../util/timing.ts";
 import { isFull } from "./errors.ts";
+import { type FileContent, type FileOptions, sendFile } from "./files.ts";
 import { type Http, route } from "./http.ts";
 import type { Outage } from "./outage.ts";
 import { randomKey } from "./random-key.ts";
@@ -36,6 +38,8 @@ export class Artifacts {
   /** Ids of the artifacts that the broker has and that can be appended to; at first, those sent before a question. */
   readonly #known: Set<string>;
   #last: Promise<void> = Promise.resolve();
+  /** Those whose last chunk is not sent yet. */
+  readonly #files = new Set<Promise<void>>();
 
   constructor(http: Http, outage: Outage, holder: LeaseHolder) {
     const { lease_id, delegation }: Lease = holder.lease;
@@ -53,9 +57,30 @@ export class Artifacts {
     return sent;
   }
 
-  /** Resolves once all chunks are sent. */
-  settled(): Promise<void> {
-    return this.#last;
+  /** Sends a file in as many chunks as it needs. A caller that does not await this gets no unhandled rejection. */
+  file(name: string, content: FileContent, options?: FileOptions): Promise<void> {
+    const sent = sendFile((artifact, chunk) => this.send(artifact, chunk), name, content, options);
+    const settled = sent
+      .catch(() => undefined)
+      .finally(() => {
+        this.#files.delete(settled);
+      });
+    this.#files.add(settled);
+    return sent;
+  }
+
+  /** Resolves once all chunks are sent, or when none is accepted any more. */
+  async settled(): Promise<void> {
+    const { callSignal } = this.#holder;
+    let unsubscribe = (): void => undefined;
+    // A file may come from a stream that never ends.
+    const over = new Promise<void>((resolve) => {
+      unsubscribe = onAbort(callSignal, resolve);
+      if (callSignal.aborted) resolve();
+    });
+    await Promise.race([Promise.all(this.#files), over]);
+    unsubscribe();
+    await this.#last;
   }
 
   async #send(artifact: Artifact, append: boolean, last_chunk: boolean): Promise<void> {

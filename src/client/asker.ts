@@ -17,7 +17,14 @@ import { ErrandApiError, isFull, isInvalid } from "./errors.ts";
 import { Ordinals } from "./hash.ts";
 import { type Http, route } from "./http.ts";
 import type { Outage } from "./outage.ts";
-import { type Answered, type AskOptions, type Question, toAnswered, toInterrupt } from "./questions.ts";
+import {
+  type Answered,
+  type AskOptions,
+  type Question,
+  toAnswered,
+  toInterrupt,
+  typed,
+} from "./questions.ts";
 import { randomKey } from "./random-key.ts";
 
 interface AskerContext {
@@ -54,7 +61,8 @@ export class Asker {
     const interrupt = toInterrupt(asked, options, this.#ordinals);
     const holdMs = (options.holdSeconds ?? 0) * 1000;
     const ask = () => this.#ask(interrupt, holdMs);
-    const answered = this.#held ? this.#held.then(ask) : ask();
+    const raised = this.#held ? this.#held.then(ask) : ask();
+    const answered = raised.then((all) => Promise.all(all.map((one, at) => typed(asked[at], one))));
     if (this.#held || holdMs > 0) this.#held = answered.catch(() => undefined);
     const settled = answered
       .catch(() => undefined)

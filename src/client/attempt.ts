@@ -29,7 +29,16 @@ import { type Http, route } from "./http.ts";
 import { isForUsage, leaseTransport } from "./lease-transport.ts";
 import type { LoopWatch } from "./loop-watch.ts";
 import type { Outage } from "./outage.ts";
-import { type Answered, type AnsweredAll, answersIn, QuestionOutcome, toInterrupt } from "./questions.ts";
+import {
+  type Answered,
+  type AnsweredAll,
+  type AskedQuestion,
+  answersIn,
+  type DataOfAsk,
+  type MoreOfQuestion,
+  QuestionOutcome,
+  toInterrupt,
+} from "./questions.ts";
 import { WorkerUnavailableError } from "./unavailable.ts";
 import {
   type AgentEvent,
@@ -216,10 +225,17 @@ export class Attempt {
       ),
       usage: alive((report) => this.#holder.use(report)),
       artifact: alive((artifact, options) => this.#artifacts.send(artifact, options)),
-      ask: alive((asked, more = {}) => {
-        const question = typeof asked === "string" ? { text: asked, ...more } : { ...asked, ...more };
-        return handled(this.#asker.ask([question], question).then((all) => inOrder([question], all)[0]));
-      }),
+      file: alive((name, content, options) => handled(this.#artifacts.file(name, content, options))),
+      ask: <const Q extends string | AskedQuestion, const More extends MoreOfQuestion>(
+        asked: Q,
+        more?: More,
+      ) => {
+        const first: string | AskedQuestion = asked;
+        const rest: MoreOfQuestion = more ?? {};
+        const question = typeof first === "string" ? { text: first, ...rest } : { ...first, ...rest };
+        const answer = handled(this.#asker.ask([question], question).then(only<DataOfAsk<Q, More>>));
+        return this.#limits?.sign(answer) ?? answer;
+      },
       use: alive((answer) => handled(this.#asker.use(answer))),
       askAll: (asked, options = {}) => {
         const answers = handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all)));
@@ -452,6 +468,13 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 }
 
 const isList = <T>(value: T | readonly T[]): value is readonly T[] => Array.isArray(value);
+
+/** The answer to the only question. */
+function only<Data>(answers: readonly Answered[]): Answered<Data> {
+  const isOne = (given: readonly Answered[]): given is readonly [Answered<Data>] => given.length === 1;
+  if (!isOne(answers)) throw new Error(`one question was asked, ${answers.length} were answered`);
+  return answers[0];
+}
 
 /** Checks that there is one answer for each question, as the type promises. */
 function inOrder<const Q extends readonly unknown[]>(asked: Q, answers: readonly Answered[]): AnsweredAll<Q> {

@@ -63,7 +63,10 @@ export interface WaitOptions {
 }
 
 export interface WatchOptions {
-  /** Resume after the event with this `id`; `0` is the beginning. */
+  /**
+   * Resume after the event with this `id`; `0` is the beginning. If a delegation waits for an answer to a question that was
+   * asked before, a snapshot with this `id` shows it first.
+   */
   readonly after?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }

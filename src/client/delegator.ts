@@ -119,7 +119,8 @@ export class Delegator {
   /**
    * Events as they happen. It reconnects by itself, skips no event and yields none twice. With a delegation's id, it
    * starts with a snapshot and ends after the terminal event. With a filter (`{}` is everything that you may see), it
-   * starts now and continues until the signal aborts. With `after`, it resumes after that event instead. A `RESET`
+   * starts now and continues until the signal aborts. With `after`, it resumes after that event instead, and of a delegation
+   * it first shows a question that is still open by a snapshot. A `RESET`
    * event means that earlier events are no longer stored.
    *
    * @example
@@ -131,7 +132,10 @@ export class Delegator {
     const { signal } = options;
     if (typeof what === "string") {
       const path = route`/v1/delegations/${what}/events`;
-      yield* readEvents(this.#http, { path, after: options.after, signal, ends: true });
+      const { after } = options;
+      const open = after === undefined ? null : await this.#askedBefore(what, after, signal);
+      if (open) yield open;
+      yield* readEvents(this.#http, { path, after, signal, ends: true });
       return;
     }
     const path = "/v1/events";
@@ -139,6 +143,15 @@ export class Delegator {
     // Without a cursor, a stream that breaks before its first event would resume at a later time and skip events.
     const after = options.after ?? (await this.cursor(what, { signal }));
     yield* readEvents(this.#http, { path, query, after, signal, ends: false });
+  }
+
+  /** The delegation, if it waits for an answer to a question that no event after the cursor shows. */
+  async #askedBefore(id: string, after: string, signal?: AbortSignal): Promise<StreamEvent | null> {
+    const delegation = await this.get(id, { signal });
+    const { interrupt } = delegation;
+    // An id of an event begins with its time.
+    const isBefore = interrupt !== null && Date.parse(interrupt.raised_at) <= Number(after.split("-", 1)[0]);
+    return isBefore ? { id: after, type: "DELEGATION_SNAPSHOT", delegation_id: id, delegation } : null;
   }
 
   /**

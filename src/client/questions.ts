@@ -3,6 +3,7 @@ import { type Message, type MessageInput, textOf } from "../schema/a2a.ts";
 import type { Action } from "../schema/delegation.ts";
 import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Ordinals } from "./hash.ts";
+import { isTyped, jsonSchemaOf, type TypedSchema, validated } from "./typed-schema.ts";
 
 /** One request of a question. All members are optional; a question may have no text. */
 export interface Question {
@@ -22,8 +23,9 @@ export interface Question {
    */
   readonly options?: readonly unknown[] | undefined;
   /**
-   * The JSON Schema (2020-12, without patterns) that the answer's `data` fits. With `options`, an answer has one of them
-   * or such data. With an `action`, it is the schema of edited arguments.
+   * What the answer's `data` fits: a schema of zod 4 or of another library with Standard Schema, which also gives `data`
+   * its type, or a JSON Schema (2020-12); both without patterns. With `options`, an answer has one of them or such data.
+   * With an `action`, it is the schema of edited arguments.
    */
   readonly schema?: unknown;
   /** The action that the handler takes if the decision is `approve`. Without `options`, an answer has a decision. */
@@ -59,16 +61,35 @@ export interface AskOptions {
   readonly expiresInSeconds?: number | undefined;
 }
 
+/** The type of an answer's `data`, by the question. */
+export type DataFor<Q> = Q extends { readonly schema: TypedSchema<infer T> }
+  ? Q extends { readonly options: readonly unknown[] } | { readonly action: ProposedAction }
+    ? T | undefined
+    : T
+  : unknown;
+
+/** A question with the options of its `ask`. */
+export type AskedQuestion = Question & AskOptions;
+
+/** What the second argument of `ask` adds to a question. */
+export type MoreOfQuestion = Omit<Question, "text" | "message"> & AskOptions;
+
+/** The type of the answer's `data`, by both arguments of `ask`. */
+export type DataOfAsk<Q, More> = Q extends string ? DataFor<More> : DataFor<Q & More>;
+
 /** The answer to one request. */
-export interface Answered {
+export interface Answered<T = unknown> {
   readonly requestId: string;
   readonly interruptId: string;
   /** Given by `approve` and `deny`. */
   readonly decision: "approve" | "deny" | undefined;
   /** The text of the answer; empty if it has none, for example only a decision. */
   readonly text: string;
-  /** The answer's data, any JSON; the edited arguments, if the question proposes an action. */
-  readonly data: unknown;
+  /**
+   * The answer's data; the edited arguments, if the question proposes an action. Any JSON, unless the question has a typed
+   * schema: then what that returned for it.
+   */
+  readonly data: T;
   /** The principal that answered, such as `approver:ann`. */
   readonly by: string | undefined;
   /** When it was answered, as an ISO 8601 instant. */
@@ -80,7 +101,9 @@ export interface Answered {
 }
 
 /** The answers to several requests, in the order in which they were asked. */
-export type AnsweredAll<Q extends readonly unknown[]> = { readonly [Place in keyof Q]: Answered };
+export type AnsweredAll<Q extends readonly unknown[]> = {
+  readonly [Place in keyof Q]: Answered<DataFor<Q[Place]>>;
+};
 
 /** A handler returns this to ask a question; {@link Work.question} creates it. */
 export class QuestionOutcome {
@@ -117,7 +140,7 @@ export function toInterrupt(
       ...(text !== undefined && { text }),
       ...(message !== undefined && { message }),
       ...(options !== undefined && { options: [...options] }),
-      ...(schema !== undefined && { schema }),
+      ...(schema !== undefined && { schema: jsonSchemaOf(schema) }),
       ...(proposed && { action: proposed }),
       ...(edit !== undefined && { edit }),
     };
@@ -158,4 +181,13 @@ export function answersIn(history: readonly Message[]): Map<string, Answered> {
     answers.set(request_id, toAnswered(interrupt_id, request_id, message));
   }
   return answers;
+}
+
+/** The answer with its data as the question's typed schema returns it. Rejects if it refuses the data. */
+export async function typed(asked: string | Question | undefined, answer: Answered): Promise<Answered> {
+  if (typeof asked !== "object" || !isTyped(asked.schema) || answer.redacted) return answer;
+  const mayBeBare = asked.options !== undefined || asked.action !== undefined;
+  if (answer.data === undefined && mayBeBare) return answer;
+  const what = `the answer to the request '${answer.requestId}' does not fit`;
+  return { ...answer, data: await validated(asked.schema, answer.data, what) };
 }

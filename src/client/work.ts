@@ -8,8 +8,18 @@ import type { Checkpoint } from "../schema/values.ts";
 import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions, TaskInput } from "./delegator-options.ts";
+import type { FileContent, FileOptions } from "./files.ts";
 import type { OutageEvent } from "./outage.ts";
-import type { Answered, AskOptions, Question, QuestionOutcome } from "./questions.ts";
+import type {
+  Answered,
+  AnsweredAll,
+  AskedQuestion,
+  AskOptions,
+  DataOfAsk,
+  MoreOfQuestion,
+  Question,
+  QuestionOutcome,
+} from "./questions.ts";
 
 /** One attempt at one delegation. */
 export interface Work {
@@ -88,6 +98,17 @@ export interface Work {
    */
   artifact(artifact: Artifact, options?: ChunkOptions): Promise<void>;
   /**
+   * Sends a file as an artifact of its name, in as many chunks as it needs: bytes, a text, a Blob, or a stream. Resolves and
+   * throws as {@link Work.artifact}; all files and artifacts of a delegation together have up to 3 MiB, in base64.
+   *
+   * @example
+   * ```ts
+   * await work.file("chart.png", await render(), { mediaType: "image/png" });
+   * await work.file("build.log", createReadStream("build.log"), { mediaType: "text/plain" });
+   * ```
+   */
+  file(name: string, content: FileContent, options?: FileOptions): Promise<void>;
+  /**
    * Returns the answer to a question, if there is one. Otherwise this run ends here: the delegation is parked, and `ask`
    * throws {@link ParkedError} (do not catch it; `finally` blocks run). The answer starts the handler again from the
    * top, in any worker of the agent, and there the same `ask` returns the answer at once. Code before an `ask` therefore
@@ -98,12 +119,14 @@ export interface Work {
    * ```ts
    * const branch = await work.ask("Which branch?", { options: ["main", "next"] });
    * const { decision } = await work.ask({ requestId: "deploy", text: `Deploy ${branch.text}?` });
+   * const { data } = await work.ask("How many?", { schema: z.object({ count: z.int() }) });
+   * console.log(data.count);
    * ```
    */
-  ask(
-    question: string | (Question & AskOptions),
-    more?: Omit<Question, "text" | "message"> & AskOptions,
-  ): Promise<Answered>;
+  ask<const Q extends string | AskedQuestion, const More extends MoreOfQuestion = Record<never, never>>(
+    question: Q,
+    more?: More,
+  ): Promise<Answered<DataOfAsk<Q, More>>>;
   /**
    * Uses an answer: the first call gets `now`, every later one `before`, also in the same run. Call it before an effect that
    * the answer allows and that must not happen twice. After `before`, the effect may have happened: check whether it did, or
@@ -120,7 +143,7 @@ export interface Work {
   askAll<const Q extends readonly (string | Question)[]>(
     questions: Q,
     options?: AskOptions,
-  ): Promise<{ readonly [Place in keyof Q]: Answered }>;
+  ): Promise<AnsweredAll<Q>>;
   /**
    * Return this from a handler to ask a question, instead of `ask`: the next run finds the answer in `answer` and
    * `answers`. Each call is a new question, unless it has a `requestId`. Asking an answered question again fails the

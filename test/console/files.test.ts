@@ -207,3 +207,27 @@ test("texts in a row are one file, with the time of its latest part; other files
     ["With the task, from ann", ["in.csv", 3, 1, delegation.created_at, `table: ${raw}`]],
   ]);
 });
+
+test("the pieces of a file are one file; two files of one artifact are two", () => {
+  const message = { messageId: "m1", role: "ROLE_USER" as const, parts: [{ text: "Do" }] };
+  const contents = (parts: Delegation["artifacts"][number]["parts"]) => {
+    const of = {
+      target: "scout",
+      delegator: "operator" as const,
+      reply: null,
+      history: [],
+      finished_at: null,
+    };
+    const found = filesOf({ ...of, message, created_at: "", artifacts: [{ artifactId: "a", parts }] }, []);
+    return found[0]?.files[0]?.pieces.map(({ content }) => content);
+  };
+  const named = { filename: "a.bin", mediaType: "image/png" };
+  const [cut, end] = [
+    { raw: "AAAA", ...named },
+    { raw: "BB==", ...named },
+  ];
+  expect(contents([cut, end])).toEqual(["AAAABB=="]);
+  expect(contents([end, cut])).toEqual(["BB==", "AAAA"]);
+  expect(contents([cut, { ...cut, filename: "b" }])).toHaveLength(2);
+  expect(contents([{ raw: "AAAA" }, { raw: "AAAA" }])).toHaveLength(2);
+});

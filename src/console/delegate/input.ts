@@ -1,5 +1,7 @@
 /** What the form delegates. */
+
 import type { DelegateOptions, TaskInput } from "../../client/delegator-options.ts";
+import { filePart } from "../../client/files.ts";
 import type { MessageInput, Part } from "../../schema/a2a.ts";
 import type { AutoApprove } from "../../schema/auto-approve.ts";
 import type { Values } from "./values.ts";
@@ -31,21 +33,5 @@ export async function inputOf(
   ];
 }
 
-/** A file as a part of a message. */
-async function partOf(file: File): Promise<Part> {
-  return {
-    raw: base64(new Uint8Array(await file.arrayBuffer())),
-    mediaType: file.type || "application/octet-stream",
-    filename: file.name,
-  };
-}
-
-/** Every browser accepts this many arguments in one call. */
-const CHUNK = 8192;
-
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += CHUNK)
-    text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
-  return btoa(text);
-}
+const partOf = async (file: File): Promise<Part> =>
+  filePart(file.name, new Uint8Array(await file.arrayBuffer()), file.type || undefined);

@@ -1,6 +1,6 @@
 /** The delegator with a real broker: work is accepted once, events are neither missed nor repeated. */
 import { describe, expect, test } from "vitest";
-import { Delegator, type Result, textOf } from "../../../src/index.ts";
+import { Delegator, type Result, type StreamEvent, textOf } from "../../../src/index.ts";
 import { as, startBroker, type TestBroker } from "../../support/broker.ts";
 import { cuttingStreams, losingAnswers } from "../lossy-fetch.ts";
 
@@ -137,6 +137,30 @@ describe("waiting", () => {
     const { state, interrupt } = await waiting;
     expect(state).toBe("input_required");
     expect(interrupt?.requests.map(({ message }) => textOf(message))).toEqual(["which?"]);
+  });
+
+  test("that resume show a question that is still open, once, and keep the cursor", async () => {
+    const broker = await setup();
+    const { delegator, scout, send } = broker;
+    const id = await send("x");
+    const first = await take(delegator.watch(id, { after: "0" }), 1);
+    await ask(broker, scout);
+    const before = await take(delegator.watch(id, { after: first[0]?.id }), 2);
+    const asked = before.at(-1);
+    expect(before.map(({ type }) => type)).not.toContain("DELEGATION_SNAPSHOT");
+    expect(asked).toMatchObject({ status: "interrupted" });
+    const seen: StreamEvent[] = [];
+    for await (const event of delegator.watch(id, { after: asked?.id })) {
+      seen.push(event);
+      if (event.type !== "DELEGATION_SNAPSHOT") break;
+      await delegator.answer(id, event.delegation.interrupt?.id ?? "", "this");
+    }
+    expect(seen).toMatchObject([
+      { id: asked?.id, type: "DELEGATION_SNAPSHOT", delegation: { state: "input_required" } },
+      { status: "answered" },
+    ]);
+    const [next] = await take(delegator.watch(id, { after: seen[0]?.id }), 1);
+    expect(next).toMatchObject({ status: "answered" });
   });
 
   test("ends after the timeout, and the delegation continues", async () => {

@@ -1,10 +1,14 @@
 /** Handlers that ask, with a real broker: parked, answered, run again from the start. */
-import { describe, expect, onTestFinished, test } from "vitest";
+import { Readable } from "node:stream";
+import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
+import { z } from "zod";
 import {
   Agent,
   type AgentEvent,
   type AgentOptions,
+  bytesOf,
   Delegator,
+  dataOf,
   type Handler,
   ParkedError,
   textOf,
@@ -40,6 +44,107 @@ async function setup() {
   const textsAsked = async (id: string) => (await asked(id)).requests.map(({ message }) => textOf(message));
   return { url, token, delegator, send, scout, asked, textsAsked };
 }
+
+describe("a typed ask", () => {
+  const schema = z.object({ count: z.int(), unit: z.string().optional() });
+
+  test("shows the schema, and returns data of its type", async () => {
+    const { delegator, send, scout, asked } = await setup();
+    const id = await send();
+    const seen: unknown[] = [];
+    scout(async (work) => {
+      const { data } = await work.ask("How many?", { schema });
+      expectTypeOf(data).toEqualTypeOf<{ count: number; unit?: string | undefined }>();
+      const edited = await work.ask({
+        requestId: "go",
+        action: { name: "deploy", arguments: { count: 1 } },
+        edit: true,
+        schema: schema.transform(({ count }) => count * 2),
+      });
+      expectTypeOf(edited.data).toEqualTypeOf<number | undefined>();
+      const [first, second] = await work.askAll(["Why?", { text: "When?", schema: z.string() }]);
+      expectTypeOf(first.data).toEqualTypeOf<unknown>();
+      expectTypeOf(second.data).toEqualTypeOf<string>();
+      seen.push(data, edited.data, first.text, second.data);
+      return "done";
+    });
+    const first = await asked(id);
+    expect(first.requests[0]?.schema).toMatchObject({
+      type: "object",
+      properties: { count: { type: "integer" }, unit: { type: "string" } },
+      required: ["count"],
+    });
+    const wrong = delegator.answer(id, first.id, { data: { count: "3" } });
+    await expect(wrong).rejects.toMatchObject({ code: "invalid_request" });
+    await delegator.answer(id, first.id, { data: { count: 3 } });
+    await asked(id);
+    await delegator.approve(id, { data: { count: 4 } });
+    const last = await asked(id);
+    const [why = "", when = ""] = last.requests.map(({ request_id }) => request_id);
+    await delegator.answer(id, last.id, { answers: { [why]: "so", [when]: { data: "now" } } });
+    expect((await delegator.wait(id, PATIENT)).state).toBe("completed");
+    expect(seen).toEqual([{ count: 3 }, 8, "so", "now"]);
+  });
+
+  test("fails the work with the reason if the data do not fit what JSON Schema cannot say", async () => {
+    const { delegator, send, scout, asked } = await setup();
+    const id = await send();
+    const errors: unknown[] = [];
+    const even = schema.refine(({ count }) => count % 2 === 0, { path: ["count"], error: "must be even" });
+    scout(async (work) => String((await work.ask("How many?", { schema: even })).data.count), {
+      onError: (error) => errors.push(error),
+    });
+    await delegator.answer(id, (await asked(id)).id, { data: { count: 3 } });
+    expect((await delegator.wait(id, PATIENT)).error).toMatchObject({
+      message: "The agent failed: InvalidDataError.",
+    });
+    expect(errors).toMatchObject([{ issues: [{ path: "count", reason: "must be even" }] }]);
+  });
+
+  test("needs a schema that people can be shown", async () => {
+    const { delegator, send, scout } = await setup();
+    const id = await send();
+    const errors: unknown[] = [];
+    const bare = { "~standard": { validate: (value: unknown) => ({ value }) } };
+    scout(async (work) => (await work.ask("?", { schema: bare })).text, {
+      onError: (error) => errors.push(error),
+    });
+    expect((await delegator.wait(id, PATIENT)).state).toBe("failed");
+    expect(String(errors[0])).toContain("pass a JSON Schema");
+  });
+});
+
+describe("a file", () => {
+  test("of any kind arrives as one artifact, in order with other output", async () => {
+    const { delegator, send, scout } = await setup();
+    const id = await send();
+    const bytes = Uint8Array.from({ length: 1_500_000 }, (_, n) => (n * 7) % 256);
+    scout(async (work) => {
+      await work.file("old.png", "to be replaced", { artifactId: "image" });
+      await work.file("image.png", bytes, { artifactId: "image", mediaType: "image/png" });
+      void work.file("run.log", Readable.from([Buffer.from("one\n"), Buffer.from("two\n")]));
+      return { data: { files: 2 } };
+    });
+    const { artifacts, reply } = await delegator.wait(id, PATIENT);
+    const ofId = (wanted: string) => artifacts.find(({ artifactId }) => artifactId === wanted);
+    expect(Buffer.compare(bytesOf(ofId("image")), bytes)).toBe(0);
+    expect(ofId("image")).toMatchObject({ name: "image.png" });
+    expect(Buffer.from(bytesOf(ofId("run.log"))).toString()).toBe("one\ntwo\n");
+    expect(dataOf(reply)).toEqual({ files: 2 });
+  });
+
+  test("that is too large for the broker says so", async () => {
+    const { delegator, send, scout } = await setup();
+    const id = await send();
+    const codes: unknown[] = [];
+    scout(async (work) => {
+      await work.file("big", new Uint8Array(3_000_000)).catch((error) => codes.push(error.code));
+      return "without it";
+    });
+    expect((await delegator.wait(id, PATIENT)).state).toBe("completed");
+    expect(codes).toEqual(["payload_too_large"]);
+  });
+});
 
 describe("ask", () => {
   test("ends the run; the answer starts it again, and there the same ask returns the answer", async () => {

@@ -104,17 +104,28 @@ const messageEntries = ({ messageId, parts }: Message, at: string | null, index 
 /** The last part of an address. */
 const lastOf = (url: string): string => url.split(/[?#]/, 1)[0]?.split("/").findLast(Boolean) ?? url;
 
-/** Texts in a row are one: an agent sends them in parts that may end anywhere. */
+/** Texts in a row are one: an agent sends them in parts that may end anywhere. So are the pieces of a file. */
 function piecesOf(parts: readonly Part[], name: string): readonly Piece[] {
   const joined: Part[] = [];
   for (const part of parts) {
     const last = joined.at(-1);
     if (last?.text !== undefined && part.text !== undefined && goesOn(last, part))
       joined[joined.length - 1] = { ...last, text: last.text + part.text };
+    else if (
+      last?.raw !== undefined &&
+      part.raw !== undefined &&
+      isCut(last.raw) &&
+      part.filename !== undefined &&
+      goesOn(last, part)
+    )
+      joined[joined.length - 1] = { ...last, raw: last.raw + part.raw };
     else joined.push(part);
   }
   return joined.map((part) => pieceOf(part, part.filename ?? name));
 }
+
+/** Whether base64 may go on: whole groups, and no padding at its end. */
+const isCut = (raw: string): boolean => raw.length > 0 && raw.length % 4 === 0 && !raw.endsWith("=");
 
 const goesOn = (last: Part, { mediaType, filename }: Part): boolean =>
   (mediaType === undefined || mediaType === last.mediaType) &&
