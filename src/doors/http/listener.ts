@@ -138,8 +138,8 @@ export function listen(
         else if (!BODIED.has(request.method ?? "")) request.resume();
       },
     );
-    // Node drops further headers silently; one more than allowed shows that there were too many.
-    server.maxHeadersCount = LIMITS.headers.value + 1;
+    // Node reads up to 2000 headers: newer versions answer more with a bare 431, older ones drop them. So that the answer
+    // names our limit, it is checked with each request.
     // This listener is never removed: a failed accept (too many open files) must not end the process.
     server.on("error", reject);
     // Closed by `cut`, because Node's close waits for connections that never sent a request.

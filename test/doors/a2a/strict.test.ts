@@ -387,7 +387,7 @@ test("§4.6 every response repeats the active extensions: results, errors, empty
       const response = await fetch(`${url}/a2a/scout/${path}`, {
         headers: {
           authorization: `Bearer ${OPERATOR}`,
-          "a2a-version": path.includes("v1") ? "0.3" : "1.0",
+          "a2a-version": path.startsWith("rest/v1/") ? "0.3" : "1.0",
           ...headers,
         },
         signal: cut.signal,
