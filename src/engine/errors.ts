@@ -149,7 +149,7 @@ export const interruptNotOpen = (delegation_id: string, context: ErrorContext = 
     ...context,
   });
 
-const unknownLease = (leaseId: string): ErrandError =>
+export const unknownLease = (leaseId: string): ErrandError =>
   new ErrandError("lease_unknown", `There is no lease '${leaseId}'.`);
 
 /** The error for a request that is not possible in this state. */

@@ -55,12 +55,12 @@ export const givenInstantSchema = instantSchema.refine(
   "must be before the year 9000",
 );
 
+export const DELEGATION_ID = /^dlg_[0-9a-z]{1,3}_[0-9a-z]{26}$/;
 /** The id of a delegation, `dlg_…`. */
-export const delegationIdSchema = z.string().regex(/^dlg_[0-9a-z]{1,3}_[0-9a-z]{26}$/, "not a delegation id");
+export const delegationIdSchema = z.string().regex(DELEGATION_ID, "not a delegation id");
+export const LEASE_ID = /^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/;
 /** The id of a lease, `lse_…`. It is no credential: the token decides. */
-export const leaseIdSchema = z
-  .string()
-  .regex(/^lse_[0-9a-z]{1,3}_[0-9a-z]{26}_[0-9]{1,9}$/, "not a lease id");
+export const leaseIdSchema = z.string().regex(LEASE_ID, "not a lease id");
 
 /**
  * A list of which at most `max` + 1 items are checked. A megabyte can hold hundreds of thousands of invalid items, and

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 import { invalidRequest } from "../../schema/issues.ts";
+import { unknownId } from "../unknown-id.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
@@ -88,6 +89,12 @@ export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T
   throw invalidRequest(result.error, { where, whole: `The ${where}` });
 }
 
+function checkPath<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw unknownId(value, result.error) ?? invalidRequest(result.error, { where: "path", whole: "The path" });
+}
+
 export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>): Route {
   const { params, query, body, handle, ...rest } = spec;
   // A part without a schema must be empty. The schemas are created once: creating one costs more than using it.
@@ -103,7 +110,7 @@ export function route<P = unknown, Q = unknown, B = unknown>(spec: Spec<P, Q, B>
       if (!query) check(none, raw.query, "query");
       if (!body) check(none, raw.body, "body");
       return handle(request, {
-        params: check(schemas.params, raw.params, "path"),
+        params: checkPath(schemas.params, raw.params),
         query: check(schemas.query, raw.query, "query"),
         body: check(schemas.body, raw.body, "body"),
         raw: raw.body,

@@ -347,6 +347,10 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     const paths = wrong.data.error.details.issues.map(({ path }: { path: string }) => path);
     expect(paths).toEqual(expect.arrayContaining(["agent", "task", "wait_seconds", "tsk"]));
     expect(wrong.text).toContain("Do not retry the same call");
+    // An id of a wrong form is one that does not exist.
+    const noSuch = await call("check_task_status", { delegation_id: "the first one" });
+    expect(noSuch.data.error).toMatchObject({ code: "delegation_not_found" });
+    expect(noSuch.text).toContain("There is no delegation 'the first one'.");
     const unknown = await call("delegate_task", { agent: "nobody", task: "look" });
     expect(unknown.data.error).toMatchObject({
       code: "agent_unknown",

@@ -158,7 +158,13 @@ test("unknown paths, ids and query fields have their own codes", async () => {
   const unknown = `dlg_0_${"0".repeat(26)}`;
   expect((await api.call("GET", "/v1/nothing")).body.code).toBe("not_found");
   expect((await api.get(unknown)).body.code).toBe("delegation_not_found");
-  expect((await api.get("nonsense")).body.code).toBe("invalid_request");
+  // An id of a wrong form is one that does not exist; a long one is not repeated as a whole.
+  expect((await api.get("nonsense")).body).toMatchObject({
+    code: "delegation_not_found",
+    detail: "There is no delegation 'nonsense'.",
+  });
+  expect((await api.get("x".repeat(5_000))).body.detail.length).toBeLessThan(200);
+  expect((await api.heartbeat("nonsense")).body.code).toBe("lease_unknown");
   expect((await api.get(`dlg_5_${"0".repeat(26)}`)).body.code).toBe("delegation_not_found");
   expect((await api.heartbeat(`lse_0_${"0".repeat(26)}_1`)).body.code).toBe("lease_unknown");
   expect((await api.get(unknown, "?wait=1")).body).toMatchObject({

@@ -87,7 +87,7 @@ test("paths, queries and headers cannot have any", async () => {
       headers: { "idempotency-key": Buffer.from([0xed, 0xa0, 0xbd]).toString("latin1") },
     }),
   ];
-  expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400]);
+  expect(answers.map(({ status }) => status)).toEqual([400, 404, 400, 400, 400]);
 });
 
 const said = (more: object = {}) => ({ messageId: "m", role: "ROLE_USER", parts, ...more });

@@ -9,6 +9,7 @@ import { type Issue, invalidRequest } from "../../../schema/issues.ts";
 import { shownName } from "../../../schema/text.ts";
 import { Closest, distance } from "../../../util/similar.ts";
 import { parseBody } from "../../http/body.ts";
+import { unknownId } from "../../unknown-id.ts";
 
 /** The part of JSON Schema that tools have. */
 export interface Schema {
@@ -55,6 +56,8 @@ export function readArguments(schema: Schema, sent: unknown, others: OtherNames 
 export function checkArguments<T>(input: z.ZodType<T>, { args, misspelt }: Arguments): T {
   const checked = input.safeParse(args);
   if (checked.success && misspelt.length === 0) return checked.data;
+  const unknown = checked.success ? undefined : unknownId(args, checked.error);
+  if (unknown) throw unknown;
   const error = checked.success ? undefined : invalidRequest(checked.error, PLACE);
   const more = error?.context.details?.issues;
   const issues = [...misspelt, ...(Array.isArray(more) ? more : [])].slice(0, MAX_ISSUES);
