@@ -195,7 +195,7 @@ test("every id is reported with its outcome, and one that was not decided sets t
   const json = await run(["deny", ...ids.slice(0, 4), next.id, "--yes", "--json"]);
   expect([json.code, json.stderr]).toEqual([66, ""]);
   expect(lines(z.looseObject({}), json.stdout)).toMatchObject([
-    { id: several.id, outcome: "not_sent", error: { code: "invalid_request" } },
+    { id: several.id, outcome: "not_sent", error: { code: "delegation_not_found" } },
     { id: over.id, outcome: "not_sent", error: { code: "interrupt_not_open" } },
     { id: unknown, outcome: "not_sent", error: { code: "delegation_not_found" } },
     { id: "dlg_0_Short", outcome: "not_sent", error: { code: "invalid_request" } },
@@ -223,7 +223,7 @@ test("an invalid id in a list is named", async () => {
     const { code, stderr } = await run(
       [command, "dlg_0_Short", "dlg_0_Other", "--yes"].slice(0, command === "delete" ? 3 : 4),
     );
-    expect(code).toBe(64);
+    expect(code).toBe(66);
     expect(stderr).toContain("dlg_0_Short");
     const word = await run([command, "dlg_A_1", "Scout"]);
     expect([word.code, word.stderr]).toEqual([64, expect.stringContaining("'Scout'")]);
