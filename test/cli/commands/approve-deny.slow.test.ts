@@ -195,10 +195,10 @@ test("every id is reported with its outcome, and one that was not decided sets t
   const json = await run(["deny", ...ids.slice(0, 4), next.id, "--yes", "--json"]);
   expect([json.code, json.stderr]).toEqual([66, ""]);
   expect(lines(z.looseObject({}), json.stdout)).toMatchObject([
-    { id: several.id, outcome: "not_sent", error: { code: "delegation_not_found" } },
+    { id: several.id, outcome: "not_sent", error: { code: "invalid_request" } },
     { id: over.id, outcome: "not_sent", error: { code: "interrupt_not_open" } },
     { id: unknown, outcome: "not_sent", error: { code: "delegation_not_found" } },
-    { id: "dlg_0_Short", outcome: "not_sent", error: { code: "invalid_request" } },
+    { id: "dlg_0_Short", outcome: "not_sent", error: { code: "delegation_not_found" } },
     { id: next.id, outcome: "sent", delegation: { state: "submitted" } },
   ]);
 });
