@@ -128,7 +128,7 @@ test("no content of requests reaches the log, at its finest level", async () => 
     "a cursor in the header": 400,
     "a filter": 400,
     "a path": 404,
-    "an id": 400,
+    "an id": 404,
     "an agent's description": 201,
     "malformed JSON": 400,
     "an unknown field": 400,
