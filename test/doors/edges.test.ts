@@ -50,14 +50,14 @@ const mcp = (what: string, id: string): Row => ({
   status: 400,
   code: -32600,
 });
-const delegation = (what: string, id: string, status = 400, code = "invalid_request"): Row => ({
+const delegation = (what: string, id: string, status = 404, code = "delegation_not_found"): Row => ({
   what: `delegation id: ${what}`,
   path: `/v1/delegations/${id}/cancel`,
   body: "{}",
   status,
   code,
 });
-const lease = (what: string, id: string, status = 400, code = "invalid_request"): Row => ({
+const lease = (what: string, id: string, status = 404, code = "lease_unknown"): Row => ({
   what: `lease id: ${what}`,
   path: `/v1/leases/${id}/reply`,
   body: '{"state":"completed","text":"x"}',
@@ -131,7 +131,7 @@ const ROWS: readonly Row[] = [
   submit("a parent of another form", ',"parent_id":"dlg_0_x"'),
   submit("a path as parent", ',"parent_id":"../../x"'),
   delegation("of another form", "7"),
-  delegation("of nobody", "dlg_0_00000000000000000000000000", 404, "delegation_not_found"),
+  delegation("of nobody", "dlg_0_00000000000000000000000000"),
   delegation("a path", "..%2F..%2Fagents%2Fscout"),
   delegation("a pattern", "dlg_0_*"),
   delegation("a zero byte", "dlg_0_%00"),
@@ -140,7 +140,7 @@ const ROWS: readonly Row[] = [
   delegation("a broken escape", "%zz"),
   delegation("bytes that are no text", "%ff"),
   lease("of another form", "7"),
-  lease("of nobody", "lse_0_00000000000000000000000000_1", 404, "lease_unknown"),
+  lease("of nobody", "lse_0_00000000000000000000000000_1"),
   lease("a path", "..%2F..%2Fx"),
   lease("10 000 characters", "l".repeat(10_000)),
   {

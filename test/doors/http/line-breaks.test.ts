@@ -41,12 +41,18 @@ const PLACES: Record<string, (api: Api, bad: string) => Promise<{ status: number
     "the cursor of results": (api, bad) => get(api, `/v1/results?after=${inUrl(`1-0${bad}`)}`),
   };
 
-test.each(Object.entries(PLACES))("a break in %s is refused and leaves no data", async (_name, send) => {
+/** An id of a wrong form is one that does not exist. */
+const REFUSALS: Record<string, readonly [number, string]> = {
+  "a delegation in the path": [404, "delegation_not_found"],
+  "a lease in the path": [404, "lease_unknown"],
+};
+
+test.each(Object.entries(PLACES))("a break in %s is refused and leaves no data", async (place, send) => {
   const { api, redis } = await setup();
   const before = await dump(redis);
   for (const [name, bad] of Object.entries(BREAKS)) {
     const { status, body } = await send(api, bad);
-    expect([name, status, body.code]).toEqual([name, 400, "invalid_request"]);
+    expect([name, status, body.code]).toEqual([name, ...(REFUSALS[place] ?? [400, "invalid_request"])]);
   }
   expect(await dump(redis)).toEqual(before);
 });
