@@ -10,15 +10,18 @@ const UNKNOWN: ReadonlyMap<string | undefined, (id: string) => ErrandError> = ne
   [String(LEASE_ID), unknownLease],
 ]);
 
-/** Undefined: no member of the value that had to be such an id is one of a wrong form. */
+/** Undefined: nothing in the value that had to be such an id is one of a wrong form. */
 export function unknownId(value: unknown, { issues }: z.ZodError): ErrandError | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
   for (const issue of issues) {
-    const [name, ...deeper] = issue.path;
-    if (name === undefined || deeper.length > 0 || issue.code !== "invalid_format") continue;
-    const given: unknown = Reflect.get(value, name);
-    const unknown = UNKNOWN.get(issue.pattern);
+    const unknown = issue.code === "invalid_format" ? UNKNOWN.get(issue.pattern) : undefined;
+    const given = unknown && at(value, issue.path);
     if (unknown && typeof given === "string") return unknown(shownName(given));
   }
   return undefined;
 }
+
+const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (of, step) => (typeof of === "object" && of !== null ? Reflect.get(of, step) : undefined),
+    value,
+  );

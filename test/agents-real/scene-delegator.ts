@@ -13,11 +13,15 @@ const WAIT_SECONDS = 50;
 
 const answerSchema = z.object({ result: z.string(), session_id: z.string() });
 
+const cursorIn = (said: string): string | undefined => /"cursor":"([^"]+)"/.exec(said)?.[1];
+
 export class DelegatingClaude {
   readonly #subject: Subject;
   readonly #folder: string;
   readonly #token: string;
   #session: string | undefined;
+  /** Of the delegation. */
+  #cursor = "";
   #logged = 0;
 
   constructor(subject: Subject, token: string) {
@@ -33,14 +37,16 @@ export class DelegatingClaude {
       `delegate_task_async ${JSON.stringify({ agent, task })}`,
     );
     const id = /dlg_\w+/.exec(said)?.[0];
-    if (id === undefined) throw new Error(`A has delegated nothing: ${said}`);
+    const cursor = cursorIn(said);
+    if (id === undefined || cursor === undefined) throw new Error(`A has delegated nothing: ${said}`);
+    this.#cursor = cursor;
     return id;
   }
 
   /** Reads that there is a question, and waits for what comes after it, as long as a call may wait. */
   async waits(): Promise<string> {
-    const asked = await this.#run("What came of it?", `${WAIT} {}`);
-    const cursor = /"cursor":"([^"]+)"/.exec(asked)?.[1];
+    const asked = await this.#run("What came of it?", `${WAIT} ${JSON.stringify({ cursor: this.#cursor })}`);
+    const cursor = cursorIn(asked);
     if (cursor === undefined || !asked.includes("input_required"))
       throw new Error(`A sees no question: ${asked}`);
     this.#logged = this.#subject.bench.model.log.length;

@@ -51,7 +51,7 @@ async function runStory(call: CallTool, work: CallTool): Promise<void> {
   const { interrupt_id: approval } = await work("request_input", sure);
   const where = { lease_id: second.lease_id, question: "Where?", options: ["here", "there"] };
   const { interrupt_id: question } = await work("request_input", where);
-  const { results } = await call("wait_for_results", { wait_seconds: 10 });
+  const { results } = await call("wait_for_results", { cursor: "0", wait_seconds: 10 });
   expect(results.map((result: { delegation_id: string }) => result.delegation_id).sort()).toEqual(
     [done.delegation_id, one, two].sort(),
   );

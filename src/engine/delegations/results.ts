@@ -15,19 +15,31 @@ import { collectPage, type Streams, subscribe, subscribedEvents } from "../event
 import type { Lists } from "./list.ts";
 import { countFitting, readMany } from "./read-many.ts";
 
+/** Which results; default: all of the caller's own. */
+export interface Wanted {
+  /** Of these delegations, also of other delegators. */
+  readonly ids?: ReadonlySet<string> | undefined;
+  readonly context_id?: string | undefined;
+}
+
 export async function results(
   broker: Lists & Streams & Pick<Broker, "redis">,
   principal: Principal,
   after: Positions,
   options: { wait_seconds: number; limit: number; signal: AbortSignal },
+  { ids: named, context_id }: Wanted = {},
 ): Promise<{ records: StoredDelegation[]; positions: Positions }> {
-  const { source, filter } = await subscribe(broker, principal, { delegator: principal.text });
+  const delegator = named === undefined ? principal.text : undefined;
+  const { source, filter } = await subscribe(broker, principal, { delegator, context_id });
   const subscription = {
     source,
     filter: {
       ...filter,
       matches: (entry: Entry) =>
-        isNews(entry) && !isApprovedQuestion(entry) && filter.matches?.(entry) !== false,
+        isNews(entry) &&
+        named?.has(entry.delegation_id) !== false &&
+        !isApprovedQuestion(entry) &&
+        filter.matches?.(entry) !== false,
     },
   };
   const page = await collectPage(

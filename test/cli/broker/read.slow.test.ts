@@ -55,14 +55,14 @@ describe("get", () => {
     expect(queued).toMatchObject({ id, why: "scout is paused until the operator resumes it." });
   });
 
-  test("an unknown or invisible delegation exits 66; a malformed id 64", async () => {
+  test("an unknown or invisible delegation exits 66, and a malformed id", async () => {
     const { run, url, done } = await withEnds();
     const { token } = await as(url, "caller:bob");
     for (const result of [await run(["get", UNKNOWN]), await run(["get", done], { token })]) {
       expect([result.code, result.stdout]).toEqual([66, ""]);
       expect(result.stderr).toContain("'errand list'");
     }
-    expect((await run(["get", "dlg_1"])).code).toBe(64);
+    expect((await run(["get", "dlg_1"])).code).toBe(66);
     expect(problemIn((await run(["get", UNKNOWN, "--json"])).stderr).code).toBe("delegation_not_found");
   });
 });

@@ -41,8 +41,9 @@ test.each([
       (await callModern(url, alice.token, name, args)).body.result.structuredContent;
 
     const first = work();
-    const { delegation_id: id } = await tool("delegate_task_async", { agent: "coder", task: "deploy it" });
-    const asked = await tool("wait_for_results", { wait_seconds: 30 });
+    const sent = await tool("delegate_task_async", { agent: "coder", task: "deploy it" });
+    const { delegation_id: id, cursor } = sent;
+    const asked = await tool("wait_for_results", { cursor, wait_seconds: 30 });
     expect(asked.results).toMatchObject([{ delegation_id: id, state: "input_required" }]);
     const { body } = await ann.get(id);
     expect(body.interrupt.requests).toMatchObject([

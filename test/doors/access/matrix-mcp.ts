@@ -51,7 +51,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   delegate_task: { args: () => ({ ...work, wait_seconds: 0 }) },
   delegate_task_async: { args: () => work },
   check_task_status: { args: ofTask },
-  wait_for_results: { stage: "failed", args: () => ({ wait_seconds: 0, limit: 50 }) },
+  wait_for_results: { stage: "failed", args: () => ({ cursor: "0", wait_seconds: 0, limit: 50 }) },
   answer_task: asked({ text: "yes" }),
   approve_or_deny: asked({ decision: "deny" }),
   send_follow_up: { stage: "working", args: (subject) => ({ ...ofTask(subject), text: "more" }) },

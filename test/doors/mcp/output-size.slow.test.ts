@@ -50,7 +50,7 @@ test("a large question is cut in a list, and complete with full: true", async ()
     expect((await scout.interrupt(await lease(), { requests })).status).toBe(200);
   }
   const [delegation_id] = ids;
-  const { data } = await call("wait_for_results", { wait_seconds: 5, limit: 50 }, LIST);
+  const { data } = await call("wait_for_results", { cursor: "0", wait_seconds: 5, limit: 50 }, LIST);
   expect(data.results).toHaveLength(4);
   expect(data.results[0]).toMatchObject({ question: { truncated: true, requests: [{ truncated: true }] } });
   expect(data.results[0].next).toContain("full: true first");

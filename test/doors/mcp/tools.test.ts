@@ -174,7 +174,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       request_id: "sure",
     });
     expect(asked.data).toMatchObject({ answered: false });
-    const results = await call("wait_for_results", { wait_seconds: 10 });
+    const results = await call("wait_for_results", { cursor: sent.cursor, wait_seconds: 10 });
     const [asking] = results.data.results;
     expect(asking).toMatchObject({
       delegation_id,
@@ -225,6 +225,49 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     const listed = await call("list_tasks", { context_id: "ctx-1", state: "completed" });
     expect(listed.data).toMatchObject({ tasks: [{ delegation_id }], next_cursor: null });
     expect((await call("list_tasks", { state: "failed" })).data.tasks).toEqual([]);
+  });
+
+  test("waits for results after the cursor of a delegation, of named ones, of a conversation, or from now on", async () => {
+    const { call, scout } = await setup(era);
+    const replies = new Map<string, string>();
+    const delegateOne = async (more: object) => {
+      const { data } = await call("delegate_task_async", { agent: "scout", task: "look", ...more });
+      const [lease] = (await scout.lease("scout")).body.leases;
+      replies.set(data.delegation_id, lease.lease_id);
+      return data;
+    };
+    const finish = (id: string) => scout.reply(replies.get(id) ?? "");
+    const wait = async (more: object) => {
+      const { data } = await call("wait_for_results", { wait_seconds: 0, ...more });
+      const found: { delegation_id: string }[] = data.results;
+      return { found: found.map(({ delegation_id }) => delegation_id), cursor: String(data.cursor) };
+    };
+    const first = await delegateOne({ context_id: "c1" });
+    const second = await delegateOne({});
+    const [one, two] = [String(first.delegation_id), String(second.delegation_id)];
+    await finish(one);
+    expect((await wait({})).found).toEqual([]);
+    expect((await wait({ cursor: first.cursor })).found).toEqual([one]);
+    expect((await wait({ cursor: second.cursor })).found).toEqual([one]);
+    expect((await wait({ cursor: "0" })).found).toEqual([one]);
+    // What has ended is there at once; with a cursor, only what came after it.
+    const named = await wait({ ids: [one, two, one] });
+    expect(named.found).toEqual([one]);
+    expect((await wait({ ids: [one, two], cursor: named.cursor })).found).toEqual([]);
+    expect((await wait({ ids: [two] })).found).toEqual([]);
+    const waiting = call("wait_for_results", { ids: [two], wait_seconds: 20 });
+    const other = await delegateOne({});
+    await finish(other.delegation_id);
+    await finish(two);
+    expect((await waiting).data.results).toMatchObject([{ delegation_id: two, state: "completed" }]);
+    const all = await wait({ cursor: first.cursor });
+    expect(all.found).toEqual([one, other.delegation_id, two]);
+    expect((await wait({ cursor: first.cursor, context_id: "c1" })).found).toEqual([one]);
+    expect((await wait({ cursor: first.cursor, context_id: "c2" })).found).toEqual([]);
+    const stranger = await call("wait_for_results", { ids: [one, `dlg_0_${"0".repeat(26)}`] });
+    expect(stranger.data.error).toMatchObject({ code: "delegation_not_found" });
+    const misspelt = await call("wait_for_results", { ids: ["the first"] });
+    expect(misspelt.data.error).toMatchObject({ code: "delegation_not_found" });
   });
 
   test("answers several requests at once with answer_task", async () => {

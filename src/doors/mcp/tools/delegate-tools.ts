@@ -7,7 +7,9 @@ import { cancel } from "../../../engine/delegations/cancel.ts";
 import { type Delegated, delegate } from "../../../engine/delegations/delegate.ts";
 import { toDelegation } from "../../../engine/delegations/parse.ts";
 import { read } from "../../../engine/delegations/read.ts";
+import { now } from "../../../engine/events/subscribe.ts";
 import { answeredParts, answerPart } from "../../../engine/questions/answer-parts.ts";
+import { formatCursor } from "../../../events/cursor.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { autoApproveSchema } from "../../../schema/auto-approve.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
@@ -86,7 +88,12 @@ const output = {
   presence: z.string(),
 };
 
-async function submit(context: McpContext, input: DelegateInput): Promise<Delegated> {
+/** `first`: what is read before; if it fails, the caller may repeat the call as after any other failure. */
+async function submit(
+  context: McpContext,
+  input: DelegateInput,
+  first?: () => Promise<void>,
+): Promise<Delegated> {
   const { broker, principal, request } = context;
   const { agent, idempotency_key, auto_approve, ...rest } = input;
   const asked = { target: agent, ...rest, ...(auto_approve && { auto_approve }) };
@@ -94,6 +101,7 @@ async function submit(context: McpContext, input: DelegateInput): Promise<Delega
   const idempotencyKey = idempotency_key ?? context.idempotencyKeyFor(input);
   const { traceparent } = context;
   try {
+    await first?.();
     return await delegate(broker, principal, delegateRequest, {
       idempotencyKey,
       body: delegateRequest,
@@ -239,14 +247,23 @@ export const delegateTools: readonly Tool[] = [
     name: "delegate_task_async",
     title: "Delegate a task in the background",
     description:
-      "Delegate a task to another agent and get its delegation_id at once. Use it for long work, or for several tasks at the same time. Collect the answers with wait_for_results, or check one delegation with check_task_status.",
+      "Delegate a task to another agent and get its delegation_id at once. Use it for long work, or for several tasks at the same time. Collect the answers with wait_for_results: pass it the cursor that the first of these calls returned, or the ids. Or check one delegation with check_task_status.",
     visibleTo: CALLERS,
     meant,
     input: inputShape,
-    output,
+    output: {
+      ...output,
+      /** For wait_for_results: the answer comes after it. */
+      cursor: z.string(),
+    },
     async handle(context, input) {
-      const { record, replayed } = await submit(context, input);
-      return show(context, record, replayed);
+      // Before the delegation exists, so that its end comes after it, however soon.
+      let cursor = "";
+      const { record, replayed } = await submit(context, input, async () => {
+        cursor = formatCursor(await now(context.broker));
+      });
+      const { text, data, ...rest } = await show(context, record, replayed);
+      return { ...rest, text: `${text}\n\nCursor: ${cursor}`, data: { ...data, cursor } };
     },
   }),
 ];

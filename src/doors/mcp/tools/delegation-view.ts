@@ -125,7 +125,7 @@ function nextStep({ state, interrupt }: Delegation, isCut: boolean): string {
     return `${first}The agent waits for an answer: call answer_task with the interrupt_id (or approve_or_deny for a yes-or-no question), then check_task_status with wait_seconds.`;
   }
   if (!isTerminal(state)) {
-    return "The task continues in the background: call check_task_status with wait_seconds 45, or do other work and call wait_for_results later. Do not delegate it again.";
+    return "The task continues in the background: call check_task_status with wait_seconds 45, or do other work and later call wait_for_results with its id in ids. Do not delegate it again.";
   }
   return isCut ? "The answer is cut: call check_task_status with full: true for the rest." : "";
 }

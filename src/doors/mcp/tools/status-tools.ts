@@ -3,13 +3,15 @@ import * as z from "zod";
 import type { Broker } from "../../../engine/broker.ts";
 import { list } from "../../../engine/delegations/list.ts";
 import { toDelegation } from "../../../engine/delegations/parse.ts";
-import { readWhenReady } from "../../../engine/delegations/read.ts";
+import { isSettled, read, readWhenReady } from "../../../engine/delegations/read.ts";
 import { results } from "../../../engine/delegations/results.ts";
-import { formatCursor, parseCursor } from "../../../events/cursor.ts";
+import { now } from "../../../engine/events/subscribe.ts";
+import { formatCursor, type Positions, parseCursor } from "../../../events/cursor.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { delegationFilterSchema, stateSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
-import { toInstant } from "../../../schema/values.ts";
+import { contextIdSchema, delegationIdSchema, toInstant } from "../../../schema/values.ts";
+import type { McpContext } from "../context.ts";
 import {
   ByteBudget,
   type FileBlock,
@@ -35,19 +37,41 @@ import { DEFAULT_WAIT_SECONDS, waitSchema, waitWithProgress } from "./wait.ts";
 const limit = z.int().min(1).max(50).default(10);
 
 /** The engine's error would name the REST parameter. */
-function parseResultsCursor(broker: Broker, cursor = "0") {
+async function positionsOf(broker: Broker, cursor: string | undefined): Promise<Positions> {
+  if (cursor === undefined) return now(broker);
   try {
     return parseCursor(cursor, broker.shards.count, broker.shards.earlier);
   } catch (error) {
     if (!(error instanceof ErrandError) || error.code !== "invalid_request") throw error;
-    throw new ErrandError("invalid_request", "The cursor is not one that wait_for_results returned.", {
-      details: { issues: [{ path: "cursor", reason: "pass a returned cursor unchanged, or omit it" }] },
-    });
+    throw new ErrandError(
+      "invalid_request",
+      "The cursor is not one that wait_for_results or delegate_task_async returned.",
+      {
+        details: { issues: [{ path: "cursor", reason: "pass a returned cursor unchanged, or omit it" }] },
+      },
+    );
   }
 }
 
+/** In one call. */
+const MAX_IDS = 50;
+
 const toListView = (record: StoredDelegation): DelegationView =>
   toDelegationView(toDelegation(record), VIEW_BYTES.list);
+/** Of the named delegations, those that wait for nothing of their agent. Throws if one does not exist. */
+async function settledOf(
+  { broker, principal }: McpContext,
+  ids: readonly string[],
+): Promise<DelegationView[]> {
+  const views: DelegationView[] = [];
+  // One after the other: each may have megabytes.
+  for (const id of new Set(ids)) {
+    const record = await broker.readLimiter.run(principal, () => read(broker, principal, id));
+    if (isSettled(record)) views.push(toListView(record));
+  }
+  return views;
+}
+
 const listText = (views: readonly DelegationView[], none: string): string =>
   views.length === 0 ? none : views.map(viewToText).join("\n\n");
 
@@ -98,22 +122,42 @@ export const statusTools: readonly Tool[] = [
     name: "wait_for_results",
     title: "Wait for results",
     description:
-      "Return your delegations that finished or asked a question since the cursor. If there are none, wait for the first one. Pass the returned cursor to the next call; without a cursor, results begin with the oldest one kept.",
+      "Return your delegations that finished or asked a question since the cursor. If there are none, wait for the first one. Pass the returned cursor to the next call; a first call passes the cursor of delegate_task_async, or ids. Without a cursor, only what happens from now on is returned.",
     visibleTo: CALLERS,
     readOnly: true,
     input: {
-      cursor: z.string().min(1).max(4096).optional(),
+      cursor: z
+        .string()
+        .min(1)
+        .max(4096)
+        .optional()
+        .describe("Of delegate_task_async, or of the last call; 0: from the oldest result that is kept."),
+      ids: z
+        .array(delegationIdSchema)
+        .min(1)
+        .max(MAX_IDS)
+        .optional()
+        .describe(
+          "Only these delegations. Without a cursor, those that have finished or ask a question are returned at once.",
+        ),
+      context_id: contextIdSchema.optional().describe("Only delegations of this conversation."),
       wait_seconds: waitSchema.default(DEFAULT_WAIT_SECONDS),
       limit,
     },
     output: { results: z.array(delegationViewSchema), cursor: z.string() },
-    async handle(context, { cursor, wait_seconds, limit: max }) {
+    async handle(context, { cursor, ids, context_id, wait_seconds, limit: max }) {
       const { broker, principal } = context;
-      const from = parseResultsCursor(broker, cursor);
-      const { records, positions } = await context.runWaiting(wait_seconds, (signal) =>
-        results(broker, principal, from, { wait_seconds, limit: max, signal }),
-      );
-      const views = records.map(toListView);
+      // Before the delegations are read, so that nothing falls between.
+      const from = await positionsOf(broker, cursor);
+      const settled = await settledOf(context, ids ?? []);
+      const wanted = { ids: ids && new Set(ids), context_id };
+      const isAtOnce = cursor === undefined && settled.length > 0;
+      const { records, positions } = isAtOnce
+        ? { records: [], positions: from }
+        : await context.runWaiting(wait_seconds, (signal) =>
+            results(broker, principal, from, { wait_seconds, limit: max, signal }, wanted),
+          );
+      const views = isAtOnce ? settled : records.map(toListView);
       const next = formatCursor(positions);
       const text = listText(views, "No new results or questions.");
       return { text: `${text}\n\nNext cursor: ${next}`, data: { results: views, cursor: next } };
