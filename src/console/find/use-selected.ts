@@ -30,7 +30,9 @@ export function useSelected(found: readonly Delegation[]): Selection {
   const chosen = selected.value.size === 0 ? [] : found.filter(has);
   // What has left the list, or changed, is not selected when it comes back.
   useEffect(() => {
-    if (chosen.length !== selected.peek().size) selected.value = signs(chosen);
+    // As it is now: a key may have come since the list was drawn.
+    const now = found.filter(has);
+    if (now.length !== selected.peek().size) selected.value = signs(now);
   });
   const toggle = (one: Delegation, isRange: boolean) => {
     const at = found.indexOf(one);
