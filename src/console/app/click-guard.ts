@@ -16,8 +16,8 @@ const NOTE_MS = 2_500;
 /** A page scrolls on for a while after the wheel or the finger. */
 const SCROLL_MS = 1_000;
 const SCROLLING = ["wheel", "touchmove"];
-/** What the reader does that may move controls. */
-const DOINGS = ["keydown", "input", "change", "toggle", "resize", "hashchange", ...SCROLLING];
+/** What the reader does that may move controls. A window of another size moves them under a pointer that rests. */
+const DOINGS = ["keydown", "input", "change", "toggle", "hashchange", ...SCROLLING];
 
 export function guardClicks(): () => void {
   const stop = new AbortController();
