@@ -199,13 +199,12 @@ export class Attempt {
     const { signal, followUps } = this.#holder;
     const children = new Children(delegator, this.#lease, signal);
     const answers = answersIn(delegation.history);
-    /** The call is a sign of life, and so is its end. */
+    /** A call is a sign of life, and so is its end. */
+    const sign = <R>(returned: R): R => this.#limits?.sign(returned) ?? returned;
     const alive =
       <A extends readonly unknown[], R>(call: (...given: A) => R) =>
-      (...given: A): R => {
-        const returned = call(...given);
-        return this.#limits?.sign(returned) ?? returned;
-      };
+      (...given: A): R =>
+        sign(call(...given));
     return {
       delegation,
       text: textOf(delegation.message),
@@ -233,14 +232,11 @@ export class Attempt {
         const first: string | AskedQuestion = asked;
         const rest: MoreOfQuestion = more ?? {};
         const question = typeof first === "string" ? { text: first, ...rest } : { ...first, ...rest };
-        const answer = handled(this.#asker.ask([question], question).then(only<DataOfAsk<Q, More>>));
-        return this.#limits?.sign(answer) ?? answer;
+        return sign(handled(this.#asker.ask([question], question).then(only<DataOfAsk<Q, More>>)));
       },
       use: alive((answer) => handled(this.#asker.use(answer))),
-      askAll: (asked, options = {}) => {
-        const answers = handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all)));
-        return this.#limits?.sign(answers) ?? answers;
-      },
+      askAll: (asked, options = {}) =>
+        sign(handled(this.#asker.ask(asked, options).then((all) => inOrder(asked, all)))),
       question: (asked, options = {}) =>
         new QuestionOutcome(toInterrupt(isList(asked) ? asked : [asked], options)),
       release: (options = {}) => new ReleaseOrCancel("release", options),

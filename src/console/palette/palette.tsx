@@ -165,7 +165,7 @@ function restoreCaret(): void {
 const RARE_FROM = 3;
 
 /** What the reader means first: what begins with the text. Delegations come later, and take no mark away. */
-export function bestOf(all: readonly Command[], text: string): number {
+function bestOf(all: readonly Command[], text: string): number {
   const own = (command: Command) => !command.id.startsWith("delegation ");
   const begins = (command: Command) => own(command) && beginsWith(command.title, text);
   const common = (command: Command) => command.isRare !== true;
