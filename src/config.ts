@@ -135,6 +135,9 @@ const schema = z.strictObject({
   ERRAND_SHARDS: count(1, 256).default(1),
   ERRAND_WORKERS: workers.default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
+  ERRAND_FILES: z.string().trim().min(1).optional(),
+  ERRAND_MAX_FILE_BYTES: count(1, 1_099_511_627_776).default(LIMITS.file_bytes.value),
+  ERRAND_PRINCIPAL_FILE_BYTES: count(1, 1_125_899_906_842_624).default(LIMITS.principal_file_bytes.value),
   ERRAND_DELEGATOR_PERCENT: count(1, 100, "; 100 means no limit").default(LIMITS.delegator_percent.value),
   ERRAND_RETENTION_SECONDS: count(1, 315_360_000).default(604_800),
   ERRAND_CALLBACK_ALLOW: list

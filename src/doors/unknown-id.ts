@@ -1,13 +1,17 @@
 /** The error for an id of a wrong form: to whoever sent it, it is one that does not exist. */
 import type * as z from "zod";
 import { notFound, unknownLease } from "../engine/errors.ts";
+import { fileNotFound, uploadNotFound } from "../engine/files/file-errors.ts";
 import type { ErrandError } from "../schema/errors.ts";
+import { FILE_ID, UPLOAD_ID } from "../schema/file.ts";
 import { shownName } from "../schema/text.ts";
 import { DELEGATION_ID, LEASE_ID } from "../schema/values.ts";
 
 const UNKNOWN: ReadonlyMap<string | undefined, (id: string) => ErrandError> = new Map([
   [String(DELEGATION_ID), notFound],
   [String(LEASE_ID), unknownLease],
+  [String(FILE_ID), fileNotFound],
+  [String(UPLOAD_ID), uploadNotFound],
 ]);
 
 /** Undefined: nothing in the value that had to be such an id is one of a wrong form. */

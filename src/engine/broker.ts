@@ -26,6 +26,7 @@ import type { Sessions } from "./access/sessions.ts";
 import type { Tokens } from "./access/tokens.ts";
 import type { PresenceTracker } from "./agents/presence.ts";
 import type { AgentStore } from "./agents/store.ts";
+import type { FileStore } from "./files/store.ts";
 import type { Handoff } from "./leases/handoff.ts";
 import type { HeldHeartbeats } from "./leases/held-heartbeats.ts";
 import type { Egress } from "./outbound/egress.ts";
@@ -74,6 +75,16 @@ export interface Storage {
   /** How long finished delegations and their events are kept. */
   readonly retentionMs: number;
   readonly memory: MemoryGuard;
+  /** The content of files, and how much of it there may be; null: this broker stores none. */
+  readonly files: Files | null;
+}
+
+export interface Files {
+  readonly store: FileStore;
+  /** The most bytes of one file. */
+  readonly maxBytes: number;
+  /** The most bytes of all files and uploads of one principal. */
+  readonly principalBytes: number;
 }
 
 /** Delegations: the one writer of records and events, and the readers of events. */

@@ -8,6 +8,7 @@ import { type CloseOptions, type Listener, listen } from "../doors/http/listener
 import { HANDOVER } from "../doors/http/shutdown-hooks.ts";
 import { TrustedProxies } from "../doors/http/trusted-proxies.ts";
 import type { Broker } from "../engine/broker.ts";
+import type { FileUpkeep } from "../engine/files/upkeep.ts";
 import type { Sweep } from "../engine/upkeep/sweep.ts";
 import { Connections } from "../redis/connections.ts";
 import { withDiskReason } from "../redis/disk-space.ts";
@@ -27,6 +28,7 @@ export interface Gateway {
   readonly port: number;
   readonly broker: Broker;
   readonly sweep: Sweep;
+  readonly fileUpkeep: FileUpkeep;
   /** The number of connections with unread bytes. */
   readonly unread: () => number;
   /** The bytes of request headers in memory that are counted: of one principal or address, or of all. */
@@ -82,7 +84,7 @@ async function start(
   const shards = new Shards(options.shards, layout.history);
   const publicUrl = () => options.publicUrl ?? urlOf(host, port);
   const engine = wireEngine(options, seams, { gateway, connections, redis, shards, layout, publicUrl });
-  const { broker, sweep } = engine;
+  const { broker, sweep, fileUpkeep } = engine;
   const stopping = new AbortController();
   // Every parked poll and every stream listens to it.
   setMaxListeners(0, stopping.signal);
@@ -136,6 +138,7 @@ async function start(
     inProgress: app.inProgress,
     broker,
     sweep,
+    fileUpkeep,
     close: (options = {}) => {
       closeOptions = options;
       return services.stop();

@@ -1,5 +1,6 @@
 /** The settings of one gateway. What only tests replace is in seams.ts. */
 import type { Quota } from "../engine/access/quotas.ts";
+import type { Files } from "../engine/broker.ts";
 import type { Siblings } from "../gateways/siblings.ts";
 import type { RedisTarget } from "../redis/connect.ts";
 import type { SigningKey } from "../schema/signing-key.ts";
@@ -37,6 +38,8 @@ export interface GatewayOptions {
   readonly publicUrl?: string | undefined;
   /** Signs agent cards. */
   readonly cardSigningKey?: SigningKey | undefined;
+  /** Where the content of files is, and how much of it there may be; absent: there are no files. */
+  readonly files?: Files | undefined;
   /** Overrides the table of limits. */
   readonly quotas?: Partial<Record<Quota, number>>;
   /** Hosts, addresses and CIDRs that callbacks may reach although they are private. */

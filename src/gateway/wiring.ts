@@ -10,6 +10,7 @@ import { PresenceTracker } from "../engine/agents/presence.ts";
 import { AgentStore } from "../engine/agents/store.ts";
 import type { Broker } from "../engine/broker.ts";
 import { Cascades } from "../engine/delegations/cascades.ts";
+import { FileUpkeep } from "../engine/files/upkeep.ts";
 import { findGrants } from "../engine/leases/find-grants.ts";
 import { Handoff } from "../engine/leases/handoff.ts";
 import { HeldHeartbeats } from "../engine/leases/held-heartbeats.ts";
@@ -61,6 +62,7 @@ interface Base {
 export interface Engine {
   readonly broker: Broker;
   readonly sweep: Sweep;
+  readonly fileUpkeep: FileUpkeep;
   readonly services: readonly Service[];
   /** Stops the push agents, once; called while the HTTP server, which stops first, waits for its requests. */
   readonly stopPushAgents: () => Promise<void>;
@@ -150,6 +152,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     shards,
     retentionMs,
     memory,
+    files: options.files ?? null,
     writer,
     feed,
     bodies: new Bodies(bulk, shards),
@@ -179,6 +182,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
   metrics.onScrape(() => queueDepths({ bulk, shards, clock }));
   options.siblings?.share(metrics);
   const sampler = new QueueSampler(broker);
+  const fileUpkeep = new FileUpkeep(broker, seams.sweepEveryMs === 0 ? 0 : undefined);
   const sweep = new Sweep(broker, seams.sweepEveryMs, seams.outageMs);
   let pushAgentsStopped: Promise<void> | undefined;
   const stopPushAgents = () => {
@@ -208,6 +212,14 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
       stop: () => memory.stop(),
     },
     { name: "sweep", start: () => seams.sweepEveryMs !== 0 && sweep.start(), stop: () => sweep.stop() },
+    {
+      name: "files",
+      start: async () => {
+        await options.files?.store.prepare();
+        fileUpkeep.start();
+      },
+      stop: () => fileUpkeep.stop(),
+    },
     { name: "outgoing calls", start: nothing, stop: () => broker.egress.close() },
     { name: "outbound queue", start: () => outbound.start(), stop: () => outbound.stop(OUTBOUND_GRACE_MS) },
     { name: "background work", start: nothing, stop: () => Promise.allSettled(broker.background) },
@@ -215,7 +227,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     { name: "hand-off", start: () => handoff.start(), stop: () => handoff.stop() },
     { name: "push agents", start: () => pushAgents.start(), stop: stopPushAgents },
   ];
-  return { broker, sweep, services, stopPushAgents };
+  return { broker, sweep, fileUpkeep, services, stopPushAgents };
 }
 
 const nothing = () => {};

@@ -63,6 +63,11 @@ export const keys = {
   revokedMark: `${COMMON}:revoked:mark`,
   /** PUB/SUB: ids of tokens and sessions that were revoked. */
   revoked: `${COMMON}:revoked`,
+  /**
+   * All keys of files begin so; engine/files/lua/keys.lua has them. The content of files is not in Redis
+   * (engine/files/store.ts).
+   */
+  files: `${COMMON}:files`,
   /** PUB/SUB: answers and cancellations of MCP clients for a call at another gateway (doors/mcp/session/sessions.ts). */
   mcpMessages: `${COMMON}:mcp`,
 } as const;

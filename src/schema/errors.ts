@@ -189,6 +189,45 @@ export const ERRORS = {
     false,
     "Do not retry. Put the rest of the output into the reply, or delegate the rest of the work.",
   ),
+  file_not_found: row(
+    "UPSTREAM",
+    404,
+    "The file does not exist",
+    "Upload the file with POST /v1/files and use the url of the answer. A file that no delegation names is deleted after a day.",
+    false,
+    "Check the id. A file is deleted with the last delegation that names it, or a day after its upload if none does.",
+  ),
+  upload_not_found: row(
+    "UPSTREAM",
+    404,
+    "The upload does not exist",
+    "Begin a new upload. One that is not continued for a day is deleted.",
+  ),
+  upload_offset: row(
+    "PROTOCOL",
+    409,
+    "The bytes do not begin where the upload ends",
+    "Continue at details.offset.",
+  ),
+  hash_mismatch: row(
+    "PROTOCOL",
+    422,
+    "The content does not have its hash",
+    "Compare the SHA-256 of the file with details.sha256, and upload the file again.",
+  ),
+  files_off: row(
+    "CONFIG",
+    501,
+    "This broker stores no files",
+    "Send small files as raw parts, or ask the operator to set ERRAND_FILES.",
+  ),
+  storage_full: row(
+    "TRANSPORT",
+    507,
+    "The storage for files is full",
+    "Try again later, or ask the operator for more space.",
+    true,
+  ),
   payload_too_large: row(
     "PROTOCOL",
     413,
@@ -196,6 +235,12 @@ export const ERRORS = {
     "Send less, or refer to large content by a URL part.",
     false,
     "Send less, or refer to large content by a URL part (--message-file).",
+  ),
+  range_not_satisfiable: row(
+    "PROTOCOL",
+    416,
+    "The range begins beyond the end",
+    "Ask for a range below details.size.",
   ),
   unsupported_media_type: row(
     "PROTOCOL",

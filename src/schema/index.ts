@@ -11,6 +11,7 @@ export * from "./credentials.ts";
 export * from "./delegation.ts";
 export * from "./errors.ts";
 export * from "./event.ts";
+export * from "./file.ts";
 export * from "./json-object.ts";
 export * from "./lease.ts";
 export * from "./problem.ts";

@@ -29,6 +29,33 @@ export const LIMITS = {
     "one request body; `ERRAND_MAX_BODY_BYTES` changes it",
     "payload_too_large",
   ),
+  file_bytes: limit(
+    100 * MIB,
+    "bytes",
+    "one file that is uploaded; `ERRAND_MAX_FILE_BYTES` changes it",
+    "payload_too_large",
+  ),
+  principal_file_bytes: limit(
+    4 * 1024 * MIB,
+    "bytes",
+    "all files and uploads of one principal, from their first byte; `ERRAND_PRINCIPAL_FILE_BYTES` changes it",
+    "quota_exceeded",
+  ),
+  principal_files: limit(10_000, "files", "of one principal", "quota_exceeded"),
+  delegation_files: limit(1_000, "files", "that one delegation names", "limit_reached"),
+  uploads: limit(100, "uploads", "in progress, of one principal", "quota_exceeded"),
+  file_hours: limit(
+    24,
+    "hours",
+    "a file is kept that no delegation names, and an upload that is not continued",
+    null,
+  ),
+  transfers: limit(
+    50,
+    "requests",
+    "of one principal that bring or fetch files at one gateway",
+    "quota_exceeded",
+  ),
   json_depth: limit(64, "levels", "nesting of a body", "invalid_request"),
   json_members: limit(20_000, "members", "of all objects in a body together", "invalid_request"),
   json_values: limit(

@@ -2,8 +2,9 @@
  * The gateways that `serve` runs: one in this process (one-gateway.ts), or several in child processes
  * (several-gateways.ts).
  */
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Config } from "../config.ts";
+import { DiskStore } from "../engine/files/disk-store.ts";
 import type { GatewayOptions } from "../gateway/options.ts";
 import type { RedisTarget } from "../redis/connect.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -29,6 +30,18 @@ export interface Parts {
   readonly log: Log;
 }
 
+/** The folder of the private Redis has the files, too. Gateways that share another Redis may be on several machines. */
+function filesOf(config: Config, { socket }: RedisTarget): GatewayOptions["files"] {
+  const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
+  const place = config.ERRAND_FILES ?? (socket === undefined ? "off" : join(dataDir, "files"));
+  if (place === "off") return undefined;
+  return {
+    store: new DiskStore(resolve(place)),
+    maxBytes: config.ERRAND_MAX_FILE_BYTES,
+    principalBytes: config.ERRAND_PRINCIPAL_FILE_BYTES,
+  };
+}
+
 export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {
   return {
     redis: target,
@@ -41,6 +54,7 @@ export function optionsOf({ config, target, operatorToken, onRedisLost, log }: P
     retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
     waitReplicas: config.ERRAND_REDIS_WAIT_REPLICAS,
     maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
+    files: filesOf(config, target),
     delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
     callbackAllow: config.ERRAND_CALLBACK_ALLOW,
     egressProxy: config.ERRAND_EGRESS_PROXY,

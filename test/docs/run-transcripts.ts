@@ -2,7 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { OPERATOR, startBroker } from "../support/broker.ts";
+import { OPERATOR } from "../support/broker.ts";
+import { startFileBroker } from "../support/files.ts";
 import { freshDir } from "../support/program.ts";
 import { compare, filled, openShell, parseTranscripts } from "../support/transcript.ts";
 
@@ -25,7 +26,7 @@ export async function runTranscripts(...pages: string[]): Promise<{ count: numbe
       throw new Error(`the transcripts need ${program}, which does not run here; install it`, { cause });
     }
   }
-  const { url } = await startBroker();
+  const { url } = await startFileBroker();
   const run = await openShell(brokersFolder());
   const said = new Map<string, string>();
   let count = 0;

@@ -27,6 +27,7 @@ import { batchRoutes } from "../rest/batch.ts";
 import { delegationActionRoutes } from "../rest/delegation-actions.ts";
 import { delegationRoutes } from "../rest/delegations.ts";
 import { eventRoutes } from "../rest/events.ts";
+import { fileRoutes } from "../rest/files.ts";
 import { leaseRoutes } from "../rest/leases.ts";
 import { replyRoutes } from "../rest/replies.ts";
 import { sessionRoutes } from "../rest/sessions.ts";
@@ -61,6 +62,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...leaseRoutes,
   ...replyRoutes,
+  ...fileRoutes,
   ...auditRoutes,
   ...statsRoutes,
   ...statusRoutes,

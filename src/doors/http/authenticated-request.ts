@@ -9,9 +9,11 @@ import type { Broker } from "../../engine/broker.ts";
 import type { ReplayPace } from "../../events/replay-pace.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
+import { requirePlain } from "./body.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { type InflowBody, NO_BODY } from "./inflow.ts";
 import type { Outflow } from "./outflow.ts";
+import { rawBody } from "./raw-body.ts";
 import { RequestScope } from "./request-scope.ts";
 import type { ShutdownHooks } from "./shutdown-hooks.ts";
 
@@ -128,6 +130,20 @@ export class AuthenticatedRequest {
       }, failed);
     } catch (error) {
       return failed(error);
+    }
+  }
+
+  /** Runs work that reads the body as it arrives. Throws `unauthenticated` if the token ended meanwhile. */
+  async withBody<T>(work: (bytes: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T> {
+    const { incoming } = this.#request;
+    requirePlain(this.header("content-encoding"));
+    const scope = this.openScope("transfers");
+    try {
+      const result = await work(rawBody(incoming, scope));
+      scope.throwIfRevoked();
+      return result;
+    } finally {
+      scope.release();
     }
   }
 

@@ -9,6 +9,7 @@ import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { AuthenticatedRequest, noToken } from "./authenticated-request.ts";
 import { parseBody, readBody, requirePlain } from "./body.ts";
+import { ByteResponse } from "./byte-response.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
 import { Connection, hasSeveralHosts, hasTooManyHeaders } from "./connection.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
@@ -17,7 +18,7 @@ import { LargeBodyQueue } from "./large-body-queue.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { Outflow } from "./outflow.ts";
 import { problemText, toErrandError } from "./problem.ts";
-import type { Notes, RawInput, Route } from "./route.ts";
+import type { Notes, RawInput, Route, RouteResponse } from "./route.ts";
 import { HANDOVER, ShutdownHooks } from "./shutdown-hooks.ts";
 import { EventStream } from "./stream.ts";
 import { StreamTicker } from "./stream-ticker.ts";
@@ -37,6 +38,9 @@ export interface PipelineOptions {
 
 /** After a body that arrived in less time, the token is not checked again. */
 const PROMPT_BODY_MS = 100;
+
+/** The handler reads the body. */
+const UNREAD = { bytes: new Uint8Array(), body: NO_BODY };
 
 export class Pipeline {
   readonly inflow = new Inflow();
@@ -83,7 +87,7 @@ export class Pipeline {
   /** Checks the token and reads the body. A request without an Authorization header passes only if it may be anonymous. */
   async authenticate(
     incoming: IncomingRequest,
-    { allowsAnonymous }: Notes = {},
+    { allowsAnonymous, receivesBytes }: Notes = {},
   ): Promise<{ readonly request: AuthenticatedRequest; readonly bytes: Uint8Array }> {
     const { broker } = this.#options;
     this.#requireRunning();
@@ -99,7 +103,7 @@ export class Pipeline {
     });
     if (first) connection?.identify(first.principal);
     const askedAt = performance.now();
-    const { bytes, body } = await this.#read(incoming, first);
+    const { bytes, body } = receivesBytes ? UNREAD : await this.#read(incoming, first);
     // While a body arrives the gateway may stop, or the token may be revoked.
     this.#requireRunning();
     const isLate = performance.now() - askedAt > PROMPT_BODY_MS;
@@ -215,7 +219,7 @@ export class Pipeline {
 
   /** Writes a response, or begins to. A large one counts as unread by its caller, or by the address if there is no caller. */
   write(
-    response: TextResponse | EventStream,
+    response: RouteResponse,
     incoming: IncomingRequest,
     foreign: string | undefined,
     request?: AuthenticatedRequest,
@@ -229,6 +233,10 @@ export class Pipeline {
     }
     if (response instanceof EventStream) {
       response.writeTo(outgoing, headers, this.#ticker);
+      return;
+    }
+    if (response instanceof ByteResponse) {
+      response.writeTo(outgoing, headers, method === "HEAD");
       return;
     }
     const owner = () => request?.owner ?? addressOf(incoming);

@@ -1,11 +1,12 @@
 /**
  * A route as data: method, path, input schemas, responses and handler. Both the HTTP routes and the API description are
- * derived from it. Limit: request bodies are JSON.
+ * derived from it. Limit: request bodies are JSON, but those of files.
  */
 import * as z from "zod";
 import { invalidRequest } from "../../schema/issues.ts";
 import { unknownId } from "../unknown-id.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
+import type { ByteResponse } from "./byte-response.ts";
 import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
 
@@ -29,7 +30,11 @@ export type RequestHeader =
   | "traceparent"
   | "Last-Event-ID"
   | "If-Match"
-  | "If-None-Match";
+  | "If-None-Match"
+  | "Range"
+  | "Upload-Length"
+  | "Upload-Defer-Length"
+  | "Upload-Offset";
 export type ResponseHeader = "ETag" | "Location" | "Idempotency-Replayed";
 
 /** Properties of the route that the schemas do not express. */
@@ -44,7 +49,13 @@ export interface Notes {
   readonly repairsText?: true;
   /** A request without an Authorization header reaches the handler; its body may have 4 KiB. */
   readonly allowsAnonymous?: true;
+  /** The body is bytes, which the handler reads by itself. */
+  readonly receivesBytes?: true;
+  /** The answer is bytes. */
+  readonly sendsBytes?: true;
 }
+
+export type RouteResponse = TextResponse | EventStream | ByteResponse;
 
 interface Spec<P, Q, B> {
   /** The operation's name in the API description, which generated clients use: a verb, as in the library. */
@@ -62,10 +73,7 @@ interface Spec<P, Q, B> {
   /** Success responses by status; errors come from the error table. */
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
-  readonly handle: (
-    request: AuthenticatedRequest,
-    input: Input<P, Q, B>,
-  ) => Promise<TextResponse | EventStream>;
+  readonly handle: (request: AuthenticatedRequest, input: Input<P, Q, B>) => Promise<RouteResponse>;
 }
 
 export interface Route {
@@ -78,7 +86,7 @@ export interface Route {
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
   readonly notes?: Notes;
   /** Throws synchronously for invalid input. */
-  readonly run: (request: AuthenticatedRequest, raw: RawInput) => Promise<TextResponse | EventStream>;
+  readonly run: (request: AuthenticatedRequest, raw: RawInput) => Promise<RouteResponse>;
 }
 
 const none = z.strictObject({});

@@ -6,8 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import { headerOf, type IncomingRequest } from "./incoming-request.ts";
 import { type Pipeline, requireUtf8Query } from "./pipeline.ts";
-import type { RawInput, Route } from "./route.ts";
-import type { EventStream } from "./stream.ts";
+import type { RawInput, Route, RouteResponse } from "./route.ts";
 import type { TextResponse } from "./text-response.ts";
 
 const NO_QUERY = {};
@@ -81,7 +80,7 @@ export class TableRequest implements IncomingRequest {
   }
 
   /** Closes the connection if the response cannot be written: the client cannot be informed. */
-  #send(make: () => TextResponse | EventStream): void {
+  #send(make: () => RouteResponse): void {
     this.#authenticated?.endTurn();
     try {
       const response = make();

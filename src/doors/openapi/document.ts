@@ -44,6 +44,10 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
     segments: ["leases", "replies"],
     description: "The worker's side: it calls the broker, never the reverse.",
   },
+  Files: {
+    segments: ["files", "uploads"],
+    description: "Files of any size, which parts of messages and artifacts name by their URLs.",
+  },
   Watching: { segments: ["events"], description: "Events as a stream or as pages." },
   Agents: { segments: ["agents"], description: "The agents that work can be delegated to." },
   Tokens: { segments: ["tokens"], description: "The tokens of principals." },
@@ -78,6 +82,22 @@ const REQUEST_HEADERS: Record<RequestHeader, { description: string; schema: Sche
   traceparent: {
     description: "W3C trace context; the worker gets it with the lease.",
     schema: { type: "string", pattern: "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$" },
+  },
+  Range: {
+    description: "A range of bytes; the answer is then 206.",
+    schema: { type: "string", examples: ["bytes=1048576-"] },
+  },
+  "Upload-Length": {
+    description: "How many bytes the upload will have in all.",
+    schema: { type: "integer", minimum: 0 },
+  },
+  "Upload-Defer-Length": {
+    description: "The number of bytes is not known yet: the last piece says it with `Upload-Length`.",
+    schema: { type: "string", enum: ["1"] },
+  },
+  "Upload-Offset": {
+    description: "Where the bytes of the body begin: how many the upload has so far.",
+    schema: { type: "integer", minimum: 0 },
   },
   "Last-Event-ID": {
     description:
@@ -119,6 +139,8 @@ const sorted = <T>(named: Named<T>): Named<T> =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)));
 const takesBody = ({ method }: Route): boolean => method === "POST" || method === "PUT" || method === "PATCH";
 
+const isAboutFiles = ({ path }: Route): boolean => tagOf(path) === "Files";
+
 /** Error statuses that only some routes return; all routes return the others. */
 const APPLIES: Readonly<Record<number, (route: Route) => boolean>> = {
   404: ({ schemas }) => Object.keys(schemas).length > 0,
@@ -127,6 +149,9 @@ const APPLIES: Readonly<Record<number, (route: Route) => boolean>> = {
   413: takesBody,
   415: takesBody,
   422: takesBody,
+  416: ({ notes }) => notes?.sendsBytes === true,
+  501: isAboutFiles,
+  507: isAboutFiles,
 };
 
 /** Without 405: an operation that is described exists. */
@@ -209,6 +234,7 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
       description: answer ? registry.meaning(answer, "output") : (STATUS_CODES[status] ?? "Done"),
       headers: headers(...(notes.responseHeaders ?? []), "Errand-Broker", "x-request-id"),
       ...(answer && { content: { "application/json": { schema: registry.show(answer, "output") } } }),
+      ...(notes.sendsBytes && { content: BYTES }),
     },
   ]);
   const shown = bodyOf(route);
@@ -231,12 +257,14 @@ function describe(route: Route, registry: SchemaRegistry): Operation {
         ),
       },
     }),
+    ...(notes.receivesBytes && { requestBody: { required: true, content: BYTES } }),
     responses: Object.fromEntries([...done, ...refused]),
     ...(notes.streams && { "x-event-stream": EVENT_STREAM }),
     ...(notes.allowsAnonymous && { security: [{ bearer: [] }, {}] }),
   };
 }
 
+const BYTES = { "application/octet-stream": { schema: { type: "string", format: "binary" } } } as const;
 const JSON_TYPE = ["application/json"];
 const PATCH_TYPES = ["application/merge-patch+json", ...JSON_TYPE];
 

@@ -7,13 +7,14 @@ import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import type { Principal } from "./access.ts";
 
-export type Quota = "polls" | "streams";
+export type Quota = "polls" | "streams" | "transfers";
 
 export class Quotas {
   readonly #limits: Readonly<Record<Quota, number>>;
   readonly #open: Record<Quota, Map<string, number>> = {
     polls: new Map(),
     streams: new Map(),
+    transfers: new Map(),
   };
 
   readonly #shared: GatewayCounts | undefined;
@@ -24,6 +25,7 @@ export class Quotas {
     this.#limits = {
       polls: LIMITS.polls.value,
       streams: LIMITS.streams.value,
+      transfers: LIMITS.transfers.value,
       ...limits,
     };
   }

@@ -15,13 +15,14 @@ import { matchesPattern, type Principal, requireDelegator } from "../access/acce
 import { afterAnnouncedMove, afterMove, type Moves, waitBriefly } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
+import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
 import { findByKey, reserve } from "./idempotency.ts";
 import { preview } from "./preview.ts";
 import { addChild, ancestorsOf, removeChild } from "./tree.ts";
 
 /** To create a delegation. */
-export type Submits = Moves & Reads & Pick<Broker, "clock" | "egress" | "memory" | "metrics">;
+export type Submits = Moves & NamesFiles & Pick<Broker, "clock" | "egress" | "memory" | "metrics">;
 
 const DEFAULT_TTL_MS = 604_800_000;
 
@@ -228,7 +229,7 @@ async function check(
 
 /** The second half of {@link submit}, after {@link check}. */
 async function create(
-  broker: Moves & Pick<Broker, "memory" | "metrics">,
+  broker: Moves & NamesFiles & Pick<Broker, "memory" | "metrics">,
   principal: Principal,
   request: DelegateRequest,
   id: string,
@@ -238,7 +239,7 @@ async function create(
   const { parent_id, callback } = request;
   const startedAt = performance.now();
   if (parent_id !== undefined) await addChild(broker, parent_id, id);
-  const message = toMessage(request, id);
+  const message = await nameFilesOf(broker, principal, id, toMessage(request, id), { isNew: true });
   const json = JSON.stringify(message);
   const result_schema =
     request.result_schema === undefined ? undefined : JSON.stringify(request.result_schema);

@@ -7,6 +7,7 @@ import { type Principal, requireControl } from "../access/access.ts";
 import { waitBriefly } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
+import { type ReleasesFiles, releaseFiles } from "../files/upkeep.ts";
 import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { retireKey } from "./idempotency.ts";
 import { read } from "./read.ts";
@@ -16,7 +17,7 @@ import { forbidRedrive } from "./redrive-elsewhere.ts";
 const TRIES = 5;
 
 export async function erase(
-  broker: Reads & AuditWriter & Pick<Broker, "deliverPending" | "writer">,
+  broker: Reads & AuditWriter & ReleasesFiles & Pick<Broker, "deliverPending" | "writer">,
   principal: Principal,
   id: string,
 ): Promise<void> {
@@ -37,6 +38,7 @@ export async function erase(
   for (let tries = 0; tries < TRIES; tries += 1) {
     const { outcome } = await broker.writer.move({ move: "erase", id, params: { key_retired } });
     if (outcome.kind === "removed") {
+      await releaseFiles(broker, id);
       return audit(broker, principal, "delegation.erase", id, {
         target: record.get("target"),
         delegator: record.get("delegator"),

@@ -18,6 +18,7 @@ import type { Broker, Reads } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
+import { type NamesFiles, nameFilesIn } from "../files/name-files.ts";
 import { askMove, type Question } from "../questions/ask.ts";
 import { asHolder } from "./as-holder.ts";
 import { type ReplyResult, replyMove } from "./reply.ts";
@@ -60,7 +61,7 @@ type Holder = {
 };
 
 export async function replyA2a(
-  broker: Moves & Reads,
+  broker: Moves & NamesFiles,
   principal: Principal,
   agent: string,
   address: Address | null,
@@ -74,8 +75,9 @@ export async function replyA2a(
   const isBare = action.kind === "reply" && action.bare === true;
   const holder: Holder = { fence, agent, a2a_form: isBare ? "message" : "task" };
   const hash = bodyHash(body);
+  const named = await nameFilesIn(broker, principal, id, action);
   const { outcome, record } = await asHolder(broker, id, holder, () =>
-    makeMove(broker, id, holder, action, hash),
+    makeMove(broker, id, holder, named, hash),
   );
   if (outcome.kind === "ok" && record) {
     await afterMove(broker, id, outcome);

@@ -8,6 +8,7 @@ import { type Moves, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
+import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { asHolder } from "./as-holder.ts";
 import { holderOf } from "./holder.ts";
 
@@ -18,13 +19,14 @@ type ArtifactChunk = z.output<typeof artifactRequestSchema>;
  * the last chunk returns `duplicate`.
  */
 export async function addArtifact(
-  broker: Moves & Pick<Broker, "presence">,
+  broker: Moves & NamesFiles & Pick<Broker, "presence">,
   principal: Principal,
   leaseId: string,
   { artifact, append, last_chunk, chunk_id }: ArtifactChunk,
 ): Promise<z.infer<typeof artifactAnswerSchema>> {
   const { id, params } = holderOf(principal, leaseId);
   const kept = withoutLease(artifact);
+  const named = await nameFilesOf(broker, principal, id, kept);
   const { outcome } = await asHolder(broker, id, params, () =>
     broker.writer.move({
       move: "artifact",
@@ -41,7 +43,7 @@ export async function addArtifact(
         append: JSON.stringify(append),
         last_chunk: JSON.stringify(last_chunk),
       },
-      artifacts: [{ artifact: kept, append }],
+      artifacts: [{ artifact: named, append }],
       shows: "artifact",
     }),
   );

@@ -16,6 +16,7 @@ import type { Broker } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { preview } from "../delegations/preview.ts";
 import { refusal } from "../errors.ts";
+import { type NamesFiles, nameFilesIn } from "../files/name-files.ts";
 import { asHolder, isReclaimable } from "./as-holder.ts";
 import { holderOf } from "./holder.ts";
 import { withCheckedResult } from "./result.ts";
@@ -88,7 +89,7 @@ export async function replyMove(
 }
 
 export async function reply(
-  broker: Moves & Pick<Broker, "presence">,
+  broker: Moves & NamesFiles & Pick<Broker, "presence">,
   principal: Principal,
   leaseId: string,
   request: ReplyRequest,
@@ -96,7 +97,8 @@ export async function reply(
   const { id, params } = holderOf(principal, leaseId);
   const { next: _next, worker, ...body } = request;
   const by = { reply_hash: bodyHash(body), ...params };
-  const { outcome, record } = await asHolder(broker, id, params, () => replyMove(broker, id, by, body));
+  const named = await nameFilesIn(broker, principal, id, body);
+  const { outcome, record } = await asHolder(broker, id, params, () => replyMove(broker, id, by, named));
   if (outcome.kind === "ok" && record) {
     if (worker) broker.presence.paused(record.get("target"), worker);
     await afterMove(broker, id, outcome);

@@ -17,8 +17,9 @@ import { wellFormed } from "../../schema/text.ts";
 import { onAbort } from "../../util/timing.ts";
 import { type Principal, toPrincipal } from "../access/access.ts";
 import { type Moves, warn } from "../after-move.ts";
-import type { Broker, Reads } from "../broker.ts";
+import type { Broker } from "../broker.ts";
 import { read } from "../delegations/read.ts";
+import type { NamesFiles } from "../files/name-files.ts";
 import { replyA2a } from "../leases/a2a-reply.ts";
 import { addArtifact } from "../leases/artifacts.ts";
 import { heartbeat } from "../leases/heartbeat.ts";
@@ -34,7 +35,7 @@ const LAST_CALL_MS = 1_000;
 const STOPPING = new Error("the gateway is stopping");
 
 /** The verbs of a lease's holder. */
-export type HolderVerbs = Moves & Reads & Pick<Broker, "feed" | "heldHeartbeats" | "presence">;
+export type HolderVerbs = Moves & NamesFiles & Pick<Broker, "feed" | "heldHeartbeats" | "presence">;
 
 export class PushAgentLease {
   readonly #broker: HolderVerbs;

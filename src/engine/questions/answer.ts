@@ -16,19 +16,19 @@ import type { AnswerInput, AnswerRequest, GivenAnswer } from "../../schema/inter
 import { withoutSecrets } from "../../schema/secrets.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { afterMove, type Moves } from "../after-move.ts";
-import type { Reads } from "../broker.ts";
 import { bodyHash, requireKey } from "../delegations/idempotency.ts";
 import { openInterrupt } from "../delegations/parse.ts";
 import { preview } from "../delegations/preview.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
+import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./answer-message.ts";
 import { type Audits, auditDecisions } from "./audit-decisions.ts";
 import { requireFitting } from "./fitting.ts";
 import { type Asked, type Inputs, shownChanges } from "./shown-changes.ts";
 
 /** To answer a question. */
-export type Answers = Moves & Reads & Audits;
+export type Answers = Moves & NamesFiles & Audits;
 
 export interface AnswerCall {
   /** The API that it came by. */
@@ -51,7 +51,8 @@ export async function answer(
   const { interrupt_id } = request;
   const open = openInterrupt(before);
   // For a closed question the script only checks whether this answer closed it.
-  const inputs = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
+  const given = open?.id === interrupt_id ? byRequest(request, open.requests) : [];
+  const inputs = await namingFiles(broker, principal, id, given);
   if (open) requireFitting(id, open, inputs, request.answers === undefined);
   const author = { by: principal.text, via, key };
   const command = answerCommand({ id, request, author, open, inputs });
@@ -151,6 +152,18 @@ function byRequest(
     details: { issues },
   });
 }
+
+/** The answers with the files that their messages name. */
+const namingFiles = (broker: Answers, principal: Principal, id: string, inputs: Inputs): Promise<Inputs> =>
+  Promise.all(
+    inputs.map(async ([request_id, input]) => {
+      if (!input.message) return [request_id, input] as const;
+      return [
+        request_id,
+        { ...input, message: await nameFilesOf(broker, principal, id, input.message) },
+      ] as const;
+    }),
+  );
 
 interface Heading extends Omit<Author, "key" | "via"> {
   readonly interrupt_id: string;

@@ -23,6 +23,7 @@ import { afterMove, type Moves } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { refusal } from "../errors.ts";
+import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { asHolder } from "../leases/as-holder.ts";
 import { checkpointText } from "../leases/heartbeat.ts";
 import { holderOf } from "../leases/holder.ts";
@@ -201,21 +202,27 @@ export async function askMove(
  * lease stays. Asked again with `hold`, it returns the answers or `held_until`; asked again without, it parks the delegation.
  */
 export async function ask(
-  broker: Moves & Reads,
+  broker: Moves & NamesFiles,
   principal: Principal,
   leaseId: string,
   { kind, requests, expires_in_seconds, sticky_seconds, checkpoint, hold, ...single }: InterruptRequest,
 ): Promise<InterruptResult> {
   const { id, params } = holderOf(principal, leaseId);
+  const given = requests ?? [single];
+  const asking = await Promise.all(
+    given.map(async (one) =>
+      one.message ? { ...one, message: await nameFilesOf(broker, principal, id, one.message) } : one,
+    ),
+  );
   const question = {
     kind,
-    requests: requests ?? [single],
+    requests: asking,
     expires_ms: expires_in_seconds === undefined ? undefined : Math.round(expires_in_seconds * 1000),
     sticky_ms: Math.round((sticky_seconds ?? 0) * 1000),
     checkpoint: checkpointText(checkpoint),
     hold,
   };
-  const asked = bodyHash({ kind, requests: question.requests });
+  const asked = bodyHash({ kind, requests: given });
   const move = () => asHolder(broker, id, params, () => askMove(broker, id, params, question, asked));
   let { interrupt_id, outcome } = await move();
   if (outcome.kind === "ok") await afterMove(broker, id, outcome);

@@ -7,14 +7,15 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import type { MessageRequest } from "../../schema/interrupt.ts";
 import { type Principal, requireControl } from "../access/access.ts";
 import { notifyReceivers } from "../after-move.ts";
-import type { Broker, Reads, Records } from "../broker.ts";
+import type { Broker, Records } from "../broker.ts";
 import { bodyHash } from "../delegations/idempotency.ts";
 import { read } from "../delegations/read.ts";
 import { refusal } from "../errors.ts";
+import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { ANSWER_METADATA, toUserMessage, withoutAnswerMetadata } from "./answer-message.ts";
 
 export async function message(
-  broker: Reads & Pick<Broker, "clock" | "deliverPending" | "memory" | "writer">,
+  broker: NamesFiles & Pick<Broker, "clock" | "deliverPending" | "memory" | "writer">,
   principal: Principal,
   id: string,
   { text, message: sent }: MessageRequest,
@@ -28,7 +29,8 @@ export async function message(
   );
   const at = new Date(Date.now() + broker.clock.offset_ms).toISOString();
   const metadata = { ...followUp.metadata, by: principal.text, at };
-  const json = JSON.stringify({ ...followUp, metadata });
+  const named = await nameFilesOf(broker, principal, id, { ...followUp, metadata });
+  const json = JSON.stringify(named);
   const stored = { message_id: followUp.messageId, message_hash: bodyHash(followUp) };
   const { outcome, record } = await broker.writer.move({
     move: "message",

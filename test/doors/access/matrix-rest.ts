@@ -34,6 +34,15 @@ POST /v1/delegations/redrive                   403    403    403    403    403  
 POST /v1/delegations/cancel                    403    403    403    403    403      403    ok       401
 GET /v1/events                                 sees   sees   blind  blind  sees     sees   sees     401
 GET /v1/delegations/:id/events                 ok     ok     404    404    ok       ok     ok       401
+POST /v1/files                                 ok     ok     ok     ok     403      403    ok       401
+GET /v1/files                                  ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/files/:file                            ok     404    404    404    404      404    404      401
+DELETE /v1/files/:file                         ok     404    404    404    404      404    404      401
+GET /v1/delegations/:id/files/:file            ok     ok     404    404    ok       ok     ok       401
+POST /v1/uploads                               ok     ok     ok     ok     403      403    ok       401
+GET /v1/uploads/:upload                        ok     404    404    404    404      404    404      401
+PATCH /v1/uploads/:upload                      ok     404    404    404    404      404    404      401
+DELETE /v1/uploads/:upload                     ok     404    404    404    404      404    404      401
 POST /v1/agents/:agent/leases                  403    ok     403    403    403      403    ok       401
 POST /v1/leases/:lease_id/heartbeat            403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/artifacts            403    ok     404    403    403      403    ok       401
@@ -67,6 +76,7 @@ GET /a2a/:agent/cards/0.3.json                 ok     ok     ok     ok     ok   
 interface Need {
   readonly stage?: Stage;
   readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: (subject: Subject) => unknown;
 }
 
@@ -108,6 +118,14 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "DELETE /v1/delegations/:id": { stage: "failed" },
   "POST /v1/delegations/redrive": { stage: "failed", body: () => ({ target: "scout" }) },
   "POST /v1/delegations/cancel": { stage: "spare", body: () => ({ target: "spare" }) },
+  "POST /v1/files": { body: () => "content" },
+  "GET /v1/files/:file": { stage: "filed" },
+  "DELETE /v1/files/:file": { stage: "filed" },
+  "GET /v1/delegations/:id/files/:file": { stage: "filed" },
+  "POST /v1/uploads": { headers: { "upload-length": "3" } },
+  "GET /v1/uploads/:upload": { stage: "filed" },
+  "PATCH /v1/uploads/:upload": { stage: "filed", headers: { "upload-offset": "0" }, body: () => 1 },
+  "DELETE /v1/uploads/:upload": { stage: "filed" },
   "POST /v1/agents/:agent/leases": { body: () => ({ wait_seconds: 0 }) },
   "POST /v1/leases/:lease_id/heartbeat": { stage: "working" },
   "POST /v1/leases/:lease_id/artifacts": {
@@ -161,17 +179,19 @@ export const stageOf = (row: string): Stage => NEEDS[row]?.stage ?? "submitted";
 /** The request of a row. */
 export function askOf(row: string, subject: Subject): Ask {
   const [method = "", pattern = ""] = row.split(" ");
-  const { stage, query, body } = NEEDS[row] ?? {};
+  const { stage, query, headers, body } = NEEDS[row] ?? {};
   const path = pattern
     .replace("/tokens/:id", `/tokens/${subject.spareToken}`)
     .replace("/sessions/:id", `/sessions/${subject.spareSession}`)
     .replace(":id", subject.id)
+    .replace(":file", subject.file)
+    .replace(":upload", subject.upload)
     .replace(":lease_id", subject.lease)
     .replace(":agent", stage === "spare" ? "spare" : "scout");
   return {
     method,
     path: `${path}${query ?? ""}`,
-    headers: { accept: "application/json" },
+    headers: { accept: "application/json", ...headers },
     ...(body && { body: body(subject) }),
   };
 }

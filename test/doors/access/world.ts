@@ -3,7 +3,8 @@
  * agent scout in the state that a row needs. Limit: one subject at a time; preparing the next one cancels the last.
  */
 import { strictFetch } from "../../support/a2a-schema/check.ts";
-import { as, client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { as, client, OPERATOR } from "../../support/broker.ts";
+import { fileCalls, startFileBroker } from "../../support/files.ts";
 import { ownEvents } from "../../support/own-events.ts";
 import { fieldsOf } from "../../support/record.ts";
 import { until } from "../../support/until.ts";
@@ -80,13 +81,26 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
   delegation_not_found: "404",
   lease_unknown: "404",
   reply_unknown: "404",
+  file_not_found: "404",
+  upload_not_found: "404",
   not_found: "404",
   TASK_NOT_FOUND: "404",
   delegation_loop: "loop",
 };
 
-/** The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses. */
-export type Stage = "spare" | "submitted" | "watched" | "working" | "asking" | "answered" | "failed";
+/**
+ * The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses; `filed`:
+ * alice has uploaded a file that the subject names, and has begun an upload.
+ */
+export type Stage =
+  | "spare"
+  | "submitted"
+  | "watched"
+  | "working"
+  | "asking"
+  | "answered"
+  | "failed"
+  | "filed";
 
 export interface Subject {
   readonly id: string;
@@ -96,6 +110,8 @@ export interface Subject {
   readonly request: string;
   readonly spareToken: string;
   readonly spareSession: string;
+  readonly file: string;
+  readonly upload: string;
 }
 
 export interface Ask {
@@ -114,7 +130,7 @@ export interface Received {
 
 export async function openWorld() {
   // No client here answers MCP pings.
-  const broker = await startBroker({ callbackAllow: ["127.0.0.1"], mcpPingMs: 50 });
+  const broker = await startFileBroker({}, { callbackAllow: ["127.0.0.1"], mcpPingMs: 50 });
   const { url } = broker;
   const admin = client(url);
   await admin.agent("scout");
@@ -152,7 +168,12 @@ export async function openWorld() {
   async function prepare(stage: Stage): Promise<Subject> {
     const isLeased = ["working", "asking", "answered", "failed"].includes(stage);
     // The high priority puts it before work left over by other rows.
-    const { id, context_id: context } = (await alice.delegate("scout", { priority: isLeased ? 9 : 0 })).body;
+    const files = fileCalls(url, alice.token);
+    const file = stage === "filed" ? (await files.upload("content")).body : undefined;
+    const naming = file && { message: { parts: [{ url: file.url }] } };
+    const { id, context_id: context } = (
+      await alice.delegate("scout", { priority: isLeased ? 9 : 0, ...naming })
+    ).body;
     const made: Subject = {
       id,
       context,
@@ -161,6 +182,8 @@ export async function openWorld() {
       request: "",
       spareToken: "",
       spareSession: "",
+      file: file?.id ?? "",
+      upload: file ? (await files.begin(3)).body.id : "",
     };
     if (stage === "spare") {
       await admin.agent("spare");
@@ -272,6 +295,8 @@ export const unknownOf = (subject: Subject): Subject => ({
   ...subject,
   id: subject.id.replace(core(subject), other(subject)),
   lease: subject.lease.replace(core(subject), other(subject)),
+  file: subject.file.replace(/.{4}$/, "0000"),
+  upload: subject.upload.replace(/.{4}$/, "zzzz"),
 });
 
 /** Without values that always differ: the ids of the subject and of requests. */
@@ -279,6 +304,8 @@ export const shapeOf = ({ status, text }: Received, subject: Subject): { status:
   status,
   text: text
     .replaceAll(core(subject), "<id>")
+    .replaceAll(/fil_[0-9a-f_]+/g, "<file>")
+    .replaceAll(/upl_[0-9a-z]+/g, "<upload>")
     .replaceAll(/req_[0-9a-z]+/g, "<request>")
     .replaceAll(/"id":\d+/g, '"id":"<call>"'),
 });

@@ -8,6 +8,7 @@ import { docsPage } from "../../../src/doors/openapi/docs-page.ts";
 import { API_INFO, openapi } from "../../../src/doors/openapi/document.ts";
 import { ERRORS } from "../../../src/schema/errors.ts";
 import { type Answer, client, request, startBroker } from "../../support/broker.ts";
+import { startFileBroker } from "../../support/files.ts";
 import { openStream } from "../../support/sse.ts";
 
 const document = openapi(ROUTES, API_INFO);
@@ -60,7 +61,7 @@ function expectDescribed(route: Route, sent: unknown, { status, headers, body }:
     : ["paths", route.path, route.method.toLowerCase(), "responses", String(status)];
   const type = headers.get("content-type")?.split(";")[0] ?? "";
   const validate = validatorAt(...place, "content", type, "schema");
-  if (body !== null) {
+  if (body !== null && !route.notes?.sendsBytes) {
     if (!validate) throw new Error(`${what}: ${type} is not described`);
     expect([what, validate(body), validate.errors]).toEqual([what, true, null]);
     // The document allows additional fields in responses; today each field is described.
@@ -71,7 +72,7 @@ function expectDescribed(route: Route, sent: unknown, { status, headers, body }:
   for (const name of Object.keys((answer && "headers" in answer ? answer.headers : undefined) ?? {})) {
     if (name !== "Idempotency-Replayed") expect([what, name, headers.has(name)]).toEqual([what, name, true]);
   }
-  if (status < 300 && sent !== undefined) {
+  if (status < 300 && sent !== undefined && !route.notes?.receivesBytes) {
     const validateSent = bodyValidator(route);
     expect([what, validateSent?.(sent), validateSent?.errors]).toEqual([what, true, null]);
   }
@@ -79,7 +80,7 @@ function expectDescribed(route: Route, sent: unknown, { status, headers, body }:
 
 /** A broker whose every response is checked against the document; `seen` are the routes that succeeded. */
 async function setup() {
-  const { url } = await startBroker();
+  const { url } = await startFileBroker();
   const seen = new Set<string>();
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const answer = await request(url, method, path, { headers, ...(body !== undefined && { body }) });
@@ -155,6 +156,13 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("GET", "/v1/status");
   await call("GET", "/v1/stats");
   await call("GET", "/v1/stats/agents");
+  const file = await call("POST", "/v1/files", "1");
+  await call("GET", "/v1/files");
+  await call("GET", `/v1/files/${file.body.id}`);
+  const upload = await call("POST", "/v1/uploads", undefined, { "upload-length": "3" });
+  await call("GET", `/v1/uploads/${upload.body.id}`);
+  await call("PATCH", `/v1/uploads/${upload.body.id}`, 1, { "upload-offset": "0" });
+  await call("DELETE", `/v1/uploads/${upload.body.id}`);
   await call("DELETE", `/v1/tokens/${made.body.id}`);
   await call("DELETE", `/v1/tokens/${made.body.id}`);
 
@@ -162,6 +170,11 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("PUT", "/v1/agents/scout", {});
   await call("PATCH", "/v1/agents/scout", { version: "2" });
   await call("GET", "/v1/agents/scout/workers");
+  const naming = { target: "scout", message: { parts: [{ url: file.body.url }] } };
+  const filed = await call("POST", "/v1/delegations", naming);
+  await call("GET", `/v1/delegations/${filed.body.id}/files/${file.body.id}`);
+  await call("POST", `/v1/delegations/${filed.body.id}/cancel`, {});
+  await call("DELETE", `/v1/files/${file.body.id}`);
   const settings = { description: "d", skills: [skill], limits: { max_waiting: 3 }, backoff: { jitter: 0 } };
   await call("PUT", "/v1/agents/scout", { ...settings, delivery: { mode: "poll" }, accepts_from: ["*"] });
   for (const verb of ["pause", "resume"]) await call("POST", `/v1/agents/scout/${verb}`);

@@ -1,0 +1,3 @@
+-- ARGV: names whose content is deleted.
+for at = 1, #ARGV do redis.call('ZREM', due, 'd ' .. ARGV[at]) end
+return #ARGV

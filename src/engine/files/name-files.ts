@@ -1,0 +1,127 @@
+/**
+ * Messages and artifacts name files by their URLs. Before a move stores one, its files are bound to the delegation, so that
+ * they last as long, and the URLs become those of this delegation. Limit: Redis may keep the two in different slots, so
+ * the file is bound first; if the move does not happen, the upkeep finds no such record and lets the file go.
+ */
+import type { Part } from "../../schema/a2a.ts";
+import { fileOfUrl } from "../../schema/file.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { withoutTrailingSlashes } from "../../schema/text.ts";
+import type { Principal } from "../access/access.ts";
+import type { Reads } from "../broker.ts";
+import { read } from "../delegations/read.ts";
+import { fileNotFound, tooManyFiles } from "./file-errors.ts";
+import { fileUrl, partsOfFileId, tagOf } from "./file-ids.ts";
+import { nowOf, requireFiles, type UsesFiles } from "./files.ts";
+import { scripts, textsIn } from "./scripts.ts";
+
+interface WithParts {
+  readonly parts?: readonly Part[] | null | undefined;
+}
+
+/** To store contents that name files. */
+export type NamesFiles = UsesFiles & Reads;
+
+interface Named {
+  readonly file_id: string;
+  /** The delegation that the URL is of; undefined: the file is the principal's own. */
+  readonly delegation_id: string | undefined;
+}
+
+/**
+ * The same contents with the URLs of this delegation, and the sizes of the files. Throws `file_not_found` for a file that
+ * the principal may not read. (Not async: most contents name no file.)
+ */
+export function nameFiles<T extends WithParts>(
+  broker: NamesFiles,
+  principal: Principal,
+  id: string,
+  contents: readonly T[],
+  { isNew = false }: { readonly isNew?: boolean } = {},
+): readonly T[] | Promise<readonly T[]> {
+  const named = contents.flatMap(({ parts }) => (parts ?? []).flatMap((part) => namedBy(broker, part) ?? []));
+  if (named.length === 0) return contents;
+  return bind(broker, principal, id, named, isNew).then((sizes) =>
+    contents.map((content) =>
+      content.parts
+        ? { ...content, parts: content.parts.map((part) => renamed(broker, id, sizes, part)) }
+        : content,
+    ),
+  );
+}
+
+/** {@link nameFiles} for one content. */
+export async function nameFilesOf<T extends WithParts>(
+  broker: NamesFiles,
+  principal: Principal,
+  id: string,
+  content: T,
+  options?: { readonly isNew?: boolean },
+): Promise<T> {
+  const [named = content] = await nameFiles(broker, principal, id, [content], options);
+  return named;
+}
+
+/** {@link nameFiles} for the message and the artifacts of one request. */
+export async function nameFilesIn<
+  T extends {
+    readonly message?: WithParts | undefined;
+    readonly artifacts?: readonly WithParts[] | undefined;
+  },
+>(broker: NamesFiles, principal: Principal, id: string, request: T): Promise<T> {
+  const { message, artifacts } = request;
+  return {
+    ...request,
+    ...(message && { message: await nameFilesOf(broker, principal, id, message) }),
+    ...(artifacts && { artifacts: await nameFiles(broker, principal, id, artifacts) }),
+  };
+}
+
+/** A file of this broker: below its public URL, or a path alone. */
+function namedBy({ publicUrl }: UsesFiles, { url }: Part): Named | undefined {
+  if (url === undefined) return undefined;
+  const named = fileOfUrl(url);
+  if (named === undefined) return undefined;
+  const base = withoutTrailingSlashes(publicUrl());
+  return url.startsWith("/v1/") || url.startsWith(`${base}/v1/`) ? named : undefined;
+}
+
+/** Returns the size of each file by its id. */
+async function bind(
+  broker: NamesFiles,
+  principal: Principal,
+  id: string,
+  named: readonly Named[],
+  isNew: boolean,
+): Promise<ReadonlyMap<string, number>> {
+  requireFiles(broker);
+  const own = tagOf(principal);
+  const files = [...new Map(named.map((one) => [one.file_id, one] as const)).values()];
+  for (const { file_id, delegation_id } of files) {
+    if (delegation_id === undefined && partsOfFileId(file_id).tag !== own) throw fileNotFound(file_id);
+  }
+  const others = new Set(files.flatMap(({ delegation_id }) => delegation_id ?? []));
+  // Nobody binds files to a delegation of others.
+  if (isNew) others.delete(id);
+  else others.add(id);
+  await Promise.all([...others].map((other) => read(broker, principal, other)));
+  const args = files.flatMap(({ file_id, delegation_id = "" }) => {
+    const { tag, sha256 } = partsOfFileId(file_id);
+    return [tag, sha256, delegation_id];
+  });
+  const [missing, ...sizes] =
+    textsIn(await scripts.pin(broker.redis, id, nowOf(broker), LIMITS.delegation_files.value, ...args))?.map(
+      Number,
+    ) ?? [];
+  if (missing === -1) throw tooManyFiles(id);
+  const first = missing ? files[missing - 1] : undefined;
+  if (first) throw fileNotFound(first.file_id);
+  return new Map(files.map(({ file_id }, at) => [file_id, sizes[at] ?? 0]));
+}
+
+function renamed(broker: UsesFiles, id: string, sizes: ReadonlyMap<string, number>, part: Part): Part {
+  const named = namedBy(broker, part);
+  if (!named) return part;
+  const size = sizes.get(named.file_id) ?? 0;
+  return { ...part, url: fileUrl(broker, named.file_id, id), metadata: { ...part.metadata, size } };
+}
