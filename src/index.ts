@@ -34,17 +34,20 @@ export type {
   WaitOptions,
   WatchOptions,
 } from "./client/delegator-options.ts";
+export { Download, type Downloadable, type DownloadOptions } from "./client/download.ts";
 export { ErrandApiError } from "./client/errors.ts";
 export { explainWait } from "./client/explain-wait.ts";
-export { bytesOf, dataOf, type FileContent, type FileOptions, filePart } from "./client/files.ts";
+export { bytesOf, dataOf, type FileOptions, filePart } from "./client/files.ts";
 export { HandlerTimeoutError } from "./client/handler-limits.ts";
 export type { ConnectionOptions } from "./client/http.ts";
 export type { Result, ResultsOptions } from "./client/inbox.ts";
 export type { OutageEvent } from "./client/outage.ts";
+export type { FileContent } from "./client/pieces.ts";
 export type { Answered, AskOptions, ProposedAction, Question, QuestionOutcome } from "./client/questions.ts";
 export type { Branch } from "./client/tree.ts";
 export { InvalidDataError, type TypedSchema } from "./client/typed-schema.ts";
 export { WorkerUnavailableError, type WorkerUnavailableOptions } from "./client/unavailable.ts";
+export type { UploadOptions } from "./client/upload.ts";
 export { sumUsage, type UsageOfAll } from "./client/usage.ts";
 export {
   type AgentEvent,

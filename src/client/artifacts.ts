@@ -10,10 +10,12 @@ import type { Artifact } from "../schema/a2a.ts";
 import type { Lease } from "../schema/lease.ts";
 import { onAbort } from "../util/timing.ts";
 import { isFull } from "./errors.ts";
-import { type FileContent, type FileOptions, sendFile } from "./files.ts";
+import { type FileOptions, sendFile } from "./files.ts";
 import { type Http, route } from "./http.ts";
 import type { Outage } from "./outage.ts";
+import type { FileContent } from "./pieces.ts";
 import { randomKey } from "./random-key.ts";
+import { uploadPart } from "./upload.ts";
 
 export interface ChunkOptions {
   /** True adds the parts to the artifact with the same `artifactId`. Default false: replaces that artifact. */
@@ -57,9 +59,14 @@ export class Artifacts {
     return sent;
   }
 
-  /** Sends a file in as many chunks as it needs. A caller that does not await this gets no unhandled rejection. */
+  /** Sends a file: a small one in the artifact, a larger one by its URL. A caller that does not await this gets no unhandled rejection. */
   file(name: string, content: FileContent, options?: FileOptions): Promise<void> {
-    const sent = sendFile((artifact, chunk) => this.send(artifact, chunk), name, content, options);
+    const sender = {
+      send: (artifact: Artifact, chunk: ChunkOptions) => this.send(artifact, chunk),
+      upload: (filename: string, bytes: FileContent, mediaType: string) =>
+        uploadPart(this.#http, filename, bytes, { mediaType, signal: this.#holder.callSignal }),
+    };
+    const sent = sendFile(sender, name, content, options);
     const settled = sent
       .catch(() => undefined)
       .finally(() => {

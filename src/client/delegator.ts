@@ -1,6 +1,6 @@
 /** The delegator's side: delegate work, wait for it, watch it, answer its questions, collect results, cancel it. */
 import * as z from "zod";
-import type { MessageInput } from "../schema/a2a.ts";
+import type { MessageInput, Part } from "../schema/a2a.ts";
 import { presenceSchema } from "../schema/agent.ts";
 import { type AnswersFilter, answersPageSchema, type SettledQuestion } from "../schema/answered.ts";
 import {
@@ -27,12 +27,15 @@ import {
   type WatchOptions,
   withOptions,
 } from "./delegator-options.ts";
+import { Download, type Downloadable, type DownloadOptions } from "./download.ts";
 import { eachPage } from "./each-page.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
+import type { FileContent } from "./pieces.ts";
 import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
 import { type Branch, readTree } from "./tree.ts";
+import type { UploadOptions } from "./upload.ts";
 import { waitForResult } from "./wait.ts";
 
 const delegatedSchema = delegationSchema.extend({ presence: presenceSchema.optional() });
@@ -216,6 +219,34 @@ export class Delegator {
       }),
     );
     for await (const { answers } of pages) yield* answers;
+  }
+
+  /**
+   * Uploads a file and returns the part that names it, for messages and artifacts:
+   * `{ message: { parts: [{ text: "Read it" }, await delegator.upload("log.txt", content)] } }`. It continues after a broken
+   * connection. A file that no delegation names is deleted after a day.
+   *
+   * Throws `payload_too_large`, `quota_exceeded`, `storage_full`, `hash_mismatch`, and `files_off` if the broker stores no
+   * files.
+   */
+  async upload(filename: string, content: FileContent, options: UploadOptions = {}): Promise<Part> {
+    // Loaded only when it is needed: pages load this file.
+    const { uploadPart } = await import("./upload.ts");
+    return uploadPart(this.#http, filename, content, options);
+  }
+
+  /**
+   * The bytes of a part, a message or an artifact: those in it, and those of files that it names. Nothing is fetched before
+   * they are asked for.
+   *
+   * @example
+   * ```ts
+   * const { artifacts } = await delegator.get(id);
+   * for (const artifact of artifacts) await writeFile(artifact.artifactId, delegator.download(artifact));
+   * ```
+   */
+  download(what: Downloadable, options: DownloadOptions = {}): Download {
+    return new Download(this.#http, what, options);
   }
 
   /** Cancels the delegation. A second cancel is no error; after any other end, it throws `already_finished`. */

@@ -1,10 +1,10 @@
 /** Files in messages and artifacts: cut into parts to be sent, and put together again. */
 import type { Artifact, Message, Part } from "../schema/a2a.ts";
+import { fileOfUrl } from "../schema/file.ts";
 import { fromBase64, toBase64 } from "../util/base64.ts";
+import { ErrandApiError } from "./errors.ts";
+import { type FileContent, joined, lengthOf, piecesOf, typeOf } from "./pieces.ts";
 import { type TypedSchema, validated } from "./typed-schema.ts";
-
-/** The bytes of a file; a string is sent as UTF-8. */
-export type FileContent = Uint8Array | string | Blob | AsyncIterable<Uint8Array>;
 
 export interface FileOptions {
   /** Default: `text/plain` for a string, that of a Blob, otherwise `application/octet-stream`. */
@@ -32,12 +32,15 @@ export function filePart(filename: string, content: Uint8Array | string, mediaTy
 
 /**
  * The bytes of all files and texts of a message or an artifact, one after the other: of an artifact that is one file, the
- * file. Parts with a `url` or with data have none. Throws a DOMException for a part that is not base64.
+ * file. Parts with data and links to other servers have none. Throws a DOMException for a part that is not base64, and a
+ * TypeError for a file of the broker: {@link Delegator.download} loads it.
  */
 export function bytesOf(content: WithParts | null | undefined): Uint8Array<ArrayBuffer> {
-  const pieces = (content?.parts ?? []).flatMap(({ raw, text }) =>
-    raw !== undefined ? [fromBase64(raw)] : text !== undefined ? [new TextEncoder().encode(text)] : [],
-  );
+  const pieces = (content?.parts ?? []).flatMap(({ raw, text, url }) => {
+    if (url !== undefined && fileOfUrl(url))
+      throw new TypeError("a part names a file of the broker: delegator.download loads it");
+    return raw !== undefined ? [fromBase64(raw)] : text !== undefined ? [new TextEncoder().encode(text)] : [];
+  });
   return joined(pieces);
 }
 
@@ -50,71 +53,57 @@ export function dataOf<T>(content: WithParts | null | undefined, schema?: TypedS
   return schema ? validated(schema, data, "the data do not fit") : data;
 }
 
-/** Sends the file as one artifact, in as many chunks as it needs. */
-export async function sendFile(
-  send: (
+export interface FileSender {
+  /** Adds a chunk to the artifact. */
+  readonly send: (
     artifact: Artifact,
     options: { readonly append: boolean; readonly lastChunk: boolean },
-  ) => Promise<void>,
+  ) => Promise<void>;
+  /** Uploads the file and returns the part that names it. Throws `files_off` if the broker stores no files. */
+  readonly upload: (name: string, content: FileContent, mediaType: string) => Promise<Part>;
+}
+
+/** Sends the file as one artifact: a small one in it, a larger one by its URL. */
+export async function sendFile(
+  { send, upload }: FileSender,
   name: string,
   content: FileContent,
   { mediaType = typeOf(content), artifactId = name, description }: FileOptions = {},
 ): Promise<void> {
-  let append = false;
-  const sendPiece = async (bytes: Uint8Array, lastChunk: boolean): Promise<void> => {
-    const parts: Part[] = [{ raw: toBase64(bytes), mediaType, filename: name }];
-    await send(
-      { artifactId, name, ...(description !== undefined && { description }), parts },
+  const sendPart = (part: Part, append: boolean, lastChunk: boolean): Promise<void> =>
+    send(
+      { artifactId, name, ...(description !== undefined && { description }), parts: [part] },
       { append, lastChunk },
     );
-    append = true;
-  };
+  const inline = (bytes: Uint8Array): Part => ({ raw: toBase64(bytes), mediaType, filename: name });
+  const pieces = piecesOf(content, PIECE_BYTES);
+  const first = (await pieces.next()).value ?? new Uint8Array();
+  const second = (await pieces.next()).value;
+  if (second === undefined) return sendPart(inline(first), false, true);
+  // Read ahead, because the broker may store no files.
+  const rest = lengthOf(content) === undefined ? chain([first, second], pieces) : content;
+  try {
+    return await sendPart(await upload(name, rest, mediaType), false, true);
+  } catch (error) {
+    if (!isFilesOff(error)) throw error;
+  }
   // Each is sent when the next is there, because the last one says so.
-  let held: Uint8Array | undefined;
-  for await (const piece of piecesOf(content)) {
-    if (held) await sendPiece(held, false);
+  let append = false;
+  let held = first;
+  for await (const piece of chain([second], pieces)) {
+    await sendPart(inline(held), append, false);
+    append = true;
     held = piece;
   }
-  await sendPiece(held ?? new Uint8Array(), true);
+  await sendPart(inline(held), append, true);
 }
 
-function typeOf(content: FileContent): string {
-  if (typeof content === "string") return "text/plain";
-  return (content instanceof Blob && content.type) || "application/octet-stream";
+async function* chain(
+  read: readonly Uint8Array[],
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* read;
+  yield* rest;
 }
 
-/** All but the last one have the same size. */
-async function* piecesOf(content: FileContent): AsyncGenerator<Uint8Array> {
-  let waiting: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of chunksOf(content)) {
-    waiting.push(chunk);
-    size += chunk.length;
-    if (size < PIECE_BYTES) continue;
-    const all = joined(waiting);
-    let at = 0;
-    for (; all.length - at >= PIECE_BYTES; at += PIECE_BYTES) yield all.subarray(at, at + PIECE_BYTES);
-    waiting = [all.subarray(at)];
-    size = all.length - at;
-  }
-  if (size > 0) yield joined(waiting);
-}
-
-async function* chunksOf(content: FileContent): AsyncGenerator<Uint8Array> {
-  if (typeof content === "string") yield new TextEncoder().encode(content);
-  else if (content instanceof Uint8Array) yield content;
-  else if (content instanceof Blob) {
-    for (let at = 0; at < content.size; at += PIECE_BYTES)
-      yield new Uint8Array(await content.slice(at, at + PIECE_BYTES).arrayBuffer());
-  } else yield* content;
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
-}
+const isFilesOff = (error: unknown): boolean => error instanceof ErrandApiError && error.code === "files_off";

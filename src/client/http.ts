@@ -60,6 +60,8 @@ export interface Call {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
+  /** The body, if it is not JSON. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** Sends no token, for a call whose body has a code instead. */
@@ -118,6 +120,11 @@ export class Http {
     this.#known = options.known ?? new KnownBroker();
   }
 
+  /** How long a call is retried while the broker is unavailable, ms. */
+  get retryForMs(): number {
+    return this.#options.retryForMs ?? 30_000;
+  }
+
   /** Makes one call and checks its answer against `schema`. Throws {@link ErrandApiError}, or the signal's reason. */
   async request<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
     const holdMs = (call.holdSeconds ?? 0) * 1000;
@@ -154,7 +161,7 @@ export class Http {
         if (!this.isTemporary(error) || (error.status === 429 && !isRead)) throw error;
         const delayMs = backoffMs(failures, error.retryAfterMs);
         // The time counts from the first failure, because the gateway may have held the first call for long.
-        giveUpAt ??= performance.now() + (this.#options.retryForMs ?? 30_000);
+        giveUpAt ??= performance.now() + this.retryForMs;
         if (performance.now() + delayMs > giveUpAt) throw error;
         await this.#waitToRetry(error, delayMs, call.signal);
       }
@@ -205,9 +212,11 @@ export class Http {
           accept: "application/json",
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
           ...(call.body !== undefined && { "content-type": "application/json" }),
+          ...(call.bytes !== undefined && { "content-type": "application/offset+octet-stream" }),
           ...call.headers,
         },
         ...(call.body !== undefined && { body: toJson(call) }),
+        ...(call.bytes !== undefined && { body: call.bytes }),
         redirect: "manual",
         signal: limit.signal,
       }),

@@ -8,8 +8,9 @@ import type { Checkpoint } from "../schema/values.ts";
 import type { ChunkOptions } from "./artifacts.ts";
 import type { Delegated, Delegator } from "./delegator.ts";
 import type { DelegateOptions, TaskInput } from "./delegator-options.ts";
-import type { FileContent, FileOptions } from "./files.ts";
+import type { FileOptions } from "./files.ts";
 import type { OutageEvent } from "./outage.ts";
+import type { FileContent } from "./pieces.ts";
 import type {
   Answered,
   AnsweredAll,
@@ -98,8 +99,10 @@ export interface Work {
    */
   artifact(artifact: Artifact, options?: ChunkOptions): Promise<void>;
   /**
-   * Sends a file as an artifact of its name, in as many chunks as it needs: bytes, a text, a Blob, or a stream. Resolves and
-   * throws as {@link Work.artifact}; all files and artifacts of a delegation together have up to 3 MiB, in base64.
+   * Sends a file as an artifact of its name: bytes, a text, a Blob, or a stream. Up to 384 KiB are in the artifact; a larger
+   * file is uploaded, and the artifact names it by its `url` ({@link Delegator.download}). If the broker stores no files, it
+   * is sent in chunks, of which a delegation has up to 3 MiB. Resolves and throws as {@link Work.artifact} and
+   * {@link Delegator.upload}.
    *
    * @example
    * ```ts

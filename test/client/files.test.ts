@@ -7,6 +7,7 @@ import {
   bytesOf,
   type ChunkOptions,
   dataOf,
+  ErrandApiError,
   type FileContent,
   filePart,
   InvalidDataError,
@@ -16,11 +17,19 @@ import {
 const PIECE = 393_216;
 const BYTES = Uint8Array.from({ length: 2 * PIECE + 7 }, (_, n) => (n * 31) % 256);
 
-/** What arrives of a file: its chunks, and the artifact that the broker makes of them. */
+const FILES_OFF = new ErrandApiError({
+  ...{ type: "", title: "", status: 501, detail: "", code: "files_off", category: "CONFIG" },
+  ...{ retryable: false, recovery: "", request_id: "", broker_id: "" },
+});
+
+/** What arrives of a file at a broker without files: its chunks, and the artifact that the broker makes of them. */
 async function sent(content: FileContent, options = {}) {
   const chunks: (ChunkOptions & Artifact)[] = [];
   await sendFile(
-    async (artifact, chunk) => void chunks.push({ ...artifact, ...chunk }),
+    {
+      send: async (artifact, chunk) => void chunks.push({ ...artifact, ...chunk }),
+      upload: () => Promise.reject(FILES_OFF),
+    },
     "a.bin",
     content,
     options,

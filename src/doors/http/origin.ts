@@ -24,6 +24,11 @@ const MAY_SEND = [
   "Mcp-Name",
   "Mcp-Session-Id",
   "Prefer",
+  "Range",
+  "Tus-Resumable",
+  "Upload-Defer-Length",
+  "Upload-Length",
+  "Upload-Offset",
   "X-A2A-Extensions",
   "traceparent",
 ].join(", ");
@@ -35,6 +40,11 @@ const MAY_READ = [
   "Location",
   "Mcp-Session-Id",
   "Retry-After",
+  "Content-Range",
+  "Errand-File",
+  "Tus-Resumable",
+  "Upload-Length",
+  "Upload-Offset",
   "X-A2A-Extensions",
   "X-Request-Id",
 ].join(", ");

@@ -1,0 +1,124 @@
+/** Files by the library: uploads and downloads that continue, and files of handlers. */
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { Agent, Delegator, type ErrandApiError } from "../../src/index.ts";
+import { client, OPERATOR } from "../support/broker.ts";
+import { fileCalls, sha256, startFileBroker } from "../support/files.ts";
+
+/** A fetch whose first request of each kind breaks: `refuse` before it is sent, `lose` after it was served. */
+function flaky(broken: Set<string>): typeof fetch {
+  return async (input, init) => {
+    const kind = `${init?.method ?? "GET"} ${new URL(String(input)).pathname.split("/")[2]}`;
+    const breaks = broken.delete(kind);
+    const response = await fetch(input, init);
+    if (!breaks) return response;
+    await response.body?.cancel();
+    throw new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });
+  };
+}
+
+/** Reaches the broker once: a first request that fails is not tried again. */
+async function reach(delegator: Delegator) {
+  for await (const _ of delegator.list()) return;
+}
+
+async function* chunks(bytes: Uint8Array, of: number) {
+  for (let at = 0; at < bytes.length; at += of) yield bytes.subarray(at, at + of);
+}
+
+test.each(["bytes", "a stream"])(
+  "an upload of %s continues after lost answers, and a download too",
+  async (kind) => {
+    const { url } = await startFileBroker();
+    const bytes = new Uint8Array(randomBytes(5_000_000));
+    const delegator = new Delegator({
+      url,
+      token: OPERATOR,
+      fetch: flaky(new Set(["PATCH uploads", "GET files"])),
+    });
+    await reach(delegator);
+    const seen: number[] = [];
+    const part = await delegator.upload("a.bin", kind === "bytes" ? bytes : chunks(bytes, 70_000), {
+      onProgress: (count) => seen.push(count),
+    });
+    expect(part).toMatchObject({ filename: "a.bin", metadata: { size: 5_000_000 } });
+    expect(seen.at(-1)).toBe(5_000_000);
+    expect(part.url).toContain(sha256(bytes));
+    expect(Buffer.compare(await delegator.download(part).bytes(), bytes)).toBe(0);
+  },
+);
+
+test("a download continues where the connection broke", async () => {
+  const { url } = await startFileBroker();
+  const bytes = new Uint8Array(randomBytes(3_000_000));
+  const ranges: (string | null)[] = [];
+  const cut: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (!String(input).includes("/files/")) return response;
+    ranges.push(new Headers(init?.headers).get("range"));
+    if (ranges.length > 2 || response.body === null) return response;
+    let left = 1_000_000;
+    const half = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          left -= chunk.length;
+          if (left < 0) controller.error(new TypeError("terminated"));
+          else controller.enqueue(chunk);
+        },
+      }),
+    );
+    return new Response(half, response);
+  };
+  const delegator = new Delegator({ url, token: OPERATOR, fetch: cut });
+  const part = await delegator.upload("a.bin", bytes);
+  expect(Buffer.compare(await delegator.download(part).bytes(), bytes)).toBe(0);
+  expect(ranges.map((range) => range === null)).toEqual([true, false, false]);
+});
+
+test("a refused upload says why and leaves nothing, and other servers get no token", async () => {
+  const { url, gateway, stored } = await startFileBroker({ maxBytes: 1_000 });
+  const delegator = new Delegator({ url, token: OPERATOR });
+  const code = (error: ErrandApiError) => error.code;
+  const large = new Uint8Array(1_001);
+  expect(await delegator.upload("a", large).catch(code)).toBe("payload_too_large");
+  expect(await delegator.upload("a", chunks(large, 100)).catch(code)).toBe("payload_too_large");
+  expect(await delegator.upload("a", "x", { sha256: sha256("y") }).catch(code)).toBe("hash_mismatch");
+  async function* broken(): AsyncGenerator<Uint8Array> {
+    yield new Uint8Array(10);
+    throw new Error("the disk of the caller");
+  }
+  await expect(delegator.upload("a", broken())).rejects.toThrow("the disk of the caller");
+  await gateway.fileUpkeep.tick();
+  expect(await stored()).toEqual([]);
+  expect((await fileCalls(url).call("GET", "/v1/files")).body.bytes).toBe(0);
+  const foreign = delegator.download({ url: "https://elsewhere.example/a.png" });
+  expect(await foreign.bytes().catch(code)).toBe("invalid_request");
+});
+
+test("a handler reads files, sends small ones in the artifact, and large ones beside it", async () => {
+  const { url } = await startFileBroker();
+  await client(url).agent("scout");
+  const delegator = new Delegator({ url, token: OPERATOR });
+  const log = "line\n".repeat(200_000);
+  const agent = new Agent({ url, token: OPERATOR, agent: "scout" }, async (work) => {
+    const text = await work.delegator.download(work.message).text();
+    await work.file("small.txt", "small");
+    await work.file("log.txt", text);
+    return `${text.length} characters`;
+  });
+  const part = await delegator.upload("log.txt", log);
+  const { id } = await delegator.delegate({ target: "scout", message: { parts: [part] } });
+  const run = agent.run();
+  const done = await delegator.wait(id);
+  await agent.stop();
+  await run;
+  expect(done.reply?.parts).toEqual([{ text: "1000000 characters" }]);
+  const [small, large] = done.artifacts;
+  expect(small?.parts[0]?.raw).toBeDefined();
+  expect(large?.parts[0]).toMatchObject({
+    filename: "log.txt",
+    mediaType: "text/plain",
+    metadata: { size: 1_000_000 },
+  });
+  expect(await delegator.download(large ?? { parts: [] }).text()).toBe(log);
+});
