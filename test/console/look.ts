@@ -19,7 +19,7 @@ const LOOKS = [
   { name: "light", viewport: WIDE, colorScheme: "light" },
   { name: "dark", viewport: WIDE, colorScheme: "dark" },
   { name: "laptop", viewport: LAPTOP, colorScheme: "light" },
-  { name: "phone", viewport: PHONE, colorScheme: "light" },
+  { name: "phone", viewport: PHONE, colorScheme: "light", hasTouch: true, isMobile: true },
 ] as const;
 /** A view's address, and what the reader does there. */
 type View = string | readonly [hash: string, act: (page: Page) => Promise<unknown>];
@@ -35,7 +35,8 @@ async function shoot(scene: string, views: Readonly<Record<string, View>>): Prom
     ([name]) => only.length === 0 || only.includes(name) || only.includes(scene),
   );
   for (const look of wanted.length > 0 ? LOOKS : []) {
-    const context = await browser.newContext({ viewport: look.viewport, colorScheme: look.colorScheme });
+    const { name: _, ...device } = look;
+    const context = await browser.newContext(device);
     const page = await context.newPage();
     page.on("console", (message) => console.log(`${scene} ${look.name}: ${message.text()}`));
     page.on("pageerror", (error) => console.log(`${scene} ${look.name}: ${error.stack}`));
