@@ -154,7 +154,7 @@ const leftUntil = (until: string): string => timeLeft(Date.parse(until) - Date.n
 const WHY: Readonly<Record<Exclude<Alarm["kind"], "workers_paused">, (agent: string) => string>> = {
   paused: (agent) => `${agent} is paused`,
   unreachable: (agent) => `${agent} cannot be reached`,
-  no_worker: (agent) => `no worker polls ${agent}`,
+  no_worker: (agent) => `${agent} has no worker`,
   all_busy: (agent) => `all workers of ${agent} are busy`,
 };
 

@@ -38,7 +38,7 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   expect(stdout).toMatch(/^last day +sent 4; ended: completed 1$/m);
   expect(stdout).toContain(`${String(id).slice("dlg_0_".length, "dlg_0_".length + 8)}  scout`);
   expect(stdout).toMatch(/ {2}May I deploy now/);
-  expect(stdout).toMatch(/^alarms .*\n {11}no worker polls busy: 2 delegations wait$/m);
+  expect(stdout).toMatch(/^alarms .*\n {11}busy has no worker: 2 delegations wait$/m);
   for (const line of stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
   expect(stdout).not.toContain("\u001b");
 
