@@ -1,12 +1,12 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
-import { ErrandApiError } from "../../client/errors.ts";
 import type { Delegation, State } from "../../schema/delegation.ts";
 import { go, href, hrefOf, hrefWith } from "../app/route.ts";
 import { show } from "../data/delegations.ts";
 import { mayDelegate, mayRedrive, maySteer } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { Confirm } from "../ui/confirm.tsx";
+import { isMissing } from "../ui/or-gone.ts";
 import { Problem } from "../ui/problem.tsx";
 import { ReasonField, reasonOf } from "../ui/reason-field.tsx";
 import { useAction } from "../ui/use-action.ts";
@@ -127,8 +127,7 @@ function Cancel({ delegation }: Props) {
 function Repeated({ delegation: { id, redriven_as, delegator } }: Props) {
   const again = redriven_as ?? "";
   const { error } = useLoaded(again, ({ delegator }, signal) => delegator.get(again, { signal }));
-  const isMissing = error instanceof ErrandApiError && error.code === "delegation_not_found";
-  if (isMissing) return mayRedrive({ delegator }) ? <TryAgain id={id} /> : null;
+  if (isMissing(error)) return mayRedrive({ delegator }) ? <TryAgain id={id} /> : null;
   return (
     <span>
       Repeated as <a href={hrefOf(again)}>…{again.slice(-8)}</a>

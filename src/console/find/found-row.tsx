@@ -3,11 +3,15 @@ import { hrefOf, opened } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
+import { delegatorOf } from "../session/rights.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
+import { errorText } from "../ui/error-text.ts";
+import { isMissing } from "../ui/or-gone.ts";
 import { queuedText } from "../ui/queued-text.ts";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { nameOf, PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
+import { useLoaded } from "../ui/use-loaded.ts";
+import { PHASES, STATE_WORDS, taskText } from "../ui/words.ts";
 import { actOf, maySelect } from "./acts.ts";
 import type { Selection } from "./use-selected.ts";
 
@@ -64,24 +68,28 @@ function FoundLink({ delegation }: Pick<Props, "delegation">) {
       </span>
       <span class="found-who">
         <span title={`${delegator} to ${target}`}>
-          {nameOf(delegator)} → {target}
+          {delegatorOf(delegation)} → {target}
         </span>
         <span class={`state ${phase}`}>
           {state === "submitted"
             ? queuedText(delegation, isAway.value ? undefined : agentOf(target), now.peek())
             : STATE_WORDS[state]}
-          {redriven_as !== null && ", tried again,"}
+          {redriven_as !== null && <TriedAgain id={redriven_as} />}
           {finished_at !== null && (
             <>
               {" "}
               after <Elapsed from={created_at} to={finished_at} />
             </>
           )}
-          {error !== null && state !== "canceled" && (
-            <Said title={error.code}>: {error.message || error.code}</Said>
-          )}
+          {error !== null && state !== "canceled" && <Said title={error.code}>: {errorText(error)}</Said>}
         </span>
       </span>
     </a>
   );
+}
+
+/** Whether it was: a repeat that was refused does not exist, and another try may be accepted. */
+function TriedAgain({ id }: { readonly id: string }) {
+  const { error } = useLoaded(id, ({ delegator }, signal) => delegator.get(id, { signal }));
+  return isMissing(error) ? null : <>, tried again,</>;
 }

@@ -8,6 +8,7 @@ import type { Delegation } from "../../schema/delegation.ts";
 import { type Connection, lostSince } from "../data/connection.ts";
 import { show } from "../data/delegations.ts";
 import { checkSession, isCurrent, session } from "../session/session.ts";
+import { isMissing } from "../ui/or-gone.ts";
 import { isUncertain } from "../ui/problem.tsx";
 import type { Act } from "./acts.ts";
 
@@ -172,7 +173,7 @@ async function resultOf({ delegator }: Connection, { id }: Delegation): Promise<
   try {
     return await delegator.get(now.redriven_as);
   } catch (error) {
-    if (error instanceof ErrandApiError && error.code === "delegation_not_found") return null;
+    if (isMissing(error)) return null;
     throw error;
   }
 }

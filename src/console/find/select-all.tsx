@@ -10,7 +10,8 @@ interface Props {
 /** The box above the rows, for all that are shown. */
 export function SelectAll({ found, selection }: Props) {
   const offered = found.filter(isOffered).slice(0, MOST);
-  if (offered.length === 0) return <div class="select-all" />;
+  // Its place, so that the rows stay where they are.
+  if (offered.length === 0) return found.length === 0 ? null : <div class="select-all" />;
   const { length } = offered.filter(selection.has);
   const isAll = length === offered.length;
   return (
