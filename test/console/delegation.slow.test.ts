@@ -312,7 +312,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await row.locator("text=1 · about 7 min to go").waitFor();
     await row.click();
     await page.locator(".working-now", { hasText: "2 tools: grep, sed" }).waitFor();
-    await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
+    await page.locator(".working-now", { hasText: "next sign of life due within 2 min" }).waitFor();
     await page.locator(".summary", { hasText: "Used at least 1,500 tokens in, 0.5 USD, m-1" }).waitFor();
     const { version } = (await api.get(id)).body;
     clock.offset_ms += 110_000;
@@ -320,7 +320,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect((await api.get(id)).body.version).toBe(version);
     // Without the heartbeat, ten seconds would be left.
     await pass(page, 110);
-    await page.locator(".working-now", { hasText: "lease 2 min left" }).waitFor();
+    await page.locator(".working-now", { hasText: "next sign of life due within 2 min" }).waitFor();
     const error = { code: "disk_full", message: "No space left", retryable: true };
     await api.reply(lease, { state: "failed", text: "", error });
     // Why it waits: when it is tried again, and how the last attempt ended.
@@ -338,7 +338,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await quiet.locator(".late", { hasText: "No report for 11 min" }).waitFor();
     await showView(page, `#/live?open=${silent}`);
     await page
-      .locator(".working-now .late", { hasText: "No report for 11 min. Its worker keeps the lease." })
+      .locator(".working-now .late", { hasText: "No report for 11 min. Its worker still holds it." })
       .waitFor();
   });
 });

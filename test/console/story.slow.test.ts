@@ -40,6 +40,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByLabel("Files").setInputFiles(file);
     await page.getByLabel("Priority").selectOption("9");
     await page.getByLabel("Deadline").fill("2999-01-01T12:00");
+    await page.getByRole("button", { name: "More options" }).click();
     await page.getByLabel("A part of").fill(parent);
     await page.getByLabel("Approve in advance").fill("tests.run, fs.*");
     await page.getByLabel("Task").press("Control+Enter");

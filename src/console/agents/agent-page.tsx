@@ -56,6 +56,11 @@ export function AgentPage({ name }: { readonly name: string }) {
             {mayDelegate.value && <a href={href("delegate", { target: name })}>Delegate to {name}</a>}
             <a href={href("find", { target: name })}>All its delegations</a>
             {seesAll.value && <a href={href("charts", { agent: name })}>Its charts</a>}
+            {value.counts.waiting > 0 && value.counts.working === 0 && value.presence.state !== "online" && (
+              <button type="button" class="link" onClick={showConnect}>
+                How to start a worker
+              </button>
+            )}
           </p>
           {isOperator.value && <Controls agent={value} onChanged={changed} />}
           {(seesAll.value || isSelf(name)) && <Workers name={name} />}
@@ -66,6 +71,9 @@ export function AgentPage({ name }: { readonly name: string }) {
     </section>
   );
 }
+
+/** A link would change the fragment, which names the view. */
+const showConnect = (): void => document.getElementById("connect-title")?.scrollIntoView();
 
 const loadOf = ({ counts }: Agent): string =>
   `${counts.working} working, ${counts.interrupted} asking, ${counts.waiting + counts.delayed} queued`;

@@ -11,10 +11,10 @@ interface Props {
   readonly onChanged: () => void;
 }
 
-/** `seconds`: the most of a duration; undefined: a number. */
+/** `seconds`: the most of a duration; undefined: a number. `none`: what an empty field means. */
 const LIMITS = [
   { name: "max_attempts", label: "Attempts at most" },
-  { name: "max_working", label: "In progress at once", hint: "empty: any number" },
+  { name: "max_working", label: "In progress at once", none: "any number" },
   { name: "max_waiting", label: "In the queue at most" },
   {
     name: "lease_seconds",
@@ -73,14 +73,13 @@ export function AgentSettings({ agent, onChanged }: Props) {
           <DurationField key={limit.name} {...limit} value={limits[limit.name]} />
         ) : (
           <label key={limit.name}>
-            <span>
-              {limit.label} {"hint" in limit && <small>{limit.hint}</small>}
-            </span>
+            <span>{limit.label}</span>
             <input
               type="number"
               name={limit.name}
               min={1}
-              required={limit.name !== "max_working"}
+              required={!("none" in limit)}
+              placeholder={"none" in limit ? limit.none : undefined}
               defaultValue={limits[limit.name] === null ? "" : String(limits[limit.name])}
             />
           </label>

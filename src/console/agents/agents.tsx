@@ -11,7 +11,6 @@ import { Empty } from "../ui/empty.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useSearch } from "../ui/use-search.tsx";
 import { Windowed } from "../ui/windowed.tsx";
-import { count } from "../ui/words.ts";
 import { AgentPage } from "./agent-page.tsx";
 import { styles } from "./agents.css";
 import { AuditLog } from "./audit-log.tsx";
@@ -62,7 +61,9 @@ function AgentList() {
   const { field, fitting } = useSearch(rows, "agent", ({ name }) => name);
   return (
     <section aria-label="Agents">
-      <h1>Agents {found !== null && found.length > 0 && <small>{count(found.length, "agent")}</small>}</h1>
+      <h1>
+        Agents {found !== null && found.length > 0 && <small>{found.length.toLocaleString("en")}</small>}
+      </h1>
       {isOperator.value && <NewAgent />}
       {found === null && <p class="loading">Reading the agents …</p>}
       {found?.length === 0 && (

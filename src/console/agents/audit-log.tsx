@@ -25,7 +25,9 @@ export function AuditLog() {
   return (
     <section aria-label="Log">
       <div class="log-head">
-        <h1>Log</h1>
+        <h1>
+          Log <small>who changed what</small>
+        </h1>
         <select
           aria-label="What is shown"
           value={kind}
@@ -60,14 +62,12 @@ export function AuditLog() {
       <ul class="log">
         {shown.map((entry) => (
           <li key={entry.id}>
-            <span>
-              {instantText(entry.at)}{" "}
-              <small>
-                <Age at={entry.at} ago />
-              </small>
+            <span class="log-text">
+              <b>{entry.by}</b> <What entry={entry} owners={owners} />
             </span>
-            <b>{entry.by}</b>
-            <What entry={entry} owners={owners} />
+            <span class="log-at">
+              <Age at={entry.at} ago /> <small>{instantText(entry.at)}</small>
+            </span>
           </li>
         ))}
       </ul>
@@ -83,7 +83,7 @@ interface WhatProps {
 function What({ entry, owners }: WhatProps) {
   const { what, whom } = auditText(entry, owners);
   return (
-    <span class="log-what" title={`${entry.action} ${entry.subject}`}>
+    <span title={`${entry.action} ${entry.subject}`}>
       {what} <Said>{whom}</Said>
     </span>
   );

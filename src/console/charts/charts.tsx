@@ -7,6 +7,7 @@ import { adopt } from "../app/adopt.ts";
 import { go, href, hrefWith, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { seesAll } from "../session/rights.ts";
+import { Empty } from "../ui/empty.tsx";
 import { failureWords } from "../ui/failures.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
@@ -83,10 +84,23 @@ function AgentChoice({ target }: { readonly target: string | undefined }) {
   );
 }
 
+/** Whether nothing was delegated, ended, waited or worked. */
+const isBlank = ({ buckets, totals }: Stats): boolean =>
+  totals.sent + totals.completed + totals.failed + totals.rejected + totals.canceled === 0 &&
+  buckets.every(({ waiting, working }) => !waiting && !working);
+
 function Grid({ stats }: { readonly stats: Stats }) {
   const { buckets, totals, period } = stats;
+  if (isBlank(stats)) {
+    return (
+      <Empty title={`Nothing happened in the last ${period}`}>
+        Charts show how much is delegated and ends, how long the queue is and how long work takes, and why
+        work fails.
+      </Empty>
+    );
+  }
   const times = buckets.map(({ at }) => at);
-  const every = period === "hour" ? "by the minute" : "by the quarter of an hour";
+  const each = period === "hour" ? "each minute" : "each quarter of an hour";
   const values = (pick: (bucket: StatsBucket) => number | null) => buckets.map(pick);
   const most = (pick: (bucket: StatsBucket) => number | null) =>
     Math.max(0, ...values(pick).map((value) => value ?? 0));
@@ -104,7 +118,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
           values: values((bucket) => bucket[name]?.median_seconds ?? null),
         },
         {
-          name: "95 % within",
+          name: "95th percentile",
           look: "time95",
           values: values((bucket) => bucket[name]?.p95_seconds ?? null),
         },
@@ -115,7 +129,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
     <div class="charts">
       <Chart
         title="Delegated"
-        note={every}
+        note={`in ${each}`}
         kind="bars"
         times={times}
         series={[{ name: "delegated", look: "sent", values: values(({ sent }) => sent) }]}
@@ -123,7 +137,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
       />
       <Chart
         title="Ended"
-        note={every}
+        note={`in ${each}`}
         kind="bars"
         times={times}
         series={[
@@ -141,7 +155,7 @@ function Grid({ stats }: { readonly stats: Stats }) {
         <>
           <Chart
             title="Queue"
-            note="the highest of the samples, two a minute"
+            note={`the highest number in ${each}`}
             kind="lines"
             times={times}
             series={[
@@ -151,8 +165,8 @@ function Grid({ stats }: { readonly stats: Stats }) {
             sum={`highest: ${number(most(({ waiting }) => waiting))} queued`}
           />
           <Chart
-            title="Age of the oldest"
-            note="of the queued delegations, the highest sample"
+            title="Longest wait"
+            note={`in the queue, in ${each}`}
             kind="bars"
             times={times}
             show={seconds}
@@ -164,12 +178,12 @@ function Grid({ stats }: { readonly stats: Stats }) {
       )}
       <Chart
         title="Time to a worker"
-        note="from ready in the queue to a worker; estimates"
+        note="the wait in the queue; estimated"
         {...durations("time_to_lease")}
       />
       <Chart
         title="Time to completion"
-        note="from the delegation to the end, queue time included; estimates"
+        note="from its delegation to its end; estimated"
         {...durations("time_to_answer")}
       />
       <Failures failures={totals.failures} target={stats.target ?? undefined} />

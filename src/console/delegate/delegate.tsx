@@ -10,11 +10,10 @@ import { sendByCtrlEnter } from "../ui/submit-keys.ts";
 import { keptAs } from "../ui/use-kept.ts";
 import { type FirstValues, useFirstValues } from "./again.ts";
 import {
-  ApproveField,
   DeadlineField,
   type Form,
   KeptParts,
-  ParentField,
+  MoreFields,
   Place,
   PriorityField,
   TargetField,
@@ -113,8 +112,7 @@ function DelegateForm({ first }: { readonly first: FirstValues | null }) {
         <KeptParts form={form} parts={parts} />
         <PriorityField form={form} />
         <DeadlineField form={form} />
-        <ParentField form={form} />
-        <ApproveField form={form} />
+        <MoreFields form={form} />
         {problem.value?.field === null && <Problem error={problem.value.error} />}
         <div class="buttons wide">
           <button type="submit" class="primary" title="Ctrl+Enter" disabled={isSending.value}>

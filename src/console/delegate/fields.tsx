@@ -1,5 +1,7 @@
 /** The fields of a new delegation, each with what is wrong with it. */
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import type { Part } from "../../schema/a2a.ts";
 import { href } from "../app/route.ts";
 import { agentOf, agents } from "../data/agents.ts";
@@ -125,7 +127,7 @@ export function DeadlineField({ form }: Props) {
   );
 }
 
-export function ParentField({ form }: Props) {
+function ParentField({ form }: Props) {
   return (
     <Place form={form} of="parent" isWide>
       <label>
@@ -138,16 +140,47 @@ export function ParentField({ form }: Props) {
   );
 }
 
-export function ApproveField({ form }: Props) {
+function ApproveField({ form }: Props) {
   return (
     <Place form={form} of="approve" isWide>
       <label>
         <span>
-          Approve in advance <small>optional: all, or names of actions; of others the agent asks first</small>
+          Approve in advance{" "}
+          <small>optional: names of actions, or all; the agent asks before any other</small>
         </span>
         <input {...textOf(form, "approve")} autocomplete="off" placeholder="for example deploy, fs.*" />
       </label>
     </Place>
+  );
+}
+
+/** What few need. They stay once they were shown: somebody may be typing. */
+export function MoreFields({ form }: Props) {
+  const { values, problem } = form;
+  const hasValue = values.parent !== "" || values.approve !== "";
+  const isNeeded = hasValue || problem?.field === "parent" || problem?.field === "approve";
+  const isOpen = useSignal(isNeeded);
+  useEffect(() => {
+    if (isNeeded) isOpen.value = true;
+  }, [isNeeded]);
+  if (isOpen.value || isNeeded) {
+    return (
+      <>
+        <ParentField form={form} />
+        <ApproveField form={form} />
+      </>
+    );
+  }
+  return (
+    <button
+      type="button"
+      class="quiet wide"
+      onClick={() => {
+        isOpen.value = true;
+      }}
+    >
+      More options
+    </button>
   );
 }
 

@@ -37,8 +37,8 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   answered: "answered",
   message: "follow-up",
   released: "the worker gave it back",
-  broker_away: "the broker was away; the lease goes on",
-  lease_expired: "the lease expired without a call",
+  broker_away: "the broker was away; the worker still holds it",
+  lease_expired: "the worker gave no sign of life",
   retrying: "the attempt failed",
 };
 
@@ -80,7 +80,7 @@ export function runText(event: DelegationEvent, times: number): string {
 /** How an attempt ended after which there may be another one, by the status of the event. */
 const ENDED_ATTEMPT_WORDS: Readonly<Record<string, string>> = {
   released: "the worker gave it back",
-  lease_expired: "the lease expired without a call",
+  lease_expired: "the worker gave no sign of life",
   retrying: "failed",
 };
 

@@ -87,7 +87,7 @@ function Working({ delegation }: Props) {
     <div class="working-now">
       {quiet !== "" && (
         <p class="late">
-          <b>{quiet}.</b> {lease && "Its worker keeps the lease."}
+          <b>{quiet}.</b> {lease && "Its worker still holds it."}
         </p>
       )}
       {share !== undefined && <progress value={share} aria-label="Progress" />}
@@ -104,7 +104,8 @@ function Working({ delegation }: Props) {
       )}
       {lease && (
         <p class="dim">
-          Worker <Said>{lease.worker_id}</Said>, lease <Left until={lease.expires_at} />
+          Worker <Said>{lease.worker_id}</Said>, next sign of life due within{" "}
+          <Left until={lease.expires_at} isBare />
         </p>
       )}
     </div>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import type { Message } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { hrefOf, hrefWith } from "../app/route.ts";
 import type { ListedDelegation } from "../data/listed.ts";
@@ -9,7 +10,7 @@ import { Parts } from "../ui/parts.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { count, stepOf } from "../ui/words.ts";
+import { count, stepOf, taskText } from "../ui/words.ts";
 
 /** Of files; the delegation itself shows all. */
 const SHOWN = 10;
@@ -36,6 +37,10 @@ export function About({ listed }: { readonly listed: ListedDelegation }) {
   );
 }
 
+/** Whether the question's own link to the task says all of it. */
+const isShown = ({ parts }: Message, delegation: Delegation): boolean =>
+  parts.length === 1 && parts[0]?.text !== undefined && parts[0].text.trim() === taskText(delegation);
+
 function Facts({ delegation }: { readonly delegation: Delegation }) {
   const { id, message, created_at, attempt, artifacts, parent_id } = delegation;
   const report = stepOf(delegation);
@@ -46,9 +51,11 @@ function Facts({ delegation }: { readonly delegation: Delegation }) {
           from {delegatorOf(delegation)}, <Age at={created_at} ago />
           {attempt > 1 && `, attempt ${attempt}`}
         </p>
-        <Fold>
-          <Parts parts={message.parts} />
-        </Fold>
+        {!isShown(message, delegation) && (
+          <Fold>
+            <Parts parts={message.parts} />
+          </Fold>
+        )}
       </Fact>
       {report !== "" && (
         <Fact name="Last report">

@@ -8,7 +8,7 @@ import type { Asked } from "../needs/rows.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Left } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
-import { taskText } from "../ui/words.ts";
+import { plainTitle, taskText } from "../ui/words.ts";
 import { RiskMark } from "./risk.tsx";
 
 /** In characters; the row shows one line of it. */
@@ -58,5 +58,5 @@ export function QuestionRow({ asked: { id, listed }, equals, isCurrent, outcome,
 export function questionText(listed: ListedDelegation): string {
   const [request] = listed.interrupt?.requests ?? [];
   const text = request ? textOf(request.message).trim() : "";
-  return (text || readAction(request)?.name || taskText(listed)).slice(0, MAX_TEXT);
+  return (plainTitle(text) || readAction(request)?.name || taskText(listed)).slice(0, MAX_TEXT);
 }

@@ -33,20 +33,26 @@ export function AgentRow({ agent, href, isOpen }: Props) {
     <a class={`agent-row ${presence.sign}-row`} href={href} data-row={name} aria-expanded={isOpen}>
       <span class="sr-only">{rowText(agent, presence, figuresOf(name), calmNow.value)}</span>
       <span class="agent-cells" aria-hidden="true">
-        <span class="agent-name" title={name}>
-          {name}
+        <span class="agent-part">
+          <span class="agent-name" title={name}>
+            {name}
+          </span>
+          <span class={`presence ${presence.sign}`} title={presence.text}>
+            <StateMark phase={presence.sign} />
+            <span>{presence.who}</span>
+            {counts.interrupted > 0 && (
+              <b class="agent-asks">{counts.interrupted.toLocaleString("en")} ask</b>
+            )}
+          </span>
         </span>
-        <span class={`presence ${presence.sign}`} title={presence.text}>
-          <StateMark phase={presence.sign} />
-          <span>{presence.who}</span>
-          {counts.interrupted > 0 && <b class="agent-asks">{counts.interrupted.toLocaleString("en")} ask</b>}
+        <span class="agent-part">
+          <Slots agent={agent} />
+          <Queue agent={agent} />
+          <span class={isLate ? "agent-oldest late" : "agent-oldest"}>
+            {counts.waiting > 0 && oldest && <Age at={oldest} />}
+          </span>
+          {hasFigures.value && <LastHour name={name} />}
         </span>
-        <Slots agent={agent} />
-        <Queue agent={agent} />
-        <span class={isLate ? "agent-oldest late" : "agent-oldest"}>
-          {counts.waiting > 0 && oldest && <Age at={oldest} />}
-        </span>
-        {hasFigures.value && <LastHour name={name} />}
       </span>
     </a>
   );
@@ -118,6 +124,8 @@ function Queue({ agent }: { readonly agent: Agent }) {
   return (
     <span class={waiting === 0 ? "queue none" : "queue"}>
       <b>{waiting.toLocaleString("en")}</b>
+      {/* Where the columns have no names. */}
+      {waiting > 0 && <span class="queue-word">{waiting === 1 ? "waits" : "wait"}</span>}
       {delayed > 0 && <span class="dim">+{delayed.toLocaleString("en")} later</span>}
       <span class="meter">{waiting > 0 && <i style={{ width: `${(100 * waiting) / longest}%` }} />}</span>
     </span>

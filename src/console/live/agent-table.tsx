@@ -64,9 +64,11 @@ export function AgentTable({ place }: { readonly place: Place }) {
 
 /** `4 more with work, 14 idle`. */
 function restText(busy: number, all: number): string {
-  const parts = [busy > 0 && `${busy} more with work`, all > busy && `${all - busy} idle`];
+  const parts = [busy > 0 && `${number(busy)} more with work`, all > busy && `${number(all - busy)} idle`];
   return parts.filter(Boolean).join(", ");
 }
+
+const number = (value: number): string => value.toLocaleString("en");
 
 interface LineProps {
   readonly agent: Agent;

@@ -26,6 +26,7 @@ export function DelegationRow({ listed, isOfAgent = false }: Props) {
   const quiet = useComputed(() => quietText(listed.value, now.value)).value;
   // The line of the agent says why its queue waits.
   const status = statusOf(listed.value, isOfAgent || isAway.value ? undefined : agentOf(target));
+  const eta = state === "working" ? etaOf(listed.value) : "";
   const task = taskText(listed.value);
   const share = state === "working" ? shareOf(listed.value) : undefined;
   return (
@@ -43,14 +44,17 @@ export function DelegationRow({ listed, isOfAgent = false }: Props) {
         {delegatorOf(listed.value)}
         {isOfAgent ? "" : ` → ${target}`}
       </span>
-      <span class="row-step" title={status}>
-        {share !== undefined && (
-          <span class="meter">
-            <i style={{ width: `${(100 * share).toFixed(1)}%` }} />
-          </span>
-        )}
-        {quiet !== "" && <b class="late">{quiet} </b>}
-        <Said>{status}</Said>
+      <span class="row-step" title={[status, eta].filter(Boolean).join(" · ")}>
+        <span>
+          {share !== undefined && (
+            <span class="meter">
+              <i style={{ width: `${(100 * share).toFixed(1)}%` }} />
+            </span>
+          )}
+          {quiet !== "" && <b class="late">{quiet} </b>}
+          <Said>{status}</Said>
+        </span>
+        {eta !== "" && <span> · {eta}</span>}
       </span>
       <span class="row-age">
         {finished_at === null ? <Elapsed from={created_at} to={null} /> : <Age at={finished_at} ago />}
@@ -73,7 +77,7 @@ function statusOf(listed: ListedDelegation, agent: Agent | undefined): string {
   const { state, error, attempt } = listed;
   if (state === "working") {
     const again = attempt > 1 ? `attempt ${attempt}` : "";
-    return [again, stepOf(listed) || "working", etaOf(listed)].filter(Boolean).join(" · ");
+    return [again, stepOf(listed) || "working"].filter(Boolean).join(" · ");
   }
   if (state === "submitted") return queuedText(listed, agent, now.peek());
   const more = error ?? questionOf(listed);

@@ -3,7 +3,6 @@ import type { Answer, Answers } from "../../client/answer.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { Problem } from "../ui/problem.tsx";
-import { Said } from "../ui/said.tsx";
 import { taskText } from "../ui/words.ts";
 import { answerLater } from "./answers.ts";
 import type { Given } from "./given.ts";
@@ -61,10 +60,10 @@ export function RequestForms({ listed, interrupt }: Props) {
   );
   return (
     <>
-      {requests.map((request) => (
+      {requests.map((request, index) => (
         <fieldset key={request.request_id}>
-          <legend>
-            <Said>{request.request_id}</Said>
+          <legend title={request.request_id}>
+            {index + 1} of {requests.length}
           </legend>
           <RequestForm
             question={interrupt.id}

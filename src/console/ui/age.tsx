@@ -23,9 +23,9 @@ export function Elapsed({ from, to }: { readonly from: string; readonly to: stri
   );
 }
 
-/** The time left until the instant. */
-export function Left({ until }: { readonly until: string }) {
-  const text = useComputed(() => `${timeLeft(Date.parse(until) - now.value)} left`);
+/** The time left until the instant: `2 min left`; `isBare`: without the last word. */
+export function Left({ until, isBare = false }: { readonly until: string; readonly isBare?: boolean }) {
+  const text = useComputed(() => `${timeLeft(Date.parse(until) - now.value)}${isBare ? "" : " left"}`);
   return (
     <time dateTime={until} title={`until ${new Date(until).toLocaleString([], HOURS)}`}>
       {text}

@@ -1,0 +1,85 @@
+/** What a reader sees within seconds is whole: no number of an agent's line is cut, and an empty view says so. Needs a build. */
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { client, OPERATOR, startBroker } from "../support/broker.ts";
+import { openTab, SKIP } from "../support/browser.ts";
+import { LONG } from "./scene.ts";
+
+/** The texts in these places of which a part is not drawn. */
+const cutIn = (page: Page, places: string) =>
+  page
+    .locator(places)
+    .evaluateAll((all) =>
+      all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent),
+    );
+
+async function open(url: string, hash: string, options: Parameters<typeof openTab>[1] = {}): Promise<Page> {
+  const { page } = await openTab(url, options);
+  await page.goto(`${url}/${hash}`);
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  return page;
+}
+
+describe.skipIf(SKIP)("in Chromium", () => {
+  test("on a phone, the line of an agent shows its numbers whole, and a long name does not hide what is wrong", async () => {
+    const { url, clock } = await startBroker();
+    const api = client(url);
+    for (const name of ["support-triage", LONG]) await api.agent(name);
+    await api.delegate("support-triage");
+    await api.lease("support-triage", { lease_seconds: 3600 });
+    for (let n = 0; n < 12; n += 1) await api.delegate("support-triage");
+    await api.delegate("support-triage", { delay_seconds: 7_200 });
+    await api.delegate(LONG);
+    clock.offset_ms += 1_620_000;
+    const page = await open(url, "#/live", { viewport: { width: 390, height: 844 } });
+    const line = page.locator(".agent-row[data-row=support-triage]");
+    await line.getByText("12", { exact: true }).waitFor();
+    await line.getByText("27 min", { exact: true }).waitFor();
+    await line.getByText("wait", { exact: true }).waitFor();
+    await page.locator(".alarm-line", { hasText: LONG }).waitFor();
+    expect(await cutIn(page, ".agent-part > :not(.agent-name), .agent-part .presence > span")).toEqual([]);
+    const alarm = page.locator(".alarm-line", { hasText: LONG }).locator(".alarm-text");
+    expect(await alarm.evaluate((text) => text.scrollHeight - text.clientHeight)).toBeLessThanOrEqual(1);
+  });
+
+  test("charts of a broker where nothing happened say so; of one with work, they are drawn", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    const page = await open(url, "#/charts");
+    await page.getByText("Nothing happened in the last hour").waitFor();
+    expect(await page.locator(".chart").count()).toBe(0);
+    await api.agent("coder");
+    await api.delegate("coder");
+    await page.reload();
+    await page.getByRole("heading", { name: "Delegated" }).waitFor();
+  });
+
+  test("Find says you to who delegated, why it failed without a message, and not that a refused repeat was made", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder", { limits: { max_attempts: 1 } });
+    for (const task of ["Repeated", "Refused"]) {
+      await api.delegate("coder", { task });
+      const { body } = await api.lease("coder");
+      await api.reply(String(body.leases[0]?.lease_id), {
+        state: "failed",
+        text: "",
+        error: { code: "disk_full", message: "" },
+      });
+    }
+    const { delegations } = (await api.call("GET", "/v1/delegations?state=failed")).body;
+    const idOf = (task: string): string =>
+      delegations.find((one: { task_preview: string }) => one.task_preview === task).id;
+    await api.redrive(idOf("Repeated"));
+    await api.agent("coder", { limits: { max_waiting: 1 } });
+    expect((await api.redrive(idOf("Refused"))).body.code).toBe("queue_full");
+    // Looking for the repeat that was refused finds none.
+    const page = await open(url, "#/find?state=failed", { expected: /404/ });
+    const row = (task: string) => page.locator(".found", { hasText: task });
+    await row("Repeated").getByText("failed, tried again, after").waitFor();
+    await row("Refused").getByText("failed after").waitFor();
+    await row("Refused").getByText("you → coder").waitFor();
+    await row("Refused").getByText("no message (disk_full)").waitFor();
+  });
+});
