@@ -30,6 +30,7 @@ import {
 } from "./context.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
 import { EVENTS_EXTENSION, listEvents, listEventsParams, pollEvents, pollEventsParams } from "./events.ts";
+import { readResource, resourceTemplates } from "./resources.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 import { type TaskHandle, type Tool, toCallToolResult } from "./tools/tool.ts";
 import { TOOLS } from "./tools/tools.ts";
@@ -100,6 +101,7 @@ export function createServer(options: ServerOptions): Server {
     {
       capabilities: {
         tools: {},
+        resources: {},
         ...(era === "modern" && { extensions: { [TASKS_EXTENSION]: {}, [EVENTS_EXTENSION]: {} } }),
       },
       instructions: INSTRUCTIONS,
@@ -136,9 +138,27 @@ export function createServer(options: ServerOptions): Server {
     const client = options.client ?? { name: server.getClientVersion()?.name };
     return callTool(tool, args, new McpContext(request, era, context, client), runInTurn);
   });
+  addResources(server, requestOf);
   if (era === "modern") addExtensions(server, requestOf);
   extension?.extend(server, era);
   return server;
+}
+
+function addResources(server: Server, requestOf: (context: ServerContext) => AuthenticatedRequest): void {
+  // A list of all files of all delegations would help nobody.
+  server.setRequestHandler("resources/list", () => ({ resources: [] }));
+  server.setRequestHandler("resources/templates/list", (_request, context) => ({
+    resourceTemplates: resourceTemplates(requestOf(context).broker.publicUrl()),
+  }));
+  server.setRequestHandler("resources/read", async ({ params }, context) => {
+    const request = requestOf(context);
+    try {
+      return await readResource(request, params.uri);
+    } catch (error) {
+      const refused = toErrandError(error, request.broker.log, request.requestId, "GET");
+      throw toProtocolError(refused, request.requestId);
+    }
+  });
 }
 
 async function callTool(tool: Tool, args: unknown, context: McpContext, runInTurn: RunInTurn) {

@@ -181,7 +181,7 @@ describe("the endpoint", () => {
         400,
         -32020,
       ],
-      ["no such method", await requestModern(url, OPERATOR, "resources/list"), 404, -32601],
+      ["no such method", await requestModern(url, OPERATOR, "prompts/list"), 404, -32601],
     ];
     for (const [what, { status, body }, expected, code] of cases) {
       expect([what, status, body.error.code], JSON.stringify(body)).toEqual([what, expected, code]);
@@ -196,7 +196,7 @@ describe("the endpoint", () => {
     expect(body.result).toMatchObject({
       resultType: "complete",
       supportedVersions: [MODERN],
-      capabilities: { tools: {}, extensions: { "io.modelcontextprotocol/tasks": {} } },
+      capabilities: { tools: {}, resources: {}, extensions: { "io.modelcontextprotocol/tasks": {} } },
       cacheScope: "private",
     });
     expect(headers.get("x-request-id")).toMatch(/^req_/);

@@ -4,6 +4,7 @@
 import * as z from "zod";
 import { preview } from "../../../engine/delegations/preview.ts";
 import { type Artifact, type Message, textOf } from "../../../schema/a2a.ts";
+import { linkTo, type ResourceLink } from "../resources.ts";
 
 export const contentViewSchema = z.object({
   text: z.string(),
@@ -64,8 +65,9 @@ export class ByteBudget {
   }
 }
 
-/** A binary part as MCP content. */
+/** A binary part, or a link to a file, as MCP content. */
 export type FileBlock =
+  | ResourceLink
   | { readonly type: "image" | "audio"; readonly data: string; readonly mimeType: string }
   | { readonly type: "resource"; readonly resource: { uri: string; mimeType: string; blob: string } };
 
@@ -108,6 +110,8 @@ export function toContentView(
       continue;
     }
     if (part.url !== undefined) urls.push(part.url);
+    const link = linkTo(part);
+    if (link) blocks?.push(link);
     if (part.data !== undefined) data.push(part.data);
   }
   return {
