@@ -20,8 +20,9 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 220_000 };
 /**
  * Leaves out what the page never calls, a quarter of it: zod's export of schemas as JSON Schema, its compiler (which the
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
- * addresses and the like, its English messages; and of ours the texts of limits, the check of the schemas that agents
- * ask with, and the clients' proxies, batches, bulk changes, inbox and waits.
+ * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
+ * the page sends), the texts of limits, the check of the schemas that agents ask with, and the clients' proxies, batches,
+ * bulk changes, inbox and waits.
  */
 const lean = {
   name: "lean",
@@ -53,6 +54,15 @@ const lean = {
     onLoad({ filter: /src\/schema\/json-schema\/check-schema\.ts$/ }, () => ({
       contents: "export const schemaIssues = () => []; export const isEnforceable = () => true;",
     }));
+    onLoad({ filter: /src\/schema\/issues\.ts$/ }, () => ({
+      contents: [
+        "export const readAs = (schema, value) => schema.safeParse(value);",
+        'export const issuesOf = () => ({ text: "the answer does not fit" });',
+      ].join("\n"),
+    }));
+    onLoad({ filter: /src\/schema\/phrases\.ts$/ }, () => ({
+      contents: "export const phrase = () => undefined;",
+    }));
     onLoad({ filter: /src\/client\/environment-fetch\.ts$/ }, () => ({
       contents: "export const environmentFetch = (input, init) => globalThis.fetch(input, init);",
     }));
@@ -63,7 +73,8 @@ const lean = {
     onLoad({ filter: /src\/schema\/(?:json-schema\/)?[a-z0-9-]+\.ts$/ }, async ({ path }) => {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "ts" });
       return {
-        contents: path === LIMITS_FILE ? await valuesOnly(code) : droppable(await withNumbers(code)),
+        contents:
+          path === LIMITS_FILE ? await valuesOnly(code) : droppable(withoutReasons(await withNumbers(code))),
         loader: "js",
       };
     });
@@ -141,6 +152,13 @@ const oneFrame = {
     });
   },
 };
+
+/** Leaves out why a text does not match a pattern: the page asks only whether it does. */
+const withoutReasons = (code) =>
+  code.replaceAll(
+    /(\.regex\(\s*(?:[A-Z_]+|\/(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*)),\s*"[^"\n]*"\s*\)/g,
+    "$1)",
+  );
 
 /** Each schema becomes a call without side effects, so that esbuild drops those that the page does not use. */
 function droppable(code) {

@@ -10,6 +10,7 @@ import { COMMAND_VARIABLES } from "./cli/work/command-variables.ts";
 import { urlProblem } from "./client/connection-errors.ts";
 import { isNetwork } from "./doors/http/address-list.ts";
 import { problemOf } from "./redis/target.ts";
+import { readAs } from "./schema/issues.ts";
 import { LIMITS } from "./schema/limits.ts";
 import { signingKeySchema } from "./schema/signing-key.ts";
 import { parseProxy } from "./util/proxy.ts";
@@ -31,7 +32,7 @@ const count = (min: number, max: number, more = "") =>
 const list = z
   .string()
   .transform((text) => text.split(",").map((item) => item.trim()))
-  .pipe(z.array(z.string().min(1)));
+  .pipe(z.array(z.string().min(1, "is empty; write entries between commas")));
 const redisUrl = z.string().superRefine((url, context) => {
   const message = problemOf(url);
   if (message !== null) context.addIssue({ code: "custom", message });
@@ -221,7 +222,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, flags: Flags = 
       !SET_BY_WORK.includes(name) &&
       !isServiceLink(name, value),
   );
-  const result = schema.safeParse(Object.fromEntries(given));
+  const result = readAs(schema, Object.fromEntries(given));
   if (result.success) return result.data;
   const nameOf = (name: string) => flags[name] ?? name;
   throw new ConfigError(

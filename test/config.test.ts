@@ -167,3 +167,10 @@ test("ERRAND_TRUSTED_PROXIES is a list of addresses and CIDRs, and a bad one is 
     ]);
   }
 });
+
+test("a choice that there is not names those that there are", () => {
+  expect(problemsOf({ ERRAND_LOG_FORMAT: "yaml", ERRAND_CALLBACK_ALLOW: "a," })).toEqual([
+    "ERRAND_CALLBACK_ALLOW.1: is empty; write entries between commas",
+    'ERRAND_LOG_FORMAT: must be one of "text", "json"',
+  ]);
+});

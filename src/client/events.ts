@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { isTerminal } from "../schema/delegation.ts";
 import { type StreamEvent, streamEventSchema, unknownEventSchema } from "../schema/event.ts";
+import { issuesOf } from "../schema/issues.ts";
 import { type ErrandApiError, localError } from "./errors.ts";
 import { parseLenient } from "./lenient.ts";
 
@@ -10,14 +11,13 @@ const objectSchema = z.record(z.string(), z.unknown());
 /** Null: it is about no delegation, and of a type that this version does not know. */
 export function toEvent(data: unknown): StreamEvent | null {
   const known = parseLenient(streamEventSchema, data);
-  if (known.ok) return known.value;
+  if (known.success) return known.data;
   const sent = objectSchema.safeParse(data).data ?? {};
   const unknown = unknownEventSchema.safeParse({ ...sent, type: "UNKNOWN", event: sent });
   if (unknown.success) return unknown.data;
   const { type } = sent;
   if (typeof type === "string" && type !== "RESET" && !type.startsWith("DELEGATION_")) return null;
-  const issue = known.error.issues[0];
-  throw unreadable(`${issue?.path.join(".")}: ${issue?.message}`);
+  throw unreadable(issuesOf(known.error, { whole: "event" }).text);
 }
 
 export function unreadable(why: string): ErrandApiError {

@@ -4,6 +4,7 @@
  * are not followed, so that the token is sent to no other server.
  */
 import type * as z from "zod";
+import { issuesOf } from "../schema/issues.ts";
 import { problemSchema } from "../schema/problem.ts";
 import { wellFormedJson, withoutTrailingSlashes } from "../schema/text.ts";
 import { startOf } from "../util/text.ts";
@@ -135,9 +136,8 @@ export class Http {
       const text = await this.#reading(limit, () => response.text());
       const json = fromJson(text);
       const parsed = parseLenient(schema, json);
-      if (parsed.ok) return parsed.value;
-      const issue = parsed.error.issues[0];
-      const why = `${issue?.path.join(".") || "body"}: ${issue?.message}`;
+      if (parsed.success) return parsed.data;
+      const why = issuesOf(parsed.error, { whole: "body" }).text;
       // A broker of another version sends the same again.
       const mayComeBack = json === undefined && this.#mayComeBack(hasAnswered);
       throw await this.#notTheBroker(response, text, mayComeBack, why);

@@ -3,18 +3,15 @@
  * the keys that strict schemas report; a key that is unknown to only one branch of a union stays.
  */
 import type * as z from "zod";
-
-type Parsed<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly error: z.ZodError };
+import { type Read, readAs } from "../schema/issues.ts";
 
 /** Each round may reveal unknown keys deeper in the value. The limit prevents an endless loop. */
 const ROUNDS = 8;
 
 /** The value itself stays as it is. */
-export function parseLenient<T>(schema: z.ZodType<T>, value: unknown): Parsed<T> {
+export function parseLenient<T>(schema: z.ZodType<T>, value: unknown): Read<T> {
   let known = value;
-  let result = schema.safeParse(value);
+  let result = readAs(schema, value);
   for (let round = 0; round < ROUNDS && !result.success; round += 1) {
     if (known === value) known = structuredClone(value);
     let removed = 0;
@@ -22,9 +19,9 @@ export function parseLenient<T>(schema: z.ZodType<T>, value: unknown): Parsed<T>
       if (issue.code === "unrecognized_keys") removed += remove(known, issue.path, issue.keys);
     }
     if (removed === 0) break;
-    result = schema.safeParse(known);
+    result = readAs(schema, known);
   }
-  return result.success ? { ok: true, value: result.data } : { ok: false, error: result.error };
+  return result;
 }
 
 function remove(root: unknown, path: readonly PropertyKey[], keys: readonly string[]): number {

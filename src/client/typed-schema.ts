@@ -1,4 +1,6 @@
 /** Schemas of zod and other libraries, by the interfaces that they share: https://standardschema.dev. */
+import * as z from "zod";
+import { phrase } from "../schema/phrases.ts";
 
 interface SchemaIssue {
   readonly message: string;
@@ -58,6 +60,13 @@ export function jsonSchemaOf(schema: unknown): unknown {
 /** The value as the schema returns it. Throws {@link InvalidDataError}. */
 export async function validated<T>(schema: TypedSchema<T>, value: unknown, what: string): Promise<T> {
   const result = await schema["~standard"].validate(value);
-  if (result.issues) throw new InvalidDataError(what, result.issues);
+  if (result.issues) throw new InvalidDataError(what, (await issuesIn(schema, value)) ?? result.issues);
   return result.value;
 }
+
+/** The issues of a schema of zod. The schema's own messages come first, then those that the program has given zod. */
+async function issuesIn(schema: object, value: unknown): Promise<readonly SchemaIssue[] | undefined> {
+  if (!(schema instanceof z.ZodType)) return undefined;
+  return (await schema.safeParseAsync(value, { error: ownPhrase })).error?.issues;
+}
+const ownPhrase: z.core.$ZodErrorMap = (issue) => z.config().customError?.(issue) ?? phrase(issue);

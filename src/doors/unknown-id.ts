@@ -1,9 +1,9 @@
 /** The error for an id of a wrong form: to whoever sent it, it is one that does not exist. */
-import type * as z from "zod";
 import { notFound, unknownLease } from "../engine/errors.ts";
 import { fileNotFound, uploadNotFound } from "../engine/files/file-errors.ts";
 import type { ErrandError } from "../schema/errors.ts";
 import { FILE_ID, UPLOAD_ID } from "../schema/file.ts";
+import type { Misfit } from "../schema/issues.ts";
 import { shownName } from "../schema/text.ts";
 import { DELEGATION_ID, LEASE_ID } from "../schema/values.ts";
 
@@ -15,7 +15,7 @@ const UNKNOWN: ReadonlyMap<string | undefined, (id: string) => ErrandError> = ne
 ]);
 
 /** Undefined: nothing in the value that had to be such an id is one of a wrong form. */
-export function unknownId(value: unknown, { issues }: z.ZodError): ErrandError | undefined {
+export function unknownId(value: unknown, { issues }: Misfit): ErrandError | undefined {
   for (const issue of issues) {
     const unknown = issue.code === "invalid_format" ? UNKNOWN.get(issue.pattern) : undefined;
     const given = unknown && at(value, issue.path);

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
 import { riskRuleSchema } from "./risk.ts";
-import { agentNameSchema, instantSchema, principalPatternSchema } from "./values.ts";
+import { agentNameSchema, httpUrlSchema, instantSchema, principalPatternSchema } from "./values.ts";
 
 export const presenceSchema = z.strictObject({
   /** `online`: a worker polls, or did just now; `stale`: one polled minutes ago; `offline`: none did since. */
@@ -75,7 +75,7 @@ export const pushDeliverySchema = z.strictObject({
   /** The broker sends the work. */
   mode: z.literal("push"),
   /** The A2A server: its base URL, or that of its card. Up to 2048 characters. */
-  url: z.url({ protocol: /^https?$/ }).max(2048),
+  url: httpUrlSchema,
 });
 /** Workers ask for work. */
 export const pollDeliverySchema = z.strictObject({

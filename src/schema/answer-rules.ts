@@ -20,9 +20,9 @@ import { textOf } from "./a2a.ts";
 import type { Interrupt } from "./delegation.ts";
 import { type AnswerInput, type Decision, decisionSchema, isDecision } from "./interrupt.ts";
 import type { Issue } from "./issues.ts";
-import { shownValues } from "./json-schema/assertions.ts";
 import { isObject } from "./json-schema/keywords.ts";
 import { validate } from "./json-schema/validate.ts";
+import { MISSING, mustBeOneOf, shownValues } from "./wording.ts";
 
 type Kind = Interrupt["kind"];
 type Request = Pick<Interrupt["requests"][number], "options" | "schema" | "action" | "edit">;
@@ -114,17 +114,15 @@ function choiceIssues(kind: Kind, request: Request, answer: AnswerInput): readon
   if (isDecided || data !== undefined) return [];
   if (choices.length === 0) {
     if (request.schema === undefined) return [];
-    return [{ path: "data", reason: "missing: the question asks for data that fits its schema" }];
+    return [{ path: "data", reason: `${MISSING}: the question asks for data that fits its schema` }];
   }
   const text = message ? textOf(message) : answer.text;
   if (text !== undefined && !isDecision(text) && choices.includes(text)) return [];
   const isOnlyDecided = choices.every(isDecision) || (isDecision(text) && choices.includes(text));
   if (isOnlyDecided)
-    return [{ path: "decision", reason: `missing: must be ${choices.filter(isDecision).join(" or ")}` }];
+    return [{ path: "decision", reason: `${MISSING}: must be ${choices.filter(isDecision).join(" or ")}` }];
   return [{ path: message ? "message" : "text", reason: mustBeOneOf(choices) }];
 }
-
-const mustBeOneOf = (choices: readonly unknown[]): string => `must be one of ${shownValues(choices)}`;
 
 const isChoice = (choices: readonly unknown[], data: unknown): boolean =>
   validate({ enum: choices.filter((choice) => !isDecision(choice)) }, data).issues.length === 0;

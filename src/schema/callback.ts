@@ -3,15 +3,16 @@
  * the delegation until it is deleted.
  */
 import * as z from "zod";
+import { httpUrlSchema } from "./values.ts";
 
 /** A secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
 export const secretSchema = z
   .string()
-  .regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "whsec_ and 24 to 64 bytes in base64");
+  .regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/, "must be whsec_ and 24 to 64 bytes in base64");
 
 export const callbackSchema = z.strictObject({
   /** Receives a POST for each question and for the end; http or https, up to 2048 characters. */
-  url: z.url({ protocol: /^https?$/ }).max(2048),
+  url: httpUrlSchema,
   /** Signs every call (Standard Webhooks). Several during a rotation: each signs every call. */
   secret: z.union([secretSchema, z.array(secretSchema).min(1).max(3)]).optional(),
   /** Sent as a bearer token, up to 512 printable ASCII characters. */

@@ -15,6 +15,7 @@ import {
   checkpointSchema,
   contextIdSchema,
   delegationIdSchema,
+  errorCodeSchema,
   givenInstantSchema,
   instantSchema,
   principalSchema,
@@ -275,10 +276,7 @@ export const delegationFilterSchema = z.strictObject({
     .pipe(z.array(stateSchema))
     .optional(),
   /** Only delegations whose error has this code, in snake_case. */
-  error_code: z
-    .string()
-    .regex(/^[a-z][a-z0-9_]{0,63}$/)
-    .optional(),
+  error_code: errorCodeSchema.optional(),
   /** Only those created at or after this instant. */
   since: givenInstantSchema.optional(),
   /** Only those created before this instant. */

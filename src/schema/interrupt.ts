@@ -7,7 +7,13 @@ import { agentMessageInputSchema, messageInputSchema, messageSchema } from "./a2
 import { actionSchema, delegationSchema } from "./delegation.ts";
 import { jsonSchemaSchema } from "./json-schema/json-schema.ts";
 import { atMostOne, exactlyOne, withRule } from "./rules.ts";
-import { agentNameSchema, checkpointSchema, delegationIdSchema, instantSchema } from "./values.ts";
+import {
+  agentNameSchema,
+  checkpointSchema,
+  delegationIdSchema,
+  errorCodeSchema,
+  instantSchema,
+} from "./values.ts";
 
 /** As long as a messageId, because a messageId may serve as the request id. */
 const requestIdSchema = z
@@ -243,10 +249,7 @@ export const bulkRequestSchema = z.strictObject({
   /** The agent. */
   target: agentNameSchema,
   /** Only those whose error has this code, in snake_case. */
-  error_code: z
-    .string()
-    .regex(/^[a-z][a-z0-9_]{0,63}$/)
-    .optional(),
+  error_code: errorCodeSchema.optional(),
   /** Only those that are older than this instant: `next_before` of the page before. */
   before: instantSchema.optional(),
   /** How many at most, 1 to 1000. */

@@ -4,11 +4,12 @@
  */
 import * as z from "zod";
 
+/** What `phrases.ts` knows the schema by. */
+export const isJsonObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && isPlain(value);
+
 /** Any JSON object. */
-export const jsonObjectSchema = z.custom<Record<string, unknown>>(
-  (value) => typeof value === "object" && value !== null && isPlain(value),
-  "Invalid input: expected an object",
-);
+export const jsonObjectSchema = z.custom<Record<string, unknown>>(isJsonObject);
 
 /** A list, a Date or a Map is another JSON text than its members say. */
 function isPlain(value: object): boolean {

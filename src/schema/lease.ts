@@ -5,7 +5,13 @@ import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
 import { atMostOne } from "./rules.ts";
 import { usageReportSchema } from "./usage.ts";
-import { checkpointSchema, instantSchema, leaseIdSchema, waitSecondsSchema } from "./values.ts";
+import {
+  checkpointSchema,
+  errorCodeSchema,
+  instantSchema,
+  leaseIdSchema,
+  waitSecondsSchema,
+} from "./values.ts";
 
 const workerIdSchema = z
   .string()
@@ -181,7 +187,7 @@ export const replyRequestSchema = z
     error: z
       .strictObject({
         /** Names the failure, in snake_case, up to 64 characters. */
-        code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "a code is snake_case, up to 64 characters"),
+        code: errorCodeSchema,
         /** What happened, for people, up to 65,536 characters. */
         message: z.string().max(65_536),
         /** Whether another attempt may succeed; it is made while attempts are left. */
@@ -191,7 +197,10 @@ export const replyRequestSchema = z
         /** The service that failed, for example `openai`; up to 63 characters. */
         provider: z
           .string()
-          .regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)
+          .regex(
+            /^[a-z0-9][a-z0-9_.-]{0,62}$/,
+            "must be lower-case letters, digits, _, . and -, up to 63 characters",
+          )
           .optional(),
       })
       .optional(),

@@ -80,6 +80,14 @@ export const checkpointSchema = jsonObjectSchema.refine(
 /** A small JSON object whose members the agent chooses. */
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 
+/** An address that the broker calls: http or https, up to 2048 characters. */
+export const httpUrlSchema = z.url({ protocol: /^https?$/ }).max(2048);
+
+/** The name of a failure: snake_case, up to 64 characters. */
+export const errorCodeSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]{0,63}$/, "a code is snake_case, up to 64 characters");
+
 /** How long the broker may hold the request, up to 60 seconds. */
 export const waitSecondsSchema = z.number().min(0).max(LIMITS.wait_seconds.value);
 

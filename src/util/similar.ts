@@ -19,6 +19,24 @@ export class Closest {
   }
 }
 
+/**
+ * The name that was meant. By its letters alone: `ttlSeconds` and `TTL-seconds` are `ttl_seconds`; so is `ttl`, its first
+ * word.
+ */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const letters = lettersOf(name);
+  const first = known.find(
+    (one) => lettersOf(one) === letters || (letters !== "" && one.startsWith(`${name}_`)),
+  );
+  if (first !== undefined) return first;
+  const closest = new Closest(letters);
+  const byLetters = new Map(known.map((one) => [lettersOf(one), one]));
+  for (const one of byLetters.keys()) closest.consider(one);
+  return closest.best === undefined ? undefined : byLetters.get(closest.best);
+}
+
+export const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
+
 /** `Did you mean x?`, or nothing. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const closest = new Closest(word);

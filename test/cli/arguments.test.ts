@@ -92,11 +92,13 @@ test("an invalid batch line and an invalid message are refused with the field an
   const batch = '{"tsk": "x"}\n["x"]\n';
   const lines = await run(["delegate", "scout", "--batch", "-"], { env, stdin: batch });
   expect(lines.code).toBe(64);
-  expect(lines.stderr).toContain("errand: line 1: tsk: unknown field.");
-  expect(lines.stderr).toContain("errand: line 2: the line: ");
+  expect(lines.stderr).toContain("errand: line 1: tsk: unknown field; did you mean task?");
+  expect(lines.stderr).toContain("errand: line 2: the line: must be an object, not a list.");
   const message = await run(["delegate", "scout", "--message-file", "-"], {
     env,
     stdin: '{"parts": []}',
   });
-  expect(message.stderr).toContain("stdin is not an A2A Message: parts: ");
+  const key = await run(["delegate", "scout", "--callback", "ftp://x", "x"], { env });
+  expect(key.stderr).toContain("must be an http or https URL.");
+  expect(message.stderr).toContain("stdin is not an A2A Message: parts: at least 1 item");
 });

@@ -1,5 +1,5 @@
 /** Files and data of messages and artifacts: cut, put together, checked. */
-import { expect, expectTypeOf, test } from "vitest";
+import { expect, expectTypeOf, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { sendFile } from "../../src/client/files.ts";
 import {
@@ -108,6 +108,13 @@ test("the data are the last data part, as a schema returns them, or an error say
   await expect(refused).rejects.toThrow("the data do not fit: port: a number is needed");
   await expect(refused).rejects.toBeInstanceOf(InvalidDataError);
   await expect(refused).rejects.toMatchObject({ issues: [{ path: "port", reason: "a number is needed" }] });
+  const silent = dataOf(reply, z.object({ port: z.number(), host: z.string() }));
+  await expect(silent).rejects.toThrow("port: must be a number, not a string; host: missing");
+  // A program may have given zod its own words.
+  const { customError } = z.config();
+  z.config({ customError: () => "falsch" });
+  onTestFinished(() => void z.config({ customError }));
+  await expect(dataOf(reply, z.object({ port: z.number() }))).rejects.toThrow("port: falsch");
   // Of another library: a step of the path is an object, and the check takes a while.
   const other: TypedSchema<string> = {
     "~standard": { validate: async () => ({ issues: [{ message: "no", path: [{ key: "a" }, 0] }] }) },

@@ -17,8 +17,8 @@ describe("lenient reading", () => {
       ],
     };
     expect(parseLenient(schema, value)).toEqual({
-      ok: true,
-      value: {
+      success: true,
+      data: {
         list: [
           { a: 1, inner: { b: "b" } },
           { a: 2, inner: null },
@@ -29,13 +29,13 @@ describe("lenient reading", () => {
 
   test("leaves the value as it was sent", () => {
     const value = { x: 1, list: [] };
-    expect(parseLenient(schema, value)).toEqual({ ok: true, value: { list: [] } });
+    expect(parseLenient(schema, value)).toEqual({ success: true, data: { list: [] } });
     expect(value).toEqual({ x: 1, list: [] });
   });
 
   test("still refuses wrong values", () => {
     const parsed = parseLenient(schema, { x: 1, list: [{ a: "one", inner: null }] });
-    expect(parsed.ok).toBe(false);
-    expect(parseLenient(schema, undefined).ok).toBe(false);
+    expect(parsed.success).toBe(false);
+    expect(parseLenient(schema, undefined).success).toBe(false);
   });
 });

@@ -14,7 +14,7 @@ import {
   type State,
 } from "../../schema/delegation.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
-import { issuesOf } from "../../schema/issues.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import {
   CliError,
   cliError,
@@ -210,10 +210,10 @@ function inputOf(line: string, number: number, key: string, defaults: Partial<De
     if (error instanceof InexactNumberError) return refusal("inexact_number", error.message);
     return refusal("invalid_json", `not valid JSON (${error instanceof Error ? error.message : error})`);
   }
-  const loose = lineSchema.safeParse(value);
+  const loose = readAs(lineSchema, value);
   if (!loose.success) return refusal("invalid_request", issuesOf(loose.error, LINE).text);
   const { idempotency_key = `${key}-${number}`, ...body } = loose.data;
-  const parsed = delegateRequestSchema.safeParse({ ...defaults, ...body });
+  const parsed = readAs(delegateRequestSchema, { ...defaults, ...body });
   if (parsed.success) return { ...parsed.data, idempotency_key };
   return refusal("invalid_request", issuesOf(parsed.error, LINE).text);
 }

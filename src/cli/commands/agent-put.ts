@@ -14,7 +14,7 @@ import {
 } from "../../schema/agent.ts";
 import type { Credentials } from "../../schema/credentials.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
-import { issuesOf } from "../../schema/issues.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import { type RiskRule, riskRuleSchema, riskSchema } from "../../schema/risk.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
@@ -212,7 +212,7 @@ async function settingsIn(path: string): Promise<AgentPatch> {
       `${path} is not a readable JSON file (${error instanceof Error ? error.message : error})`,
     );
   }
-  const parsed = agentPatchSchema.safeParse(value);
+  const parsed = readAs(agentPatchSchema, value);
   if (parsed.success) return parsed.data;
   throw usageError(
     `${path} does not contain valid agent settings: ${issuesOf(parsed.error, { whole: "the value" }).text}`,

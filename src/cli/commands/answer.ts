@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Answer, Answers } from "../../client/answer.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { answerSchema, decisionSchema } from "../../schema/interrupt.ts";
-import { issuesOf } from "../../schema/issues.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
@@ -116,7 +116,7 @@ async function answerFrom(
 const answersSchema = z.record(z.string(), z.union([z.string().min(1), answerSchema]));
 
 async function answersIn(host: CliHost, path: string): Promise<Answers["answers"]> {
-  const parsed = answersSchema.safeParse(await jsonFrom(host, path));
+  const parsed = readAs(answersSchema, await jsonFrom(host, path));
   if (parsed.success) return parsed.data;
   const { text } = issuesOf(parsed.error, { whole: "the value" });
   throw usageError(

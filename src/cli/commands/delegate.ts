@@ -9,8 +9,9 @@ import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.t
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import { contextIdSchema } from "../../schema/values.ts";
+import { contextIdSchema, httpUrlSchema } from "../../schema/values.ts";
 import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, cliError, Interrupted, usageError } from "../failure.ts";
@@ -254,7 +255,7 @@ function autoApprove(value: string): AutoApprove {
 }
 
 function callbackUrl(value: string): string {
-  return valid(callbackSchema.shape.url)(value);
+  return valid(httpUrlSchema)(value);
 }
 
 function callback({ callback: url, callbackSecret: secret, callbackToken: token }: DelegateOptions) {
@@ -263,10 +264,9 @@ function callback({ callback: url, callbackSecret: secret, callbackToken: token 
     throw usageError("--callback-secret and --callback-token require --callback");
   }
   const given = { url, ...(secret !== undefined && { secret }), ...(token !== undefined && { token }) };
-  const parsed = callbackSchema.safeParse(given);
+  const parsed = readAs(callbackSchema, given);
   if (parsed.success) return { callback: parsed.data };
-  const issue = parsed.error.issues[0];
-  throw usageError(`--callback-${String(issue?.path[0])}: expected ${issue?.message}`);
+  throw usageError(`--callback-${issuesOf(parsed.error, { whole: "url" }).text}`);
 }
 
 function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {

@@ -2,14 +2,17 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type * as z from "zod";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import { agentNameSchema } from "../../schema/values.ts";
 
 /** Returns a parser that checks a value by a schema of the API. */
 export function valid<T>(schema: z.ZodType<T>): (value: string) => T {
   return (value) => {
-    const parsed = schema.safeParse(value);
-    if (parsed.success) return parsed.data;
-    throw new InvalidArgumentError(`${parsed.error.issues[0]?.message ?? "it is not valid"}.`);
+    const { success, data, error } = readAs(schema, value);
+    if (success) return data;
+    throw new InvalidArgumentError(
+      `${issuesOf(error, { whole: "it" }).issues[0]?.reason ?? "it is not valid"}.`,
+    );
   };
 }
 

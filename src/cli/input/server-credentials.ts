@@ -4,7 +4,7 @@
  */
 import { damageOf } from "../../client/token.ts";
 import { type Credentials, credentialsSchema } from "../../schema/credentials.ts";
-import { issuesOf } from "../../schema/issues.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { bytesFrom, decoded } from "./task.ts";
@@ -62,7 +62,7 @@ async function credentialsIn(host: CliHost, path: string): Promise<Credentials> 
     if (!(error instanceof SyntaxError)) throw error;
     throw usageError(`${source} is not JSON`, SHAPES);
   }
-  const parsed = credentialsSchema.safeParse(value);
+  const parsed = readAs(credentialsSchema, value);
   if (parsed.success) return parsed.data;
   const { text } = issuesOf(parsed.error, { whole: "the value" });
   throw usageError(`${source} contains no valid credentials: ${text}`, SHAPES);

@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 import { messageInputSchema } from "../../schema/a2a.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
-import { issuesOf } from "../../schema/issues.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { EncodingError, utf8 } from "../../util/text.ts";
 import { CliError, cliError, usageError } from "../failure.ts";
@@ -51,7 +51,7 @@ export async function readTask(
 }
 
 function toMessage(value: unknown, source: string): NonNullable<DelegateInput["message"]> {
-  const parsed = messageInputSchema.safeParse(value);
+  const parsed = readAs(messageInputSchema, value);
   if (parsed.success) return parsed.data;
   throw usageError(
     `${source} is not an A2A Message: ${issuesOf(parsed.error, { whole: "the value" }).text}`,

@@ -7,7 +7,7 @@ import { QuestionOutcome } from "../../client/questions.ts";
 import type { Reply } from "../../client/work.ts";
 import { parseExact } from "../../schema/exact-numbers.ts";
 import { type InterruptInput, interruptRequestSchema } from "../../schema/interrupt.ts";
-import { issuesOf } from "../../schema/issues.ts";
+import { issuesOf, readAs } from "../../schema/issues.ts";
 import { cutBytes } from "./capture.ts";
 import type { CommandResult } from "./child.ts";
 
@@ -46,7 +46,8 @@ function parsed(line: string): InterruptInput | string {
   }
   const given =
     typeof value === "object" && value !== null && "interrupt" in value ? value.interrupt : undefined;
-  const checked = interruptRequestSchema.safeParse(
+  const checked = readAs(
+    interruptRequestSchema,
     typeof given === "object" && given !== null ? { kind: "input", ...given } : given,
   );
   if (checked.success) return checked.data;

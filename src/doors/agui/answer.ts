@@ -12,7 +12,7 @@ import {
   answerSchema,
   isDecision,
 } from "../../schema/interrupt.ts";
-import { invalidRequest } from "../../schema/issues.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 
 type Open = Pick<Interrupt, "id" | "kind" | "requests">;
 
@@ -20,9 +20,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 export function toAnswerRequest({ id, kind, requests }: Open, payload: unknown): AnswerRequest {
-  const body = answerRequestSchema.safeParse(
-    isObject(payload) ? { ...payload, interrupt_id: id } : undefined,
-  );
+  const body = readAs(answerRequestSchema, isObject(payload) ? { ...payload, interrupt_id: id } : undefined);
   const [only, second] = requests;
   if (!only || second) {
     if (body.success) return body.data;

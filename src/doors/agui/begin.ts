@@ -14,7 +14,7 @@ import type { AgUiProps, ResumeEntry, RunAgentInput } from "../../schema/ag-ui-i
 import { offersDenial } from "../../schema/answer-rules.ts";
 import { type DelegateRequest, delegateRequestSchema, type Interrupt } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { invalidRequest } from "../../schema/issues.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { traceparentOf } from "../http/trace.ts";
 import { toAnswerRequest, toDenial } from "./answer.ts";
 import { toParts } from "./content.ts";
@@ -165,7 +165,7 @@ async function delegateTask({ request, agent, input }: Run): Promise<StoredDeleg
 }
 
 function checked(body: unknown): DelegateRequest {
-  const { data, error } = delegateRequestSchema.safeParse(body);
+  const { data, error } = readAs(delegateRequestSchema, body);
   if (error) throw invalidRequest(error, { whole: "The input", under: "forwardedProps.errand" });
   return data;
 }

@@ -3,7 +3,7 @@
  * derived from it. Limit: request bodies are JSON, but those of files.
  */
 import * as z from "zod";
-import { invalidRequest } from "../../schema/issues.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { unknownId } from "../unknown-id.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ByteResponse } from "./byte-response.ts";
@@ -92,13 +92,13 @@ export interface Route {
 const none = z.strictObject({});
 /** Validates one part of the input; reports all issues at once, each with its path. */
 export function check<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
-  const result = schema.safeParse(value);
+  const result = readAs(schema, value);
   if (result.success) return result.data;
   throw invalidRequest(result.error, { where, whole: `The ${where}` });
 }
 
 function checkPath<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value);
+  const result = readAs(schema, value);
   if (result.success) return result.data;
   throw unknownId(value, result.error) ?? invalidRequest(result.error, { where: "path", whole: "The path" });
 }

@@ -88,12 +88,14 @@ export function errorResponse(
   error: ErrandError,
   requestId: string,
   like?: { status: number; headers?: Headers },
+  { isOfParams = false } = {},
 ): Response {
   const { code, message, data } = toProtocolError(error, requestId);
   const headers = new Headers(like?.headers);
   headers.set("content-type", "application/json");
-  // No parameter was checked yet, so the request as a whole is invalid.
-  const rpcError = { code: code === INVALID_PARAMS ? INVALID_REQUEST : code, message, data };
+  // Unless its params are, the request as a whole is invalid.
+  const isWhole = code === INVALID_PARAMS && !isOfParams;
+  const rpcError = { code: isWhole ? INVALID_REQUEST : code, message, data };
   const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: rpcError });
   return new Response(body, { status: like?.status ?? ERRORS[error.code].status ?? 500, headers });
 }

@@ -9,7 +9,7 @@ import { formatCursor, type Positions, parseCursor } from "../../events/cursor.t
 import type { Entry } from "../../events/entry.ts";
 import type { Watched } from "../../events/watch.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
-import { invalidRequest } from "../../schema/issues.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema, toInstant } from "../../schema/values.ts";
 import { toFrame } from "../http/stream.ts";
 import type { McpContext } from "./context.ts";
@@ -101,7 +101,7 @@ export async function pollEvents(
   const kind = KINDS.find((one) => one.name === name);
   if (!kind)
     throw new ProtocolError(NOT_FOUND, `There is no event type '${name.slice(0, 128)}'.`, { kind: "event" });
-  const checked = argumentsSchema.safeParse(given ?? {});
+  const checked = readAs(argumentsSchema, given ?? {});
   if (!checked.success) throw invalidRequest(checked.error, { where: "arguments", whole: "The arguments" });
   const { broker, principal } = context;
   const { shards } = broker;

@@ -14,6 +14,7 @@ import { problemResponse, toErrandError } from "../http/problem.ts";
 import { requireBounded } from "./bounds.ts";
 import { type ClientState, declaresTasks, tasksRequiredError } from "./context.ts";
 import { errorResponse, withoutReservedCodes } from "./errors.ts";
+import { paramsProblem } from "./params.ts";
 import { requestIdIn, withRequestId } from "./request-id.ts";
 import { createServer, type McpTestExtension, type RunInTurn } from "./server.ts";
 import { Sessions } from "./session/sessions.ts";
@@ -106,6 +107,11 @@ export function mcpRoutes({ broker, runInTurn, extension, pingMs }: McpOptions):
     const body = parseBody(bytes, header("content-type"), { wrapsIds: true, parsed });
     requireBounded(body, bytes.byteLength);
     for (const message of Array.isArray(body) ? body : [body]) dropNullArguments(message);
+    const problem = paramsProblem(body);
+    if (problem) {
+      const like = problemResponse(problem, requestId, broker.id);
+      return errorResponse(problem, requestId, like, { isOfParams: true });
+    }
     const lost = new AbortController();
     request.onUndelivered(() => lost.abort());
     const sdkRequest = toSdkRequest(incoming, lost.signal);

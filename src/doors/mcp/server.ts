@@ -30,6 +30,7 @@ import {
 } from "./context.ts";
 import { toProtocolError, toToolError } from "./errors.ts";
 import { EVENTS_EXTENSION, listEvents, listEventsParams, pollEvents, pollEventsParams } from "./events.ts";
+import { taskParams } from "./params.ts";
 import { readResource, resourceTemplates } from "./resources.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 import { type TaskHandle, type Tool, toCallToolResult } from "./tools/tool.ts";
@@ -178,7 +179,6 @@ async function callTool(tool: Tool, args: unknown, context: McpContext, runInTur
   }
 }
 
-const taskParams = z.looseObject({ taskId: z.string() });
 const extensionResult = z.looseObject({ resultType: z.string() });
 
 function addExtensions(server: Server, requestOf: (context: ServerContext) => AuthenticatedRequest): void {

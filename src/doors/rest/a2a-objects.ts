@@ -4,7 +4,7 @@
 import type * as z from "zod";
 import { type Artifact, artifactSchema, type Message, messageSchema } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { invalidRequest } from "../../schema/issues.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -75,7 +75,7 @@ export function toArtifact(value: unknown, path: string): Artifact {
 }
 
 function checked<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
-  const result = schema.safeParse(value);
+  const result = readAs(schema, value);
   if (result.success) return result.data;
   throw invalidRequest(result.error, { whole: "The body", under: path });
 }

@@ -10,6 +10,7 @@ import { parseLeaseId } from "../../redis/shards.ts";
 import { type Artifact, type Message, textOf } from "../../schema/a2a.ts";
 import { fromA2aState, type KnownA2aState } from "../../schema/a2a-task.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { delegationIdSchema, leaseIdSchema } from "../../schema/values.ts";
 import {
@@ -249,7 +250,7 @@ function toAddress(id: unknown, places: readonly Place[]): Address | null {
 function idIn(metadata: Members, member: string, schema: typeof leaseIdSchema, path: string): string[] {
   const value = metadata[member];
   if (value === undefined) return [];
-  const result = schema.safeParse(value);
-  if (!result.success) throw malformed(at(path, member), result.error.issues[0]?.message ?? "not an id");
-  return [result.data];
+  const { data, error } = readAs(schema, value);
+  if (error) throw invalidRequest(error, { whole: "The body", under: at(path, member) });
+  return [data];
 }

@@ -11,7 +11,7 @@ import {
   type Delivery,
 } from "../../schema/agent.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { invalidRequest } from "../../schema/issues.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
@@ -83,7 +83,7 @@ function toSettings({ delivery, ...rest }: AgentRequest): Settings {
 }
 
 function checked(value: unknown): AgentRequest {
-  const parsed = agentRequestSchema.safeParse(value);
+  const parsed = readAs(agentRequestSchema, value);
   if (parsed.success) return parsed.data;
   throw invalidRequest(parsed.error, { where: "body", whole: "The agent" });
 }

@@ -11,7 +11,7 @@ import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { artifactSchema, type Message } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { interruptRequestSchema } from "../../schema/interrupt.ts";
-import { invalidRequest } from "../../schema/issues.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { type Lease, replyRequestSchema, type WorkerPause } from "../../schema/lease.ts";
 import { wellFormed } from "../../schema/text.ts";
 import { onAbort } from "../../util/timing.ts";
@@ -204,10 +204,10 @@ export class PushAgentLease {
 }
 
 /** Throws `invalid_request` for output that no request may have either. */
-function accepted<T extends z.ZodType>(schema: T, output: unknown): z.output<T> {
-  const { data, error } = schema.safeParse(wellFormed(output));
-  if (error) throw invalidRequest(error, { whole: "the agent's output" });
-  return data;
+function accepted<T>(schema: z.ZodType<T>, output: unknown): T {
+  const { success, data, error } = readAs(schema, wellFormed(output));
+  if (success) return data;
+  throw invalidRequest(error, { whole: "the agent's output" });
 }
 
 /** Only calls that Redis did not serve are repeated: any other error would come every time. */

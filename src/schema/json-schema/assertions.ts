@@ -1,33 +1,24 @@
 /**
  * The assertions of each keyword of JSON Schema 2020-12. Limit: no reason contains the value, which may be a secret.
  */
-import { shownName, truncate } from "../text.ts";
-import { isObject, isType, type Members, type Type } from "./keywords.ts";
+import { shownName } from "../text.ts";
+import {
+  atLeast,
+  atMost,
+  BOUNDS,
+  fitsNone,
+  MISSING,
+  mustBe,
+  mustBeOneOf,
+  mustEqual,
+  TYPE_NAMES,
+} from "../wording.ts";
+import { isObject, isType, type Members } from "./keywords.ts";
 import type { Assertion, Place, Run } from "./run.ts";
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
 const within = (place: Place, name: string | number): Place => ({ within: place, name });
-
-const MAX_SHOWN = 200;
-/** The values of a question, as part of a reason. */
-export const shownValues = (values: readonly unknown[]): string => {
-  const text = values
-    .slice(0, MAX_SHOWN)
-    .map((one) => JSON.stringify(one))
-    .join(", ");
-  return text.length > MAX_SHOWN ? `${truncate(text, MAX_SHOWN)}…` : text;
-};
-
-const NAMES: Readonly<Record<Type, string>> = {
-  null: "null",
-  boolean: "true or false",
-  object: "an object",
-  array: "a list",
-  number: "a number",
-  integer: "a whole number",
-  string: "a string",
-};
 
 function isOfType(value: unknown, type: unknown): boolean {
   switch (type) {
@@ -66,8 +57,6 @@ const numeric =
   (run, { by, value, place }) =>
     typeof value !== "number" || isGood(value, Number(by)) || run.refuse(place, `must be ${reason} ${by}`);
 
-const counted = (count: number, unit: string) => `${count} ${unit}${count === 1 ? "" : "s"}`;
-
 /** Two assertions on the size of a value; `sizeOf` returns undefined for a value of another type. */
 function sized(
   sizeOf: (run: Run, value: unknown) => number | undefined,
@@ -77,12 +66,12 @@ function sized(
     (run, { by, value, place }) => {
       const size = sizeOf(run, value);
       const max = Number(by);
-      return size === undefined || size <= max || run.refuse(place, `at most ${counted(max, unit)}`);
+      return size === undefined || size <= max || run.refuse(place, atMost(max, unit));
     },
     (run, { by, value, place }) => {
       const size = sizeOf(run, value);
       const min = Number(by);
-      return size === undefined || size >= min || run.refuse(place, `at least ${counted(min, unit)}`);
+      return size === undefined || size >= min || run.refuse(place, atLeast(min, unit));
     },
   ];
 }
@@ -122,7 +111,7 @@ function refuseAlternatives(
   );
   const [only, second] = likely;
   if (only !== undefined && second === undefined && !run.isDone) return run.fits(only, value, place);
-  return run.refuse(place, `fits none of the ${alternatives.length} alternatives (${name})`);
+  return run.refuse(place, `${fitsNone(alternatives.length)} (${name})`);
 }
 
 function refuseMissing(run: Run, names: unknown, value: Members, place: Place, reason: string): boolean {
@@ -178,10 +167,8 @@ const ASSERTIONS: Readonly<Record<string, Assertion>> = {
     const { minContains: least = 1, maxContains: most = Number.POSITIVE_INFINITY } = schema;
     const count = value.filter((item) => run.tries(by, item)).length;
     if (count < Number(least))
-      return run.refuse(place, `at least ${counted(Number(least), "item")} must fit contains`);
-    return (
-      count <= Number(most) || run.refuse(place, `at most ${counted(Number(most), "item")} may fit contains`)
-    );
+      return run.refuse(place, `${atLeast(Number(least), "item")} must fit contains`);
+    return count <= Number(most) || run.refuse(place, `${atMost(Number(most), "item")} may fit contains`);
   },
   properties: (run, { by, value, place }) =>
     !isObject(value) ||
@@ -202,23 +189,15 @@ const ASSERTIONS: Readonly<Record<string, Assertion>> = {
     ),
   type: (run, { by, value, place }) =>
     hasType(value, by) ||
-    run.refuse(
-      place,
-      () =>
-        `must be ${typesOf(by)
-          .map((type) => (isType(type) ? NAMES[type] : ""))
-          .join(" or ")}`,
-    ),
+    run.refuse(place, () => mustBe(typesOf(by).map((type) => (isType(type) ? TYPE_NAMES[type] : "")))),
   enum: (run, { by, value, place }) =>
-    listOf(by).some((one) => run.equals(one, value)) ||
-    run.refuse(place, () => `must be one of ${shownValues(listOf(by))}`),
-  const: (run, { by, value, place }) =>
-    run.equals(by, value) || run.refuse(place, () => `must be ${shownValues([by])}`),
-  multipleOf: numeric(isMultiple, "a multiple of"),
-  maximum: numeric((value, by) => value <= by, "at most"),
-  exclusiveMaximum: numeric((value, by) => value < by, "less than"),
-  minimum: numeric((value, by) => value >= by, "at least"),
-  exclusiveMinimum: numeric((value, by) => value > by, "greater than"),
+    listOf(by).some((one) => run.equals(one, value)) || run.refuse(place, () => mustBeOneOf(listOf(by))),
+  const: (run, { by, value, place }) => run.equals(by, value) || run.refuse(place, () => mustEqual(by)),
+  multipleOf: numeric(isMultiple, BOUNDS.multipleOf),
+  maximum: numeric((value, by) => value <= by, BOUNDS.maximum),
+  exclusiveMaximum: numeric((value, by) => value < by, BOUNDS.exclusiveMaximum),
+  minimum: numeric((value, by) => value >= by, BOUNDS.minimum),
+  exclusiveMinimum: numeric((value, by) => value > by, BOUNDS.exclusiveMinimum),
   maxLength,
   minLength,
   maxItems,
@@ -230,12 +209,11 @@ const ASSERTIONS: Readonly<Record<string, Assertion>> = {
     const texts = new Set(value.map((item) => run.textOf(item)));
     return texts.size === value.length || run.refuse(place, "two items are equal");
   },
-  required: (run, { by, value, place }) =>
-    !isObject(value) || refuseMissing(run, by, value, place, "missing"),
+  required: (run, { by, value, place }) => !isObject(value) || refuseMissing(run, by, value, place, MISSING),
   dependentRequired: (run, { by, value, place }) =>
     !isObject(value) ||
     presentIn(run, by, value, ([name, names]) =>
-      refuseMissing(run, names, value, place, `missing, required beside ${shownName(name)}`),
+      refuseMissing(run, names, value, place, `${MISSING}, required beside ${shownName(name)}`),
     ),
 };
 

@@ -258,7 +258,7 @@ test("delegate --callback: the end is POSTed to the URL, signed", async () => {
   for (const [args, said] of [
     [["--callback", "ftp://x"], "--callback <url>"],
     [["--callback-token", "t"], "require --callback"],
-    [["--callback", url, "--callback-secret", "short"], "--callback-secret: expected whsec_"],
+    [["--callback", url, "--callback-secret", "short"], "--callback-secret: must be whsec_"],
   ] as const) {
     const { code, stderr } = await runHere(["delegate", "scout", "x", ...args]);
     expect([code, stderr]).toEqual([64, expect.stringContaining(said)]);

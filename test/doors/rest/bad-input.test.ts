@@ -169,7 +169,7 @@ test("unknown paths, ids and query fields have their own codes", async () => {
   expect((await api.heartbeat(`lse_0_${"0".repeat(26)}_1`)).body.code).toBe("lease_unknown");
   expect((await api.get(unknown, "?wait=1")).body).toMatchObject({
     code: "invalid_request",
-    details: { issues: [{ path: "wait", reason: "unknown field in the query" }] },
+    details: { issues: [{ path: "wait", reason: "unknown field in the query; did you mean wait_seconds?" }] },
   });
   expect((await api.call("GET", "/v1/agents/nobody")).body.code).toBe("agent_unknown");
   expect((await api.lease("nobody")).body.code).toBe("agent_unknown");

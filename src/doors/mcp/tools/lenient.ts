@@ -5,9 +5,9 @@
  */
 import type * as z from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
-import { type Issue, invalidRequest } from "../../../schema/issues.ts";
+import { type Issue, invalidRequest, readAs } from "../../../schema/issues.ts";
 import { shownName } from "../../../schema/text.ts";
-import { Closest, distance } from "../../../util/similar.ts";
+import { distance, lettersOf, nearestName } from "../../../util/similar.ts";
 import { parseBody } from "../../http/body.ts";
 import { unknownId } from "../../unknown-id.ts";
 
@@ -54,7 +54,7 @@ export function readArguments(schema: Schema, sent: unknown, others: OtherNames 
 
 /** The arguments as the tool takes them. Throws `invalid_request` with everything that is wrong. */
 export function checkArguments<T>(input: z.ZodType<T>, { args, misspelt }: Arguments): T {
-  const checked = input.safeParse(args);
+  const checked = readAs(input, args);
   if (checked.success && misspelt.length === 0) return checked.data;
   const unknown = checked.success ? undefined : unknownId(args, checked.error);
   if (unknown) throw unknown;
@@ -155,9 +155,9 @@ class Reader {
 
   #reasonToRefuse(name: string, known: readonly string[], isArgument: boolean): string | undefined {
     const { meant = [], ofTools = NONE } = this.#others;
-    const similar = nearest(name, known);
+    const similar = nearestName(name, known);
     if (similar !== undefined) return `unknown field; did you mean ${similar}?`;
-    if (nearest(name, meant) !== undefined)
+    if (nearestName(name, meant) !== undefined)
       return "unknown field, and ignoring it would change what you ask for";
     const other = isArgument ? oneLetterFrom(name, ofTools) : undefined;
     return other && `unknown field; another tool has ${other}, this one does not`;
@@ -194,18 +194,6 @@ function isAbsent(schema: Schema, value: unknown, isRequired: boolean): boolean 
   );
 }
 
-/** By its letters alone: `ttlSeconds` and `TTL-seconds` are `ttl_seconds`; so is `ttl`, its first word. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  const letters = lettersOf(name);
-  const first = known.find(
-    (one) => lettersOf(one) === letters || (letters !== "" && one.startsWith(`${name}_`)),
-  );
-  if (first !== undefined) return first;
-  const closest = new Closest(letters);
-  const byLetters = new Map(known.map((one) => [lettersOf(one), one]));
-  for (const one of byLetters.keys()) closest.consider(one);
-  return closest.best === undefined ? undefined : byLetters.get(closest.best);
-}
 /** A short name is close to too many words. */
 const LEAST_LETTERS = 5;
 const NONE: ReadonlySet<string> = new Set();
@@ -221,8 +209,6 @@ function oneLetterFrom(name: string, known: ReadonlySet<string>): string | undef
   }
   return found;
 }
-const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, "");
-
 /** Bounded and checked as a body is; undefined for text that is not JSON. */
 export function parsed(json: string, path: string): unknown {
   try {

@@ -21,7 +21,7 @@ import {
   releaseRequestSchema,
   replyRequestSchema,
 } from "../../../schema/lease.ts";
-import { agentNameSchema, leaseIdSchema, toInstant } from "../../../schema/values.ts";
+import { agentNameSchema, errorCodeSchema, leaseIdSchema, toInstant } from "../../../schema/values.ts";
 import { check } from "../../http/route.ts";
 import type { McpContext } from "../context.ts";
 import { ByteBudget, messageViewSchema, toMessageView } from "./content.ts";
@@ -268,11 +268,7 @@ export const workerTools: readonly Tool[] = [
     input: {
       lease_id,
       message: z.string().min(1).max(65_536),
-      code: z
-        .string()
-        .regex(/^[a-z][a-z0-9_]{0,63}$/)
-        .optional()
-        .describe("A code for the failure, in snake_case."),
+      code: errorCodeSchema.optional().describe("A code for the failure, in snake_case."),
       retryable: z.boolean().default(false),
       rejected: z.boolean().default(false),
     },
