@@ -91,6 +91,10 @@ export const PROOFS = {
       await node("scripts/generate.mjs", []);
     },
   },
+  files: {
+    says: "1 GiB in 11 files up and down while gateways are replaced: --files 4 --mib 40",
+    run: (args) => tsx("test/files/prove.ts", args),
+  },
   many: {
     says: "10 000 polls and 10 000 event streams at one gateway, and their return after a restart: three minutes",
     run: (args) => tsx("bench/main.ts", ["--only", "many", ...args]),

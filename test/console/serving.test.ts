@@ -1,10 +1,15 @@
 /** How the gateway serves the console's files. Needs a build. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { IncomingMessage, ServerResponse, request as send } from "node:http";
 import { Socket } from "node:net";
-import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { expect, test } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
+import { expect, onTestFinished, test } from "vitest";
 import { consoleRoutes } from "../../src/doors/console/console.ts";
 import type { MountedRequest } from "../../src/doors/http/mount.ts";
+import { TextResponse } from "../../src/doors/http/text-response.ts";
 import { startBroker } from "../support/broker.ts";
 
 interface Answer {
@@ -96,23 +101,38 @@ test("other paths are not found, whatever they climb to", async () => {
   }
 });
 
-test("without the built files, GET / says what to do", async () => {
-  const [page] = consoleRoutes([new URL("file:///nowhere/")]);
+/** A request for a file, from a client that accepts no compression. */
+function requestFor(rest: string): MountedRequest {
   const incoming = new IncomingMessage(new Socket());
-  const request: MountedRequest = {
+  return {
     requestId: "req_1",
     method: "GET",
     header: () => undefined,
     incoming,
     outgoing: new ServerResponse(incoming),
     params: {},
-    rest: "",
+    rest,
     query: {},
     authenticate: () => Promise.reject(new Error("not called")),
   };
-  await expect(page?.handle(request)).rejects.toMatchObject({
+}
+
+test("without the built files, GET / says what to do", async () => {
+  const [page] = consoleRoutes([new URL("file:///nowhere/")]);
+  await expect(page?.handle(requestFor(""))).rejects.toMatchObject({
     code: "not_found",
     message: "The console is not built.",
     context: { recovery: expect.stringContaining("npm run build") },
   });
+});
+
+test("of a package, which has scripts only compressed, clients get them plain, too", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "errand-console-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "console-AAAAAAAA.js.gz"), gzipSync("let a = 1;"));
+  const [, file] = consoleRoutes([pathToFileURL(`${folder}/`)]);
+  const answer = await file?.handle(requestFor("console-AAAAAAAA.js"));
+  if (!(answer instanceof TextResponse)) throw new Error("no file");
+  expect([answer.status, answer.bytes?.toString()]).toEqual([200, "let a = 1;"]);
+  expect(answer.headers["content-encoding"]).toBeUndefined();
 });

@@ -4,6 +4,8 @@
  */
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
 import { ErrandError } from "../../schema/errors.ts";
 import { namesTag, weakTag } from "../http/etags.ts";
 import { encodingFor } from "../http/kept-page.ts";
@@ -87,9 +89,7 @@ async function read(
 ): Promise<TextResponse | null> {
   const encoding = encodingFor(request.header("accept-encoding"));
   for (const folder of folders) {
-    const content = await readFile(new URL(name + (encoding ? ENDINGS[encoding] : ""), folder)).catch(
-      () => null,
-    );
+    const content = await contentOf(folder, name, encoding);
     if (content === null) continue;
     const tag = weakTag(content);
     const headers = {
@@ -102,4 +102,17 @@ async function read(
     return new TextResponse(200, content, { ...headers, ...(encoding && { "content-encoding": encoding }) });
   }
   return null;
+}
+
+async function contentOf(
+  folder: URL,
+  name: string,
+  encoding: keyof typeof ENDINGS | undefined,
+): Promise<Buffer | null> {
+  const bytesOf = (file: string) => readFile(new URL(file, folder)).catch(() => null);
+  const content = await bytesOf(encoding ? name + ENDINGS[encoding] : name);
+  if (content !== null || encoding) return content;
+  // The package has scripts and styles only compressed; few clients want them plain.
+  const compressed = await bytesOf(name + ENDINGS.gzip);
+  return compressed && promisify(gunzip)(compressed);
 }
