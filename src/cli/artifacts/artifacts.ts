@@ -1,14 +1,16 @@
 /** `errand get --artifact` and `--artifacts`: a delegation's artifacts as files. */
 import { join } from "node:path";
-import type { Artifact } from "../../schema/a2a.ts";
+import type { Artifact, Part } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { type CliError, cliError, usageError } from "../failure.ts";
 import { FileNames } from "../file-names.ts";
+import { chunksOf, type Downloads } from "../files/download-file.ts";
 import type { CliHost } from "../host.ts";
 import { isText } from "../is-text.ts";
 import { note, oneLine, plainText, print, printJson, write } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
-import { type Content, contentsOf, joined } from "./content.ts";
+import { interruptible } from "../signals.ts";
+import { contentsOf, sizeOf, urlsElsewhere } from "./content.ts";
 import { fileExists, isTaken, makeFolder, saveFile } from "./save-file.ts";
 
 export interface ArtifactOptions {
@@ -30,37 +32,53 @@ export function checkArtifactOptions({ artifact, artifacts, output, force, json 
     throw usageError("--artifact with --json requires --output with a file");
 }
 
+/** Gives the bytes of parts. */
+type Load = (parts: readonly Part[]) => AsyncIterable<Uint8Array>;
+
 /** Writes one artifact to a file or stdout, or all to a folder. */
 export async function saveArtifacts(
   host: CliHost,
+  delegator: Downloads,
   delegation: Delegation,
   options: ArtifactOptions,
 ): Promise<void> {
   const { artifact, artifacts: folder } = options;
-  if (folder !== undefined) return saveAll(host, delegation, folder, options);
-  const found = artifactNamed(delegation, artifact ?? "");
-  await saveOne(host, found, options);
+  await interruptible(async (signal) => {
+    const load: Load = (parts) => chunksOf(delegator, parts, signal);
+    if (folder !== undefined) return saveAll(host, load, delegation, folder, options);
+    await saveOne(host, load, artifactNamed(delegation, artifact ?? ""), options);
+  });
 }
 
-async function saveOne(host: CliHost, found: Artifact, options: ArtifactOptions): Promise<void> {
-  const { output = "-", force = false } = options;
-  const bytes = joined(found.parts);
-  const urls = found.parts.flatMap(({ url }) => url ?? []);
+/** More than anybody reads on a terminal. */
+const SHOWN_BYTES = 4 * 1024 * 1024;
+
+async function saveOne(host: CliHost, load: Load, found: Artifact, options: ArtifactOptions): Promise<void> {
+  const { output = "-", force = false, json } = options;
+  const { parts } = found;
   if (output !== "-") {
-    await saveFile(output, bytes, force);
-    await report(host, found, output, { name: output, bytes, urls }, options.json);
-    return;
+    const bytes = await saveFile(output, load(parts), force);
+    return report(host, found, output, { parts, bytes }, json);
   }
-  const isShown = host.isTty.stdout && options.output === undefined;
-  if (isShown && !isText(bytes))
-    throw usageError("the artifact has bytes that would garble a terminal", "Pass --output <path>.");
+  if (host.isTty.stdout && options.output === undefined) await show(host, load, parts);
+  else for await (const chunk of load(parts)) await write(host.stdout, chunk);
+  await noteElsewhere(host, urlsElsewhere(parts));
+}
+
+async function show(host: CliHost, load: Load, parts: readonly Part[]): Promise<void> {
+  const unshown = (what: string) => usageError(`the artifact ${what}`, "Pass --output <path>.");
+  if (sizeOf(parts) > SHOWN_BYTES) throw unshown("is too large for a terminal");
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of load(parts)) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  if (!isText(bytes)) throw unshown("has bytes that would garble a terminal");
   // On a terminal, nothing in the text controls it.
-  await write(host.stdout, isShown ? plainText(bytes.toString()) : bytes);
-  await noteElsewhere(host, urls);
+  await write(host.stdout, plainText(bytes.toString()));
 }
 
 async function saveAll(
   host: CliHost,
+  load: Load,
   { id, artifacts }: Delegation,
   folder: string,
   { force = false, json }: ArtifactOptions,
@@ -78,8 +96,8 @@ async function saveAll(
   // Checked before the first write, so that one existing file does not leave half of the artifacts saved.
   if (!force) for (const { path } of files) if (await isTaken(path)) throw fileExists(path);
   for (const { artifact, content, path } of files) {
-    await saveFile(path, content.bytes, force);
-    await report(host, artifact, path, content, json);
+    const bytes = await saveFile(path, load(content.parts), force);
+    await report(host, artifact, path, { ...content, bytes }, json);
   }
 }
 
@@ -87,11 +105,12 @@ async function report(
   host: CliHost,
   { artifactId: artifact_id, name }: Artifact,
   path: string,
-  { bytes, urls }: Content,
+  { parts, bytes }: { readonly parts: readonly Part[]; readonly bytes: number },
   json = false,
 ): Promise<void> {
-  if (json) return printJson(host, { artifact_id, name, path, bytes: bytes.length, urls });
-  await print(host, `${path} (${sizeText(bytes.length)})`);
+  const urls = urlsElsewhere(parts);
+  if (json) return printJson(host, { artifact_id, name, path, bytes, urls });
+  await print(host, `${path} (${sizeText(bytes)})`);
   await noteElsewhere(host, urls);
 }
 

@@ -62,7 +62,7 @@ export function addGet(program: Command, { host }: Cli): void {
         ? await waitFor({ host, connection, id, timeoutSeconds: options.timeout, json: options.json })
         : await new Delegator(connection).get(id);
       if (options.artifact !== undefined || options.artifacts !== undefined)
-        await saveArtifacts(host, delegation, options);
+        await saveArtifacts(host, new Delegator(connection), delegation, options);
       else if (options.history) await printHistory(host, connection, delegation, options.json);
       else if (options.json) {
         const why = await whyQueued(connection, delegation);

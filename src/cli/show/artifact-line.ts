@@ -1,6 +1,6 @@
 /** Names the files of a task and the artifacts of its answer, with size and the command that saves one. */
 import type { Artifact, Message } from "../../schema/a2a.ts";
-import { joined } from "../artifacts/content.ts";
+import { isStored, sizeOf } from "../artifacts/content.ts";
 import { FileNames } from "../file-names.ts";
 import { oneLine } from "./output.ts";
 import { sizeText } from "./size.ts";
@@ -10,13 +10,16 @@ const NAME_CHARS = 60;
 /** `notes.txt (44 bytes), plan.pdf (1.2 MiB)`; empty without files. */
 export const filesText = ({ parts }: Message): string =>
   parts
-    .filter(({ raw }) => raw !== undefined)
-    .map((part) => `${oneLine(part.filename ?? "a file without a name", NAME_CHARS)} (${sizeOf([part])})`)
+    .filter((part) => part.raw !== undefined || isStored(part))
+    .map(
+      (part) =>
+        `${oneLine(part.filename ?? "a file without a name", NAME_CHARS)} (${sizeText(sizeOf([part]))})`,
+    )
     .join(", ");
 
 /** `plot.png (1.4 MiB)`. */
 export const artifactText = ({ artifactId, name, parts }: Artifact): string =>
-  `${oneLine(name ?? artifactId, NAME_CHARS)} (${sizeOf(parts)})`;
+  `${oneLine(name ?? artifactId, NAME_CHARS)} (${sizeText(sizeOf(parts))})`;
 
 /** The agent chose the name: one that a shell could read as more than a word is not put into a command. */
 export function howToSave(id: string, { artifactId, name }: Artifact, all: readonly Artifact[]): string {
@@ -28,5 +31,3 @@ export function howToSave(id: string, { artifactId, name }: Artifact, all: reado
 }
 
 const isWord = (text: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,99}$/.test(text);
-
-const sizeOf = (parts: Artifact["parts"]): string => sizeText(joined(parts).length);

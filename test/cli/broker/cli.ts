@@ -6,8 +6,10 @@ import { join } from "node:path";
 import { vi } from "vitest";
 import type { z } from "zod";
 import { cliEnvironment } from "../../../src/config.ts";
+import { DiskStore } from "../../../src/engine/files/disk-store.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
 import { client, OPERATOR, startBroker } from "../../support/broker.ts";
+import { tempFolder } from "../../support/files.ts";
 import { errand, freshDir } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
 import { run as runHere } from "../fake-host.ts";
@@ -51,6 +53,13 @@ export async function setup(options: Parameters<typeof startBroker>[0] = {}) {
     return started;
   };
   return { url, gateway, clock, redis, dir, api, start, run, worker };
+}
+
+/** The same with a broker that stores files, in the folder `store`. */
+export async function setupWithFiles({ maxBytes = 10_000_000, principalBytes = 20_000_000 } = {}) {
+  const store = await tempFolder();
+  const setting = await setup({ files: { store: new DiskStore(store), maxBytes, principalBytes } });
+  return { ...setting, store };
 }
 
 /** Parses JSON lines. */
