@@ -21,7 +21,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   bullmq: ["queue/"],
   ioredis: ["redis/"],
   // A table without dependencies.
-  "hono/utils/mime": ["cli/input/"],
+  "hono/utils/mime": ["cli/files/"],
   hono: ["doors/"],
   "@hono/node-server": ["doors/"],
   commander: ["cli/"],

@@ -17,6 +17,8 @@ export interface UploadOptions {
   readonly mediaType?: string | undefined;
   /** The SHA-256 that the content must have, in hex. Any other content is refused (`hash_mismatch`). */
   readonly sha256?: string | undefined;
+  /** How many bytes a stream has: the broker then refuses at once what is too large, and the stream must have as many. */
+  readonly length?: number | undefined;
   /** Called after each piece, with the bytes that the broker has. */
   readonly onProgress?: ((bytes: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -38,9 +40,8 @@ export async function uploadPart(
 export async function upload(
   http: Http,
   content: FileContent,
-  { sha256, onProgress, signal }: UploadOptions = {},
+  { sha256, length = lengthOf(content), onProgress, signal }: UploadOptions = {},
 ): Promise<StoredFile> {
-  const length = lengthOf(content);
   const begun = await http.requestWithRetry(uploadSchema, {
     method: "POST",
     path: "/v1/uploads",

@@ -35,3 +35,22 @@ test("a long name is cut on a character, and keeps its extension", () => {
     expect(cut.endsWith(".txt")).toBe(name.endsWith(".txt"));
   }
 });
+
+test("a path keeps its folders, unless it leads out of them or a file has the name of one", () => {
+  const names = new FileNames();
+  const wanted = [
+    "src/a.ts",
+    "src/A.ts",
+    "src",
+    "src/.git/x",
+    "./b",
+    "../b",
+    "/etc/passwd",
+    "c//d",
+    "src-2/e",
+  ];
+  expect(wanted.map((name) => names.nextPath(name, "file"))).toEqual([
+    ...["src/a.ts", "src/A-2.ts", "src-2", "src/git/x", "_b", "_b-2", "_etc_passwd", "c__d", "src-2_e"],
+  ]);
+  expect(names.nextPath("d/".repeat(400), "file")).not.toContain("/");
+});

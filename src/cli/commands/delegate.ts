@@ -5,6 +5,7 @@ import { Delegator } from "../../client/delegator.ts";
 import { toArguments } from "../../client/delegator-options.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
+import { StoredFiles } from "../../client/stored-files.ts";
 import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
@@ -15,17 +16,19 @@ import { contextIdSchema, httpUrlSchema } from "../../schema/values.ts";
 import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, cliError, Interrupted, usageError } from "../failure.ts";
+import { findFiles } from "../files/found-files.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
-import { several, withAttachments } from "../input/attachment.ts";
+import { several, type Uploads, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { jsonFrom, readTask, textFrom } from "../input/task.ts";
 import { recoveryFor } from "../recovery.ts";
 import { asSent, eventLine } from "../show/event-line.ts";
-import { note, painter, print, printError, printJson, write } from "../show/output.ts";
+import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
+import { progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 import { withSuggestion } from "../similar-agent.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
@@ -66,9 +69,11 @@ question ends the wait with exit code 79.
 Other users of this machine can read command lines. To keep --callback-secret and --callback-token from them, put
 "callback": {"url", "secret", "token"} into a line of --batch.
 
-A file of --attach becomes a part of the message, with its name, its media type and its bytes; an agent of 'errand work'
-finds it in ERRAND_FILES_DIR. A request has at most 1 MiB (ERRAND_MAX_BODY_BYTES), about 750
-KiB of files; a delegation has at most 3 MiB.
+A file of --attach becomes a part of the message, with its name and its media type; an agent of 'errand work' finds it in
+ERRAND_FILES_DIR. Files are in the message up to 256 KiB together; a file beyond that is uploaded first, and the message
+names it. It may be as large as the operator allows (100 MiB by default). A folder stands for all files below it, at most
+1000, hidden ones too; their names begin with that of the folder. Links, .git and node_modules are left out. A broker
+that stores no files takes about 750 KiB in one request (ERRAND_MAX_BODY_BYTES).
 
 With --auto-approve all, the broker approves every proposed action in your name, and every question whose options are
 approve and deny. With names, it approves only those actions. A question for a credential always waits for an answer.
@@ -101,7 +106,11 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--meta <key=value>", "metadata for the agent; may be repeated", keyValue)
     .option("--file <path>", "read the task from a file")
     .option("--message-file <path>", "send an A2A Message from a JSON file; '-' reads stdin")
-    .option("--attach <path>", "send this file with the task; may be repeated", several)
+    .option(
+      "--attach <path>",
+      "send this file, or the files of this folder, with the task; may be repeated",
+      several,
+    )
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
     .option("--parent <id>", "the delegation that this one is part of", delegationId)
     .option(
@@ -126,6 +135,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
         "git diff | errand delegate reviewer --wait --timeout 10m",
         "errand delegate builder --file task.md --priority 9 --watch",
         'errand delegate reviewer "is this plan sound?" --attach plan.pdf --attach costs.csv --wait',
+        'errand delegate coder "why does the build fail?" --attach src --attach build.log --wait',
         'errand delegate scout "and this part" --parent "$ERRAND_DELEGATION_ID"',
         'errand delegate scout "count the words" --result-schema words.schema.json --wait | jq .words',
         "errand delegate scout --batch tasks.jsonl --idempotency-key nightly-2026-01-31 --wait",
@@ -183,8 +193,13 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const waits = wait === true || watch === true;
   requireWaitForTimeout(options);
   const fields = { ...requestFields(options), ...(await resultSchema(host, options)) };
-  const work = await withAttachments(await readTask(host, words, options), options.attach ?? []);
+  const task = await readTask(host, words, options);
+  const found = await findFiles(options.attach ?? [], LIMITS.delegation_files.value);
   const connection = await connect(host, options);
+  if (!options.json) for (const text of found.leftOut) await note(host, `left out of ${text}.`);
+  const work = await interruptible((signal) =>
+    withAttachments(task, found.files, uploadsOf(host, connection, signal, options.json === true)),
+  );
   const [input, times] = toArguments({ ...fields, target, ...work });
   const key = options.idempotencyKey ?? crypto.randomUUID();
   const accepted = await interruptible((signal) =>
@@ -214,6 +229,23 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   });
   await (options.json ? printJson(host, ended) : printReply(host, ended));
   requireCompleted(ended);
+}
+
+/** On a terminal, with notes on how far a large file is. */
+function uploadsOf(
+  host: CliHost,
+  connection: ConnectionOptions,
+  signal: AbortSignal,
+  json: boolean,
+): Uploads {
+  const notes = progressNotes(host, json || !host.isTty.stderr);
+  return {
+    delegator: new Delegator(connection),
+    stored: new StoredFiles(connection),
+    signal,
+    onProgress: ({ name, size }, bytes) =>
+      notes(() => `${oneLine(name)}: ${sizeText(bytes)} of ${sizeText(size)} uploaded`),
+  };
 }
 
 function requireWaitForTimeout({ wait, watch, timeout }: DelegateOptions): void {

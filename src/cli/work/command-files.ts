@@ -5,10 +5,11 @@
  */
 import { appendFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Work } from "../../client/work.ts";
-import type { Message } from "../../schema/a2a.ts";
+import { isStored } from "../artifacts/content.ts";
 import { FileNames } from "../file-names.ts";
+import { chunksOf } from "../files/download-file.ts";
 import { makeFolder, noteGroup, removeFolder } from "./temp-folder.ts";
 
 export interface CommandFiles {
@@ -33,7 +34,7 @@ export interface CommandFiles {
   readonly remove: () => Promise<void>;
 }
 
-type Task = Pick<Work, "answers" | "delegation" | "onMessage">;
+type Task = Pick<Work, "answers" | "delegation" | "delegator" | "onMessage" | "signal">;
 
 /** Creates the files in a private directory: all or none. */
 export async function createCommandFiles(task: Task, script?: string): Promise<CommandFiles> {
@@ -58,7 +59,7 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
   await mkdir(artifacts);
   const scriptFile = await writeScript(join(folder, "task.sh"), script);
   const resultSchema = await writeSchema(join(folder, "result-schema.json"), task.delegation.result_schema);
-  const attached = await writeAttached(join(folder, "files"), task.delegation.message);
+  const attached = await writeAttached(join(folder, "files"), task);
   // Synchronous, to keep the order, and so that the file has the earlier messages when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
   return {
@@ -90,15 +91,18 @@ async function writeSchema(path: string, schema: unknown): Promise<string | unde
   return path;
 }
 
-async function writeAttached(folder: string, { parts }: Message): Promise<string[]> {
+/** Those in the message, and those of the broker that it names. */
+async function writeAttached(
+  folder: string,
+  { delegation, delegator, signal }: Pick<Task, "delegation" | "delegator" | "signal">,
+): Promise<string[]> {
   const paths: string[] = [];
   const names = new FileNames();
-  const files = parts.filter(({ raw }) => raw !== undefined);
-  if (files.length === 0) return paths;
-  await mkdir(folder);
-  for (const { filename, raw = "" } of files) {
-    const path = join(folder, names.next(filename ?? "", "file"));
-    await writeFile(path, Buffer.from(raw, "base64"));
+  for (const part of delegation.message.parts) {
+    if (part.raw === undefined && !isStored(part)) continue;
+    const path = join(folder, names.nextPath(part.filename ?? "", "file"));
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, chunksOf(delegator, [part], signal), { signal });
     paths.push(path);
   }
   return paths;

@@ -157,7 +157,7 @@ async function runCommand(
       .finally(() => output.end());
     const used = await readUsage(files.usage);
     if (used) task.usage(used);
-    const unsent = await sendFiles(files.artifacts, task.artifact);
+    const unsent = await sendFiles(files.artifacts, task);
     return unsent === undefined ? result : withUnsent(result, unsent);
   });
 }

@@ -76,9 +76,9 @@ result_invalid; the reply is the output.
 Files:
   ERRAND_ARTIFACTS_DIR   an empty folder, new for each attempt
 The files that are in it when the command ends, also with a question or a failure, become artifacts. The name of each is
-its path in the folder; links are left out. The folder is then removed. Files that do not fit the delegation (3 MiB with
-everything else, and files grow by a third on the way) fail it with the error output_too_large. Another attempt starts
-without the files of the one before.
+its path in the folder; links are left out. The folder is then removed. A file may be as large as the operator allows (100
+MiB by default). A larger one fails the delegation with the error output_too_large; so do more than about 2 MiB of files
+at a broker that stores none. Another attempt starts without the files of the one before.
 
 Usage:
   ERRAND_USAGE_FILE   the command may write to it what it has used, as JSON with

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { mediaTypeOf } from "../../../src/cli/input/attachment.ts";
+import { mediaTypeOf } from "../../../src/cli/files/media-type.ts";
 import { setup } from "./cli.ts";
 
 const BYTES = Buffer.from([0, 255, 10, 13, 128]);
@@ -49,7 +49,7 @@ test("a file that cannot be sent is refused before anything is sent", async () =
   }
   for (const [path, said] of [
     [missing, "cannot be attached (ENOENT"],
-    [folder, "cannot be attached (not a regular file"],
+    [folder, "cannot be attached (no regular file is below it"],
     [pipe, "cannot be attached (not a regular file"],
     ["/dev/zero", "cannot be attached (not a regular file"],
     [huge, "huge (931.3 GiB), the task exceeds 3 MiB, the limit of a delegation"],

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Answered } from "../../../client/questions.ts";
 import type { Work } from "../../../client/work.ts";
-import { mediaTypeOf } from "../../input/attachment.ts";
+import { mediaTypeOf } from "../../files/media-type.ts";
 import { isText } from "../../is-text.ts";
 import type { CommandFiles } from "../command-files.ts";
 import type { Note } from "./notes.ts";

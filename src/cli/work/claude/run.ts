@@ -240,7 +240,7 @@ class Run {
   }
 
   async #sendFiles(): Promise<void> {
-    const unsent = await sendFiles(this.#files.artifacts, this.#task.artifact);
+    const unsent = await sendFiles(this.#files.artifacts, this.#task);
     if (unsent !== undefined) throw new UnsentError(unsent);
   }
 }
