@@ -81,5 +81,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await row("Refused").getByText("failed after").waitFor();
     await row("Refused").getByText("you → coder").waitFor();
     await row("Refused").getByText("no message (disk_full)").waitFor();
+    // The page of an agent leads there.
+    await page.goto(`${url}/#/agents?name=coder`);
+    await page.getByRole("link", { name: "Failed since yesterday" }).click();
+    await page.getByText("2 delegations").waitFor();
+    expect(page.url()).toContain("target=coder");
   });
 });

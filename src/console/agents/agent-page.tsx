@@ -1,7 +1,9 @@
 import type { Agent } from "../../schema/agent.ts";
 import { go, href, hrefOf } from "../app/route.ts";
 import { readAgents } from "../data/agents.ts";
+import { now } from "../data/clock.ts";
 import { listedOf } from "../data/delegations.ts";
+import { momentsAt } from "../find/moments.ts";
 import { PresenceOf } from "../live/agent-row.tsx";
 import { isOperator, isSelf, mayDelegate, seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
@@ -55,6 +57,15 @@ export function AgentPage({ name }: { readonly name: string }) {
           <p class="parties">
             {mayDelegate.value && <a href={href("delegate", { target: name })}>Delegate to {name}</a>}
             <a href={href("find", { target: name })}>All its delegations</a>
+            <a
+              href={href("find", {
+                target: name,
+                state: "failed",
+                ended_since: momentsAt(now.value).yesterday,
+              })}
+            >
+              Failed since yesterday
+            </a>
             {seesAll.value && <a href={href("charts", { agent: name })}>Its charts</a>}
             {value.counts.waiting > 0 && value.counts.working === 0 && value.presence.state !== "online" && (
               <button type="button" class="link" onClick={showConnect}>
