@@ -1,7 +1,7 @@
 /** The numbers and errors that the script works with. */
 import type { AgentSpec } from "../schema/agent.ts";
 import type { DelegationError } from "../schema/delegation.ts";
-import { ERRORS, type ErrorCode } from "../schema/errors.ts";
+import { ERRORS, type StoredErrorCode } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 
 /** Numbers that the script uses besides the tables. */
@@ -52,7 +52,7 @@ export const NUMBERS = {
 } as const;
 
 /** An error as a delegation stores and shows it, from the table of errors. */
-export function failure(code: ErrorCode, message: string = ERRORS[code].title): DelegationError {
+export function failure(code: StoredErrorCode, message: string = ERRORS[code].title): DelegationError {
   const { category, retryable, recovery } = ERRORS[code];
   return { category, code, message, retryable, recovery };
 }

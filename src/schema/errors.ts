@@ -435,15 +435,45 @@ export interface ErrorContext {
   readonly cause?: unknown;
 }
 
+/** What the recovery of a code names, so that every error with it has it in its details. */
+export const NAMED_DETAILS = {
+  invalid_request: "issues",
+  inexact_number: "issues",
+  lease_lost: "reason",
+  limit_reached: "limit",
+  upload_offset: "offset",
+  hash_mismatch: "sha256",
+  range_not_satisfiable: "size",
+  usage_currency: "currency",
+  result_invalid: "issues",
+} as const satisfies Partial<Record<ErrorCode, string>>;
+type Naming = keyof typeof NAMED_DETAILS;
+
+export const isNaming = (code: ErrorCode): code is Naming => code in NAMED_DETAILS;
+
+/** Codes that the error of a delegation may have: it has no details. */
+export type StoredErrorCode = Exclude<ErrorCode, Naming>;
+
+/** With the details that the recovery names, or with another recovery. */
+type ContextOf<Code extends Naming> =
+  | (ErrorContext & { readonly details: Readonly<Record<(typeof NAMED_DETAILS)[Code], unknown>> })
+  | (ErrorContext & { readonly recovery: string });
+
+type Given =
+  | [code: StoredErrorCode, message: string, context?: ErrorContext]
+  | { [Code in Naming]: [code: Code, message: string, context: ContextOf<Code>] }[Naming]
+  // With the code of another error, whose details `context` keeps.
+  | [like: ErrandError, message: string, context: ErrorContext];
+
 /** An expected error: `code` is a key of {@link ERRORS}; `message` says what failed and is safe to show. */
 export class ErrandError extends Error {
   override readonly name = "ErrandError";
   readonly code: ErrorCode;
   readonly context: ErrorContext;
 
-  constructor(code: ErrorCode, message: string, context: ErrorContext = {}) {
+  constructor(...[code, message, context = {}]: Given) {
     super(message, context.cause === undefined ? undefined : { cause: context.cause });
-    this.code = code;
+    this.code = typeof code === "string" ? code : code.code;
     this.context = context;
   }
 }

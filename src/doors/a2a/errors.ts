@@ -17,7 +17,7 @@ import {
   VersionNotSupportedError,
 } from "@a2a-js/sdk/errors";
 import { A2A_ERRORS, type A2aErrorName, type RpcStatus } from "../../schema/a2a-errors.ts";
-import { ERRORS, type ErrandError } from "../../schema/errors.ts";
+import { ERRORS, type ErrandError, type ErrorCode, isNaming, NAMED_DETAILS } from "../../schema/errors.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorHeaders, toErrandError } from "../http/problem.ts";
 
@@ -87,7 +87,12 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
   const metadata = {
     code,
     // A2A has no details.issues.
-    recovery: own ?? (violations.length > 0 ? "Correct the fields named in fieldViolations." : recovery),
+    recovery:
+      own ??
+      (violations.length > 0
+        ? "Correct the fields named in fieldViolations."
+        : recovery.replaceAll("details.", "metadata.")),
+    ...namedIn(code, details),
     retryable: String(retryable),
     requestId,
     ...(delegation_id !== undefined && { taskId: delegation_id }),
@@ -114,6 +119,12 @@ function fromBrokerError(error: ErrandError, requestId: string): Failure {
     details: [errorInfo(code.toUpperCase(), metadata), ...violations],
     headers,
   };
+}
+
+/** The detail that the recovery names. */
+function namedIn(code: ErrorCode, details: ErrandError["context"]["details"] = {}): Record<string, string> {
+  const name = isNaming(code) ? NAMED_DETAILS[code] : "issues";
+  return name === "issues" ? {} : { [name]: String(details[name]) };
 }
 
 /** An ErrorInfo with the broker's reason, where the protocol defines none. */

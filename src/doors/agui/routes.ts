@@ -44,7 +44,13 @@ function framesOf(stream: RunStream, { id, log, requestId }: { id: string; log: 
     } catch (error) {
       const { code, message, context } = toErrandError(error, log, requestId, "GET");
       const { category, retryable, recovery } = ERRORS[code];
-      const more = { category, retryable, recovery: context.recovery ?? recovery, request_id: requestId };
+      const more = {
+        category,
+        retryable,
+        recovery: context.recovery ?? recovery,
+        request_id: requestId,
+        ...(context.details && { details: context.details }),
+      };
       const metadata = metadataOf(id, more);
       yield { json: JSON.stringify({ type: "RUN_ERROR", message, code, metadata }) };
     }

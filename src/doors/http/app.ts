@@ -274,7 +274,9 @@ export function createHttpApp(options: HttpAppOptions): HttpApp {
     const requestId = pipeline.newRequestId();
     const refused =
       error instanceof RequestError
-        ? new ErrandError("invalid_request", "The Host header or the URL is malformed.")
+        ? new ErrandError("invalid_request", "The Host header or the URL is malformed.", {
+            details: { issues: [{ path: "Host", reason: "malformed, or the URL is" }] },
+          })
         : pipeline.toError(error, requestId, "POST");
     const response = problemResponse(refused, requestId, broker.id);
     for (const [name, value] of Object.entries(pipeline.headers(requestId, undefined)))

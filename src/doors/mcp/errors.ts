@@ -63,7 +63,10 @@ export function toToolError(error: ErrandError, requestId?: string): ToolError {
     retryable,
     ...(delegation_valid !== undefined && { delegation_valid }),
     recovery: own ?? RECOVERIES[error.code] ?? error.context.recovery ?? recovery,
-    ...(retry_after_seconds !== undefined && { retry_after_seconds }),
+    // As the Retry-After of HTTP.
+    ...((retryable || retry_after_seconds !== undefined) && {
+      retry_after_seconds: retry_after_seconds ?? 1,
+    }),
     ...(details && { details }),
     ...(delegation_id !== undefined && { delegation_id }),
     ...(requestId !== undefined && { request_id: requestId }),
@@ -117,7 +120,11 @@ export async function withoutReservedCodes(response: Response, requestId: string
     return Response.json(body, init);
   }
   const { error, ...rest } = found.data;
-  const refused = new ErrandError(response.status === 404 ? "not_found" : "invalid_request", error.message);
+  const details = { issues: [{ path: "", reason: error.message }] };
+  const refused =
+    response.status === 404
+      ? new ErrandError("not_found", error.message)
+      : new ErrandError("invalid_request", error.message, { details });
   return Response.json(
     { ...rest, error: { ...error, code: INVALID_REQUEST, data: toToolError(refused, requestId) } },
     init,

@@ -70,7 +70,9 @@ export async function readStats(
 async function scopeOf(broker: Pick<Broker, "agents">, principal: Principal, query: Query): Promise<Scope> {
   const { target = null, delegator = null } = query;
   if (target !== null && delegator !== null) {
-    throw new ErrandError("invalid_request", "Name a target or a delegator, not both.");
+    throw new ErrandError("invalid_request", "Name a target or a delegator, not both.", {
+      details: { issues: [{ path: "delegator", reason: "give at most one of target and delegator" }] },
+    });
   }
   const own = principal.kind === "agent" ? principal.name : null;
   if (target === null && delegator === null) {

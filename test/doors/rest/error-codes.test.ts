@@ -1,6 +1,6 @@
 import { request as rawRequest } from "node:http";
 import { expect, test } from "vitest";
-import { ERRORS, type ErrorCode, isErrorCode } from "../../../src/schema/errors.ts";
+import { ERRORS, type ErrorCode, isErrorCode, NAMED_DETAILS } from "../../../src/schema/errors.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
 import { type Answer, as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
@@ -277,6 +277,9 @@ test.each(Object.entries(REACHED))("%s", async (code, reach) => {
     retryable,
     recovery,
   });
+  const named = Object.entries(NAMED_DETAILS).find(([one]) => one === code)?.[1];
+  if (named !== undefined) expect(answer.body.details).toHaveProperty(named);
+  if (recovery.includes("Allow header")) expect(answer.headers.get("allow")).toMatch(/[A-Z]/);
   expect(answer.status).toBe(status);
   expect(answer.headers.get("content-type")).toBe("application/problem+json");
   expect(answer.headers.get("x-request-id")).toBe(answer.body.request_id);

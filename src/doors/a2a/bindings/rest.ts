@@ -2,6 +2,7 @@
 import { A2A_CONTENT_TYPE } from "@a2a-js/sdk";
 import { parseAccept } from "hono/utils/accept";
 import { ErrandError } from "../../../schema/errors.ts";
+import { TYPE_NAMES, wrongType } from "../../../schema/wording.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { parseBody } from "../../http/body.ts";
 import { methodNotAllowed, withImplied } from "../../http/methods.ts";
@@ -76,7 +77,9 @@ async function withThrown<T>(context: A2AContext, work: Promise<T>): Promise<T> 
 
 function paramsOf({ method, params }: Operation, body: unknown): unknown {
   if (typeof body !== "object" || body === null || Array.isArray(body))
-    throw new ErrandError("invalid_request", "The body must be an object.");
+    throw new ErrandError("invalid_request", "The body must be an object.", {
+      details: { issues: [{ path: "", reason: wrongType([TYPE_NAMES.object], body) }] },
+    });
   return checkParams(method, withPathMembers({ ...body }, params));
 }
 

@@ -3,6 +3,7 @@ import { LegacyRestTransportHandler } from "@a2a-js/sdk/compat/v0_3/server";
 import { ServerCallContext } from "@a2a-js/sdk/server";
 import * as z from "zod";
 import { ErrandError } from "../../../schema/errors.ts";
+import { MISSING } from "../../../schema/wording.ts";
 import type { OperationResult } from "../bindings/rest-operations.ts";
 import type { Operation } from "../bindings/rest-routes.ts";
 import type { A2AContext } from "../context.ts";
@@ -76,14 +77,19 @@ const isConfig = (params: unknown): params is Config =>
 function toSend(body: unknown): Send {
   const params = checkSendV03(sendFromWire(body));
   if (isSend(params)) return params;
-  throw new ErrandError("invalid_request", "message is required");
+  throw missing("message");
 }
 
 function toConfig(body: unknown, taskId: string): Config {
   const params = checkParamsV03("tasks/pushNotificationConfig/set", { ...configFromWire(body), taskId });
   if (isConfig(params)) return params;
-  throw new ErrandError("invalid_request", "pushNotificationConfig is required");
+  throw missing("pushNotificationConfig");
 }
+
+const missing = (path: string): ErrandError =>
+  new ErrandError("invalid_request", `${path}: ${MISSING}`, {
+    details: { issues: [{ path, reason: MISSING }] },
+  });
 
 async function* encodeEvents(events: AsyncGenerator<object>): AsyncGenerator<object> {
   for await (const event of events) yield streamToWire(markFinalV03(event));

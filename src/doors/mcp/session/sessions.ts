@@ -17,6 +17,7 @@ import type { Broker } from "../../../engine/broker.ts";
 import { keys } from "../../../redis/keys.ts";
 import { randomId } from "../../../redis/shards.ts";
 import { ErrandError } from "../../../schema/errors.ts";
+import { MISSING } from "../../../schema/wording.ts";
 import { parseJson } from "../../../util/parse-json.ts";
 import type { AuthenticatedRequest } from "../../http/authenticated-request.ts";
 import type { ClientState } from "../context.ts";
@@ -119,6 +120,7 @@ function noSession(): ErrandError {
   return new ErrandError(
     "invalid_request",
     "The Mcp-Session-Id header is missing. Send 'initialize' first, or use protocol version 2026-07-28.",
+    { details: { issues: [{ path: "Mcp-Session-Id", reason: MISSING }] } },
   );
 }
 

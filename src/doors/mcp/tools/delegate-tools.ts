@@ -112,7 +112,7 @@ async function submit(
     if (refused.context.details?.outcome !== "unknown") throw refused;
     // Only a retry with this key can find out whether the work was accepted.
     const details = { ...refused.context.details, idempotency_key: idempotencyKey };
-    throw new ErrandError(refused.code, refused.message, { ...refused.context, details });
+    throw new ErrandError(refused, refused.message, { ...refused.context, details });
   }
 }
 

@@ -221,13 +221,9 @@ export function parsed(json: string, path: string): unknown {
       reason: issue.reason,
     }));
     const [first] = issues;
-    throw new ErrandError(
-      error.code,
-      first ? `${first.path}: ${first.reason}` : `${path}: ${error.message}`,
-      {
-        ...error.context,
-        details: { issues },
-      },
-    );
+    throw new ErrandError(error, first ? `${first.path}: ${first.reason}` : `${path}: ${error.message}`, {
+      ...error.context,
+      details: { issues },
+    });
   }
 }
