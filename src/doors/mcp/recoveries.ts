@@ -14,9 +14,9 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   agent_unknown: "Call discover_agents for the names that exist, then call the tool again with one of them.",
   delegation_not_found:
     "Check the delegation_id with list_tasks. Finished delegations are deleted after the retention time.",
-  lease_unknown: "Stop this work, and call poll_inbox for the next task.",
+  lease_unknown: "Stop this work, and call poll_inbox for more work.",
   lease_lost:
-    "Stop this work: details.reason says why the lease ended, and further calls for it are refused. Call poll_inbox for the next task.",
+    "Stop this work: details.reason says why the lease ended, and further calls for it are refused. Call poll_inbox for more work.",
   already_finished: "Call check_task_status to see the result; the state will not change.",
   interrupt_not_open:
     "Call check_task_status for the question that is open now, and answer it by its interrupt_id.",

@@ -12,7 +12,7 @@ import {
 import { check } from "../../http/route.ts";
 import type { McpContext } from "../context.ts";
 import { withParsedData } from "./answer-data.ts";
-import { delegationIdInput, delegationViewShape, showDelegation } from "./delegation-view.ts";
+import { delegationIdInput, delegationViewShape, showChanged } from "./delegation-view.ts";
 import { defineTool, type Tool } from "./tool.ts";
 import { CONTROLLERS } from "./visibility.ts";
 
@@ -58,7 +58,7 @@ export const controlTools: readonly Tool[] = [
     async handle(context, { delegation_id: id, idempotency_key: key, ...input }) {
       const sent = check(answerRequestSchema, input, "arguments");
       const request = await withParsedData(context, id, sent);
-      return showDelegation(await answerOnce(context, id, request, key));
+      return showChanged(await answerOnce(context, id, request, key));
     },
   }),
   defineTool({
@@ -77,7 +77,7 @@ export const controlTools: readonly Tool[] = [
     },
     output: delegationViewShape,
     async handle(context, { delegation_id: id, idempotency_key: key, ...request }) {
-      return showDelegation(await answerOnce(context, id, request, key));
+      return showChanged(await answerOnce(context, id, request, key));
     },
   }),
   defineTool({
@@ -89,7 +89,7 @@ export const controlTools: readonly Tool[] = [
     input: { delegation_id: delegationIdInput, text: z.string().min(1) },
     output: delegationViewShape,
     async handle({ broker, principal }, { delegation_id: id, text }) {
-      return showDelegation(await message(broker, principal, id, { text }));
+      return showChanged(await message(broker, principal, id, { text }));
     },
   }),
   defineTool({
@@ -107,7 +107,7 @@ export const controlTools: readonly Tool[] = [
     },
     output: delegationViewShape,
     async handle({ broker, principal }, { delegation_id: id, ...options }) {
-      return showDelegation(await cancel(broker, principal, id, options));
+      return showChanged(await cancel(broker, principal, id, options));
     },
   }),
 ];

@@ -126,7 +126,7 @@ async function show(context: McpContext, record: StoredDelegation, replayed: boo
   const { state } = await context.broker.presence.cached(delegation.target);
   const warning =
     delegation.state === "submitted" && state === "offline"
-      ? `\nNo worker polls for ${delegation.target} now. The task waits in the queue.`
+      ? `\nNo worker polls for ${delegation.target} now. The delegation waits in the queue.`
       : "";
   return { text: `${viewToText(data)}${warning}`, data: { ...data, replayed, presence: state } };
 }
@@ -229,7 +229,7 @@ export const delegateTools: readonly Tool[] = [
     name: "delegate_task",
     title: "Delegate a task and wait",
     description:
-      "Delegate a task to another agent and wait for its answer (45 seconds unless you set wait_seconds). If the task takes longer, you get its delegation_id and it continues: call check_task_status with that id. If the agent asks a question, call answer_task. If it fails, error.recovery says what to do. Do not call this tool again for the same work unless error.recovery says so.",
+      "Delegate a task to another agent and wait for its answer (45 seconds unless you set wait_seconds). If that takes longer, you get the delegation_id and the work continues: call check_task_status with that id. If the agent asks a question, call answer_task. If it fails, error.recovery says what to do. Do not call this tool again for the same work unless error.recovery says so.",
     visibleTo: CALLERS,
     meant,
     input: {

@@ -10,6 +10,7 @@ import { textOf } from "../../../schema/a2a.ts";
 import { actionSchema, type Delegation, isTerminal, progressSchema } from "../../../schema/delegation.ts";
 import { usageSumSchema } from "../../../schema/usage.ts";
 import { delegationIdSchema } from "../../../schema/values.ts";
+import { counted } from "../../../schema/wording.ts";
 import { type ToolError, toolErrorSchema } from "../errors.ts";
 import { recoveryFor } from "../recoveries.ts";
 import { ByteBudget, contentLines, contentViewSchema, type FileBlock, toContentView } from "./content.ts";
@@ -125,7 +126,7 @@ function nextStep({ state, interrupt }: Delegation, isCut: boolean): string {
     return `${first}The agent waits for an answer: call answer_task with the interrupt_id (or approve_or_deny for a yes-or-no question), then check_task_status with wait_seconds.`;
   }
   if (!isTerminal(state)) {
-    return "The task continues in the background: call check_task_status with wait_seconds 45, or do other work and later call wait_for_results with its id in ids. Do not delegate it again.";
+    return "The work continues in the background: call check_task_status with wait_seconds 45, or do other work and later call wait_for_results with its id in ids. Do not delegate it again.";
   }
   return isCut ? "The answer is cut: call check_task_status with full: true for the rest." : "";
 }
@@ -215,13 +216,23 @@ export function viewToText(summary: DelegationView): string {
   for (const { artifact_id, name, ...content } of artifacts ?? []) {
     lines.push(`Artifact ${name ?? artifact_id}:`, ...contentLines(content));
   }
-  if (artifacts_omitted !== undefined) lines.push(`[${artifacts_omitted} more artifacts not shown]`);
+  if (artifacts_omitted !== undefined)
+    lines.push(`[${counted(artifacts_omitted, artifacts ? "more artifact" : "artifact")} not shown]`);
   if (error) lines.push(`${error.category} ${error.code}: ${error.message}`, `What to do: ${error.recovery}`);
   if (next !== undefined) lines.push(`Next: ${next}`);
   return lines.join("\n");
 }
 
 /** A tool's output that shows one delegation. */
+/** After a change that the caller made: artifacts are only counted, because check_task_status shows them. */
+export function showChanged(record: StoredDelegation): ToolOutput {
+  const delegation = toDelegation(record);
+  const { length } = delegation.artifacts;
+  const view = toDelegationView({ ...delegation, artifacts: [] });
+  const data = { ...view, ...(length > 0 && { artifacts_omitted: length }) };
+  return { text: viewToText(data), data };
+}
+
 export function showDelegation(record: StoredDelegation): ToolOutput {
   const data = toDelegationView(toDelegation(record));
   return { text: viewToText(data), data };

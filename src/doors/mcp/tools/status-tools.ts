@@ -78,7 +78,7 @@ const listText = (views: readonly DelegationView[], none: string): string =>
 export const statusTools: readonly Tool[] = [
   defineTool({
     name: "check_task_status",
-    title: "Check task status",
+    title: "Check a delegation",
     description:
       "Show a delegation's state, its open question, or its answer once it is finished. With wait_seconds, the call waits until it is finished or asks a question; one call with wait_seconds 45 is better than many without. If the answer is cut, full: true shows all of it, with the messages so far.",
     visibleTo: READERS,
@@ -177,13 +177,13 @@ export const statusTools: readonly Tool[] = [
       parent_id: delegationFilterSchema.shape.parent_id,
       state: stateSchema.or(z.array(stateSchema).min(1)).optional().describe("One state or several."),
       error_code: delegationFilterSchema.shape.error_code,
-      since: delegationFilterSchema.shape.since.describe("Only tasks created at or after this time."),
-      until: delegationFilterSchema.shape.until.describe("Only tasks created before this time."),
+      since: delegationFilterSchema.shape.since.describe("Only delegations created at or after this time."),
+      until: delegationFilterSchema.shape.until.describe("Only delegations created before this time."),
       ended_since: delegationFilterSchema.shape.ended_since.describe(
-        "Only tasks that ended at or after this time.",
+        "Only delegations that ended at or after this time.",
       ),
       q: delegationFilterSchema.shape.q.describe(
-        "Only tasks that contain this text in their first 100 bytes. Case is ignored.",
+        "Only delegations whose task has this text in its first 100 bytes. Case is ignored.",
       ),
       cursor: z.string().min(1).max(256).optional(),
       limit,

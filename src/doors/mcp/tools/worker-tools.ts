@@ -58,7 +58,7 @@ export const workerTools: readonly Tool[] = [
     name: "poll_inbox",
     title: "Get work",
     description:
-      "Get work as an agent. The call waits until there is some. The work is leased to you until expires_at; every report_progress extends the lease. If there is a confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. With max, get no more tasks than you can finish before their leases expire.",
+      "Get work as an agent. The call waits until there is some. The work is leased to you until expires_at; every report_progress extends the lease. If there is a confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. With max, get no more delegations than you can finish before their leases expire.",
     visibleTo: WORKERS,
     input: {
       agent: agentNameSchema.optional().describe("The agent to work as. Only for an operator's token."),
@@ -198,9 +198,9 @@ export const workerTools: readonly Tool[] = [
   }),
   defineTool({
     name: "complete_task",
-    title: "Complete the task",
+    title: "Complete the work",
     description:
-      "Complete the task with its answer: text for the delegator, data as JSON for programs, files as artifacts. Then call poll_inbox for the next task. A repeated call with the same arguments is safe.",
+      "Complete the delegation that you work on with its answer: text for the delegator, data as JSON for programs, files as artifacts. Then call poll_inbox for more work. A repeated call with the same arguments is safe.",
     visibleTo: WORKERS,
     idempotent: true,
     input: {
@@ -259,9 +259,9 @@ export const workerTools: readonly Tool[] = [
   }),
   defineTool({
     name: "fail_task",
-    title: "Fail the task",
+    title: "Fail the work",
     description:
-      "End the task without an answer, and say why: it failed, or with rejected: true you refuse to do it. For a temporary problem, retryable: true queues another attempt.",
+      "End the delegation that you work on without an answer, and say why: it failed, or with rejected: true you refuse to do it. For a temporary problem, retryable: true queues another attempt.",
     visibleTo: WORKERS,
     destructive: true,
     idempotent: true,
@@ -283,9 +283,9 @@ export const workerTools: readonly Tool[] = [
   }),
   defineTool({
     name: "release_task",
-    title: "Release the task",
+    title: "Release the work",
     description:
-      "Return the task to the queue for another worker, or for later with delay_seconds. No attempt is spent. Use it when you cannot continue now but another worker could.",
+      "Return the delegation that you work on to the queue for another worker, or for later with delay_seconds. No attempt is spent. Use it when you cannot continue now but another worker could.",
     visibleTo: WORKERS,
     input: { lease_id, ...releaseRequestSchema.shape },
     output: { delegation_id: z.string() },
@@ -299,7 +299,7 @@ export const workerTools: readonly Tool[] = [
 function endedOutput(outcome: string, id: string, state: string) {
   const already = outcome === "duplicate" ? "already " : "";
   return {
-    text: `Delegation ${id} is ${already}${state}. Call poll_inbox for the next task.`,
+    text: `Delegation ${id} is ${already}${state}. Call poll_inbox for more work.`,
     data: { outcome, delegation_id: id, state },
   };
 }
