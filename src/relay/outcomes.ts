@@ -79,6 +79,12 @@ export function tooLarge(): RelayOutcome {
   return { kind: "reply", reply: { state: "failed", error: { code: "payload_too_large", message } } };
 }
 
+/** Nothing was sent: the delegator may send less. */
+export function filesTooLarge({ message }: Error): RelayOutcome {
+  const error = { code: "payload_too_large", message, retryable: false };
+  return { kind: "reply", reply: { state: "failed", error } };
+}
+
 /** Removes the A2A server's task and context ids, which mean nothing to the delegator. */
 function withoutTask({ taskId: _task, contextId: _context, ...message }: Message): Message {
   return message;

@@ -6,6 +6,7 @@ import type { Artifact, Message } from "../schema/a2a.ts";
 import type { InterruptInput } from "../schema/interrupt.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
 import type { Checkpoint } from "../schema/values.ts";
+import type { LoadFile } from "./message-files.ts";
 
 /** `full`: the delegation accepts no more artifacts; `too_large`: the broker refuses the reply too. */
 export type ArtifactOutcome = "kept" | "full" | "too_large";
@@ -28,6 +29,8 @@ export interface RelayPort {
   readonly progress: (message: string) => void;
   /** Make one call at a time. Retries while the broker is unavailable; rejects when the lease is lost. */
   readonly artifact: (chunk: ArtifactChunk) => Promise<ArtifactOutcome>;
+  /** Absent: parts that name files of the broker are passed on as they are. */
+  readonly loadFile?: LoadFile;
   /** Calls the listener for each follow-up, from the delegation's first. */
   readonly onMessage: (listener: (message: Message) => void) => void;
   /** Writes a log line, which must contain no message bodies and no credentials. */

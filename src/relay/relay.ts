@@ -8,6 +8,7 @@ import { AnsweredQuestion, questionKey } from "./answered-question.ts";
 import { pause, retryUnsent, retryWhileAway, triesFor } from "./backoff.ts";
 import { CheckpointStore } from "./checkpoint.ts";
 import { FollowUpSender } from "./follow-ups.ts";
+import { FilesTooLargeError, withFiles } from "./message-files.ts";
 import { followUpMessage, isSameMessage, taskMessage } from "./messages.ts";
 import { failed, released, unreadable } from "./outcomes.ts";
 import { Output } from "./output.ts";
@@ -106,7 +107,7 @@ class Run {
   }
 
   async #begin(session: Session): Promise<RelayOutcome> {
-    const message = taskMessage(this.#port.lease.delegation);
+    const message = await this.#withFiles(taskMessage(this.#port.lease.delegation));
     const { sending, arrived } = this.#checkpoints.checkpoint;
     if (sending) {
       const existing = await this.#find(session, message);
@@ -123,7 +124,7 @@ class Run {
   async #answer(session: Session, task: string): Promise<RelayOutcome> {
     const { status, history } = await this.#readTask(session, task);
     const { checkpoint } = this.#checkpoints;
-    const message = this.#messageTo(task, this.#port.lease.request.params.message);
+    const message = await this.#withFiles(this.#messageTo(task, this.#port.lease.request.params.message));
     const hasAnswer = checkpoint.sending && history.some((one) => isSameMessage(one, message));
     if (status.state?.means !== "interrupt" || hasAnswer) return this.#continue(session, task);
     const asked = questionKey(status);
@@ -249,6 +250,15 @@ class Run {
     }
   }
 
+  async #withFiles(message: Message): Promise<Message> {
+    const { loadFile, signal } = this.#port;
+    if (!loadFile) return message;
+    return withFiles(message, loadFile).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw error;
+    });
+  }
+
   #messageTo(task: string, message: Message): Message {
     return followUpMessage(
       task,
@@ -262,13 +272,14 @@ class Run {
     const { task } = this.#checkpoints.checkpoint;
     if (task === undefined) return;
     const session = await this.#remote.open(this.#calls.signal);
-    const followUp = this.#messageTo(task, message);
     try {
+      const followUp = await this.#withFiles(this.#messageTo(task, message));
       await retryUnsent(this.#calls.signal, () => session.sendFollowUp(followUp, this.#calls.signal));
     } catch (error) {
       this.#calls.signal.throwIfAborted();
+      const isRefused = error instanceof FilesTooLargeError || error instanceof RemoteError;
       // What was not sent is sent by the next run.
-      if (!(error instanceof RemoteError) || error.kind === "unsent") throw error;
+      if (!isRefused || (error instanceof RemoteError && error.kind === "unsent")) throw error;
       this.#port.note(`a follow-up was refused: ${error.message}`);
     }
   }

@@ -1,7 +1,8 @@
 /** Ends a run that was stopped, or that failed before the remote task had a result. */
 import type { CheckpointStore } from "./checkpoint.ts";
+import { FilesTooLargeError } from "./message-files.ts";
 import { taskMessage } from "./messages.ts";
-import { failed, released, taskLost, tooLarge } from "./outcomes.ts";
+import { failed, filesTooLarge, released, taskLost, tooLarge } from "./outcomes.ts";
 import { OutputTooLargeError } from "./output.ts";
 import type { RelayOutcome, RelayPort } from "./port.ts";
 import type { Remote } from "./remote.ts";
@@ -35,6 +36,10 @@ export async function endFailed(end: RunEnd, error: unknown): Promise<RelayOutco
   if (error instanceof OutputTooLargeError) {
     await cancelSavedTask(end);
     return tooLarge();
+  }
+  if (error instanceof FilesTooLargeError) {
+    await cancelSavedTask(end);
+    return filesTooLarge(error);
   }
   if (!(error instanceof RemoteError)) {
     port.note("the relay failed with an internal error");

@@ -7,6 +7,7 @@ import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { replyMessageInputSchema } from "../../schema/a2a.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import type { Lease } from "../../schema/lease.ts";
+import { chunksOf } from "../files/download-file.ts";
 
 export function toPort(work: Work, say: (line: string) => void): RelayPort {
   const { delegation, request, attempt, leaseId: lease_id, signal } = work;
@@ -36,6 +37,7 @@ export function toPort(work: Work, say: (line: string) => void): RelayPort {
         throw error;
       }
     },
+    loadFile: (part) => chunksOf(work.delegator, [part], signal),
     onMessage: (listener) => void work.onMessage(listener),
     note: (what) => say(`${delegation.id} ${what}`),
   };

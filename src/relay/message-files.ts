@@ -1,0 +1,70 @@
+/**
+ * Files of the broker in a message to an A2A server, which has no token to load them: they are put into the message. Limit:
+ * larger ones are refused, because servers bound the size of a request.
+ */
+import type { Message, Part } from "../schema/a2a.ts";
+import { fileOfUrl } from "../schema/file.ts";
+import { toBase64 } from "../util/base64.ts";
+import { RemoteError } from "./remote-error.ts";
+
+/** All files of one message. */
+const MAX_BYTES = 1024 * 1024;
+
+/** The files of a message are too large for the A2A server. */
+export class FilesTooLargeError extends Error {
+  override readonly name = "FilesTooLargeError";
+}
+
+/** The bytes of a file of the broker that the part names. */
+export type LoadFile = (part: Part) => AsyncIterable<Uint8Array>;
+
+/** The message with its files. Parts with the URLs of other servers stay as they are. */
+export async function withFiles(message: Message, load: LoadFile): Promise<Message> {
+  const isFile = ({ url }: Part) => url !== undefined && fileOfUrl(url) !== undefined;
+  const known = message.parts.reduce((sum, part) => sum + (isFile(part) ? sizeIn(part) : 0), 0);
+  if (known > MAX_BYTES) throw tooLarge();
+  let left = MAX_BYTES;
+  const parts: Part[] = [];
+  for (const part of message.parts) {
+    const { url: _url, ...rest } = part;
+    if (!isFile(part)) parts.push(part);
+    else {
+      const bytes = await read(part, load, left);
+      left -= bytes.length;
+      parts.push({ ...rest, raw: toBase64(bytes) });
+    }
+  }
+  return { ...message, parts };
+}
+
+const sizeIn = ({ metadata }: Part): number => (typeof metadata?.size === "number" ? metadata.size : 0);
+
+async function read(part: Part, load: LoadFile, left: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of load(part)) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > left) throw tooLarge();
+    }
+  } catch (error) {
+    if (error instanceof FilesTooLargeError) throw error;
+    // Its text names the file and the broker.
+    throw new RemoteError("failed", "a file of the message cannot be loaded from the broker", {
+      retryable: true,
+    });
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+const tooLarge = (): FilesTooLargeError =>
+  new FilesTooLargeError(
+    "The files of the message exceed 1 MiB, the most that is passed on to an A2A server.",
+  );
