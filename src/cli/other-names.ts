@@ -14,7 +14,7 @@ const NAMES: Readonly<Record<string, Names>> = {
   errand: {
     ...named("get", "show describe info inspect view result output explain fetch cat"),
     ...named("get <id> --wait", "wait await join"),
-    ...named("get <id> --artifacts <folder>", "download artifacts artifact files cp"),
+    ...named("get <id> --artifacts <folder>", "download artifacts artifact cp"),
     ...named(
       "list",
       "ls ps jobs job tasks task delegations delegation workflows workflow runs search find query",
@@ -38,6 +38,7 @@ const NAMES: Readonly<Record<string, Names>> = {
     ...named("cancel", "kill stop abort terminate close purge empty flush clear drop discard interrupt"),
     ...named("redrive", "retry rerun requeue resubmit restart replay reset redo repeat again reopen resend"),
     ...named("delete", "rm remove erase del destroy prune clean cleanup"),
+    ...named("files list", "file uploads attachments"),
     ...named("serve", "start server up setup init install broker gateway daemon"),
     ...named("work", "worker poll consume claim lease pull take receive worker-pool dequeue"),
     ...named("relay", "proxy bridge forward"),
@@ -79,6 +80,10 @@ const NAMES: Readonly<Record<string, Names>> = {
     ...named("list", "ls show get"),
     ...named("create", "add new issue generate mint grant put"),
     ...named("revoke", "rm delete remove del destroy disable"),
+  },
+  "errand files": {
+    ...named("list", "ls show get ps"),
+    ...named("delete", "rm remove del destroy prune"),
   },
   "errand sessions": {
     ...named("list", "ls show get ps"),

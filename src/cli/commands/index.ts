@@ -8,6 +8,7 @@ export { addBackup } from "./backup.ts";
 export { addCancel } from "./cancel.ts";
 export { addDelegate } from "./delegate.ts";
 export { addDelete } from "./delete.ts";
+export { addFiles } from "./files.ts";
 export { addGet } from "./get.ts";
 export { addInvite } from "./invite.ts";
 export { addList } from "./list.ts";

@@ -87,6 +87,8 @@ async function world() {
     ["token", "create", "caller:alice"],
     ["token", "list"],
     ["token", "revoke", "0000000000"],
+    ["files", "list"],
+    ["files", "delete", `fil_${"0".repeat(16)}_${"0".repeat(64)}`],
     ["sessions", "list"],
     ["sessions", "link"],
     ["sessions", "revoke", "0000000000"],
