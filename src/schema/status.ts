@@ -37,6 +37,21 @@ export const redisStatusSchema = z.strictObject({
 /** The broker's Redis. */
 export type RedisStatus = z.infer<typeof redisStatusSchema>;
 
+export const filesStatusSchema = z.strictObject({
+  /** A folder, or the URL of a bucket. */
+  place: z.string(),
+  /** What all files and uploads take. */
+  bytes: z.int().min(0),
+  /** How large one file may be. */
+  max_bytes: z.int().min(0),
+  /** How much the files and uploads of one principal may take. */
+  principal_max_bytes: z.int().min(0),
+  /** The space that is left there; null: not known. */
+  free_bytes: z.int().min(0).nullable(),
+});
+/** Where the broker stores files. */
+export type FilesStatus = z.infer<typeof filesStatusSchema>;
+
 /** One of several gateways on a port, which one supervisor runs (`ERRAND_WORKERS`). */
 export const gatewayStatusSchema = z.strictObject({
   /** From 1 on; its successor has the same. */
@@ -67,6 +82,8 @@ export const statusSchema = z.strictObject({
   principal: principalSchema,
   /** For the operator and viewers; null for others. */
   redis: redisStatusSchema.nullable(),
+  /** For the operator and viewers; null: the broker stores no files. */
+  files: filesStatusSchema.nullable().optional(),
   /** For the operator and viewers, if a supervisor runs several gateways on this port. */
   gateways: z.array(gatewayStatusSchema).optional(),
 });

@@ -155,3 +155,28 @@ test("a refused submit keeps no file for ever", async () => {
   await gateway.fileUpkeep.tick();
   expect(await stored()).toEqual([]);
 });
+
+test("an agent that is created again owns no file of the deleted one", async () => {
+  const { url, operator, scout, upload, fetchAs } = await world();
+  const file = await upload(scout, "of the first");
+  expect((await fetchAs(scout, "/v1/files")).body.files).toHaveLength(1);
+  await operator.call("DELETE", "/v1/agents/scout");
+  await operator.agent("scout");
+  const second = await as(url, "agent:scout");
+  expect((await fetchAs(second, "/v1/files")).body).toMatchObject({ files: [], bytes: 0 });
+  expect((await fetchAs(second, `/v1/files/${file.id}`)).body.code).toBe("file_not_found");
+});
+
+test("the status says where files are, how many bytes they take, and how many they may", async () => {
+  const { url, folder, upload, ana, fetchAs } = await world();
+  await upload(ana, "seven b");
+  const viewer = await as(url, "viewer:vic");
+  expect((await viewer.call("GET", "/v1/status")).body.files).toEqual({
+    place: folder,
+    bytes: 7,
+    max_bytes: 10_000_000,
+    principal_max_bytes: 20_000_000,
+    free_bytes: expect.any(Number),
+  });
+  expect((await fetchAs(ana, "/v1/status")).body.files).toBeUndefined();
+});

@@ -76,6 +76,8 @@ async function* statusChecks(
   yield versionCheck(ownVersion, status.version);
   yield clockCheck(Date.parse(status.now) - (askedAt + tookMs / 2), tookMs / 2);
   if (status.gateways) yield gatewaysCheck(status.gateways);
+  const { files } = status;
+  if (files && files.free_bytes !== null) yield* diskCheck("the files", files.free_bytes);
   if (status.redis === null) yield* skipped("shown only to the operator and viewers", "redis");
   else yield* redisChecks(status.redis);
 }

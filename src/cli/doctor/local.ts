@@ -132,13 +132,17 @@ export function* redisHereChecks(found: Awaited<ReturnType<Preflight["redis"]>>)
 }
 
 /** Only where space is short: the numbers change all the time. */
-export function* diskCheck(what: string, free: number, total: number): Generator<Check> {
+/** Without `total`, uploads are refused; otherwise it is the disk of Redis. */
+export function* diskCheck(what: string, free: number, total?: number): Generator<Check> {
   if (free >= DISK_LOW_BYTES) return;
   yield {
     check: "disk",
     status: free < DISK_FULL_BYTES ? "fail" : "warn",
-    detail: `the disk of ${what} is nearly full: ${sizeText(free)} of ${sizeText(total)} are free`,
-    remedy: "Make room there. On a full disk Redis ends, and nothing is accepted until there is room again.",
+    detail: `the disk of ${what} is nearly full: ${sizeText(free)}${total === undefined ? "" : ` of ${sizeText(total)}`} are free`,
+    remedy:
+      total === undefined
+        ? "Make room there. Until then, uploads are refused."
+        : "Make room there. On a full disk Redis ends, and nothing is accepted until there is room again.",
     ...(free < DISK_FULL_BYTES && { category: "TRANSPORT" as const }),
   };
 }

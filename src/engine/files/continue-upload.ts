@@ -68,7 +68,8 @@ export async function continueUpload(
     return { id, offset: at, length: at, expires_at: file.expires_at, file };
   } catch (error) {
     const refusal = error instanceof StoreFullError ? storageFull() : error;
-    if (isLasting(refusal)) await scripts.drop(broker.redis, id, tagOf(principal), nowOf(broker), writer);
+    if (isLasting(refusal))
+      await scripts.drop(broker.redis, id, await tagOf(broker, principal), nowOf(broker), writer);
     throw refusal;
   }
 }

@@ -15,7 +15,8 @@ export interface Found extends FileRow {
 /** The file, if it is the principal's own. */
 export async function findOwnFile(broker: UsesFiles, principal: Principal, id: string): Promise<Found> {
   requireFiles(broker);
-  const found = partsOfFileId(id).tag === tagOf(principal) ? await find(broker, id, "") : null;
+  const found =
+    partsOfFileId(id).tag === (await tagOf(broker, principal)) ? await find(broker, id, "") : null;
   if (found === null) throw fileNotFound(id);
   return found;
 }

@@ -6,9 +6,17 @@ import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
 
-/** The mark of a principal in the ids of its files. */
-export const tagOf = ({ text }: Pick<Principal, "text">): string =>
-  createHash("sha256").update(text).digest("hex").slice(0, 16);
+/**
+ * The mark of a principal in the ids of its files. An agent that is created again has another one: it owns nothing of the
+ * deleted agent of its name.
+ */
+export async function tagOf(
+  { agents }: Pick<Broker, "agents">,
+  { kind, name, text }: Principal,
+): Promise<string> {
+  const since = kind === "agent" ? await agents.since(name) : 0;
+  return createHash("sha256").update(`${text} ${since}`).digest("hex").slice(0, 16);
+}
 
 export const fileIdOf = (tag: string, sha256: string): string => `fil_${tag}_${sha256}`;
 

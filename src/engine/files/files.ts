@@ -7,7 +7,7 @@ import { storageFull } from "./file-errors.ts";
 import type { FileStore } from "./store.ts";
 
 /** To read and write files. */
-export type UsesFiles = Pick<Broker, "clock" | "files" | "publicUrl" | "redis">;
+export type UsesFiles = Pick<Broker, "agents" | "clock" | "files" | "publicUrl" | "redis">;
 
 /** How long a file is kept that no delegation names, and an upload that is not continued. */
 export const KEEP_MS = LIMITS.file_hours.value * 3_600_000;

@@ -36,5 +36,5 @@ export async function finishedFile(
   // The file may have been deleted since.
   if (!stored && stored !== 0) throw uploadNotFound(id);
   const row = { size: stored, created_at: created_at ?? now, expires_at: expires_at ?? now };
-  return toStoredFile(broker, fileIdOf(tagOf(principal), sha256), row);
+  return toStoredFile(broker, fileIdOf(await tagOf(broker, principal), sha256), row);
 }

@@ -95,7 +95,7 @@ async function bind(
   isNew: boolean,
 ): Promise<ReadonlyMap<string, number>> {
   requireFiles(broker);
-  const own = tagOf(principal);
+  const own = await tagOf(broker, principal);
   const files = [...new Map(named.map((one) => [one.file_id, one] as const)).values()];
   for (const { file_id, delegation_id } of files) {
     if (delegation_id === undefined && partsOfFileId(file_id).tag !== own) throw fileNotFound(file_id);

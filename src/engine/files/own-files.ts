@@ -1,4 +1,6 @@
 /** The files that a principal has uploaded: list, read, give up. */
+import type { Redis } from "../../redis/connect.ts";
+import { keys } from "../../redis/keys.ts";
 import type { FilesPage, StoredFile } from "../../schema/file.ts";
 import { sha256OfFile } from "../../schema/file.ts";
 import type { Principal } from "../access/access.ts";
@@ -19,7 +21,7 @@ export async function listFiles(
   { cursor = "0", limit }: Page,
 ): Promise<FilesPage> {
   const { principalBytes } = requireFiles(broker);
-  const tag = tagOf(principal);
+  const tag = await tagOf(broker, principal);
   const from = Number(cursor);
   // One more than the page, which tells whether there is another.
   const [bytes, ...found] = textsIn(await scripts.list(broker.redis, tag, from, limit + 1)) ?? [];
@@ -32,10 +34,14 @@ export async function listFiles(
   return { files: files.slice(0, limit), next_cursor, bytes: Number(bytes), max_bytes: principalBytes };
 }
 
+/** The bytes of all files and uploads of all principals. */
+export const storedBytes = async (redis: Redis): Promise<number> =>
+  Number((await redis.get(`${keys.files}:bytes`)) ?? 0);
+
 /** The file goes with the last delegation that names it; at once if none does. Throws `file_not_found`. */
 export async function forgetFile(broker: UsesFiles, principal: Principal, id: string): Promise<void> {
   requireFiles(broker);
-  const tag = tagOf(principal);
+  const tag = await tagOf(broker, principal);
   const isOwn = partsOfFileId(id).tag === tag;
   const answer = isOwn ? await scripts.forget(broker.redis, tag, sha256OfFile(id), nowOf(broker)) : 0;
   if (answer !== 1) throw fileNotFound(id);

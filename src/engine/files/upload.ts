@@ -37,7 +37,7 @@ export async function beginUpload(
   const most = [LIMITS.uploads.value, LIMITS.principal_files.value, files.principalBytes];
   const answer = await scripts.begin(
     broker.redis,
-    ...[id, tagOf(principal), length ?? -1, expires_at, ...most, sha256],
+    ...[id, await tagOf(broker, principal), length ?? -1, expires_at, ...most, sha256],
   );
   if (answer !== "ok") throw overQuota(String(answer), files);
   return { id, offset: 0, length: length ?? null, expires_at: toInstant(expires_at), file: null };
@@ -66,7 +66,9 @@ export async function openUpload(
   }: { readonly writer?: string; readonly length?: number | undefined } = {},
 ): Promise<OpenUpload> {
   const until = nowOf(broker) + KEEP_MS;
-  const found = textsIn(await scripts.open(broker.redis, id, tagOf(principal), writer, given, until));
+  const found = textsIn(
+    await scripts.open(broker.redis, id, await tagOf(broker, principal), writer, given, until),
+  );
   if (found === null) throw uploadNotFound(id);
   const [length, counted, done, expires_at, sha256] = found;
   return {
@@ -90,6 +92,6 @@ export async function readUpload(broker: UsesFiles, principal: Principal, id: st
 /** Gives the upload up. What has arrived is deleted. */
 export async function dropUpload(broker: UsesFiles, principal: Principal, id: string): Promise<void> {
   requireFiles(broker);
-  const isDropped = await scripts.drop(broker.redis, id, tagOf(principal), nowOf(broker), "");
+  const isDropped = await scripts.drop(broker.redis, id, await tagOf(broker, principal), nowOf(broker), "");
   if (isDropped !== 1) throw uploadNotFound(id);
 }

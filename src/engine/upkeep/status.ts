@@ -3,15 +3,16 @@ import type { Sibling } from "../../gateways/messages.ts";
 import { serverStatus } from "../../redis/check.ts";
 import { readDiskSpace } from "../../redis/disk-space.ts";
 import { timeOf } from "../../redis/time.ts";
-import type { GatewayStatus, Status } from "../../schema/status.ts";
+import type { FilesStatus, GatewayStatus, Status } from "../../schema/status.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
+import { storedBytes } from "../files/own-files.ts";
 
 export async function status(
   broker: Pick<
     Broker,
-    "clock" | "dataDir" | "id" | "publicUrl" | "redis" | "redisSource" | "siblings" | "startedAt"
+    "clock" | "dataDir" | "files" | "id" | "publicUrl" | "redis" | "redisSource" | "siblings" | "startedAt"
   >,
   principal: Principal,
 ): Promise<Omit<Status, "version">> {
@@ -34,6 +35,7 @@ export async function status(
       latency_ms,
       ...(disk && { disk_free_bytes: disk.free_bytes, disk_total_bytes: disk.total_bytes }),
     },
+    ...(maySee && { files: await filesStatus(broker) }),
     ...(maySee && siblings && { gateways: siblings.all.map(toGatewayStatus) }),
   };
 }
@@ -42,3 +44,10 @@ const toGatewayStatus = ({ number, pid, state, started_at, restarts }: Sibling):
   ...{ number, pid, state, restarts },
   started_at: toInstant(started_at),
 });
+
+async function filesStatus({ files, redis }: Pick<Broker, "files" | "redis">): Promise<FilesStatus | null> {
+  if (files === null) return null;
+  const { store, maxBytes: max_bytes, principalBytes: principal_max_bytes } = files;
+  const free_bytes = await store.freeBytes();
+  return { place: store.place, bytes: await storedBytes(redis), max_bytes, principal_max_bytes, free_bytes };
+}
