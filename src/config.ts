@@ -9,6 +9,7 @@ import * as z from "zod";
 import { COMMAND_VARIABLES } from "./cli/work/command-variables.ts";
 import { urlProblem } from "./client/connection-errors.ts";
 import { isNetwork } from "./doors/http/address-list.ts";
+import { parseS3Url, S3_SCHEME, type S3Credentials, S3UrlError } from "./engine/files/s3/place.ts";
 import { problemOf } from "./redis/target.ts";
 import { readAs } from "./schema/issues.ts";
 import { LIMITS } from "./schema/limits.ts";
@@ -50,6 +51,28 @@ const proxyUrl = z.string().transform((value, ctx) => {
     return z.NEVER;
   }
 });
+
+/** A folder, `off`, or a bucket. The errors contain no part of it. */
+const filesPlace = z
+  .string()
+  .trim()
+  .min(1)
+  .transform((text, ctx) => {
+    if (!text.startsWith(S3_SCHEME)) return text;
+    try {
+      return parseS3Url(text);
+    } catch (error) {
+      if (!(error instanceof S3UrlError)) throw error;
+      ctx.addIssue({ code: "custom", message: error.message });
+      return z.NEVER;
+    }
+  });
+
+/** Part of a key for a bucket. Errors contain no part of it. */
+const s3Secret = z
+  .string()
+  .trim()
+  .regex(/^[\x21-\x7e]{1,4096}$/, "must be printable characters without spaces");
 
 /** A path is legal: a proxy may serve the broker below one. */
 const brokerUrl = z.string().superRefine((url, context) => {
@@ -136,7 +159,7 @@ const schema = z.strictObject({
   ERRAND_SHARDS: count(1, 256).default(1),
   ERRAND_WORKERS: workers.default(1),
   ERRAND_MAX_BODY_BYTES: count(1_024, 67_108_864).default(1_048_576),
-  ERRAND_FILES: z.string().trim().min(1).optional(),
+  ERRAND_FILES: filesPlace.optional(),
   ERRAND_MAX_FILE_BYTES: count(1, 1_099_511_627_776).default(LIMITS.file_bytes.value),
   ERRAND_PRINCIPAL_FILE_BYTES: count(1, 1_125_899_906_842_624).default(LIMITS.principal_file_bytes.value),
   ERRAND_DELEGATOR_PERCENT: count(1, 100, "; 100 means no limit").default(LIMITS.delegator_percent.value),
@@ -166,13 +189,23 @@ const schema = z.strictObject({
   ERRAND_COMMAND_TOKEN: z.string().min(1).optional(),
 });
 
+/** The key for the bucket of the files, by the names that other programs use. Read only if there is a bucket. */
+const keySchema = z.object({
+  AWS_ACCESS_KEY_ID: s3Secret,
+  AWS_SECRET_ACCESS_KEY: s3Secret,
+  AWS_SESSION_TOKEN: s3Secret.optional(),
+});
+
 /** `errand work` sets these for its commands, and a command may start a broker. */
 const SET_BY_WORK: readonly string[] = COMMAND_VARIABLES;
 
 /** Variable → the option of the command line that set it, for messages. */
 export type Flags = Readonly<Record<string, string>>;
 
-export type Config = z.output<typeof schema>;
+export interface Config extends z.output<typeof schema> {
+  /** The key for the bucket of the files, if they are in one. */
+  readonly s3Credentials?: S3Credentials;
+}
 
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
@@ -223,7 +256,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, flags: Flags = 
       !isServiceLink(name, value),
   );
   const result = readAs(schema, Object.fromEntries(given));
-  if (result.success) return result.data;
+  if (result.success) return withKey(result.data, env);
   const nameOf = (name: string) => flags[name] ?? name;
   throw new ConfigError(
     result.error.issues.flatMap((issue) =>
@@ -232,6 +265,28 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, flags: Flags = 
         : [`${nameOf(issue.path.join("."))}: ${issue.message}`],
     ),
   );
+}
+
+function withKey(config: Config, env: NodeJS.ProcessEnv): Config {
+  if (typeof config.ERRAND_FILES !== "object") return config;
+  const given = Object.entries(env).filter(([, value = ""]) => value !== "");
+  const result = readAs(keySchema, Object.fromEntries(given));
+  if (!result.success) {
+    const why = "for the bucket in ERRAND_FILES";
+    throw new ConfigError(
+      result.error.issues.map(({ path, message }) => {
+        const name = path.join(".");
+        return env[name] ? `${name}: ${message}` : `${name}: must be set, ${why}`;
+      }),
+    );
+  }
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = result.data;
+  const s3Credentials = {
+    accessKeyId: AWS_ACCESS_KEY_ID,
+    secretAccessKey: AWS_SECRET_ACCESS_KEY,
+    sessionToken: AWS_SESSION_TOKEN,
+  };
+  return { ...config, s3Credentials };
 }
 
 /** The part of the environment that the CLI needs. It is not validated; only `serve` validates all variables. */

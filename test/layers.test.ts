@@ -22,6 +22,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   ioredis: ["redis/"],
   // A table without dependencies.
   "hono/utils/mime": ["cli/files/"],
+  aws4fetch: ["engine/files/s3/"],
   hono: ["doors/"],
   "@hono/node-server": ["doors/"],
   commander: ["cli/"],

@@ -53,6 +53,7 @@ export const A2A_ERRORS = {
   hash_mismatch: "RequestMalformedError",
   files_off: "UnsupportedOperationError",
   storage_full: "RESOURCE_EXHAUSTED",
+  storage_unavailable: "UNAVAILABLE",
   payload_too_large: "INVALID_ARGUMENT",
   range_not_satisfiable: "RequestMalformedError",
   unsupported_media_type: "ContentTypeNotSupportedError",

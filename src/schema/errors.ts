@@ -228,6 +228,13 @@ export const ERRORS = {
     "Try again later, or ask the operator for more space.",
     true,
   ),
+  storage_unavailable: row(
+    "TRANSPORT",
+    503,
+    "The storage for files is unavailable",
+    "Wait as many seconds as the Retry-After header says, then ask for the offset of the upload, or repeat the request.",
+    true,
+  ),
   payload_too_large: row(
     "PROTOCOL",
     413,

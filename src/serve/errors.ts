@@ -1,6 +1,7 @@
 /** Explains failed starts with a known cause: the address is in use, or the data has another layout. */
 import { createServer } from "node:net";
 import { type Config, EXIT_CONFIG, type Flags } from "../config.ts";
+import { StoreSetupError } from "../engine/files/store.ts";
 import { isUnavailable } from "../redis/errors.ts";
 import { LayoutError } from "../redis/layout.ts";
 import { findRunningGateway } from "./announcement.ts";
@@ -26,7 +27,8 @@ export async function startFailure(
   dataDir: string,
   flags: Flags = {},
 ): Promise<unknown> {
-  if (error instanceof LayoutError) return new ServeError(error.message, EXIT_CONFIG);
+  if (error instanceof LayoutError || error instanceof StoreSetupError)
+    return new ServeError(error.message, EXIT_CONFIG);
   const refused = await refuseAddress(error, config, dataDir, flags).catch((reason: unknown) => reason);
   if (refused !== undefined) return refused;
   const isOfRedis = error instanceof Error && isUnavailable(error) && !isOfListener(error);

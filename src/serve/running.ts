@@ -5,6 +5,9 @@
 import { join, resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { DiskStore } from "../engine/files/disk-store.ts";
+import type { S3Place } from "../engine/files/s3/place.ts";
+import { S3Store } from "../engine/files/s3/store.ts";
+import type { FileStore } from "../engine/files/store.ts";
 import type { GatewayOptions } from "../gateway/options.ts";
 import type { RedisTarget } from "../redis/connect.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -31,15 +34,25 @@ export interface Parts {
 }
 
 /** The folder of the private Redis has the files, too. Gateways that share another Redis may be on several machines. */
-function filesOf(config: Config, { socket }: RedisTarget): GatewayOptions["files"] {
+function filesOf({
+  config,
+  target: { socket },
+  log,
+}: Pick<Parts, "config" | "target" | "log">): GatewayOptions["files"] {
   const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
   const place = config.ERRAND_FILES ?? (socket === undefined ? "off" : join(dataDir, "files"));
   if (place === "off") return undefined;
   return {
-    store: new DiskStore(resolve(place)),
+    store: storeAt(place, config, log),
     maxBytes: config.ERRAND_MAX_FILE_BYTES,
     principalBytes: config.ERRAND_PRINCIPAL_FILE_BYTES,
   };
+}
+
+function storeAt(place: string | S3Place, { s3Credentials: credentials }: Config, log: Log): FileStore {
+  if (typeof place === "string") return new DiskStore(resolve(place));
+  if (credentials === undefined) throw new Error("the configuration has a bucket without a key");
+  return new S3Store({ place, credentials, log });
 }
 
 export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {
@@ -54,7 +67,7 @@ export function optionsOf({ config, target, operatorToken, onRedisLost, log }: P
     retentionMs: config.ERRAND_RETENTION_SECONDS * 1000,
     waitReplicas: config.ERRAND_REDIS_WAIT_REPLICAS,
     maxBodyBytes: config.ERRAND_MAX_BODY_BYTES,
-    files: filesOf(config, target),
+    files: filesOf({ config, target, log }),
     delegatorPercent: config.ERRAND_DELEGATOR_PERCENT,
     callbackAllow: config.ERRAND_CALLBACK_ALLOW,
     egressProxy: config.ERRAND_EGRESS_PROXY,

@@ -1,4 +1,4 @@
-/** A broker that stores files, and the calls for files. */
+/** A broker that stores files, and the calls for files. With ERRAND_TEST_FILES=s3 the files are in a bucket. */
 import { createHash } from "node:crypto";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { onTestFinished } from "vitest";
 import { DiskStore } from "../../src/engine/files/disk-store.ts";
 import type { FileStore } from "../../src/engine/files/store.ts";
 import { OPERATOR, startBroker, type TestOptions } from "./broker.ts";
+import { openStore, startS3Server } from "./s3-server.ts";
 
 export const sha256 = (bytes: Uint8Array | string): string =>
   createHash("sha256").update(bytes).digest("hex");
@@ -25,19 +26,40 @@ interface FileOptions {
   readonly wrap?: (store: FileStore) => FileStore;
 }
 
-/** `stored`: the names of the contents in the store. */
-export async function startFileBroker(
-  { maxBytes = 10_000_000, principalBytes = 20_000_000, wrap = (store) => store }: FileOptions = {},
-  options: TestOptions = {},
-) {
+interface Place {
+  readonly store: FileStore;
+  /** The names of the contents in the store. */
+  readonly stored: () => Promise<string[]>;
+}
+
+async function folderPlace(): Promise<Place> {
   const folder = await tempFolder();
-  const files = { store: wrap(new DiskStore(folder)), maxBytes, principalBytes };
-  const broker = await startBroker({ files, ...options });
   const stored = async (): Promise<string[]> => {
     const found = await readdir(folder, { recursive: true, withFileTypes: true });
     return found.filter((one) => one.isFile()).map(({ name }) => name);
   };
-  return { ...broker, folder, files, stored };
+  return { store: new DiskStore(folder), stored };
+}
+
+async function bucketPlace(): Promise<Place> {
+  const server = await startS3Server();
+  onTestFinished(server.stop);
+  const place = server.place("files");
+  const stored = async () => [...new Set(server.keys(place).map((key) => key.slice(0, key.indexOf("/"))))];
+  return { store: openStore(place).store, stored };
+}
+
+export const placeOfFiles = (): Promise<Place> =>
+  process.env.ERRAND_TEST_FILES === "s3" ? bucketPlace() : folderPlace();
+
+export async function startFileBroker(
+  { maxBytes = 10_000_000, principalBytes = 20_000_000, wrap = (store) => store }: FileOptions = {},
+  options: TestOptions = {},
+) {
+  const { store, stored } = await placeOfFiles();
+  const files = { store: wrap(store), maxBytes, principalBytes };
+  const broker = await startBroker({ files, ...options });
+  return { ...broker, files, stored };
 }
 
 /** The calls of one principal for files; bodies are bytes. */

@@ -20,7 +20,7 @@ import {
   wrongOffset,
 } from "./file-errors.ts";
 import { tagOf } from "./file-ids.ts";
-import { nowOf, requireFiles, requireSpace, type UsesFiles } from "./files.ts";
+import { KEEP_MS, nowOf, requireFiles, requireSpace, type UsesFiles } from "./files.ts";
 import { finishedFile, hashOf } from "./finish-upload.ts";
 import { scripts } from "./scripts.ts";
 import { StoreFullError } from "./store.ts";
@@ -49,6 +49,7 @@ export async function continueUpload(
   const files = requireFiles(broker);
   if (given !== undefined && given > files.maxBytes) throw fileTooLarge(files.maxBytes);
   const writer = randomId(16);
+  const began = nowOf(broker);
   const upload = await openUpload(broker, principal, id, { writer, length: given });
   const { length, expires_at } = upload;
   if (given !== undefined && given !== length) throw tooLong(length ?? given);
@@ -61,13 +62,17 @@ export async function continueUpload(
     const counter = new Counter(broker, files, { id, writer, ...upload });
     await files.store.append(id, offset, counter.count(offset, bytes));
     const { at } = counter;
-    if (at !== (isLast ? at : length))
+    if (at !== (isLast ? at : length)) {
+      // It may have been given up meanwhile.
+      await openUpload(broker, principal, id);
       return { id, offset: at, length: length ?? null, expires_at: toInstant(expires_at), file: null };
+    }
     if (length !== undefined && at < length) throw incomplete();
     const file = await complete(broker, principal, id, { writer, size: at, expected: upload.sha256 });
     return { id, offset: at, length: at, expires_at: file.expires_at, file };
   } catch (error) {
     const refusal = error instanceof StoreFullError ? storageFull() : error;
+    if (isGone(refusal)) await removeOrphan(broker, principal, id, began).catch(() => {});
     if (isLasting(refusal))
       await scripts.drop(broker.redis, id, await tagOf(broker, principal), nowOf(broker), writer);
     throw refusal;
@@ -97,6 +102,25 @@ const LASTING: readonly string[] = ["payload_too_large", "quota_exceeded", "hash
 /** Whether the upload can never become a file. */
 const isLasting = (error: unknown): boolean => error instanceof ErrandError && LASTING.includes(error.code);
 
+const isGone = (error: unknown): boolean => error instanceof ErrandError && error.code === "upload_not_found";
+
+/**
+ * Removes what a request stored after its upload was given up and the content deleted. A complete upload, whose content stays,
+ * is remembered for {@link KEEP_MS}.
+ */
+async function removeOrphan(
+  broker: UsesFiles,
+  principal: Principal,
+  id: string,
+  began: number,
+): Promise<void> {
+  const isThere = await openUpload(broker, principal, id).then(
+    () => true,
+    (error: unknown) => !isGone(error),
+  );
+  if (!isThere && nowOf(broker) - began < KEEP_MS) await requireFiles(broker).store.remove(id);
+}
+
 interface Ending {
   readonly writer: string;
   readonly size: number;
@@ -112,7 +136,9 @@ async function complete(
 ): Promise<StoredFile> {
   const { store } = requireFiles(broker);
   await store.seal(id);
-  const sha256 = await hashOf(store, id);
+  const { sha256, size: stored } = await hashOf(store, id);
+  // Another request wrote at the same time.
+  if (stored !== size) throw uploadTaken(id, stored);
   if (expected !== undefined && sha256 !== expected) throw wrongHash(expected, sha256);
   return finishedFile(broker, principal, id, { writer, sha256, size });
 }

@@ -64,6 +64,12 @@ export function overQuota(limit: string, limits: Files): ErrandError {
 export const storageFull = (): ErrandError =>
   new ErrandError("storage_full", "The storage for files is full.", { retry_after_seconds: 60 });
 
+export const storageUnavailable = (cause: unknown): ErrandError =>
+  new ErrandError("storage_unavailable", "The storage for files does not answer.", {
+    retry_after_seconds: 5,
+    cause,
+  });
+
 export function wrongHash(expected: string, found: string): ErrandError {
   return new ErrandError("hash_mismatch", "The content has another SHA-256 than the request says.", {
     details: { expected, sha256: found },

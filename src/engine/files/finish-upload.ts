@@ -8,11 +8,17 @@ import { KEEP_MS, nowOf, type UsesFiles } from "./files.ts";
 import { scripts, textsIn } from "./scripts.ts";
 import type { FileStore } from "./store.ts";
 
-/** The SHA-256 of what is stored. It is read again, because the pieces may have come to several gateways. */
-export async function hashOf(store: FileStore, name: string): Promise<string> {
+/**
+ * The size and the SHA-256 of what is stored. It is read again, because the pieces may have come to several gateways.
+ */
+export async function hashOf(store: FileStore, name: string): Promise<{ size: number; sha256: string }> {
   const hash = createHash("sha256");
-  for await (const chunk of await store.read(name)) hash.update(chunk);
-  return hash.digest("hex");
+  let size = 0;
+  for await (const chunk of await store.read(name)) {
+    hash.update(chunk);
+    size += chunk.length;
+  }
+  return { size, sha256: hash.digest("hex") };
 }
 
 interface Content {

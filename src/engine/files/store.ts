@@ -10,7 +10,7 @@ export interface ByteRange {
 export interface FileStore {
   /** For the log and for messages: a path, or the URL of a bucket, without secrets. */
   readonly place: string;
-  /** Throws if the place cannot be used. */
+  /** Throws if the place cannot be used; {@link StoreSetupError} if its settings are wrong. */
   prepare(): Promise<void>;
   /** The bytes that may still be written; null if that is not known. */
   freeBytes(): Promise<number | null>;
@@ -31,4 +31,9 @@ export interface FileStore {
 /** There is no space left. */
 export class StoreFullError extends Error {
   override readonly name = "StoreFullError";
+}
+
+/** The settings of the store are wrong; the message says which, without secrets. */
+export class StoreSetupError extends Error {
+  override readonly name = "StoreSetupError";
 }
