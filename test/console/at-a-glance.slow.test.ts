@@ -41,6 +41,35 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await cutIn(page, ".agent-part > :not(.agent-name), .agent-part .presence > span")).toEqual([]);
     const alarm = page.locator(".alarm-line", { hasText: LONG }).locator(".alarm-text");
     expect(await alarm.evaluate((text) => text.scrollHeight - text.clientHeight)).toBeLessThanOrEqual(1);
+    // Its colon stands behind the name, not alone at the start of the next line.
+    const gap = await alarm.evaluate((text) => {
+      const link = text.querySelector("a");
+      const colon = document.createRange();
+      const node = link?.nextSibling;
+      if (!link || !node) return null;
+      colon.setStart(node, 0);
+      colon.setEnd(node, 1);
+      return Math.round(colon.getBoundingClientRect().left - link.getBoundingClientRect().right);
+    });
+    expect(gap).toBe(0);
+  });
+
+  test.each([
+    ["a window", 1280],
+    ["a phone", 390],
+  ])("in %s, the box above the rows of Find is in line with theirs", async (_, width) => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    await api.delegate("coder", { task: "Fix the login test" });
+    const page = await open(url, "#/find", { viewport: { width, height: 720 } });
+    const center = async (name: RegExp) => {
+      const box = await page.getByRole("checkbox", { name }).boundingBox();
+      return box === null ? null : box.x + box.width / 2;
+    };
+    await page.getByText("Fix the login test").waitFor();
+    const [above, row] = [await center(/^Select all/), await center(/Fix the login test/)];
+    expect(Math.abs((above ?? 0) - (row ?? 99))).toBeLessThanOrEqual(1);
   });
 
   test("charts of a broker where nothing happened say so; of one with work, they are drawn", async () => {

@@ -44,14 +44,15 @@ const isShown = ({ parts }: Message, delegation: Delegation): boolean =>
 function Facts({ delegation }: { readonly delegation: Delegation }) {
   const { id, message, created_at, attempt, artifacts, parent_id } = delegation;
   const report = stepOf(delegation);
+  const isTaskShown = isShown(message, delegation);
   return (
     <dl>
-      <Fact name="Task">
+      <Fact name={isTaskShown ? "Delegated" : "Task"}>
         <p class="dim">
-          from {delegatorOf(delegation)}, <Age at={created_at} ago />
+          {isTaskShown ? "by" : "from"} {delegatorOf(delegation)}, <Age at={created_at} ago />
           {attempt > 1 && `, attempt ${attempt}`}
         </p>
-        {!isShown(message, delegation) && (
+        {!isTaskShown && (
           <Fold>
             <Parts parts={message.parts} />
           </Fold>

@@ -68,7 +68,9 @@ function Line({ alarm, isOver }: LineProps) {
     <li class={`alarm-line ${isOver ? "over" : `${sign}-line`}`}>
       <StateMark phase={isOver ? "completed" : sign} />
       <span class="alarm-text" title={`${agent}: ${last.current}`}>
-        <a href={href("agents", { name: agent })}>{agent}</a>:{" "}
+        <span class="alarm-agent">
+          <a href={href("agents", { name: agent })}>{agent}</a>:
+        </span>{" "}
         {isOver ? <span role="status">over now</span> : <Said>{last.current}</Said>}
       </span>
       {kind === "no_worker" && (isOperator.value || isSelf(agent)) && <HowToStart agent={agent} />}
