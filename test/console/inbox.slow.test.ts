@@ -42,7 +42,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { page, rows, detail } = await open(url);
     expect(await rows.count()).toBe(3);
     expect(await rows.first().textContent()).toMatch(/^asker for youhigh risk1[67] min leftDeploy to eu\?$/);
-    expect(await detail.textContent()).toMatch(/high risk[\s\S]*Task[\s\S]*Release one/);
+    expect(await detail.textContent()).toMatch(/high risk[\s\S]*Release one[\s\S]*Delegatedby you/);
 
     // The mouse rests on Approve. A question that expires sooner comes, and waits.
     await detail.getByRole("button", { name: "Approve" }).hover();
