@@ -52,6 +52,13 @@ async function bucketPlace(): Promise<Place> {
 export const placeOfFiles = (): Promise<Place> =>
   process.env.ERRAND_TEST_FILES === "s3" ? bucketPlace() : folderPlace();
 
+/** Files in a place of the test. */
+export const fileOptions = async () => ({
+  store: (await placeOfFiles()).store,
+  maxBytes: 10_000_000,
+  principalBytes: 20_000_000,
+});
+
 export async function startFileBroker(
   { maxBytes = 10_000_000, principalBytes = 20_000_000, wrap = (store) => store }: FileOptions = {},
   options: TestOptions = {},

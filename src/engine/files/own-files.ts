@@ -8,6 +8,7 @@ import { fileNotFound } from "./file-errors.ts";
 import { fileIdOf, partsOfFileId, tagOf, toStoredFile } from "./file-ids.ts";
 import { nowOf, requireFiles, type UsesFiles } from "./files.ts";
 import { scripts, textsIn } from "./scripts.ts";
+import { type ReleasesFiles, settleDue } from "./upkeep.ts";
 
 interface Page {
   readonly cursor?: string | undefined;
@@ -39,10 +40,11 @@ export const storedBytes = async (redis: Redis): Promise<number> =>
   Number((await redis.get(`${keys.files}:bytes`)) ?? 0);
 
 /** The file goes with the last delegation that names it; at once if none does. Throws `file_not_found`. */
-export async function forgetFile(broker: UsesFiles, principal: Principal, id: string): Promise<void> {
+export async function forgetFile(broker: ReleasesFiles, principal: Principal, id: string): Promise<void> {
   requireFiles(broker);
   const tag = await tagOf(broker, principal);
   const isOwn = partsOfFileId(id).tag === tag;
   const answer = isOwn ? await scripts.forget(broker.redis, tag, sha256OfFile(id), nowOf(broker)) : 0;
   if (answer !== 1) throw fileNotFound(id);
+  await settleDue(broker);
 }

@@ -19,6 +19,10 @@ function scriptOf(file: string, flags: string) {
 export const scripts = {
   begin: unlessFull("begin"),
   open: always("open"),
+  claim: always("claim"),
+  release: always("release"),
+  abandon: always("abandon"),
+  copying: always("copying"),
   count: always("count"),
   finish: always("finish"),
   drop: always("drop"),

@@ -54,7 +54,8 @@ export class FileUpkeep {
   }
 }
 
-async function settleDue(broker: ReleasesFiles): Promise<number> {
+/** Handles everything that is due now; returns how much. */
+export async function settleDue(broker: ReleasesFiles): Promise<number> {
   const { files, redis } = broker;
   if (files === null) return 0;
   for (let handled = 0; ; ) {

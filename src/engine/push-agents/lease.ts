@@ -10,6 +10,7 @@ import { randomId } from "../../redis/shards.ts";
 import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { artifactSchema, type Message } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import { fileOfUrl } from "../../schema/file.ts";
 import { interruptRequestSchema } from "../../schema/interrupt.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { type Lease, replyRequestSchema, type WorkerPause } from "../../schema/lease.ts";
@@ -19,6 +20,8 @@ import { type Principal, toPrincipal } from "../access/access.ts";
 import { type Moves, warn } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { read } from "../delegations/read.ts";
+import { findFileOf } from "../files/download.ts";
+import { requireFiles } from "../files/files.ts";
 import type { NamesFiles } from "../files/name-files.ts";
 import { replyA2a } from "../leases/a2a-reply.ts";
 import { addArtifact } from "../leases/artifacts.ts";
@@ -75,6 +78,7 @@ export class PushAgentLease {
       saveCheckpoint: (checkpoint) => holder.saveCheckpoint(checkpoint, this.#deadline()),
       progress: (message) => holder.progress({ message: message.toWellFormed() }),
       artifact: (chunk) => this.#artifact({ ...chunk, artifact: accepted(artifactSchema, chunk.artifact) }),
+      loadFile: ({ url = "" }) => this.#load(url),
       onMessage: (listener) => void holder.followUps.listen(listener),
       note: (what) => this.#broker.log.info({ delegation_id: id, agent: this.#agent }, what),
     };
@@ -127,6 +131,14 @@ export class PushAgentLease {
     return {
       until: () => (this.#stopping.aborted ? startedAt + LAST_CALL_MS : Number.POSITIVE_INFINITY),
     };
+  }
+
+  /** A file of the delegation: its agent may read it. */
+  async *#load(url: string): AsyncGenerator<Uint8Array> {
+    const { delegation_id = this.#lease.delegation.id, file_id } = fileOfUrl(url) ?? {};
+    if (file_id === undefined) throw new TypeError("not the url of a file");
+    const { name } = await findFileOf(this.#broker, this.#principal, delegation_id, file_id);
+    yield* await requireFiles(this.#broker).store.read(name);
   }
 
   async #write(outcome: RelayOutcome, worker: WorkerPause | undefined): Promise<void> {

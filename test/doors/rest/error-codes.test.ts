@@ -5,6 +5,7 @@ import { LIMITS } from "../../../src/schema/limits.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
 import { type Answer, as, client, OPERATOR, request, startBroker } from "../../support/broker.ts";
 import { keysIn } from "../../support/dump.ts";
+import { fileOptions } from "../../support/files.ts";
 import { startOwnRedis } from "../../support/own-redis.ts";
 import { setFields } from "../../support/record.ts";
 
@@ -255,6 +256,38 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     const { api } = await setup({ redis: own.target });
     await own.redis.config("SET", "maxmemory", "1");
     return api.delegate("scout");
+  },
+  async file_not_found() {
+    const { api } = await setup({ files: await fileOptions() });
+    return api.call("GET", `/v1/files/fil_${"0".repeat(16)}_${"0".repeat(64)}`);
+  },
+  async upload_not_found() {
+    const { api } = await setup({ files: await fileOptions() });
+    return api.call("GET", `/v1/uploads/upl_${NOBODY}`);
+  },
+  async upload_offset() {
+    const { api } = await setup({ files: await fileOptions() });
+    const { id } = (await api.call("POST", "/v1/uploads", undefined, { "upload-length": "9" })).body;
+    return api.call("PATCH", `/v1/uploads/${id}`, 1, { "upload-offset": "5" });
+  },
+  async hash_mismatch() {
+    const { api } = await setup({ files: await fileOptions() });
+    return api.call("POST", `/v1/files?sha256=${"0".repeat(64)}`, "1");
+  },
+  async range_not_satisfiable() {
+    const { api } = await setup({ files: await fileOptions() });
+    const { id } = (await api.call("POST", "/v1/files", "1")).body;
+    return api.call("GET", `/v1/files/${id}`, undefined, { range: "bytes=9-" });
+  },
+  async files_off() {
+    const { api } = await setup();
+    return api.call("POST", "/v1/files", "1");
+  },
+  async storage_full() {
+    const files = await fileOptions();
+    files.store.freeBytes = async () => 0;
+    const { api } = await setup({ files });
+    return api.call("POST", "/v1/files", "1");
   },
   async shutting_down() {
     const { url, gateway } = await setup();

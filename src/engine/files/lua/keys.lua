@@ -8,14 +8,18 @@ local total = base .. ':bytes'
 local function owner_key(tag) return base .. ':owner:' .. tag end
 -- ZSET sha256 → when it was complete, ms: the files of a principal.
 local function list_key(tag) return base .. ':list:' .. tag end
--- HASH: `name` in the store, `size`, `created_at`, `expires_at`.
+-- HASH: `name` in the store, `size`, `created_at`, `expires_at`; `fresh`: uploaded since a delegation named it.
 local function file_key(tag, sha) return base .. ':file:' .. tag .. ':' .. sha end
 -- ZSET delegation id → when its record was last seen, ms: the delegations that name a file.
 local function refs_key(tag, sha) return base .. ':refs:' .. tag .. ':' .. sha end
 -- SET: `<tag> <sha256>`, the files that a delegation names.
 local function named_key(id) return base .. ':named:' .. id end
--- HASH: `tag`, `length` (-1: not known), `counted`, `writer`, `expires_at`; `done` has the sha256 of a complete one.
+-- HASH: `tag`, `length` (-1: not known), `counted`, `sha256`, `expires_at`; `writer`: who writes now, empty once it has
+-- stored its last byte; `contested`: an earlier one may still write; `done`: the sha256 of a complete one.
 local function upload_key(id) return base .. ':upload:' .. id end
+
+-- LIST: the uploads of a principal that were complete last, newest first.
+local function done_key(tag) return base .. ':done:' .. tag end
 
 -- As text: Lua would write a large number with an exponent, and no bytes as "-0".
 local function count_bytes(tag, bytes)
