@@ -11,10 +11,14 @@ const HEAD_MS = 15_000;
 /** A connection that is silent for longer is dead. */
 const SILENCE_MS = 30_000;
 
-/** The path at this broker, whatever name the URL has for it. */
-function pathOf(url: string): string {
+/**
+ * The path at this broker. Messages have URLs of delegations, by whatever name their sender knows the broker. Your own files
+ * only have this broker's: another's URL must not lead to them.
+ */
+function pathOf(http: Http, url: string): string {
   const { file_id, delegation_id } = fileOfUrl(url) ?? {};
-  if (file_id === undefined) {
+  const isOwn = url.startsWith("/") || url.startsWith(`${http.url}/`);
+  if (file_id === undefined || (delegation_id === undefined && !isOwn)) {
     throw localError({
       code: "invalid_request",
       category: "PROTOCOL",
@@ -33,7 +37,7 @@ export async function* readFile(
   url: string,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array, void> {
-  const path = pathOf(url);
+  const path = pathOf(http, url);
   let at = 0;
   let giveUpAt: number | undefined;
   for (let failures = 0; ; failures += 1) {
@@ -68,6 +72,8 @@ async function* bytesFrom(
   const headers = { accept: "*/*", ...(at > 0 && { range: `bytes=${at}-` }) };
   const response = await http.open({ path, headers }, limit);
   const length = Number(response.headers.get("content-length"));
+  // Something on the way may have dropped the range.
+  let skip = response.status === 206 ? 0 : at;
   const reader = response.body?.getReader();
   let received = 0;
   try {
@@ -80,7 +86,9 @@ async function* bytesFrom(
       limit.restart(Number.POSITIVE_INFINITY);
       if (!chunk || chunk.done) break;
       received += chunk.value.length;
-      yield chunk.value;
+      const value = chunk.value.subarray(skip);
+      skip = Math.max(0, skip - chunk.value.length);
+      if (value.length > 0) yield value;
     }
   } finally {
     // A stream that has failed or ended cannot be canceled.

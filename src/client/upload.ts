@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { Part } from "../schema/a2a.ts";
 import { type StoredFile, type Upload, uploadSchema } from "../schema/file.ts";
-import { backoffMs, sleep } from "../util/timing.ts";
+import { backoffMs, onAbort, sleep } from "../util/timing.ts";
 import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { type FileContent, lengthOf, piecesOf, typeOf } from "./pieces.ts";
@@ -51,7 +51,7 @@ export async function upload(
   });
   const sending = new Sending(http, begun, signal);
   try {
-    for await (const piece of piecesOf(content, PIECE_BYTES)) {
+    for await (const piece of whileNotAborted(piecesOf(content, PIECE_BYTES), signal)) {
       await sending.send(piece);
       onProgress?.(sending.offset);
     }
@@ -59,6 +59,30 @@ export async function upload(
   } catch (error) {
     await sending.giveUp();
     throw error;
+  }
+}
+
+/** The source may stall, and knows nothing of the signal. */
+async function* whileNotAborted<T>(
+  source: AsyncGenerator<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T> {
+  let unsubscribe = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal) unsubscribe = onAbort(signal, () => reject(signal.reason));
+    if (signal?.aborted) reject(signal.reason);
+  });
+  aborted.catch(() => undefined);
+  try {
+    for (;;) {
+      const { value, done } = await Promise.race([source.next(), aborted]);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    unsubscribe();
+    // Not awaited: a stalled source does not end.
+    source.return(undefined).catch(() => undefined);
   }
 }
 

@@ -142,6 +142,9 @@ export class AuthenticatedRequest {
       const result = await work(rawBody(incoming, scope));
       scope.throwIfRevoked();
       return result;
+    } catch (error) {
+      scope.throwIfRevoked();
+      throw error;
     } finally {
       scope.release();
     }

@@ -10,6 +10,8 @@ export interface ByteSource {
   readonly close: () => void;
 }
 
+const STALLED_MS = 60_000;
+
 export class ByteResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,12 +34,15 @@ export class ByteResponse {
     isHead: boolean,
   ): Promise<void> {
     outgoing.writeHead(this.status, { ...common, ...this.headers });
+    // A reader that takes nothing holds a place among the transfers.
+    outgoing.setTimeout(STALLED_MS, () => outgoing.destroy());
     try {
       if (isHead) outgoing.end();
       else await pipeline(await this.#source.open(), outgoing);
     } catch {
       outgoing.destroy();
     } finally {
+      outgoing.setTimeout(0);
       this.#source.close();
     }
   }

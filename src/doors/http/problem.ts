@@ -15,6 +15,7 @@ export const NOT_EXECUTED = "not_executed";
 /** Headers that an error has in every API. */
 export const errorHeaders = ({ code, context }: ErrandError): Readonly<Record<string, string>> => ({
   ...(context.allow && { allow: context.allow.join(", ") }),
+  ...(code === "range_not_satisfiable" && { "content-range": `bytes */${context.details?.size}` }),
   ...(ERRORS[code].status === 401 && { "www-authenticate": 'Bearer realm="errand"' }),
   // Tells the refusal of an encoding from that of a media type (RFC 9110, 15.5.16).
   ...(code === "unsupported_encoding" && { "accept-encoding": "identity" }),

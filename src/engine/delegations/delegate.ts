@@ -16,6 +16,7 @@ import { afterAnnouncedMove, afterMove, type Moves, waitBriefly } from "../after
 import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
+import { unnameFiles } from "../files/upkeep.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
 import { findByKey, reserve } from "./idempotency.ts";
 import { preview } from "./preview.ts";
@@ -109,7 +110,7 @@ export async function delegate(
       if (!record) throw refusal({ kind: "missing", now: 0 }, id);
       return { record, replayed: false };
     } catch (error) {
-      if (isRefusal(error)) await removeChild(broker, request.parent_id, id);
+      if (isRefusal(error)) await undo(broker, request, id);
       throw error;
     }
   }
@@ -146,7 +147,7 @@ export async function delegate(
       // Neither created nor found: the id was voided meanwhile, so start over with the key.
       voided = id;
     } catch (error) {
-      if (isRefusal(error) && (await reservation.refuse())) await removeChild(broker, request.parent_id, id);
+      if (isRefusal(error) && (await reservation.refuse())) await undo(broker, request, id);
       throw error;
     }
   }
@@ -164,6 +165,13 @@ export const findDelegated = (
   key: string,
 ): Promise<StoredDelegation | null> =>
   findByKey({ redis: broker.redis, principal: principal.text, key, ...lookups(broker, principal) });
+
+/** What was written before the record that will never be. */
+async function undo(broker: Submits, { parent_id, message }: DelegateRequest, id: string): Promise<void> {
+  await removeChild(broker, parent_id, id);
+  const mayNameFiles = message?.parts.some(({ url }) => url !== undefined) === true;
+  if (mayNameFiles) await unnameFiles(broker, id);
+}
 
 /** Whether the error means that no delegation was created, and that none will be. */
 const isRefusal = (error: unknown): boolean => error instanceof ErrandError || isOutOfMemory(error);

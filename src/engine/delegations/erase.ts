@@ -4,7 +4,7 @@
  */
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl } from "../access/access.ts";
-import { waitBriefly } from "../after-move.ts";
+import { waitBriefly, warn } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { type ReleasesFiles, releaseFiles } from "../files/upkeep.ts";
@@ -38,12 +38,14 @@ export async function erase(
   for (let tries = 0; tries < TRIES; tries += 1) {
     const { outcome } = await broker.writer.move({ move: "erase", id, params: { key_retired } });
     if (outcome.kind === "removed") {
-      await releaseFiles(broker, id);
-      return audit(broker, principal, "delegation.erase", id, {
+      await audit(broker, principal, "delegation.erase", id, {
         target: record.get("target"),
         delegator: record.get("delegator"),
         state: record.get("state"),
       });
+      // It is erased; what fails here is done by the upkeep.
+      await releaseFiles(broker, id).catch((error: unknown) => warn(broker, error, "files not released"));
+      return;
     }
     if (outcome.kind === "retire_key") {
       const { idempotency: name, created_at, now } = outcome;

@@ -3,12 +3,14 @@
  * same folder, mounted.
  */
 import { constants, createReadStream } from "node:fs";
-import { chmod, mkdir, open, rm, stat, statfs } from "node:fs/promises";
+import { chmod, type FileHandle, mkdir, open, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
-import { type ByteRange, type FileStore, StoreFullError } from "./store.ts";
+import { storageUnavailable } from "./file-errors.ts";
+import { type ByteRange, type FileStore, StoreFullError, StoreSetupError } from "./store.ts";
 
 const FULL = ["ENOSPC", "EDQUOT", "EFBIG"];
+const PROBE = ".probe";
 
 export class DiskStore implements FileStore {
   readonly place: string;
@@ -18,72 +20,98 @@ export class DiskStore implements FileStore {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.place, { recursive: true, mode: 0o700 });
-    await chmod(this.place, 0o700);
-  }
-
-  async freeBytes(): Promise<number> {
-    const { bavail, bsize } = await statfs(this.place);
-    return bavail * bsize;
-  }
-
-  async size(name: string): Promise<number> {
     try {
-      return (await stat(this.#pathOf(name))).size;
+      // The folder of an operator keeps its mode.
+      if ((await mkdir(this.place, { recursive: true, mode: 0o700 })) !== undefined)
+        await chmod(this.place, 0o700);
+      const probe = join(this.place, `${PROBE}-${process.pid}`);
+      await writeFile(probe, "", { mode: 0o600 });
+      await rm(probe);
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return 0;
-      throw error;
+      throw new StoreSetupError(
+        `The files cannot be stored in ${this.place}: ${codeOf(error) || error}. ${REMEDY}`,
+      );
     }
   }
 
+  freeBytes(): Promise<number> {
+    return this.#guard(async () => {
+      const { bavail, bsize } = await statfs(this.place);
+      return bavail * bsize;
+    });
+  }
+
+  async size(name: string): Promise<number> {
+    return this.#guard(async () => {
+      const found = await stat(this.#pathOf(name)).catch((error: unknown) => {
+        if (codeOf(error) === "ENOENT") return null;
+        throw error;
+      });
+      return found?.size ?? 0;
+    });
+  }
+
   async append(name: string, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-    const path = this.#pathOf(name);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    const file = await this.#guard(() => this.#openToWrite(name));
     try {
       let at = offset;
       for await (const chunk of bytes) {
-        for (let written = 0; written < chunk.length; ) {
-          const { bytesWritten } = await file.write(chunk, written, chunk.length - written, at);
-          written += bytesWritten;
-          at += bytesWritten;
-        }
+        await this.#guard(() => writeAll(file, chunk, at));
+        at += chunk.length;
       }
-    } catch (error) {
-      if (FULL.includes(codeOf(error))) throw new StoreFullError(`${this.place} is full`);
-      throw error;
     } finally {
       await file.close();
     }
   }
 
   async seal(name: string): Promise<void> {
-    // Not read-only: fsync needs no permission to write, but some file systems want it.
-    const file = await open(this.#pathOf(name), constants.O_RDWR | constants.O_CREAT, 0o600);
-    try {
-      await file.sync();
-    } catch (error) {
-      if (FULL.includes(codeOf(error))) throw new StoreFullError(`${this.place} is full`);
-      throw error;
-    } finally {
-      await file.close();
-    }
-    const folder = await open(dirname(this.#pathOf(name)));
-    await folder.sync().finally(() => folder.close());
+    await this.#guard(async () => {
+      // An empty content has no file yet.
+      const file = await this.#openToWrite(name);
+      await file.sync().finally(() => file.close());
+      const folder = await open(dirname(this.#pathOf(name)));
+      await folder.sync().finally(() => folder.close());
+    });
   }
 
   async read(name: string, range?: ByteRange): Promise<Readable> {
-    const file = await open(this.#pathOf(name), constants.O_RDONLY | constants.O_NOFOLLOW);
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
+    const file = await this.#guard(() => open(this.#pathOf(name), flags));
     return createReadStream("", { fd: file, ...(range && { start: range.first, end: range.last }) });
   }
 
   async remove(name: string): Promise<void> {
-    await rm(this.#pathOf(name), { force: true });
+    await this.#guard(() => rm(this.#pathOf(name), { force: true }));
+  }
+
+  async #openToWrite(name: string): Promise<FileHandle> {
+    const path = this.#pathOf(name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    return open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  }
+
+  /** An error of the file system must not be taken for one of Redis, whose connections have the same codes. */
+  async #guard<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (FULL.includes(codeOf(error))) throw new StoreFullError(`${this.place} is full`);
+      throw storageUnavailable(error);
+    }
   }
 
   /** The names are random ids of the broker. Few folders hold many files each. */
   #pathOf(name: string): string {
     return join(this.place, name.slice(-2), name);
+  }
+}
+
+const REMEDY = "Check that ERRAND_FILES is a folder in which the broker may write.";
+
+async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
+    written += bytesWritten;
   }
 }
 

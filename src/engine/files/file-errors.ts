@@ -46,6 +46,14 @@ export function tooManyFiles(id: string): ErrandError {
   });
 }
 
+export function otherLength(known: number | undefined, offset: number): ErrandError {
+  const reason =
+    known === undefined ? `is less than the ${offset} bytes that arrived` : `is not ${known}, as announced`;
+  return new ErrandError("invalid_request", `Upload-Length ${reason}.`, {
+    details: { issues: [{ path: "Upload-Length", reason }] },
+  });
+}
+
 /** For the name of the limit that a script returns. */
 export function overQuota(limit: string, limits: Files): ErrandError {
   const most: Record<string, [number, string]> = {

@@ -22,6 +22,13 @@ interface WithParts {
 /** To store contents that name files. */
 export type NamesFiles = UsesFiles & Reads;
 
+interface NamingOptions {
+  /** The delegation does not exist yet. */
+  readonly isNew?: boolean;
+  /** Of the lease whose holder sends the contents. */
+  readonly fence?: number;
+}
+
 interface Named {
   readonly file_id: string;
   /** The delegation that the URL is of; undefined: the file is the principal's own. */
@@ -37,11 +44,11 @@ export function nameFiles<T extends WithParts>(
   principal: Principal,
   id: string,
   contents: readonly T[],
-  { isNew = false }: { readonly isNew?: boolean } = {},
+  options: NamingOptions = {},
 ): readonly T[] | Promise<readonly T[]> {
   const named = contents.flatMap(({ parts }) => (parts ?? []).flatMap((part) => namedBy(broker, part) ?? []));
   if (named.length === 0) return contents;
-  return bind(broker, principal, id, named, isNew).then((sizes) =>
+  return bind(broker, principal, id, named, options).then((sizes) =>
     contents.map((content) =>
       content.parts
         ? { ...content, parts: content.parts.map((part) => renamed(broker, id, sizes, part)) }
@@ -56,7 +63,7 @@ export async function nameFilesOf<T extends WithParts>(
   principal: Principal,
   id: string,
   content: T,
-  options?: { readonly isNew?: boolean },
+  options?: NamingOptions,
 ): Promise<T> {
   const [named = content] = await nameFiles(broker, principal, id, [content], options);
   return named;
@@ -68,12 +75,12 @@ export async function nameFilesIn<
     readonly message?: WithParts | undefined;
     readonly artifacts?: readonly WithParts[] | undefined;
   },
->(broker: NamesFiles, principal: Principal, id: string, request: T): Promise<T> {
+>(broker: NamesFiles, principal: Principal, id: string, request: T, options?: NamingOptions): Promise<T> {
   const { message, artifacts } = request;
   return {
     ...request,
-    ...(message && { message: await nameFilesOf(broker, principal, id, message) }),
-    ...(artifacts && { artifacts: await nameFiles(broker, principal, id, artifacts) }),
+    ...(message && { message: await nameFilesOf(broker, principal, id, message, options) }),
+    ...(artifacts && { artifacts: await nameFiles(broker, principal, id, artifacts, options) }),
   };
 }
 
@@ -92,7 +99,7 @@ async function bind(
   principal: Principal,
   id: string,
   named: readonly Named[],
-  isNew: boolean,
+  { isNew = false, fence }: NamingOptions,
 ): Promise<ReadonlyMap<string, number>> {
   requireFiles(broker);
   const own = await tagOf(broker, principal);
@@ -104,7 +111,10 @@ async function bind(
   // Nobody binds files to a delegation of others.
   if (isNew) others.delete(id);
   else others.add(id);
-  await Promise.all([...others].map((other) => read(broker, principal, other)));
+  const records = await Promise.all([...others].map((other) => read(broker, principal, other)));
+  const target = records.find((record) => record.id === id);
+  // The move will be refused, so it binds nothing.
+  if (fence !== undefined && (target?.finished || target?.get("fence") !== fence)) return new Map();
   const args = files.flatMap(({ file_id, delegation_id = "" }) => {
     const { tag, sha256 } = partsOfFileId(file_id);
     return [tag, sha256, delegation_id];
@@ -122,6 +132,27 @@ async function bind(
 function renamed(broker: UsesFiles, id: string, sizes: ReadonlyMap<string, number>, part: Part): Part {
   const named = namedBy(broker, part);
   if (!named) return part;
-  const size = sizes.get(named.file_id) ?? 0;
-  return { ...part, url: fileUrl(broker, named.file_id, id), metadata: { ...part.metadata, size } };
+  const size = sizes.get(named.file_id);
+  if (size === undefined) return part;
+  const { filename, mediaType, ...rest } = part;
+  return {
+    ...rest,
+    url: fileUrl(broker, named.file_id, id),
+    ...(filename !== undefined && { filename: safeName(filename) }),
+    ...(mediaType !== undefined && { mediaType: MEDIA_TYPE.test(mediaType) ? mediaType : BYTES }),
+    metadata: { ...part.metadata, size },
+  };
+}
+
+const BYTES = "application/octet-stream";
+/** A type, and parameters of printable characters. */
+const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;[\x20-\x7e]{0,200})?$/;
+
+/** A relative path without steps upwards and without control characters: whoever saves the file stays in its folder. */
+export function safeName(filename: string): string {
+  const steps = filename
+    .replaceAll(/\p{Cc}/gu, "")
+    .replaceAll("\\", "/")
+    .split("/");
+  return steps.filter((step) => step !== "" && step !== "." && step !== "..").join("/") || "file";
 }

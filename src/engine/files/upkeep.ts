@@ -11,6 +11,7 @@ import { scripts, textsIn } from "./scripts.ts";
 /** To let files go. */
 export type ReleasesFiles = UsesFiles & Records & Pick<Broker, "connections" | "log">;
 
+const FAILED = "files not cleaned up";
 const EVERY_MS = 10_000;
 const AT_ONCE = 50;
 /** How long a gateway has for what it took. */
@@ -19,6 +20,8 @@ const TAKEN_MS = 60_000;
 const LOOK_MS = 600_000;
 /** How many of them at once. */
 const REFS_AT_ONCE = 100;
+/** The same while there are more. */
+const LOOK_ON_MS = 10_000;
 /** Longer than any move takes after its files are bound. */
 const GRACE_MS = 3_600_000;
 
@@ -37,7 +40,7 @@ export class FileUpkeep {
   start(): void {
     if (this.#everyMs === 0 || this.#broker.files === null) return;
     this.#timer = setInterval(() => {
-      void this.tick().catch((error: unknown) => warn(this.#broker, error, "files not cleaned up"));
+      void this.tick().catch((error: unknown) => warn(this.#broker, error, FAILED));
     }, this.#everyMs).unref();
   }
 
@@ -61,16 +64,19 @@ export async function settleDue(broker: ReleasesFiles): Promise<number> {
   for (let handled = 0; ; ) {
     const now = nowOf(broker);
     const due = textsIn(await scripts.take(redis, now, now + TAKEN_MS, AT_ONCE)) ?? [];
-    for (const item of due) {
-      const [kind, first = "", sha256 = ""] = item.split(" ");
-      if (kind === "f") await settleFile(broker, first, sha256);
-      if (kind !== "d") continue;
-      await files.store.remove(first);
-      await scripts.gone(redis, first);
-    }
+    // One that fails is due again later, and delays no other.
+    for (const item of due) await settle(broker, item).catch((error: unknown) => warn(broker, error, FAILED));
     handled += due.length;
     if (due.length === 0) return handled;
   }
+}
+
+async function settle(broker: ReleasesFiles, item: string): Promise<void> {
+  const [kind, first = "", sha256 = ""] = item.split(" ");
+  if (kind === "f") await settleFile(broker, first, sha256);
+  if (kind !== "d") return;
+  await broker.files?.store.remove(first);
+  await scripts.gone(broker.redis, first);
 }
 
 /** Lets go of delegations that are no more, then of the file if none is left. */
@@ -86,14 +92,23 @@ async function settleFile(broker: ReleasesFiles, tag: string, sha256: string): P
   const there = ids.filter((_, at) => isThere[at]);
   const missing = ids.filter((_, at) => !isThere[at]);
   const now = nowOf(broker);
+  const lookMs = ids.length < REFS_AT_ONCE ? LOOK_MS : missing.length > 0 ? 0 : LOOK_ON_MS;
   await scripts.settle(
     redis,
-    ...[tag, sha256, now, now - GRACE_MS, now + LOOK_MS, there.length, ...there, ...missing],
+    ...[tag, sha256, now, now - GRACE_MS, now + lookMs, there.length, ...there, ...missing],
   );
 }
 
 /** The delegation is erased: its files go with it, unless another one names them. */
 export async function releaseFiles(broker: ReleasesFiles, id: string): Promise<void> {
   if (broker.files === null) return;
-  if ((await scripts.unpin(broker.redis, id, nowOf(broker))) === 1) await settleDue(broker);
+  if ((await scripts.unpin(broker.redis, id, nowOf(broker), 1)) === 1) await settleDue(broker);
+}
+
+/** The delegation was never created. */
+export async function unnameFiles(
+  broker: Pick<Broker, "clock" | "files" | "redis">,
+  id: string,
+): Promise<void> {
+  if (broker.files !== null) await scripts.unpin(broker.redis, id, nowOf(broker), 0);
 }

@@ -46,39 +46,54 @@ export async function beginUpload(
 export interface OpenUpload {
   /** Undefined: not known yet. */
   readonly length: number | undefined;
-  /** The bytes that count for the principal. */
-  readonly counted: number;
   /** The SHA-256 of a complete one. */
   readonly done: string | undefined;
   readonly expires_at: number;
-  /** The SHA-256 that the content must have. */
-  readonly sha256: string | undefined;
 }
 
-/** With a `writer`, takes the upload over from another request. Throws `upload_not_found`. */
-export async function openUpload(
+/** Throws `upload_not_found`, also for an upload of somebody else. */
+export async function openUpload(broker: UsesFiles, principal: Principal, id: string): Promise<OpenUpload> {
+  const found = textsIn(await scripts.open(broker.redis, id, await tagOf(broker, principal)));
+  if (found === null) throw uploadNotFound(id);
+  const [length, done, expires_at] = found;
+  return { length: lengthIn(length), done: done || undefined, expires_at: Number(expires_at) };
+}
+
+interface Claim {
+  /** The name of the request that writes. */
+  readonly writer: string;
+  /** How many bytes there will be, if the request says so. */
+  readonly length: number | undefined;
+}
+
+export interface Claimed extends Claim {
+  readonly expires_at: number;
+  /** The SHA-256 that the content must have. */
+  readonly sha256: string | undefined;
+  /** An earlier request may still write. */
+  readonly isContested: boolean;
+}
+
+/** Takes the upload over from an earlier request. Throws `upload_not_found`. */
+export async function claimUpload(
   broker: UsesFiles,
   principal: Principal,
   id: string,
-  {
-    writer = "",
-    length: given = -1,
-  }: { readonly writer?: string; readonly length?: number | undefined } = {},
-): Promise<OpenUpload> {
-  const until = nowOf(broker) + KEEP_MS;
-  const found = textsIn(
-    await scripts.open(broker.redis, id, await tagOf(broker, principal), writer, given, until),
-  );
+  { writer, length: given }: Claim,
+): Promise<Claimed> {
+  const expires_at = nowOf(broker) + KEEP_MS;
+  const tag = await tagOf(broker, principal);
+  const found = textsIn(await scripts.claim(broker.redis, id, tag, writer, given ?? -1, expires_at));
   if (found === null) throw uploadNotFound(id);
-  const [length, counted, done, expires_at, sha256] = found;
+  const [length, contested, sha256] = found;
   return {
-    length: Number(length) < 0 ? undefined : Number(length),
-    counted: Number(counted),
-    done: done || undefined,
-    expires_at: Number(expires_at),
-    sha256: sha256 || undefined,
+    ...{ writer, expires_at, length: lengthIn(length), sha256: sha256 || undefined },
+    isContested: contested === "1",
   };
 }
+
+const lengthIn = (text: string | undefined): number | undefined =>
+  Number(text) < 0 ? undefined : Number(text);
 
 /** How far the upload is. A complete one is remembered for a day. */
 export async function readUpload(broker: UsesFiles, principal: Principal, id: string): Promise<Upload> {

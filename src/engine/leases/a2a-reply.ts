@@ -75,7 +75,7 @@ export async function replyA2a(
   const isBare = action.kind === "reply" && action.bare === true;
   const holder: Holder = { fence, agent, a2a_form: isBare ? "message" : "task" };
   const hash = bodyHash(body);
-  const named = await nameFilesIn(broker, principal, id, action);
+  const named = await nameFilesIn(broker, principal, id, action, { fence });
   const { outcome, record } = await asHolder(broker, id, holder, () =>
     makeMove(broker, id, holder, named, hash),
   );

@@ -26,7 +26,7 @@ export async function addArtifact(
 ): Promise<z.infer<typeof artifactAnswerSchema>> {
   const { id, params } = holderOf(principal, leaseId);
   const kept = withoutLease(artifact);
-  const named = await nameFilesOf(broker, principal, id, kept);
+  const named = await nameFilesOf(broker, principal, id, kept, params);
   const { outcome } = await asHolder(broker, id, params, () =>
     broker.writer.move({
       move: "artifact",

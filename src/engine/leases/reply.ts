@@ -97,7 +97,7 @@ export async function reply(
   const { id, params } = holderOf(principal, leaseId);
   const { next: _next, worker, ...body } = request;
   const by = { reply_hash: bodyHash(body), ...params };
-  const named = await nameFilesIn(broker, principal, id, body);
+  const named = await nameFilesIn(broker, principal, id, body, params);
   const { outcome, record } = await asHolder(broker, id, params, () => replyMove(broker, id, by, named));
   if (outcome.kind === "ok" && record) {
     if (worker) broker.presence.paused(record.get("target"), worker);

@@ -211,7 +211,7 @@ export async function ask(
   const given = requests ?? [single];
   const asking = await Promise.all(
     given.map(async (one) =>
-      one.message ? { ...one, message: await nameFilesOf(broker, principal, id, one.message) } : one,
+      one.message ? { ...one, message: await nameFilesOf(broker, principal, id, one.message, params) } : one,
     ),
   );
   const question = {

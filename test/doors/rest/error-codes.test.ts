@@ -1,5 +1,6 @@
 import { request as rawRequest } from "node:http";
 import { expect, test } from "vitest";
+import { storageUnavailable } from "../../../src/engine/files/file-errors.ts";
 import { ERRORS, type ErrorCode, isErrorCode, NAMED_DETAILS } from "../../../src/schema/errors.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { problemSchema } from "../../../src/schema/problem.ts";
@@ -286,6 +287,12 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
   async storage_full() {
     const files = await fileOptions();
     files.store.freeBytes = async () => 0;
+    const { api } = await setup({ files });
+    return api.call("POST", "/v1/files", "1");
+  },
+  async storage_unavailable() {
+    const files = await fileOptions();
+    files.store.freeBytes = () => Promise.reject(storageUnavailable(new Error("it fails")));
     const { api } = await setup({ files });
     return api.call("POST", "/v1/files", "1");
   },
