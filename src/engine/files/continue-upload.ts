@@ -84,9 +84,9 @@ async function write(
   await files.store.append(id, offset, counted.pass(offset, bytes));
   const { at } = counted;
   if (isLast && length !== undefined && at < length) throw incomplete();
+  // It may have been given up meanwhile.
+  await openUpload(broker, principal, id);
   if (!isLast && at !== length) {
-    // It may have been given up meanwhile.
-    await openUpload(broker, principal, id);
     return { id, offset: at, length: length ?? null, expires_at: toInstant(expires_at), file: null };
   }
   const file = await completeUpload(broker, principal, id, { ...claimed, size: at, expected });
