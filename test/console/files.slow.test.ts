@@ -4,6 +4,7 @@ import type { Download, Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, showView } from "../support/browser.ts";
+import { fileCalls, startFileBroker } from "../support/files.ts";
 import { until } from "../support/until.ts";
 import { PIXEL, setLongTalk } from "./scene.ts";
 
@@ -21,6 +22,29 @@ const DIFF = "--- a\n+++ b\n@@ -1 +1 @@\n-wait(1)\n+until(done)\n";
 const CSV = `name,"city, country"\n"said ""hi""\nand left",Bonn\n${"x,y\n".repeat(80)}`;
 
 describe.skipIf(SKIP)("in Chromium", () => {
+  test("a file that the broker stores beside the message is downloaded with the session", async () => {
+    const { url } = await startFileBroker();
+    const api = client(url);
+    await api.agent("scout");
+    const content = "0123456789".repeat(50_000);
+    const { url: part } = (await fileCalls(url).upload(content)).body;
+    const { id } = (await api.delegate("scout")).body;
+    const [{ lease_id: lease }] = (await api.lease("scout")).body.leases;
+    const artifact = { artifactId: "log", parts: [{ url: part, filename: "run.log" }] };
+    await api.call("POST", `/v1/leases/${lease}/artifacts`, { artifact });
+    const { page } = await openTab(url);
+    await signIn(page);
+    await showView(page, `#/live?tab=artifacts&open=${id}`);
+    const [saved] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download run.log" }).click(),
+    ]);
+    expect(saved.suggestedFilename()).toBe("run.log");
+    expect(await readFile(await saved.path(), "utf8")).toBe(content);
+    await page.locator(".stored-file small", { hasText: "500.0 kB" }).waitFor();
+    if (process.env.LOOK) await page.screenshot({ path: process.env.LOOK });
+  });
+
   test("files are a list: each can be copied and downloaded, and a long one is folded", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -6,12 +6,14 @@ import { Agent, request as httpRequest } from "node:http";
 import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
+import { DiskStore } from "../../src/engine/files/disk-store.ts";
 import { startGateway } from "../../src/gateway/gateway.ts";
 import { ERRORS } from "../../src/schema/errors.ts";
 import { problemSchema } from "../../src/schema/problem.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { requireValid } from "../support/a2a-schema/check.ts";
 import { as, client, OPERATOR } from "../support/broker.ts";
+import { tempFolder } from "../support/files.ts";
 import { startOwnRedis } from "../support/own-redis.ts";
 import type { Wire } from "./mutations.ts";
 import type { ApiName } from "./requests.ts";
@@ -27,10 +29,10 @@ export interface Given {
 }
 
 /**
- * Keys that a request may write besides its objects: presence, figures, outgoing calls, and the reservation of an idempotency
- * key.
+ * Keys that a request may write besides its objects: presence, figures, outgoing calls, the reservation of an idempotency
+ * key, and what an upload counts before it is refused.
  */
-const BESIDE = /:(?:pollers:.*|gateways|seen|stats:.*)$|hooks|:idempotency:/;
+const BESIDE = /:(?:pollers:.*|gateways|seen|stats:.*|files:.*)$|hooks|:idempotency:/;
 
 export async function openWorld() {
   const own = await startOwnRedis("everysec");
@@ -44,6 +46,7 @@ export async function openWorld() {
     retentionMs: 3_600_000,
     maxBodyBytes: 262_144,
     allowedOrigins: [],
+    files: { store: new DiskStore(await tempFolder()), maxBytes: 65_536, principalBytes: 1_048_576 },
     log: createLog("error", (line) => log.push(line)),
   };
   // No client here answers an MCP ping.

@@ -1,10 +1,17 @@
 import type { Part } from "../../schema/a2a.ts";
+import { lazyFrom } from "../app/lazy-from.tsx";
 import { Code } from "./code.tsx";
 import { DiffLines } from "./diff.tsx";
 import { FilePart } from "./file-part.tsx";
 import { Json } from "./json.tsx";
 import { Linked } from "./linked.tsx";
 import { Said } from "./said.tsx";
+import { isStored, sizeOf } from "./stored.ts";
+
+const StoredFile = lazyFrom(
+  () => import("./stored-file.tsx"),
+  (module) => module.StoredFile,
+);
 
 /** The parts of a message or an artifact, each in the form of its type. */
 export function Parts({ parts }: { readonly parts: readonly Part[] }) {
@@ -31,15 +38,22 @@ function OnePart({ part }: { readonly part: Part }) {
     );
   }
   if (raw !== undefined) return <FilePart base64={raw} mediaType={mediaType} name={filename} />;
-  if (url !== undefined) return <PartLink url={url} name={filename} />;
+  if (url !== undefined) return <PartLink url={url} name={filename} size={sizeOf(part)} />;
   return <Json value={part.data} />;
 }
 
 const isCode = (mediaType: string): boolean =>
   /^(?:application\/|text\/(?:x-|css|html|javascript))/.test(mediaType);
 
+interface LinkProps {
+  readonly url: string;
+  readonly name: string | undefined;
+  readonly size?: number | undefined;
+}
+
 /** Only web addresses can be followed; others are text. */
-export function PartLink({ url, name }: { readonly url: string; readonly name: string | undefined }) {
+export function PartLink({ url, name, size }: LinkProps) {
+  if (isStored(url)) return <StoredFile url={url} name={name ?? "file"} size={size} />;
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   return (
     <p class="text">

@@ -3,6 +3,7 @@ import type { Artifact, Message, Part } from "../../../schema/a2a.ts";
 import type { Delegation } from "../../../schema/delegation.ts";
 import type { DelegationEvent } from "../../../schema/event.ts";
 import { bytesIn, textBytes } from "../../ui/bytes.ts";
+import { isStored, sizeOf } from "../../ui/stored.ts";
 import { nameOf } from "../../ui/words.ts";
 import { hasMarks } from "../marks.ts";
 import { isFile } from "./count.ts";
@@ -10,7 +11,8 @@ import { type Kind, kindOf, typeOf } from "./kinds.ts";
 
 /** One piece of content. An agent may send a long text in several parts. */
 export interface Piece {
-  readonly kind: Kind | "link";
+  /** `stored`: the broker has it beside the message. */
+  readonly kind: Kind | "link" | "stored";
   readonly type: string;
   /** The text, the base64 of the bytes, the address, or the JSON as text. */
   readonly content: string;
@@ -131,7 +133,8 @@ const goesOn = (last: Part, { mediaType, filename }: Part): boolean =>
   (mediaType === undefined || mediaType === last.mediaType) &&
   (filename === undefined || filename === last.filename);
 
-function pieceOf({ text, raw, url, data, mediaType, filename }: Part, name: string): Piece {
+function pieceOf(part: Part, name: string): Piece {
+  const { text, raw, url, data, mediaType, filename } = part;
   const type = typeOf(mediaType, name);
   const kind = kindOf(type);
   if (text !== undefined) {
@@ -149,7 +152,17 @@ function pieceOf({ text, raw, url, data, mediaType, filename }: Part, name: stri
   if (raw !== undefined) {
     return { kind, type, content: raw, isBytes: true, size: bytesIn(raw), name: filename };
   }
-  if (url !== undefined) return { kind: "link", type, content: url, isBytes: false, size: 0, name: filename };
+  if (url !== undefined) {
+    const kindOfUrl = isStored(url) ? "stored" : "link";
+    return {
+      kind: kindOfUrl,
+      type,
+      content: url,
+      isBytes: false,
+      size: sizeOf(part) ?? 0,
+      name: filename ?? name,
+    };
+  }
   const json = JSON.stringify(data, null, 2) ?? "null";
   return {
     kind: "json",

@@ -159,7 +159,7 @@ function FileTools({ file: { name, pieces } }: { readonly file: FileEntry }) {
           {verb}
         </button>
       )}
-      {only?.kind !== "link" && (
+      {only?.kind !== "link" && only?.kind !== "stored" && (
         <button type="button" class="quiet" aria-label={`Download ${name}`} onClick={save}>
           Download
         </button>

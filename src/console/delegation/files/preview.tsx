@@ -31,6 +31,7 @@ export function Preview({ piece }: { readonly piece: Piece }) {
   const { kind, content, isBytes } = piece;
   const text = useMemo(() => (isBytes && kind !== "image" ? textIn(content) : content), [content]);
   if (kind === "link") return <PartLink url={content} name={undefined} />;
+  if (kind === "stored") return <PartLink url={content} name={piece.name} size={piece.size} />;
   if (kind === "image")
     return <Picture base64={content} mediaType={piece.type} name={piece.name ?? "picture"} />;
   if (kind === "other" || text === null)
@@ -41,7 +42,7 @@ export function Preview({ piece }: { readonly piece: Piece }) {
 
 interface TextProps {
   readonly text: string;
-  readonly kind: Exclude<Piece["kind"], "link" | "image" | "other" | "table">;
+  readonly kind: Exclude<Piece["kind"], "link" | "stored" | "image" | "other" | "table">;
 }
 
 function TextPreview({ text, kind }: TextProps) {
