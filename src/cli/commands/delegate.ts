@@ -298,7 +298,9 @@ function callback({ callback: url, callbackSecret: secret, callbackToken: token 
   const given = { url, ...(secret !== undefined && { secret }), ...(token !== undefined && { token }) };
   const parsed = readAs(callbackSchema, given);
   if (parsed.success) return { callback: parsed.data };
-  throw usageError(`--callback-${issuesOf(parsed.error, { whole: "url" }).text}`);
+  // A list has issues of its items; the option has one name.
+  const [first] = issuesOf(parsed.error, { whole: "url" }).issues;
+  throw usageError(`--callback-${first?.path.split(".")[0]}: ${first?.reason}`);
 }
 
 function eventPrinter(host: CliHost, json: boolean): (event: StreamEvent) => Promise<void> {
