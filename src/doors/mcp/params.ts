@@ -55,7 +55,9 @@ export function paramsProblem(body: unknown): ErrandError | undefined {
   for (const message of Array.isArray(body) ? body : [body]) {
     const { method, params } = Object(message);
     if (typeof method !== "string") continue;
-    const own = Object.hasOwn(PARAMS, method) ? PARAMS[method] : undefined;
+    // The SDK knows that a stateless client has no such method, whatever its params are.
+    const isUnknown = method === "initialize" && isStateless(params);
+    const own = Object.hasOwn(PARAMS, method) && !isUnknown ? PARAMS[method] : undefined;
     for (const schema of [anySchema.optional(), own]) {
       const error = schema && readAs(schema, params).error;
       if (error) return invalidRequest(error, { whole: "The params", under: "params" });
@@ -63,3 +65,10 @@ export function paramsProblem(body: unknown): ErrandError | undefined {
   }
   return undefined;
 }
+
+/** Each request of a stateless client says its version of the protocol. */
+const isStateless = (params: unknown): boolean =>
+  typeof params === "object" &&
+  params !== null &&
+  "_meta" in params &&
+  Object.hasOwn(Object(params._meta), PROTOCOL_VERSION_META_KEY);
