@@ -30,11 +30,17 @@ adopt(styles);
 /** In characters, as the broker takes for a search. */
 const MAX_TEXT = 100;
 
+interface Mark {
+  readonly id: string;
+  /** The text for which it was marked. */
+  readonly typed: string;
+}
+
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const text = useSignal("");
-  /** The id of the command that Enter does. It stays while others come or go. */
-  const marked = useSignal<string | null>(null);
+  /** The command that Enter does. It stays while others come or go, until another text is typed. */
+  const marked = useSignal<Mark | null>(null);
   const pausing = useSignal<string | null>(null);
   const { error, run, again } = useAction();
   useEffect(() => dialog.current?.showModal(), []);
@@ -59,13 +65,18 @@ export function Palette() {
     { title: "Delegations", commands: delegationCommands(delegations.slice(0, MOST)) },
   ].filter(({ commands }) => commands.length > 0);
   const all = groups.flatMap(({ commands }) => commands);
-  const chosen = all.findIndex(({ id }) => id === marked.value);
+  const typed = text.value;
+  const mark = (id: string | undefined) => {
+    marked.value = id === undefined ? null : { id, typed };
+  };
+  const chosen = all.findIndex(({ id }) => id === marked.value?.id && typed === marked.value.typed);
   const at = chosen === -1 ? bestOf(all, wanted) : chosen;
   const current = all[at];
   // What is marked when it is drawn stays so: another best one could come between a look and Enter.
   useEffect(() => {
-    marked.value ??= current?.id ?? null;
-  }, [text.value, current?.id]);
+    // The next letter may come before this runs, so the mark says for which text it is.
+    if (marked.peek()?.typed !== typed) mark(current?.id);
+  }, [typed, current?.id]);
   const does = (command: Command | undefined) => {
     if (!command) return;
     command.act();
@@ -78,7 +89,7 @@ export function Palette() {
     if (step !== undefined) {
       event.preventDefault();
       const end = Math.abs(step) === 1 ? (at + step + all.length) % Math.max(1, all.length) : at + step;
-      marked.value = all[Math.min(Math.max(end, 0), all.length - 1)]?.id ?? null;
+      mark(all[Math.min(Math.max(end, 0), all.length - 1)]?.id);
     } else if (event.key === "Enter") {
       event.preventDefault();
       // Held down, it does nothing more.
@@ -133,7 +144,7 @@ export function Palette() {
                     command={command}
                     isMarked={command === current}
                     onMark={() => {
-                      marked.value = command.id;
+                      mark(command.id);
                     }}
                     onDo={() => does(command)}
                   />
