@@ -1,8 +1,8 @@
 /** The content of parts: bytes that are in them, and files of the broker. */
 import type { Part } from "../schema/a2a.ts";
 import { fromBase64 } from "../util/base64.ts";
+import { joined } from "../util/joined.ts";
 import type { Http } from "./http.ts";
-import { joined } from "./pieces.ts";
 
 export interface DownloadOptions {
   readonly signal?: AbortSignal | undefined;

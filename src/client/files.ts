@@ -1,9 +1,10 @@
 /** Files in messages and artifacts: cut into parts to be sent, and put together again. */
 import type { Artifact, Message, Part } from "../schema/a2a.ts";
-import { fileOfUrl } from "../schema/file.ts";
+import { isStored } from "../schema/file-url.ts";
 import { fromBase64, toBase64 } from "../util/base64.ts";
+import { joined } from "../util/joined.ts";
 import { ErrandApiError } from "./errors.ts";
-import { type FileContent, joined, lengthOf, piecesOf, typeOf } from "./pieces.ts";
+import { type FileContent, lengthOf, piecesOf, typeOf } from "./pieces.ts";
 import { type TypedSchema, validated } from "./typed-schema.ts";
 
 export interface FileOptions {
@@ -37,7 +38,7 @@ export function filePart(filename: string, content: Uint8Array | string, mediaTy
  */
 export function bytesOf(content: WithParts | null | undefined): Uint8Array<ArrayBuffer> {
   const pieces = (content?.parts ?? []).flatMap(({ raw, text, url }) => {
-    if (url !== undefined && fileOfUrl(url))
+    if (isStored({ url }))
       throw new TypeError("a part names a file of the broker: delegator.download loads it");
     return raw !== undefined ? [fromBase64(raw)] : text !== undefined ? [new TextEncoder().encode(text)] : [];
   });

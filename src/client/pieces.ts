@@ -1,4 +1,5 @@
 /** The content of a file, cut into pieces of one size. */
+import { joined } from "../util/joined.ts";
 
 /** The bytes of a file; a string is sent as UTF-8. */
 export type FileContent = Uint8Array | string | Blob | AsyncIterable<Uint8Array>;
@@ -39,14 +40,4 @@ async function* chunksOf(content: FileContent, size: number): AsyncGenerator<Uin
     for (let at = 0; at < content.size; at += size)
       yield new Uint8Array(await content.slice(at, at + size).arrayBuffer());
   } else yield* content;
-}
-
-export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
 }

@@ -2,7 +2,7 @@
  * Reads a file of the broker, and continues where a broken connection ended. Limit: nothing is loaded from other servers,
  * because the token is for the broker.
  */
-import { fileOfUrl } from "../schema/file.ts";
+import { fileOfUrl } from "../schema/file-url.ts";
 import { backoffMs, sleep, TimeLimit } from "../util/timing.ts";
 import { ErrandApiError, localError } from "./errors.ts";
 import { type Http, route } from "./http.ts";

@@ -161,3 +161,9 @@ export function wrongState(delegation_id: string, state: State): ErrandError {
     delegation_valid: !over,
   });
 }
+
+/** A body that ends before it is whole. */
+export const incompleteBody = (): ErrandError =>
+  new ErrandError("invalid_request", "The body is incomplete: the connection closed before its end.", {
+    details: { issues: [{ path: "", reason: "is incomplete" }] },
+  });

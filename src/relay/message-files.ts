@@ -3,8 +3,9 @@
  * larger ones are refused, because servers bound the size of a request.
  */
 import type { Message, Part } from "../schema/a2a.ts";
-import { fileOfUrl } from "../schema/file.ts";
+import { isStored, sizeOfStored } from "../schema/file-url.ts";
 import { toBase64 } from "../util/base64.ts";
+import { joined } from "../util/joined.ts";
 import { RemoteError } from "./remote-error.ts";
 
 /** All files of one message. */
@@ -20,14 +21,14 @@ export type LoadFile = (part: Part) => AsyncIterable<Uint8Array>;
 
 /** The message with its files. Parts with the URLs of other servers stay as they are. */
 export async function withFiles(message: Message, load: LoadFile): Promise<Message> {
-  const isFile = ({ url }: Part) => url !== undefined && fileOfUrl(url) !== undefined;
-  const known = message.parts.reduce((sum, part) => sum + (isFile(part) ? sizeIn(part) : 0), 0);
+  const stored = message.parts.filter(isStored);
+  const known = stored.reduce((sum, part) => sum + (sizeOfStored(part) ?? 0), 0);
   if (known > MAX_BYTES) throw tooLarge();
   let left = MAX_BYTES;
   const parts: Part[] = [];
   for (const part of message.parts) {
     const { url: _url, ...rest } = part;
-    if (!isFile(part)) parts.push(part);
+    if (!isStored(part)) parts.push(part);
     else {
       const bytes = await read(part, load, left);
       left -= bytes.length;
@@ -36,8 +37,6 @@ export async function withFiles(message: Message, load: LoadFile): Promise<Messa
   }
   return { ...message, parts };
 }
-
-const sizeIn = ({ metadata }: Part): number => (typeof metadata?.size === "number" ? metadata.size : 0);
 
 async function read(part: Part, load: LoadFile, left: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
@@ -55,13 +54,7 @@ async function read(part: Part, load: LoadFile, left: number): Promise<Uint8Arra
       retryable: true,
     });
   }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return joined(chunks);
 }
 
 const tooLarge = (): FilesTooLargeError =>

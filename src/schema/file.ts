@@ -14,9 +14,6 @@ export const uploadIdSchema = z.string().regex(UPLOAD_ID, "not an upload id");
 /** The SHA-256 of a content: 64 hexadecimal digits. */
 export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/, "not a SHA-256: 64 hexadecimal digits");
 
-/** The SHA-256 in a file's id. */
-export const sha256OfFile = (id: string): string => id.slice(-64);
-
 export const fileSchema = z.object({
   /** Identifies the file. */
   id: fileIdSchema,
@@ -61,16 +58,3 @@ export const filesPageSchema = z.object({
 });
 /** The files that a principal has uploaded. */
 export type FilesPage = z.infer<typeof filesPageSchema>;
-
-/** The path of a file, as the end of its URL: of an upload of one's own, or of one that a delegation names. */
-export const FILE_PATH =
-  /\/v1\/(?:delegations\/(dlg_[0-9a-z]{1,3}_[0-9a-z]{26})\/)?files\/(fil_[0-9a-f]{16}_[0-9a-f]{64})$/;
-
-/** The ids in the URL of a file of a broker; undefined for every other URL. */
-export function fileOfUrl(
-  url: string,
-): { readonly file_id: string; readonly delegation_id: string | undefined } | undefined {
-  const [, delegation_id, file_id] = FILE_PATH.exec(url) ?? [];
-  if (file_id === undefined) return undefined;
-  return { file_id, delegation_id };
-}

@@ -12,6 +12,7 @@ export * from "./delegation.ts";
 export * from "./errors.ts";
 export * from "./event.ts";
 export * from "./file.ts";
+export * from "./file-url.ts";
 export * from "./json-object.ts";
 export * from "./lease.ts";
 export * from "./problem.ts";

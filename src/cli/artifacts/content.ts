@@ -1,6 +1,6 @@
 /** The files that an artifact contains: bytes in its parts, and files of the broker that they name. */
 import type { Artifact, Part } from "../../schema/a2a.ts";
-import { fileOfUrl } from "../../schema/file.ts";
+import { isStored, sizeOfStored } from "../../schema/file-url.ts";
 
 /** One file, with the name that the agent gave it. */
 export interface Content {
@@ -36,19 +36,13 @@ export function bytesIn({ text, raw, data }: Part): Buffer | undefined {
   return data === undefined ? undefined : Buffer.from(`${JSON.stringify(data)}\n`);
 }
 
-/** Whether the content is a file of the broker, which {@link Delegator.download} loads. */
-export const isStored = ({ url }: Pick<Part, "url">): boolean =>
-  url !== undefined && fileOfUrl(url) !== undefined;
-
 /** The addresses of parts whose content is on other servers. */
 export const urlsElsewhere = (parts: readonly Part[]): string[] =>
   parts.flatMap((part) => (part.url === undefined || isStored(part) ? [] : part.url));
 
 /** The bytes in the parts and of files of the broker, whose size is in the part. */
 export const sizeOf = (parts: readonly Part[]): number =>
-  parts.reduce((sum, part) => sum + (bytesIn(part)?.length ?? storedSize(part)), 0);
-
-function storedSize(part: Part): number {
-  const size = isStored(part) ? part.metadata?.size : undefined;
-  return typeof size === "number" ? size : 0;
-}
+  parts.reduce(
+    (sum, part) => sum + (bytesIn(part)?.length ?? (isStored(part) ? (sizeOfStored(part) ?? 0) : 0)),
+    0,
+  );

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import type { Delegator } from "../../client/delegator.ts";
 import type { Part } from "../../schema/a2a.ts";
-import { fileOfUrl, sha256OfFile } from "../../schema/file.ts";
-import { bytesIn, isStored } from "../artifacts/content.ts";
+import { fileOfUrl, isStored, sha256OfFile } from "../../schema/file-url.ts";
+import { bytesIn } from "../artifacts/content.ts";
 import { cliError } from "../failure.ts";
 
 export type Downloads = Pick<Delegator, "download">;

@@ -1,6 +1,8 @@
 /** Names the files of a task and the artifacts of its answer, with size and the command that saves one. */
+
 import type { Artifact, Message } from "../../schema/a2a.ts";
-import { isStored, sizeOf } from "../artifacts/content.ts";
+import { isStored } from "../../schema/file-url.ts";
+import { sizeOf } from "../artifacts/content.ts";
 import { FileNames } from "../file-names.ts";
 import { oneLine } from "./output.ts";
 import { sizeText } from "./size.ts";

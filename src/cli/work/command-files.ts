@@ -3,11 +3,12 @@
  * the files that came with the task; its script, if the task is one; the schema of its result, if it has one; and the folder in which it returns files. They exist for one attempt. A worker that
  * is killed leaves them behind, until the next one starts.
  */
+
 import { appendFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Work } from "../../client/work.ts";
-import { isStored } from "../artifacts/content.ts";
+import { isStored } from "../../schema/file-url.ts";
 import { FileNames } from "../file-names.ts";
 import { chunksOf } from "../files/download-file.ts";
 import { makeFolder, noteGroup, removeFolder } from "./temp-folder.ts";

@@ -1,4 +1,5 @@
 import type { Part } from "../../schema/a2a.ts";
+import { sizeOfStored } from "../../schema/file-url.ts";
 import { lazyFrom } from "../app/lazy-from.tsx";
 import { Code } from "./code.tsx";
 import { DiffLines } from "./diff.tsx";
@@ -6,7 +7,7 @@ import { FilePart } from "./file-part.tsx";
 import { Json } from "./json.tsx";
 import { Linked } from "./linked.tsx";
 import { Said } from "./said.tsx";
-import { isStored, sizeOf } from "./stored.ts";
+import { isOfDelegation } from "./stored.ts";
 
 const StoredFile = lazyFrom(
   () => import("./stored-file.tsx"),
@@ -38,7 +39,7 @@ function OnePart({ part }: { readonly part: Part }) {
     );
   }
   if (raw !== undefined) return <FilePart base64={raw} mediaType={mediaType} name={filename} />;
-  if (url !== undefined) return <PartLink url={url} name={filename} size={sizeOf(part)} />;
+  if (url !== undefined) return <PartLink url={url} name={filename} size={sizeOfStored(part)} />;
   return <Json value={part.data} />;
 }
 
@@ -53,7 +54,7 @@ interface LinkProps {
 
 /** Only web addresses can be followed; others are text. */
 export function PartLink({ url, name, size }: LinkProps) {
-  if (isStored(url)) return <StoredFile url={url} name={name ?? "file"} size={size} />;
+  if (isOfDelegation(url)) return <StoredFile url={url} name={name ?? "file"} size={size} />;
   const isWeb = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   return (
     <p class="text">

@@ -1,9 +1,5 @@
 /** Files that the broker stores beside messages. */
-import type { Part } from "../../schema/a2a.ts";
+import { fileOfUrl } from "../../schema/file-url.ts";
 
-/** Whether it is a file of a delegation, which the broker gives only to whoever has a token. */
-export const isStored = (url: string): boolean => /\/v1\/delegations\/dlg_\w+\/files\/fil_\w+$/.test(url);
-
-/** Of a file beside the message, in bytes, as the broker says; undefined: not known. */
-export const sizeOf = ({ metadata }: Part): number | undefined =>
-  typeof metadata?.size === "number" ? metadata.size : undefined;
+/** Whether it is a file of a delegation. The broker gives it only to those who have a token. */
+export const isOfDelegation = (url: string): boolean => fileOfUrl(url)?.delegation_id !== undefined;

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { parse } from "secure-json-parse";
+import { incompleteBody } from "../../engine/errors.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { INEXACT_NUMBER, inexactNumberPaths, isExactNumber } from "../../schema/exact-numbers.ts";
 import { LIMITS } from "../../schema/limits.ts";
@@ -57,12 +58,7 @@ export function readBody(
       incoming.off("data", data).off("end", end).off("error", incomplete).off("close", incomplete);
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     };
-    const incomplete = () =>
-      reject(
-        new ErrandError("invalid_request", "The body is incomplete: the connection closed before its end.", {
-          details: { issues: [{ path: "", reason: "is incomplete" }] },
-        }),
-      );
+    const incomplete = () => reject(incompleteBody());
     // A destroyed request emits no further events.
     if (incoming.destroyed) return incomplete();
     incoming.on("data", data).on("end", end).on("error", incomplete).on("close", incomplete);

@@ -1,13 +1,8 @@
 /** The Range header of a request for bytes (RFC 9110, 14.2). Limit: one range; several are answered with the whole. */
-
-export interface Range {
-  /** The first and the last byte, both included. */
-  readonly first: number;
-  readonly last: number;
-}
+import type { ByteRange } from "../../engine/files/store.ts";
 
 /** The range; null: the whole is asked for. `unsatisfiable`: it begins beyond the end. */
-export function rangeOf(header: string | undefined, size: number): Range | null | "unsatisfiable" {
+export function rangeOf(header: string | undefined, size: number): ByteRange | null | "unsatisfiable" {
   const [, from, to] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? "") ?? [];
   if (from === undefined || to === undefined || (from === "" && to === "")) return null;
   if (from === "")

@@ -17,7 +17,7 @@ import { Inflow, type InflowBody, NO_BODY, UNCOUNTED_BYTES } from "./inflow.ts";
 import { LargeBodyQueue } from "./large-body-queue.ts";
 import { corsHeaders, originGuard } from "./origin.ts";
 import { Outflow } from "./outflow.ts";
-import { problemText, toErrandError } from "./problem.ts";
+import { problemText, shuttingDown, toErrandError } from "./problem.ts";
 import type { Notes, RawInput, Route, RouteResponse } from "./route.ts";
 import { HANDOVER, ShutdownHooks } from "./shutdown-hooks.ts";
 import { EventStream } from "./stream.ts";
@@ -274,7 +274,7 @@ export class Pipeline {
   #requireRunning(): void {
     const { aborted, reason } = this.#options.stopping;
     if (!aborted || reason === HANDOVER) return;
-    throw new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
+    throw shuttingDown();
   }
 }
 

@@ -12,6 +12,9 @@ const RETRY_AFTER_SECONDS = 1;
 /** `details.outcome` of a request that has no effect now or later. */
 export const NOT_EXECUTED = "not_executed";
 
+export const shuttingDown = (): ErrandError =>
+  new ErrandError("shutting_down", "This gateway is shutting down.", { retry_after_seconds: 1 });
+
 /** Headers that an error has in every API. */
 export const errorHeaders = ({ code, context }: ErrandError): Readonly<Record<string, string>> => ({
   ...(context.allow && { allow: context.allow.join(", ") }),

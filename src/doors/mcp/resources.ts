@@ -4,7 +4,7 @@ import { findFileOf } from "../../engine/files/download.ts";
 import { requireFiles } from "../../engine/files/files.ts";
 import type { Part } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { fileOfUrl, sha256OfFile } from "../../schema/file.ts";
+import { fileOfUrl, sha256OfFile, sizeOfStored } from "../../schema/file-url.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 
@@ -23,13 +23,13 @@ export interface ResourceLink {
 export function linkTo({ url, filename, mediaType, metadata }: Part): ResourceLink | undefined {
   const file = url === undefined ? undefined : fileOfUrl(url);
   if (!file || url === undefined) return undefined;
-  const size = metadata?.size;
+  const size = sizeOfStored({ metadata });
   return {
     type: "resource_link",
     uri: url,
     name: filename ?? sha256OfFile(file.file_id),
     ...(mediaType !== undefined && { mimeType: mediaType }),
-    ...(typeof size === "number" && { size }),
+    ...(size !== undefined && { size }),
   };
 }
 

@@ -5,7 +5,7 @@
 import type { Found } from "../../engine/files/download.ts";
 import { requireFiles } from "../../engine/files/files.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { sha256OfFile } from "../../schema/file.ts";
+import { sha256OfFile } from "../../schema/file-url.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
 import { rangeOf } from "../http/byte-range.ts";
 import { ByteResponse } from "../http/byte-response.ts";

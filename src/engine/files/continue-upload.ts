@@ -8,8 +8,9 @@ import type { StoredFile, Upload } from "../../schema/file.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
+import { incompleteBody } from "../errors.ts";
 import { CountedBytes } from "./counted-bytes.ts";
-import { fileTooLarge, incomplete, otherLength, storageFull, wrongOffset } from "./file-errors.ts";
+import { fileTooLarge, otherLength, storageFull, wrongOffset } from "./file-errors.ts";
 import { tagOf } from "./file-ids.ts";
 import { nowOf, requireFiles, type UsesFiles } from "./files.ts";
 import { completeUpload } from "./finish-upload.ts";
@@ -83,7 +84,7 @@ async function write(
   const counted = new CountedBytes(broker, files, id, claimed);
   await files.store.append(id, offset, counted.pass(offset, bytes));
   const { at } = counted;
-  if (isLast && length !== undefined && at < length) throw incomplete();
+  if (isLast && length !== undefined && at < length) throw incompleteBody();
   // It may have been given up meanwhile.
   await openUpload(broker, principal, id);
   if (!isLast && at !== length) {
@@ -103,7 +104,7 @@ export async function uploadFile(
   const { id } = await beginUpload(broker, principal, begin);
   try {
     const { file } = await continueUpload(broker, principal, id, { offset: 0, bytes, isLast: true });
-    if (file === null) throw incomplete();
+    if (file === null) throw incompleteBody();
     return file;
   } catch (error) {
     if (!isLasting(error)) await dropUpload(broker, principal, id).catch(() => {});

@@ -32,11 +32,6 @@ export const tooLong = (length: number): ErrandError =>
     recovery: "Begin a new upload with the right length.",
   });
 
-export const incomplete = (): ErrandError =>
-  new ErrandError("invalid_request", "The body is incomplete: the connection closed before its end.", {
-    details: { issues: [{ path: "", reason: "is incomplete" }] },
-  });
-
 export function tooManyFiles(id: string): ErrandError {
   const most = LIMITS.delegation_files.value;
   return new ErrandError("limit_reached", `A delegation names at most ${most} files.`, {

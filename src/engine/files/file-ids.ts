@@ -1,6 +1,7 @@
 /** The ids and URLs of files. */
 import { createHash } from "node:crypto";
-import { type StoredFile, sha256OfFile } from "../../schema/file.ts";
+import type { StoredFile } from "../../schema/file.ts";
+import { sha256OfFile } from "../../schema/file-url.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";

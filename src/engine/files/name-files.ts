@@ -4,7 +4,7 @@
  * the file is bound first; if the move does not happen, the upkeep finds no such record and lets the file go.
  */
 import type { Part } from "../../schema/a2a.ts";
-import { fileOfUrl } from "../../schema/file.ts";
+import { fileOfUrl } from "../../schema/file-url.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { withoutTrailingSlashes } from "../../schema/text.ts";
 import type { Principal } from "../access/access.ts";
@@ -77,10 +77,14 @@ export async function nameFilesIn<
   },
 >(broker: NamesFiles, principal: Principal, id: string, request: T, options?: NamingOptions): Promise<T> {
   const { message, artifacts } = request;
+  const contents = [...(message ? [message] : []), ...(artifacts ?? [])];
+  const named = await nameFiles<WithParts>(broker, principal, id, contents, options);
+  // Most requests name no file.
+  if (named === contents) return request;
   return {
     ...request,
-    ...(message && { message: await nameFilesOf(broker, principal, id, message, options) }),
-    ...(artifacts && { artifacts: await nameFiles(broker, principal, id, artifacts, options) }),
+    ...(message && { message: named[0] }),
+    ...(artifacts && { artifacts: named.slice(message ? 1 : 0) }),
   };
 }
 

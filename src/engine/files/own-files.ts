@@ -2,7 +2,7 @@
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import type { FilesPage, StoredFile } from "../../schema/file.ts";
-import { sha256OfFile } from "../../schema/file.ts";
+import { sha256OfFile } from "../../schema/file-url.ts";
 import type { Principal } from "../access/access.ts";
 import { fileNotFound } from "./file-errors.ts";
 import { fileIdOf, partsOfFileId, tagOf, toStoredFile } from "./file-ids.ts";

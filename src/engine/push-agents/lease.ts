@@ -10,7 +10,7 @@ import { randomId } from "../../redis/shards.ts";
 import type { RelayOutcome, RelayPort } from "../../relay/port.ts";
 import { artifactSchema, type Message } from "../../schema/a2a.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { fileOfUrl } from "../../schema/file.ts";
+import { fileOfUrl } from "../../schema/file-url.ts";
 import { interruptRequestSchema } from "../../schema/interrupt.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { type Lease, replyRequestSchema, type WorkerPause } from "../../schema/lease.ts";

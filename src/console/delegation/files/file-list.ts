@@ -2,8 +2,9 @@
 import type { Artifact, Message, Part } from "../../../schema/a2a.ts";
 import type { Delegation } from "../../../schema/delegation.ts";
 import type { DelegationEvent } from "../../../schema/event.ts";
+import { sizeOfStored } from "../../../schema/file-url.ts";
 import { bytesIn, textBytes } from "../../ui/bytes.ts";
-import { isStored, sizeOf } from "../../ui/stored.ts";
+import { isOfDelegation } from "../../ui/stored.ts";
 import { nameOf } from "../../ui/words.ts";
 import { hasMarks } from "../marks.ts";
 import { isFile } from "./count.ts";
@@ -153,13 +154,13 @@ function pieceOf(part: Part, name: string): Piece {
     return { kind, type, content: raw, isBytes: true, size: bytesIn(raw), name: filename };
   }
   if (url !== undefined) {
-    const kindOfUrl = isStored(url) ? "stored" : "link";
+    const kindOfUrl = isOfDelegation(url) ? "stored" : "link";
     return {
       kind: kindOfUrl,
       type,
       content: url,
       isBytes: false,
-      size: sizeOf(part) ?? 0,
+      size: sizeOfStored(part) ?? 0,
       name: filename ?? name,
     };
   }
