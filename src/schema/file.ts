@@ -17,7 +17,7 @@ export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/, "not a SHA-256: 6
 export const fileSchema = z.object({
   /** Identifies the file. */
   id: fileIdSchema,
-  /** Where it is. As the `url` of a part it names the file: whoever may read the message may then download it. */
+  /** Where it is. As the `url` of a part it names the file: all who may read the message may then download it. */
   url: z.string(),
   /** How large it is, in bytes. */
   size: z.int().min(0),

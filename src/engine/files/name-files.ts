@@ -152,7 +152,7 @@ const BYTES = "application/octet-stream";
 /** A type, and parameters of printable characters. */
 const MEDIA_TYPE = /^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;[\x20-\x7e]{0,200})?$/;
 
-/** A relative path without steps upwards and without control characters: whoever saves the file stays in its folder. */
+/** A relative path without steps upwards and without control characters: a file saved by this name stays in its folder. */
 export function safeName(filename: string): string {
   const steps = filename
     .replaceAll(/\p{Cc}/gu, "")
