@@ -1,7 +1,7 @@
 /**
  * One reader's events, stored ones first, then live ones, without a gap or a repeat: it subscribes first, reads the streams
  * to their end, and skips live events that the replay already returned, by their id. This generator is all there is between
- * the feed and doors/http/stream.ts, which writes the frames. What happens to an event on the way:
+ * the feed and doors/http/event-stream.ts, which writes the frames. What happens to an event on the way:
  *
  *     feed.push ── LiveBuffer ──┐
  *                               ├── watch() ── for await ── EventStream ── "id: 1718000000000-0\nevent: …\ndata: {…}\n\n"

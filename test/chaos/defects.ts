@@ -93,13 +93,13 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   repeated: defect(
     "sends an event twice",
-    "doors/http/stream.js",
+    "doors/http/event-stream.js",
     /if \(frame\)\s+await this\.#send\(outgoing, frame\);/,
     "for (let left = Math.random() < 0.1 ? 2 : 1; frame && left > 0; left -= 1) await this.#send(outgoing, frame);",
   ),
   reset: defect(
     "resets a reader for no reason",
-    "doors/http/stream.js",
+    "doors/http/event-stream.js",
     /if \("reset" in event\)/,
     'if ("reset" in event || Math.random() < 0.05)',
   ),

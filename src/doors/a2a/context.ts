@@ -3,8 +3,8 @@ import { ErrandError } from "../../schema/errors.ts";
 import { AGENT_NAME } from "../../schema/values.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
+import { type Reader, toReader } from "../http/event-stream.ts";
 import { a2aUrl } from "../http/links.ts";
-import { type Reader, toReader } from "../http/stream.ts";
 import type { CardSigner } from "./cards/signing.ts";
 
 /** Rejects an invalid name without a lookup. */

@@ -36,6 +36,7 @@ import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import type { EventStream } from "./event-stream.ts";
 import { HEALTH_CHECKS, isHealthCheck, repairHost } from "./health.ts";
 import { headerOf, type IncomingRequest } from "./incoming-request.ts";
 import { KeptPage } from "./kept-page.ts";
@@ -46,7 +47,6 @@ import { PREFLIGHT_HEADERS } from "./origin.ts";
 import { bearerOf, Pipeline, type PipelineOptions } from "./pipeline.ts";
 import { problemResponse } from "./problem.ts";
 import type { Route } from "./route.ts";
-import type { EventStream } from "./stream.ts";
 import { TableRequest } from "./table-request.ts";
 import { TextResponse, withText } from "./text-response.ts";
 

@@ -3,8 +3,8 @@
  * becomes problem+json.
  */
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
+import type { EventStream } from "./event-stream.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import type { EventStream } from "./stream.ts";
 import type { TextResponse } from "./text-response.ts";
 
 /** An incoming request, with the parts of its URL. */

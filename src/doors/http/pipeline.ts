@@ -12,6 +12,7 @@ import { parseBody, readBody, requirePlain } from "./body.ts";
 import { ByteResponse } from "./byte-response.ts";
 import { ConcurrencyLimiter, weightOf } from "./concurrency-limiter.ts";
 import { Connection, hasSeveralHosts, hasTooManyHeaders } from "./connection.ts";
+import { EventStream } from "./event-stream.ts";
 import { addressOf, type IncomingRequest } from "./incoming-request.ts";
 import { Inflow, type InflowBody, NO_BODY, UNCOUNTED_BYTES } from "./inflow.ts";
 import { LargeBodyQueue } from "./large-body-queue.ts";
@@ -20,7 +21,6 @@ import { Outflow } from "./outflow.ts";
 import { problemText, shuttingDown, toErrandError } from "./problem.ts";
 import type { Notes, RawInput, Route, RouteResponse } from "./route.ts";
 import { HANDOVER, ShutdownHooks } from "./shutdown-hooks.ts";
-import { EventStream } from "./stream.ts";
 import { StreamTicker } from "./stream-ticker.ts";
 import type { TextResponse } from "./text-response.ts";
 

@@ -7,7 +7,7 @@ import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { unknownId } from "../unknown-id.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ByteResponse } from "./byte-response.ts";
-import type { EventStream } from "./stream.ts";
+import type { EventStream } from "./event-stream.ts";
 import type { TextResponse } from "./text-response.ts";
 
 export interface Input<P, Q, B> {

@@ -11,7 +11,7 @@ import type { Watched } from "../../events/watch.ts";
 import { TERMINAL_EVENT_TYPES } from "../../schema/event.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { agentNameSchema, contextIdSchema, delegationIdSchema, toInstant } from "../../schema/values.ts";
-import { toFrame } from "../http/stream.ts";
+import { toFrame } from "../http/event-stream.ts";
 import type { McpContext } from "./context.ts";
 
 export const EVENTS_EXTENSION = "io.modelcontextprotocol/events";

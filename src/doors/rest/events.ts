@@ -24,8 +24,8 @@ import {
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { prefersStream } from "../http/accept.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
+import { EventStream, type Frame, toFrame } from "../http/event-stream.ts";
 import { type Route, route } from "../http/route.ts";
-import { EventStream, type Frame, toFrame } from "../http/stream.ts";
 import { jsonText, noContent } from "../http/text-response.ts";
 
 const wantsStream = (request: AuthenticatedRequest): boolean => prefersStream(request.header("accept") ?? "");

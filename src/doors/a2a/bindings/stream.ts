@@ -3,7 +3,7 @@
  * later error is the stream's last event.
  */
 import type { StopSignal } from "../../../util/stop-signal.ts";
-import { EventStream, type Frame } from "../../http/stream.ts";
+import { EventStream, type Frame } from "../../http/event-stream.ts";
 import type { A2AContext } from "../context.ts";
 
 export async function streamResponse(

@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from "node:http";
 import { Writable } from "node:stream";
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { EventStream, type Frame, type Reader, toFrame } from "../../../src/doors/http/stream.ts";
+import { EventStream, type Frame, type Reader, toFrame } from "../../../src/doors/http/event-stream.ts";
 import { StreamTicker } from "../../../src/doors/http/stream-ticker.ts";
 import type { Watched } from "../../../src/events/watch.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
