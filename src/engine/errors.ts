@@ -39,7 +39,7 @@ export function refusal(outcome: Outcome, delegationId: string, leaseId?: string
           recovery: "Give each chunk a new chunk_id; to repeat a chunk, send it unchanged.",
         },
       );
-    case "interrupt":
+    case "no_question":
       return interruptNotOpen(delegationId, about);
     case "tombstone":
       return new ErrandError(

@@ -117,7 +117,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   base.extend({ kind: z.literal("blocked"), why: z.enum(["paused", "max_working"]) }),
   /** No ticket is ready; when the next delayed one is due, ms by Redis' own clock. */
   base.extend({ kind: z.literal("empty"), next_due_at: z.number().optional() }),
-  live.extend({ kind: z.literal("interrupt") }),
+  live.extend({ kind: z.literal("no_question") }),
   live.extend({ kind: z.literal("attempts") }),
   live.extend({ kind: z.literal("not_due") }),
   live.extend({ kind: z.literal("check") }),

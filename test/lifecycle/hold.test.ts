@@ -124,7 +124,7 @@ test.each(["complete", "reject", "fail", "retry", "cancel", "progress", "artifac
     expect([state, interrupt !== null]).toEqual(
       move === "progress" || move === "artifact" ? ["input_required", true] : [expect.any(String), false],
     );
-    expect((await lifecycle.move("answer", id)).kind).toBe(interrupt ? "ok" : "interrupt");
+    expect((await lifecycle.move("answer", id)).kind).toBe(interrupt ? "ok" : "no_question");
   },
 );
 
@@ -166,8 +166,8 @@ test("an answer is used by one call, however often it is repeated, and by none o
   const version = (await lifecycle.read(id))?.get("version");
   expect(await use({ use_key: "k2" })).toMatchObject({ kind: "used", version });
   expect(await use({ request_id: "b", use_key: "k2" })).toMatchObject({ kind: "ok" });
-  expect(await use({ request_id: "c" })).toMatchObject({ kind: "interrupt" });
-  expect(await use({ interrupt_id: "int_2" })).toMatchObject({ kind: "interrupt" });
+  expect(await use({ request_id: "c" })).toMatchObject({ kind: "no_question" });
+  expect(await use({ interrupt_id: "int_2" })).toMatchObject({ kind: "no_question" });
   lifecycle.clock.offset_ms = 61_000;
   expect(await lifecycle.move("due", id)).toMatchObject({ move: "lapse" });
   lifecycle.clock.offset_ms = 65_000;

@@ -25,7 +25,7 @@ export async function use(
     broker.writer.move({ move: "use", id, params: { ...params, ...request } }),
   );
   if (outcome.kind === "used") return { used: "before" };
-  if (outcome.kind === "interrupt")
+  if (outcome.kind === "no_question")
     throw new ErrandError(
       "answer_unknown",
       `No answer to request '${request.request_id}' of this question.`,

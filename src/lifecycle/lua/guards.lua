@@ -62,7 +62,7 @@ function guard_state()
     if now < ready_at then return { kind = 'not_ready', ready_at = ready_at } end
   end
   -- A take checks this before it takes the ticket.
-  local why = rule.needs_open and not cmd.take and blocked()
+  local why = rule.needs_not_blocked and not cmd.take and blocked()
   if why then return { kind = 'blocked', why = why } end
   -- Only a gateway can check it: the answer has the record with the schema, and the gateway sends the command again.
   if rule.needs_result and record.has_result_schema and not cmd.checked then return { kind = 'unchecked' } end

@@ -46,7 +46,7 @@ function transition(first_key, args, taker, moved)
 end
 
 function refuse()
-  local refusal = guard_submit() or guard_holder() or (rule.needs_interrupt and guard_question()) or guard_state() or
+  local refusal = guard_submit() or guard_holder() or (rule.needs_open_question and guard_question()) or guard_state() or
     (rule.needs_rare and (guard_repeat() or guard_slots())) or (cmd.usage and guard_usage()) or
     (chunks and guard_artifacts()) or guard_events() or guard_size() or guard_share()
   if not refusal then return nil end

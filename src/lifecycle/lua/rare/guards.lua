@@ -10,7 +10,7 @@ function guard_repeat()
     return { kind = 'taken_over' }
   elseif rule.needs_answered then
     local answers = answers_to(cmd.interrupt_id)
-    if not answers or not cjson.decode(answers)[cmd.request_id] then return { kind = 'interrupt' } end
+    if not answers or not cjson.decode(answers)[cmd.request_id] then return { kind = 'no_question' } end
     local used = redis.call('HGET', key, used_field())
     if used and used ~= use_of() then return { kind = 'used', extends_lease = true } end
   elseif rule.needs_unanswered then

@@ -6,7 +6,7 @@ function guard_question()
   if record.interrupt_id == cmd.interrupt_id and not cmd.only_repeat then return nil end
   local hash = redis.call('HGET', key, 'answer_hash:' .. cmd.interrupt_id)
   local same = hash and (hash == cmd.answer_hash or hash == cmd.answer_key)
-  return { kind = same and 'duplicate' or 'interrupt' }
+  return { kind = same and 'duplicate' or 'no_question' }
 end
 
 -- The answers to a question that was answered before; nil when there are none.
