@@ -1,5 +1,5 @@
 /**
- * The script's answers: an outcome, and the record if the command asks for it. The outcomes are a closed set; a refusal
+ * What the script returns: an outcome, and the record if the command asks for it. The outcomes are a closed set; a refusal
  * is an outcome, never an exception.
  */
 import * as z from "zod";
@@ -164,7 +164,7 @@ export interface Result {
   readonly taken?: Result;
 }
 
-/** The script's answer to a command; lua/answer.lua has its layout. */
+/** What the script returns for a command; lua/outcome.lua has its layout. */
 export type Reply = readonly [json: string, record: string, lists: ReplyLists, taken?: readonly unknown[]];
 
 type Texts = readonly string[];

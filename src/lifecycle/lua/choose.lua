@@ -11,7 +11,7 @@ function start(first_key, args)
   if cmd.stamp then stamp() end
 end
 
--- Reads the record, or returns the answer of a command that ends here. A submit's key is almost always new; a take
+-- Reads the record, or returns the outcome of a command that ends here. A submit's key is almost always new; a take
 -- finds its record by the first ticket of the queue.
 function find_record(moved)
   if move == 'submit' then
@@ -22,7 +22,7 @@ function find_record(moved)
   end
   record = {}
   local refusal = cmd.take and take_ticket(moved)
-  if refusal then return refusal_answer(refusal) end
+  if refusal then return refusal_outcome(refusal) end
   if moved and moved.id == cmd.id then
     record, known = moved.record, moved.known
   else
@@ -30,9 +30,9 @@ function find_record(moved)
   end
   if not record.state then
     redis.call('ZREM', base .. ':due', cmd.id)
-    return refusal_answer({ kind = 'missing' })
+    return refusal_outcome({ kind = 'missing' })
   end
-  if move == 'erase' and not is_terminal(record.state) then return refusal_answer({ kind = 'state' }) end
+  if move == 'erase' and not is_terminal(record.state) then return refusal_outcome({ kind = 'state' }) end
   if record.unpublished then pcall(publish_late) end
 end
 

@@ -18,7 +18,7 @@
 -- taker      [agent's key, command JSON] of a `take` for a parked poll; runs if the move makes a ticket that is ready
 -- moved      only with a taker's command: {id, record, is_first, known} of the delegation that was just moved,
 --            which saves a read. `is_first`: its ticket was not added to the queue, because it would be the first
--- Returns    an array, see answer.lua; with a taker, its last element is the taker's answer
+-- Returns    an array, see outcome.lua; with a taker, its last element is what the taker's command returned
 --
 -- A submit for which a poll is parked, and what becomes of it:
 --   first_key  {errand:0}:d:dlg_0_x
@@ -39,9 +39,9 @@ function transition(first_key, args, taker, moved)
   -- The taker gets the new ticket if no other ticket is before it. Its event says so.
   local is_first = taker and rule.queue == 'ticket' and is_ready_first()
   write(is_first)
-  if rule.queue ~= 'ticket' then return success_answer() end
-  if not taker or ticket_at() > now then return success_answer(offer_ticket()) end
-  if not is_first and not offer_ticket() then return success_answer(false) end
+  if rule.queue ~= 'ticket' then return success_outcome() end
+  if not taker or ticket_at() > now then return success_outcome(offer_ticket()) end
+  if not is_first and not offer_ticket() then return success_outcome(false) end
   return take_for_poll(taker, success_json(''), is_first)
 end
 
@@ -56,7 +56,7 @@ function refuse()
   end
   -- A `take` removed the ticket from the queue before it was ready, so it is put back.
   if refusal.kind == 'not_ready' and cmd.take then offer_ticket() end
-  return refusal_answer(refusal)
+  return refusal_outcome(refusal)
 end
 
 -- Collects the changes of the record and the members of the event.
@@ -144,7 +144,7 @@ function take_for_poll(taker, json, is_first)
   local moved = { id = id, record = record, is_first = is_first, known = known }
   local ok, taken = pcall(transition, taker[1], { taker[2], '', '' }, nil, moved)
   if not ok then taken, moved_record = nil, read_record(moved_key) end
-  -- If the poll took this very delegation, its answer has the newer record.
+  -- If the poll took this very delegation, what it returned has the newer record.
   local is_taken = ok and cmd.id == id and #taken[2] > 0
   local ticketed = true
   if not is_taken then

@@ -3,9 +3,9 @@
 -- KEYS     of each command: `first_key` of main.lua, then its taker's agent key, if it has a taker
 -- ARGV     the number of commands; for each the numbers of its keys, of its arguments, and of its second command's;
 --          then the arguments of all: `args` of main.lua, then the taker's command, then `args` of the second command
--- Returns  the answer of each command, or its error. With a second command, which runs for the same key if the first one
---          succeeds: [answer, second answer or its error, or nil if it did not run]
-local function answer_or_error(ok, reply)
+-- Returns  the outcome of each command, or its error. With a second command, which runs for the same key if the first one
+--          succeeds: [outcome, second outcome or its error, or nil if it did not run]
+local function outcome_or_error(ok, reply)
   if ok then return reply end
   return { err = type(reply) == 'table' and reply.err or 'ERR ' .. tostring(reply) }
 end
@@ -16,12 +16,12 @@ local replies, key, at = {}, 1, 2 + 3 * ARGV[1]
 for i = 1, ARGV[1] do
   local keys, args, second_args = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
   local taker = keys == 2 and { KEYS[key + 1], ARGV[at + args - 1] } or nil
-  local reply = answer_or_error(pcall(transition, KEYS[key], { unpack(ARGV, at, at + args - 1) }, taker))
+  local reply = outcome_or_error(pcall(transition, KEYS[key], { unpack(ARGV, at, at + args - 1) }, taker))
   replies[i] = reply
   if second_args > 0 and not reply.err then
     local second, from = false, at + args
     if succeeded(reply) then
-      second = answer_or_error(pcall(transition, KEYS[key], { unpack(ARGV, from, from + second_args - 1) }))
+      second = outcome_or_error(pcall(transition, KEYS[key], { unpack(ARGV, from, from + second_args - 1) }))
     end
     replies[i] = { reply, second }
   end

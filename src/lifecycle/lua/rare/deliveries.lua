@@ -5,7 +5,7 @@ function claim_pending()
   record.follow_at = now + LIMITS.follow_ms
   save()
   schedule()
-  return refusal_answer({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
+  return refusal_outcome({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
     pending_events = pending_events() })
 end
 
@@ -14,7 +14,7 @@ function claim_calls()
   record.calls_at = now + check_pause(record.updated_at)
   save()
   schedule()
-  return refusal_answer({ kind = 'pending', calls_at = record.calls_at })
+  return refusal_outcome({ kind = 'pending', calls_at = record.calls_at })
 end
 
 function cascade_to_children()

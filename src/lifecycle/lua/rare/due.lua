@@ -9,11 +9,11 @@ function choose_due_move()
   if due == 'remove' then return remove() end
   if not due then
     redis.call('ZADD', base .. ':due', digits(soonest), cmd.id)
-    return refusal_answer({ kind = 'not_due' })
+    return refusal_outcome({ kind = 'not_due' })
   end
   if due == 'check' then
     check_later()
-    return refusal_answer({ kind = 'check' })
+    return refusal_outcome({ kind = 'check' })
   end
   move, failure = due, due_code
   if record.lease_expires_at then cmd.fence = record.fence end

@@ -2,7 +2,7 @@
 
 function remove()
   local idempotency = record.idempotency
-  if idempotency and not cmd.key_retired then return refusal_answer({ kind = 'retire_key', idempotency = idempotency }) end
+  if idempotency and not cmd.key_retired then return refusal_outcome({ kind = 'retire_key', idempotency = idempotency }) end
   if move == 'erase' then
     erase_events()
     -- The failed delegation that it redrove must not be redriven again.
@@ -21,7 +21,7 @@ function remove()
     redis.call('PEXPIRE', key, LIMITS.deleted_ms)
     if now < record.created_at + LIMITS.idempotency_ms then add_key_kept(record.delegator) end
   end
-  return refusal_answer({ kind = 'removed' })
+  return refusal_outcome({ kind = 'removed' })
 end
 
 -- Deletes its events from the streams that outlive it, and counts them, so that readers do not take them for trimmed.

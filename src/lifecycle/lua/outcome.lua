@@ -1,11 +1,11 @@
--- Builds the script's answer: the outcome, and the record if the command asks for it.
+-- Builds what the script returns: the outcome, and the record if the command asks for it. ../outcome.ts reads it.
 
--- An answer: {"kind":"ok","now":1790000000000,"state":"working",…}, "working\n2\nscout\n…\n=\n…", [[history], [], []].
--- [outcome JSON, the record or '', its lists, the answer of the taker if there is one]. The record is one text, a line
--- for each field that gateways read, because they take about 0.5 µs for each element of an answer. An own field that the
+-- For example: {"kind":"ok","now":1790000000000,"state":"working",…}, "working\n2\nscout\n…\n=\n…", [[history], [], []].
+-- [outcome JSON, the record or '', its lists, the taker's if there is one]. The record is one text, a line for each field
+-- that gateways read, because they take about 0.5 µs for each element of a reply. An own field that the
 -- command stored is only marked, because its gateway has the text. The record's lists are [history chunks, artifacts as
 -- a flat array, unseen follow-ups], or nothing if they are empty.
-function answer(json)
+function with_record(json)
   local reply = { json, '', {} }
   if cmd.read and record.state then add_record(reply) end
   return reply
@@ -22,18 +22,18 @@ function add_record(reply)
   }
 end
 
--- The answer of a refusal, or of a delegation that does not exist.
-function refusal_answer(outcome)
+-- The outcome of a refusal, or of a delegation that does not exist.
+function refusal_outcome(outcome)
   outcome.now, outcome.state, outcome.version = now, record.state, record.version
   outcome.target, outcome.ticket, outcome.fence = record.target, record.ticket, record.fence
   outcome.attempt, outcome.created_at = record.attempt, record.created_at
   if cmd.take then outcome.id = cmd.id end
-  return answer(cjson.encode(outcome))
+  return with_record(cjson.encode(outcome))
 end
 
--- The answer of a move that was made.
-function success_answer(ticketed)
-  local reply = answer(success_json(json_tail(ticketed)))
+-- The outcome of a move that was made.
+function success_outcome(ticketed)
+  local reply = with_record(success_json(json_tail(ticketed)))
   if rule.lease == 'extend' and (record.unseen or 0) > 0 then
     reply[3] = { reply[3][1] or {}, reply[3][2] or {}, redis.call('LRANGE', key .. ':unseen', 0, -1) }
   end
