@@ -5,10 +5,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { TICKET_LUA } from "../queue/ticket-script.ts";
 import { NUMBERS } from "./numbers.ts";
-import { rareTables, tables } from "./tables.ts";
+import { lazyTables, tables } from "./tables.ts";
 
 const PARTS = new URL("./lua/", import.meta.url);
-const RARE_PARTS = new URL("rare/", PARTS);
+const LAZY_PARTS = new URL("lazy/", PARTS);
 /** The text of a part, without comments, which Redis would read at each load. */
 const partOf = (file: string, folder = PARTS): string =>
   readFileSync(new URL(file, folder), "utf8")
@@ -33,7 +33,7 @@ function withNumbers(text: string): string {
 const definedIn = (text: string): string[] =>
   [...text.matchAll(/^function (\w+)/gm)].map(([, name = ""]) => name);
 
-/** Puts `rare.` before each use of these functions: a definition, a call, or an argument of `pcall`. */
+/** Puts `lazy.` before each use of these functions: a definition, a call, or an argument of `pcall`. */
 function throughTable(text: string, names: ReadonlySet<string>): string {
   // The words are at the odd places.
   const pieces = text.split(/(\w+)/);
@@ -42,34 +42,34 @@ function throughTable(text: string, names: ReadonlySet<string>): string {
     return (after.startsWith("(") && !before.endsWith(".")) || (before === "(" && pieces[at - 2] === "pcall");
   };
   return pieces
-    .map((piece, at) => (at % 2 === 1 && names.has(piece) && isUsed(at) ? `rare.${piece}` : piece))
+    .map((piece, at) => (at % 2 === 1 && names.has(piece) && isUsed(at) ? `lazy.${piece}` : piece))
     .join("");
 }
 
 /**
  * Wraps the tables and the parts in one function, `define`: Redis runs the whole text at every call, and a function costs
- * less to define there than at the top. Few moves need the parts in rare/, so these are defined when one of their functions
+ * less to define there than at the top. Few moves need the parts in lazy/, so these are defined when one of their functions
  * is first called.
  */
 function script(): string {
-  const rare = [rareTables(), ...filesIn(RARE_PARTS).map((file) => partOf(file, RARE_PARTS))].join("\n");
-  const rareNames = new Set(definedIn(rare));
-  const rareGuards = new Set(
-    [...partOf("guards.lua", RARE_PARTS).matchAll(/\bneeds_(\w+)/g)].map(([, guard = ""]) => guard),
+  const lazy = [lazyTables(), ...filesIn(LAZY_PARTS).map((file) => partOf(file, LAZY_PARTS))].join("\n");
+  const lazyNames = new Set(definedIn(lazy));
+  const lazyGuards = new Set(
+    [...partOf("guards.lua", LAZY_PARTS).matchAll(/\bneeds_(\w+)/g)].map(([, guard = ""]) => guard),
   );
-  const often = [tables(rareGuards), ...filesIn(PARTS).map((file) => partOf(file))].join("\n");
-  const text = throughTable(often, rareNames);
+  const often = [tables(lazyGuards), ...filesIn(PARTS).map((file) => partOf(file))].join("\n");
+  const text = throughTable(often, lazyNames);
   const names = definedIn(text).filter((name) => name !== "transition");
   return withNumbers(`${TICKET_LUA}
 local time_ms = redis_ms()
 ${partOf("state.lua")}
-local rare, transition
+local lazy, transition
 local function define()
 local ${names.join(", ")}
 ${text}
-rare = setmetatable({}, { __index = function(_, name)
-${throughTable(rare, rareNames)}
-return rawget(rare, name)
+lazy = setmetatable({}, { __index = function(_, name)
+${throughTable(lazy, lazyNames)}
+return rawget(lazy, name)
 end })
 end
 define()`);

@@ -119,7 +119,7 @@ export const FIELDS = {
     ...json(null),
     doc: "what a holder stores for the next one; its agent and the operator see it",
   },
-  usage: { ...json(null), doc: "what its newest attempts have used; lua/rare/usage.lua has its layout" },
+  usage: { ...json(null), doc: "what its newest attempts have used; lua/lazy/usage.lua has its layout" },
   used: { ...text(null), doc: "what all its attempts have used together, as JSON" },
   reply: { ...json("null"), doc: "the agent's reply" },
   a2a_form: {

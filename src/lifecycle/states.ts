@@ -14,7 +14,7 @@ import type { LeaseLostReason } from "../schema/lease.ts";
  */
 type Actor = "anyone" | "delegator" | "approver" | "operator" | "agent" | "gateway" | "sweep";
 
-/** Conditions of moves besides the state; lua/guards.lua, lua/limits.lua and lua/rare check them. */
+/** Conditions of moves besides the state; lua/guards.lua, lua/limits.lua and lua/lazy check them. */
 export const GUARDS = {
   unused: "nothing is stored under its id",
   agent:

@@ -47,7 +47,7 @@ const TEXT = (value: Value): string => (value === "" ? "null" : JSON.stringify(v
 export interface Lists {
   /** Chunks of comma separated JSON. */
   readonly history: readonly string[];
-  /** The hash of artifacts; lua/rare/artifacts.lua has its layout. */
+  /** The hash of artifacts; lua/lazy/artifacts.lua has its layout. */
   readonly artifacts: ReadonlyMap<string, string>;
 }
 

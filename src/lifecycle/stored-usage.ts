@@ -1,4 +1,4 @@
-/** Renders the usage of a delegation from its stored form; lua/rare/usage.lua has the layout. */
+/** Renders the usage of a delegation from its stored form; lua/lazy/usage.lua has the layout. */
 import * as z from "zod";
 import { AMOUNTS, type Amounts, type Usage, usageSumSchema } from "../schema/usage.ts";
 

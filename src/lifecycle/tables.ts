@@ -23,7 +23,7 @@ const REASON_LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDE
 /** A row of the table for the script: `needs_<guard>` for each guard; `to` is a state, or `asked` if there are two. */
 function row(
   { by: _by, memory: _memory, removes_old_ticket: _removes, doc: _doc, ...effects }: Move,
-  rareGuards: ReadonlySet<string>,
+  lazyGuards: ReadonlySet<string>,
 ) {
   const { from, to, requires, lease_lost_reason, ...rest } = effects;
   const [first, second] = to;
@@ -33,7 +33,7 @@ function row(
     to: second === undefined ? first : "asked",
     lease_lost_reason: REASON_LETTERS.find(([reason]) => reason === lease_lost_reason)?.[1],
     ...Object.fromEntries(requires.map((guard) => [`needs_${guard}`, true])),
-    ...(requires.some((guard) => rareGuards.has(guard)) && { needs_rare: true }),
+    ...(requires.some((guard) => lazyGuards.has(guard)) && { needs_lazy_guards: true }),
   };
 }
 
@@ -105,14 +105,14 @@ ${lines.join("\n")}
 end`;
 }
 
-/** The functions that are defined at each call. `rareGuards`: the guards that rare/guards.lua checks. */
-export function tables(rareGuards: ReadonlySet<string>): string {
+/** The functions that are defined at each call. `lazyGuards`: the guards that lazy/guards.lua checks. */
+export function tables(lazyGuards: ReadonlySet<string>): string {
   return [
     readers(),
     timers(),
     mapFunction(
       "row",
-      MOVE_NAMES.map((name) => [name, row(MOVES[name], rareGuards)]),
+      MOVE_NAMES.map((name) => [name, row(MOVES[name], lazyGuards)]),
     ),
     `function is_terminal(state) return ${TERMINAL_STATES.map((name) => `state == '${name}'`).join(" or ")} end`,
     `function agent_defaults() return ${toLua(agentNumbers(agentRequestSchema.parse({})))} end`,
@@ -120,7 +120,7 @@ export function tables(rareGuards: ReadonlySet<string>): string {
 }
 
 /** The functions that few moves need. */
-export function rareTables(): string {
+export function lazyTables(): string {
   const codes = [
     "attempts_exhausted",
     "worker_unavailable",

@@ -24,7 +24,7 @@ import { growingScript, inFlightScript } from "./script.ts";
 import { MOVES, type Move } from "./states.ts";
 import { type StoredDelegation, storedFrom, toFields } from "./stored-delegation.ts";
 
-/** The message of a stored follow-up. Its id comes before it; see lua/rare/message.lua. */
+/** The message of a stored follow-up. Its id comes before it; see lua/lazy/message.lua. */
 const followUpIn = (text: string): string => text.slice(text.indexOf("\n") + 1);
 
 const rowOf = ({ move }: Pick<Command, "move">): Partial<Move> =>

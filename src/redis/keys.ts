@@ -105,7 +105,7 @@ export interface ShardKeys {
   readonly delegation: (id: string) => string;
   /** LIST: JSON messages, oldest first; an element may hold several, comma separated. */
   readonly history: (id: string) => string;
-  /** HASH: artifacts in chunks; lifecycle/lua/rare/artifacts.lua has the layout. */
+  /** HASH: artifacts in chunks; lifecycle/lua/lazy/artifacts.lua has the layout. */
   readonly artifacts: (id: string) => string;
   /** LIST: follow-ups that the holder has not seen, oldest first: the id as JSON, a line break, the message as JSON. */
   readonly unseen: (id: string) => string;

@@ -138,14 +138,14 @@ export const DEFECTS: Record<RuleName, Defect> = {
   ),
   "used-twice": defect(
     "hands an answer to every call that asks",
-    `${LUA}/rare/guards.lua`,
+    `${LUA}/lazy/guards.lua`,
     /if used and used ~= use_of\(\) then/,
     "if false then",
     { behavior: "ask" },
   ),
   charged: defect(
     "gives leases no grace after an outage",
-    `${LUA}/rare/grace.lua`,
+    `${LUA}/lazy/grace.lua`,
     />= LIMITS\.graces then/,
     ">= 0 then",
     { faults: ["gateways-stop"], every: 2 },

@@ -1,5 +1,5 @@
 -- Keeps the sign of life of a shard's gateways, and records the intervals without one: outages of all gateways, or of
--- Redis. lifecycle/lua/rare/grace.lua reads both keys.
+-- Redis. lifecycle/lua/lazy/grace.lua reads both keys.
 -- `now` has the offset of the test's clock; a sign of life is by Redis' clock, so that a test that moves its clock makes no
 -- outage.
 

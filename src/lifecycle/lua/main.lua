@@ -3,7 +3,7 @@
 --
 -- assemble.ts joins the parts into one script; the order of functions does not matter, and LIMITS.* becomes a number.
 -- Redis runs the whole text at every call, so each call defines every function again. To keep that cheap, the parts in
--- rare/ are defined when one of their functions is first called, and tables are functions that build only what a call
+-- lazy/ are defined when one of their functions is first called, and tables are functions that build only what a call
 -- needs.
 --
 -- first_key  the record's key; with `take`, the agent's. Every other key begins with cmd.base
@@ -47,7 +47,7 @@ end
 
 function refuse()
   local refusal = guard_submit() or guard_holder() or (rule.needs_open_question and guard_question()) or guard_state() or
-    (rule.needs_rare and (guard_repeat() or guard_slots())) or (cmd.usage and guard_usage()) or
+    (rule.needs_lazy_guards and (guard_repeat() or guard_slots())) or (cmd.usage and guard_usage()) or
     (chunks and guard_artifacts()) or guard_events() or guard_size() or guard_share()
   if not refusal then return nil end
   if refusal.extends_lease then

@@ -4,7 +4,7 @@
  * - `job:` the number of its job; absent: all events are delivered; `over`: given up;
  * - `since:` when its calls began to fail, ms;
  * - `part:` how many updates of the next event its receiver accepted.
- * lifecycle/lua/rare/push.lua creates the config and these fields.
+ * lifecycle/lua/lazy/push.lua creates the config and these fields.
  *
  * Events are delivered in order because a config has one job at a time. A job that finds no undelivered event is removed
  * in the same script, so the next event creates a new one. A job with an old number does nothing.

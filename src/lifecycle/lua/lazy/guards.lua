@@ -1,4 +1,4 @@
--- Guards that few moves need; the rows of those moves have `needs_rare`. See guards.lua.
+-- Guards that few moves need; the rows of those moves have `needs_lazy_guards`. See guards.lua.
 
 -- Recognizes repeated commands, so that nothing is done twice.
 function guard_repeat()
