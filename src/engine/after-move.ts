@@ -54,11 +54,11 @@ export async function afterMove(broker: AfterMove, id: string, moved: Moved): Pr
 
 /** The same when a poll took the move's ticket already, or polls were woken for it. */
 export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: Moved): Promise<void> {
-  const { removes_old_ticket, orphans }: Move = MOVES[moved.move];
+  const { removes_old_ticket, cancels_remote_task }: Move = MOVES[moved.move];
   const { target, old_ticket = 0 } = moved;
   if (moved.cascade !== undefined || moved.pending_events)
     await waitBriefly(broker.deliverPending(id, moved));
-  if (orphans) await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
+  if (cancels_remote_task) await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
   if (removes_old_ticket && old_ticket > 0)
     await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old_ticket }));
 }

@@ -160,7 +160,10 @@ export const FIELDS = {
     ...INSTANT,
     doc: "when the sweep looks whether queued calls have lost their jobs; absent: none is left",
   },
-  orphaned: { ...number(0), doc: "1: it ended without its agent, whose A2A server may still work on it" },
+  orphaned: {
+    ...number(0),
+    doc: "1: it ended without its agent's reply, and the task at the agent's A2A server is still to be canceled",
+  },
   cascade: { ...TEXT, doc: "the principal in whose name its children are to be canceled" },
   follow_at: { ...INSTANT, doc: "when the sweep takes over the pending deliveries" },
   event_id: { ...text("0-0"), doc: "the stream id of its newest event" },

@@ -80,8 +80,8 @@ export interface Move {
   readonly returned?: true;
   /** For a while, only the worker that had the lease gets the new ticket, if it asked for that. */
   readonly sticky?: true;
-  /** It ends the delegation without a reply of its agent: the task at a push agent's server must be canceled. */
-  readonly orphans?: true;
+  /** It ends the delegation without its agent's reply, so the task at a push agent's A2A server must be canceled. */
+  readonly cancels_remote_task?: true;
   /** The move costs an attempt. */
   readonly spends?: true;
   /** Below the event limit, the move gives back the attempt that the end of the lease cost. */
@@ -324,7 +324,7 @@ export const MOVES = {
     requires: ["holder"],
     event: "DELEGATION_FAILED",
     removes_old_ticket: true,
-    orphans: true,
+    cancels_remote_task: true,
     doc: "It is released beyond the event limit, and no attempt is left; or too many workers returned it because they could not work.",
   },
   lapse: {
@@ -352,7 +352,7 @@ export const MOVES = {
     requires: ["due", "attempts_spent"],
     event: "DELEGATION_FAILED",
     removes_old_ticket: true,
-    orphans: true,
+    cancels_remote_task: true,
     doc: "The lease of the last attempt expired.",
   },
   retry: {
@@ -411,7 +411,7 @@ export const MOVES = {
     requires: ["due"],
     event: "DELEGATION_FAILED",
     removes_old_ticket: true,
-    orphans: true,
+    cancels_remote_task: true,
     doc: "A deadline passed: of the delegation, of its first lease, or of an answer.",
   },
   cancel: {
@@ -423,7 +423,7 @@ export const MOVES = {
     requires: [],
     event: "DELEGATION_FAILED",
     removes_old_ticket: true,
-    orphans: true,
+    cancels_remote_task: true,
     doc: "It is no longer wanted; the holder of its lease is notified at once.",
   },
   cascade: {

@@ -36,7 +36,7 @@ function finish()
   keeps = keeps + LIMITS.event_copies * (record.event_bytes or 0) +
     LIMITS.kept_event_bytes * math.max(0, record.version + 1 - LIMITS.kept_events)
   record.finished_at = now
-  if rule.orphans and redis.call('HEXISTS', key, 'checkpoint') == 1 then
+  if rule.cancels_remote_task and redis.call('HEXISTS', key, 'checkpoint') == 1 then
     record.orphaned = 1
     record.calls_at = now + LIMITS.check_ms
   end
