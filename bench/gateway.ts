@@ -104,6 +104,12 @@ export abstract class Target {
   }
 }
 
+/** Where a gateway stores files, and how many bytes one principal may have. */
+export interface FilePlace {
+  readonly folder: string;
+  readonly principalBytes: number;
+}
+
 export class Gateway extends Target {
   readonly #remote: Remote;
 
@@ -113,7 +119,7 @@ export class Gateway extends Target {
   }
 
   /** With `before`, at the same address and with the same token: restarts a killed gateway. */
-  static async start(stage: Stage, before?: Gateway): Promise<Gateway> {
+  static async start(stage: Stage, before?: Gateway, files?: FilePlace): Promise<Gateway> {
     const remote = new Remote("gateway");
     const operatorToken = before ? before.operator : `bench_${randomBytes(16).toString("hex")}`;
     const { socket, password } = stage;
@@ -123,6 +129,7 @@ export class Gateway extends Target {
       db: 0,
       operatorToken,
       port: before ? Number(new URL(before.url).port) : 0,
+      ...(files && { files }),
     };
     const port = await remote.ask("start", z.number(), settings);
     return new Gateway(remote, `http://127.0.0.1:${port}`, operatorToken);

@@ -16,7 +16,7 @@ import { CONDITIONS, TIMERS } from "../build/lifecycle/timers.js";
 import { A2A_ERRORS } from "../build/schema/a2a-errors.js";
 import { limitsSchema } from "../build/schema/agent.js";
 import { CATEGORIES, ERRORS } from "../build/schema/errors.js";
-import { AT_REST, IN_FLIGHT, LIMITS } from "../build/schema/limits.js";
+import { AT_REST, IN_FILES, IN_FLIGHT, LIMITS } from "../build/schema/limits.js";
 import { readArguments } from "./arguments.mjs";
 import { collectDescriptions } from "./descriptions.mjs";
 
@@ -241,6 +241,11 @@ function costs() {
     gateway.join(" → "),
     redis.join(" → "),
   ]);
+  const stored = Object.entries(bounds).flatMap(([name, { files }]) => {
+    if (!files) return [];
+    const { disk_mib, each } = files;
+    return [[code(name), disk_mib, each ? `${each.redis_bytes} bytes for one ${each.of}` : "–"]];
+  });
   const victims = ({ rows }) =>
     table(
       ["attack", "p99, ms", "times the quiet p99", "gateway at most, MiB"],
@@ -255,6 +260,10 @@ function costs() {
 resident size includes memory that Node has freed but not returned.
 
 ${table(["bound", "driven by", "gateway (resident)", "Redis (`used_memory`)"], memory)}
+
+**Files**: of the same rows, what is on the disk at the end, and what Redis has for each.
+
+${table(["bound", "disk, MiB", "Redis"], stored)}
 
 **A victim beside attacks**: a caller lists its delegations for ${attacks.seconds} s beside each attack, and beside all at once. Each attack
 has a token of its own, but for the two without one; all come from one address and share the cores. Of ${attacks.rounds} rounds: the
@@ -273,7 +282,7 @@ ${table(["shape", "body, kB", "status", "event loop, ms"], slowest)}`;
 }
 
 function limits() {
-  const held = new Set([...AT_REST, ...IN_FLIGHT]);
+  const held = new Set([...AT_REST, ...IN_FILES, ...IN_FLIGHT]);
   const rows = (wanted) =>
     table(
       ["limit", "value", "of what", "beyond it"],
@@ -293,6 +302,14 @@ in its history, in its events and for a while in the live feed, its artifacts on
 belongs to it is deleted when the retention time after its end is over.
 
 ${rows((name) => AT_REST.includes(name))}
+
+### In files
+
+What the [folder or the bucket](operations.md#files) has. Redis has a row for each file, each upload, and each file that a
+delegation names; [what they cost](#what-the-bounds-cost) is measured. The names of files are not in
+\`delegator_percent\`, but take no more than about as much again as the messages with those names, which are.
+
+${rows((name) => IN_FILES.includes(name))}
 
 ### In flight
 

@@ -8,7 +8,9 @@ import { resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
+import type { FileStore } from "../../src/engine/files/store.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import type { Usage } from "../gateway.ts";
 import { serve } from "../remote.ts";
 
@@ -28,14 +30,24 @@ const settingsSchema = z.object({
   db: z.number(),
   operatorToken: z.string(),
   port: z.number(),
+  /** The folder of the files, and the most bytes of one principal. */
+  files: z.object({ folder: z.string(), principalBytes: z.number() }).optional(),
 });
+
+/** As `errand serve` stores them. */
+async function storedIn(folder: string): Promise<FileStore> {
+  const disk: typeof import("../../src/engine/files/disk-store.ts") = await import(
+    `${build}/engine/files/disk-store.js`
+  );
+  return new disk.DiskStore(folder);
+}
 
 let gateway: Gateway | undefined;
 const session = new Session();
 
 serve({
   async start(args) {
-    const { operatorToken, port, ...redis } = settingsSchema.parse(args);
+    const { operatorToken, port, files, ...redis } = settingsSchema.parse(args);
     gateway = await app.startGateway({
       redis,
       host: "127.0.0.1",
@@ -45,6 +57,13 @@ serve({
       retentionMs: 604_800_000,
       maxBodyBytes: 1_048_576,
       allowedOrigins: [],
+      ...(files && {
+        files: {
+          store: await storedIn(files.folder),
+          maxBytes: LIMITS.file_bytes.value,
+          principalBytes: files.principalBytes,
+        },
+      }),
       log: logging.createLog("warn", (line) => process.stderr.write(line)),
     });
     return gateway.port;

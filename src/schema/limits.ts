@@ -427,6 +427,16 @@ export const AT_REST: readonly LimitName[] = [
   "stats_codes",
 ];
 
+/** Limits on files: their content is beside Redis, and Redis has a row for each. */
+export const IN_FILES: readonly LimitName[] = [
+  "file_bytes",
+  "principal_file_bytes",
+  "principal_files",
+  "delegation_files",
+  "uploads",
+  "file_hours",
+];
+
 /** Limits on what a gateway keeps in memory for its callers. */
 export const IN_FLIGHT: readonly LimitName[] = [
   "body_bytes",
@@ -444,6 +454,7 @@ export const IN_FLIGHT: readonly LimitName[] = [
   "progress_per_second",
   "polls",
   "streams",
+  "transfers",
   "mcp_message_bytes",
   "mcp_message_values",
   "unread_bytes",

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { AT_REST, IN_FLIGHT, type LimitName } from "../../src/schema/limits.ts";
+import { AT_REST, IN_FILES, IN_FLIGHT, type LimitName } from "../../src/schema/limits.ts";
 import { DRIVERS } from "./drivers.ts";
 
 /** The test that drives a bound, and a text in that file which proves it. */
@@ -13,6 +13,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   delegation_events: ["test/limits/at-rest.slow.test.ts", "LIMITS.delegation_events"],
   pushes: ["test/flows/push-notifications.test.ts", "LIMITS.pushes"],
   queued_calls: ["test/limits/queued-calls.test.ts", "LIMITS.queued_calls"],
+  file_hours: ["test/files/upload.test.ts", "an upload that is not continued expires"],
   children: ["test/limits/at-rest.slow.test.ts", "LIMITS.children"],
   idempotency_hours: ["test/engine/delegations/idempotency.test.ts", "86_400"],
   void_minutes: ["test/doors/rest/idempotency.test.ts", "void_minutes"],
@@ -59,7 +60,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   reads: ["test/engine/access/read-limiter.test.ts", "LIMITS.reads"],
 };
 
-test.each([...AT_REST, ...IN_FLIGHT])("%s is driven to its limit", (name) => {
+test.each([...AT_REST, ...IN_FILES, ...IN_FLIGHT])("%s is driven to its limit", (name) => {
   if (DRIVERS[name]) return;
   const [file, words] = TESTS[name] ?? [];
   if (file === undefined || words === undefined) {

@@ -5,27 +5,14 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { Gateway, Poll } from "../../bench/gateway.ts";
+import type { Gateway } from "../../bench/gateway.ts";
 import { until } from "../../bench/until.ts";
 import { LIMITS, type LimitName } from "../../src/schema/limits.ts";
+import { type Driver, type Ground, settle, times } from "./driver.ts";
+import { FILE_DRIVERS } from "./file-drivers.ts";
 
 const MIB = 1024 * 1024;
 const LARGE = "x".repeat(1_000_000);
-
-export interface Ground {
-  readonly gateway: Gateway;
-  readonly caller: string;
-  readonly worker: Poll;
-  /** Sends a request and reads no answer. */
-  readonly send: (text: string) => Socket;
-  readonly sockets: Set<Socket>;
-}
-
-export interface Driver {
-  /** The driver's action, for the table. */
-  readonly what: string;
-  readonly drive: (ground: Ground) => Promise<void>;
-}
 
 export function request(method: string, path: string, token: string, body = "", more = ""): string {
   const length = body === "" ? "" : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`;
@@ -44,8 +31,6 @@ export function sender(url: string, sockets: Set<Socket>): (text: string) => Soc
 }
 
 const task = (agent: string, text: string) => JSON.stringify({ target: agent, task: text });
-const times = <T>(count: number, make: (n: number) => T): T[] =>
-  Array.from({ length: count }, (_, n) => make(n));
 /** Calls to the gateway, repeated while it answers 429 or Redis is too busy to answer in time. */
 function patient(gateway: Gateway): Gateway["call"] {
   return async (...args) => {
@@ -81,16 +66,9 @@ async function openStreams(
   }
 }
 
-/** Waits until the gateway has processed everything that was sent. */
-const settle = (gateway: Gateway) =>
-  until(async () => {
-    const before = (await gateway.usage()).cpu_us;
-    await sleep(500);
-    return (await gateway.usage()).cpu_us - before < 150_000;
-  }, "a quiet gateway").catch(() => {});
-
 /** The bounds that cost memory; tests named in `drivers.test.ts` drive all others. */
 export const DRIVERS: Partial<Record<LimitName, Driver>> = {
+  ...FILE_DRIVERS,
   connections: {
     what: "2 000 connections that send half a head",
     async drive({ gateway, send }) {

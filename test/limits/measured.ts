@@ -8,6 +8,19 @@ const FILE = new URL("./measured.json", import.meta.url);
 /** MiB before, at the peak and after. */
 const memorySchema = z.tuple([z.number(), z.number(), z.number()]);
 
+const boundSchema = z.object({
+  what: z.string(),
+  gateway: memorySchema,
+  redis: memorySchema,
+  /** What a row that stores files leaves on the disk, and in Redis for each. */
+  files: z
+    .object({
+      disk_mib: z.number(),
+      each: z.object({ of: z.string(), redis_bytes: z.number() }).optional(),
+    })
+    .optional(),
+});
+
 const attacksSchema = z.object({
   seconds: z.number(),
   rounds: z.number(),
@@ -17,7 +30,7 @@ const attacksSchema = z.object({
 
 const measuredSchema = z.object({
   machine: z.string(),
-  bounds: z.record(z.string(), z.object({ what: z.string(), gateway: memorySchema, redis: memorySchema })),
+  bounds: z.record(z.string(), boundSchema),
   attacks: attacksSchema,
   /** All of them at once, for longer. */
   together: attacksSchema,
