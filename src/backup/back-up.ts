@@ -3,7 +3,7 @@ import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { serverStatus } from "../redis/check.ts";
 import { connectServer, type Redis, type RedisTarget } from "../redis/connect.ts";
-import { isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
+import { isFileKey, isOwnKey, isRecordKey, keys as keyNames } from "../redis/keys.ts";
 import { dumpLayout, readLayout } from "../redis/layout.ts";
 import { randomId } from "../redis/shards.ts";
 import { type BackupEntry, type BackupHeader, BackupWriter } from "./backup-file.ts";
@@ -53,6 +53,7 @@ async function writeKeys(
     const snapshot = await readRdb(takeSnapshot(redis, signal));
     let keys = 0;
     let delegations = 0;
+    let files = 0;
     let layout: Buffer | null = null;
     let batch: BackupEntry[] = [];
     let batchBytes = 0;
@@ -70,6 +71,7 @@ async function writeKeys(
       keys += 1;
       // The mark of an erased delegation expires (redis/keys.ts).
       if (isRecordKey(key) && entry.expiresAtMs === null) delegations += 1;
+      if (isFileKey(key)) files += 1;
       batch.push(entry);
       batchBytes += entry.value.length;
       if (batchBytes >= BATCH_BYTES) await flush();
@@ -84,6 +86,8 @@ async function writeKeys(
       database: own,
       keys,
       delegations,
+      // An older version reads a backup without files.
+      ...(files > 0 && { files }),
     });
   } finally {
     redis.disconnect();

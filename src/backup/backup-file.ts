@@ -25,6 +25,8 @@ const headerSchema = z.strictObject({
   database: z.int(),
   keys: z.int(),
   delegations: z.int(),
+  /** The files whose rows it has, without their contents; absent: none. */
+  files: z.int().optional(),
   bytes: z.int(),
   sha256: z.string(),
 });

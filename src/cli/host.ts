@@ -67,6 +67,14 @@ export interface BackupSummary {
   readonly delegations: number;
   readonly bytes: number;
   readonly sha256: string;
+  /** The stored files that the data names. Their contents are not in a backup. */
+  readonly files: {
+    readonly count: number;
+    /** Where the contents are, or belong; null: the broker stores none, or only the file was checked. */
+    readonly place: string | null;
+    /** Of a restore: how many have no content in the place; null if it was not looked at. */
+    readonly missing: number | null;
+  };
 }
 
 /** Copies of a broker's data. Errors are ErrandApiErrors. */

@@ -10,6 +10,7 @@ import type { BackupSummary, Backups } from "../cli/host.ts";
 import { localError } from "../client/errors.ts";
 import { clusterOf } from "../redis/target.ts";
 import { type Env, explained, type Opened, openToRead, openToWrite } from "./redis.ts";
+import { countMissing } from "./stored-files.ts";
 
 export function backups(env: Env, errandVersion: string): Backups {
   return {
@@ -19,11 +20,11 @@ export function backups(env: Env, errandVersion: string): Backups {
         if (found !== null && !found.isFile()) throw notAFile(path);
         if (found !== null && !force) throw fileExists(path);
         const opened = await openToRead(env, place);
-        const { target, where, close } = opened;
+        const { target, where, files, close } = opened;
         try {
           requireOneServer(opened);
           const header = await backUp(target, { path, errandVersion, onProgress, signal });
-          return summary(path, where, header);
+          return summary(path, where, header, { place: files?.place ?? null, missing: null });
         } finally {
           await close();
         }
@@ -33,7 +34,7 @@ export function backups(env: Env, errandVersion: string): Backups {
         const backup = await openBackup(path, signal);
         try {
           const { header } = backup;
-          if (check) return summary(path, null, header);
+          if (check) return summary(path, null, header, { place: null, missing: null });
           const opened = await openToWrite(env, place);
           try {
             const isExclusive = opened.target.socket !== undefined;
@@ -43,10 +44,12 @@ export function backups(env: Env, errandVersion: string): Backups {
               signal,
               onProgress: (keys) => onProgress(keys, header.keys),
             });
+            const { target, where, files } = opened;
+            const missing = header.files === undefined ? 0 : await countMissing(target, files);
+            return summary(path, where, header, { place: files?.place ?? null, missing });
           } finally {
             await opened.close();
           }
-          return summary(path, opened.where, header);
         } finally {
           await backup.close();
         }
@@ -54,10 +57,15 @@ export function backups(env: Env, errandVersion: string): Backups {
   };
 }
 
-const summary = (file: string, redis: string | null, header: BackupHeader): BackupSummary => {
-  const { errand_backup: format, ...rest } = header;
-  return { file, redis, format, ...rest };
-};
+function summary(
+  file: string,
+  redis: string | null,
+  header: BackupHeader,
+  contents: Omit<BackupSummary["files"], "count">,
+): BackupSummary {
+  const { errand_backup: format, files: count = 0, ...rest } = header;
+  return { file, redis, format, ...rest, files: { count, ...contents } };
+}
 
 function requireOneServer({ target, where }: Opened): void {
   if (clusterOf(target) === null) return;

@@ -8,6 +8,7 @@ import { TransferError } from "../backup/transfer-error.ts";
 import type { Place } from "../cli/host.ts";
 import { localError } from "../client/errors.ts";
 import { type Config, ConfigError, readConfig } from "../config.ts";
+import type { FileStore } from "../engine/files/store.ts";
 import { checkTarget, WrongTarget } from "../redis/check.ts";
 import { startEmbedded } from "../redis/embedded/embedded.ts";
 import { RedisBinaryError } from "../redis/embedded/find-server.ts";
@@ -15,6 +16,7 @@ import { DataDirError, existingHome } from "../redis/embedded/home.ts";
 import { probe } from "../redis/embedded/server.ts";
 import { placeOf, type RedisTarget } from "../redis/target.ts";
 import { embeddedOptions } from "../serve/embedded-options.ts";
+import { fileStoreOf } from "../serve/file-store.ts";
 import { createLog } from "../telemetry/log.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -23,25 +25,30 @@ export type Env = Readonly<Record<string, string | undefined>>;
 export interface Opened {
   readonly target: RedisTarget;
   readonly where: string;
+  /** Where the broker's files are; null: nowhere. */
+  readonly files: FileStore | null;
   readonly close: () => Promise<void>;
 }
 
 /** For a broker that may run. */
 export async function openToRead(env: Env, place: Place): Promise<Opened> {
   const config = configOf(env, place);
-  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config.ERRAND_REDIS_URL, place);
+  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config, config.ERRAND_REDIS_URL, place);
   const dataDir = dataDirOf(config);
   const home = await requireHome(dataDir, env);
   // The running Redis is used directly: root may do so, but must not start one in another user's directory.
   const { state } = await probe(home.socket, home.password);
-  if (state === "ready") return { target: home, where: dataDir, close: async () => undefined };
+  if (state === "ready") {
+    const files = fileStoreOf(config, home, silentLog());
+    return { target: home, where: dataDir, files, close: async () => undefined };
+  }
   return startHere(config, env, dataDir);
 }
 
 /** The data of a broker that is stopped, to be copied or changed. */
 export async function openStopped(env: Env, place: Place): Promise<Opened> {
   const config = configOf(env, place);
-  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config.ERRAND_REDIS_URL, place);
+  if (config.ERRAND_REDIS_URL !== undefined) return openExternal(config, config.ERRAND_REDIS_URL, place);
   const dataDir = dataDirOf(config);
   await requireHome(dataDir, env);
   return startHere(config, env, dataDir, { mustBeStopped: true });
@@ -71,7 +78,7 @@ export async function openToWrite(env: Env, place: Place): Promise<Opened> {
   const config = configOf(env, place);
   const { ERRAND_REDIS_URL: url } = config;
   if (url === undefined) return startHere(config, env, dataDirOf(config), { mustBeStopped: true });
-  const { refused, ...opened } = await openExternal(url, place);
+  const { refused, ...opened } = await openExternal(config, url, place);
   if (refused.length === 0) return opened;
   throw localError({
     code: "redis_refused",
@@ -86,6 +93,7 @@ const named = (text: string, { redisUrl, redisFlag = "--redis-url" }: Place): st
   redisUrl === undefined ? text : text.replaceAll("ERRAND_REDIS_URL", redisFlag);
 
 async function openExternal(
+  config: Config,
   url: string,
   place: Place,
 ): Promise<Opened & { readonly refused: readonly string[] }> {
@@ -97,7 +105,8 @@ async function openExternal(
       `Redis at ${named("ERRAND_REDIS_URL", place)} does not respond: ${reason}`,
     );
   });
-  return { target, where: placeOf(target), close: async () => undefined, refused };
+  const files = fileStoreOf(config, target, silentLog());
+  return { target, where: placeOf(target), files, close: async () => undefined, refused };
 }
 
 const wrongTarget = (error: WrongTarget, place: Place) =>
@@ -117,7 +126,7 @@ async function startHere(
   dataDir: string,
   { mustBeStopped = false } = {},
 ): Promise<Opened> {
-  const silent = createLog("silent", () => undefined);
+  const silent = silentLog();
   const say = (line: string) => void process.stderr.write(`${line}\n`);
   const redis = await startEmbedded(embeddedOptions(config, env, dataDir, say, silent)).catch((error) => {
     const isConfig = error instanceof DataDirError || error instanceof RedisBinaryError;
@@ -130,7 +139,8 @@ async function startHere(
   });
   if (mustBeStopped && redis.adopted) throw new TransferError("in_use", `a broker runs on ${dataDir}`);
   const { socket, password } = redis;
-  return { target: { socket, password }, where: dataDir, close: () => redis.stop() };
+  const target = { socket, password };
+  return { target, where: dataDir, files: fileStoreOf(config, target, silent), close: () => redis.stop() };
 }
 
 function configOf(env: Env, place: Place): Config {
@@ -152,6 +162,8 @@ function readPlace(env: Env, { dataDir, redisUrl, foundDataDir }: Place): Config
     ...(redisUrl !== undefined && { ERRAND_REDIS_URL: redisUrl }),
   });
 }
+
+const silentLog = () => createLog("silent", () => undefined);
 
 const dataDirOf = (config: Config): string => resolve(config.ERRAND_DATA_DIR ?? ".errand");
 

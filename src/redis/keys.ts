@@ -85,6 +85,9 @@ export const transferKey = `${COMMON}transfer`;
 export const isOwnKey = (key: string): boolean =>
   /^(?:\{errand(?::[0-9a-z]+)?\}:|errand:(?:idempotency|writable):)/.test(key);
 
+/** Whether the key is the row of a file (engine/files/lua/keys.lua). */
+export const isFileKey = (key: string): boolean => key.startsWith(`${keys.files}:file:`);
+
 /** Whether the key is the record of a delegation. */
 export const isRecordKey = (key: string): boolean => /^\{errand:[0-9a-z]+\}:d:[^:]+$/.test(key);
 

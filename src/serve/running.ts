@@ -2,15 +2,12 @@
  * The gateways that `serve` runs: one in this process (one-gateway.ts), or several in child processes
  * (several-gateways.ts).
  */
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Config } from "../config.ts";
-import { DiskStore } from "../engine/files/disk-store.ts";
-import type { S3Place } from "../engine/files/s3/place.ts";
-import { S3Store } from "../engine/files/s3/store.ts";
-import type { FileStore } from "../engine/files/store.ts";
 import type { GatewayOptions } from "../gateway/options.ts";
 import type { RedisTarget } from "../redis/connect.ts";
 import type { Log } from "../telemetry/log.ts";
+import { fileStoreOf } from "./file-store.ts";
 
 export interface Running {
   readonly port: number;
@@ -33,26 +30,11 @@ export interface Parts {
   readonly log: Log;
 }
 
-/** The folder of the private Redis has the files, too. Gateways that share another Redis may be on several machines. */
-function filesOf({
-  config,
-  target: { socket },
-  log,
-}: Pick<Parts, "config" | "target" | "log">): GatewayOptions["files"] {
-  const dataDir = resolve(config.ERRAND_DATA_DIR ?? ".errand");
-  const place = config.ERRAND_FILES ?? (socket === undefined ? "off" : join(dataDir, "files"));
-  if (place === "off") return undefined;
-  return {
-    store: storeAt(place, config, log),
-    maxBytes: config.ERRAND_MAX_FILE_BYTES,
-    principalBytes: config.ERRAND_PRINCIPAL_FILE_BYTES,
-  };
-}
-
-function storeAt(place: string | S3Place, { s3Credentials: credentials }: Config, log: Log): FileStore {
-  if (typeof place === "string") return new DiskStore(resolve(place));
-  if (credentials === undefined) throw new Error("the configuration has a bucket without a key");
-  return new S3Store({ place, credentials, log });
+function filesOf({ config, target, log }: Pick<Parts, "config" | "target" | "log">): GatewayOptions["files"] {
+  const store = fileStoreOf(config, target, log);
+  if (store === null) return undefined;
+  const { ERRAND_MAX_FILE_BYTES: maxBytes, ERRAND_PRINCIPAL_FILE_BYTES: principalBytes } = config;
+  return { store, maxBytes, principalBytes };
 }
 
 export function optionsOf({ config, target, operatorToken, onRedisLost, log }: Parts): GatewayOptions {

@@ -75,6 +75,31 @@ describe.each([
     expect(await store.size(NAME)).toBe(0);
   });
 
+  test("its contents are listed with their sizes and times", async () => {
+    const store = await open();
+    await store.prepare();
+    const list = async () => {
+      const found = [];
+      for await (const one of store.contents()) found.push(one);
+      return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+    };
+    expect(await list()).toEqual([]);
+    const [first, second] = [`upl_${"a".repeat(26)}`, `upl_${"b".repeat(26)}`];
+    const before = Date.now() - 1_000;
+    await store.append(first, 0, chunksOf(randomBytes(100)));
+    await store.append(first, 100, chunksOf(randomBytes(20)));
+    await store.append(second, 0, chunksOf(randomBytes(7)));
+    const found = await list();
+    expect(found.map(({ name, size }) => [name, size])).toEqual([
+      [first, 120],
+      [second, 7],
+    ]);
+    for (const { changedAt } of found) {
+      expect(changedAt).toBeGreaterThan(before);
+      expect(changedAt).toBeLessThan(Date.now() + 1_000);
+    }
+  });
+
   test("what arrived before a break stays, and the rest follows", async () => {
     const store = await open();
     await store.prepare();

@@ -6,6 +6,7 @@ import type { Place } from "../host.ts";
 import { addPlaceOptions } from "../input/arguments.ts";
 import { note, print, printJson } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
+import { backupFilesText } from "../show/stored-files.ts";
 import { contentText, progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 
@@ -16,7 +17,9 @@ interface BackupOptions extends GlobalOptions, Place {
 const ABOUT = `
 The backup is what the broker had stored at one instant: whatever was acknowledged before the command began is in it.
 The broker continues meanwhile. The file is complete when it has its name; it contains tasks, replies and secrets, so
-only you can read it. It does not contain the operator's token (the file operator-token in the data directory).
+only you can read it. It does not contain the operator's token (the file operator-token in the data directory), and of
+stored files only the names: copy the folder or the bucket of ERRAND_FILES after the backup. The command says where they
+are, with --json as "files".
 
 It reads Redis directly, so it runs where the broker runs, or with the broker's ERRAND_REDIS_URL.`;
 
@@ -51,6 +54,8 @@ export function addBackup(program: Command, { host }: Cli): void {
       );
       if (json) return printJson(host, made);
       await print(host, `${path}: ${contentText(made)}`);
+      const files = backupFilesText(made.files);
+      if (files !== null) await note(host, files);
       await note(host, `sha256 ${made.sha256}; 'errand restore --check ${path}' checks the file.`);
     });
 }

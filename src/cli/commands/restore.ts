@@ -5,6 +5,7 @@ import { Interrupted } from "../failure.ts";
 import type { Place } from "../host.ts";
 import { addPlaceOptions } from "../input/arguments.ts";
 import { note, oneLine, print, printJson } from "../show/output.ts";
+import { checkedFilesText, restoredFilesText } from "../show/stored-files.ts";
 import { localTime } from "../show/time.ts";
 import { contentText, progressNotes, startCommand } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
@@ -20,7 +21,10 @@ refused; --force deletes that data (in a shared Redis, only Errand's keys). No b
 not finished.
 
 Everything later than the backup is lost: work that ended since then is done again, and tokens that were revoked since
-then are valid again. docs/operations.md says what to do about it.`;
+then are valid again. docs/operations.md says what to do about it.
+
+The contents of stored files are not in a backup. Copy yours to the place of ERRAND_FILES before you restore: the command
+says how many are missing there, with --json as "files".`;
 
 const STOPPED =
   "the restore was stopped. If it had begun to write, no broker starts on this data until you run it again.";
@@ -61,11 +65,16 @@ export function addRestore(program: Command, { host }: Cli): void {
         throw error;
       });
       if (json) return printJson(host, done);
+      const sayFiles = async (text: string | null) => (text === null ? undefined : note(host, text));
       const { created_at, errand_version: version, redis } = done;
-      if (redis === null) return print(host, `${path}: complete and unchanged; ${contentText(done)}`);
+      if (redis === null) {
+        await print(host, `${path}: complete and unchanged; ${contentText(done)}`);
+        return sayFiles(checkedFilesText(done.files));
+      }
       await print(host, `restored ${contentText(done)} into ${redis}`);
       // Cleaned, because an altered file may have a matching checksum.
       const origin = oneLine(`the backup is of ${localTime(created_at)}, made by errand ${version}`);
+      await sayFiles(restoredFilesText(done.files));
       await note(host, `${origin}. Start the broker now: ${startCommand(options)}`);
     });
 }

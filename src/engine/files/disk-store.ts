@@ -2,14 +2,22 @@
  * Files in a folder, one for each content. Several gateways may use it at once. Limit: gateways on other machines need the
  * same folder, mounted.
  */
-import { constants, createReadStream } from "node:fs";
-import { chmod, type FileHandle, mkdir, open, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { constants, createReadStream, type Stats } from "node:fs";
+import { chmod, type FileHandle, mkdir, open, readdir, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
+import { UPLOAD_ID } from "../../schema/file.ts";
 import { storageUnavailable } from "./file-errors.ts";
-import { type ByteRange, type FileStore, StoreFullError, StoreSetupError } from "./store.ts";
+import {
+  type ByteRange,
+  type FileStore,
+  type StoredContent,
+  StoreFullError,
+  StoreSetupError,
+} from "./store.ts";
 
 const FULL = ["ENOSPC", "EDQUOT", "EFBIG"];
+const FOLDER_LENGTH = 2;
 const PROBE = ".probe";
 
 export class DiskStore implements FileStore {
@@ -42,13 +50,7 @@ export class DiskStore implements FileStore {
   }
 
   async size(name: string): Promise<number> {
-    return this.#guard(async () => {
-      const found = await stat(this.#pathOf(name)).catch((error: unknown) => {
-        if (codeOf(error) === "ENOENT") return null;
-        throw error;
-      });
-      return found?.size ?? 0;
-    });
+    return this.#guard(async () => (await statOf(this.#pathOf(name)))?.size ?? 0);
   }
 
   async append(name: string, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
@@ -84,6 +86,19 @@ export class DiskStore implements FileStore {
     await this.#guard(() => rm(this.#pathOf(name), { force: true }));
   }
 
+  async *contents(): AsyncGenerator<StoredContent> {
+    for (const folder of await this.#guard(() => namesIn(this.place))) {
+      if (folder.length !== FOLDER_LENGTH) continue;
+      for (const name of await this.#guard(() => namesIn(join(this.place, folder)))) {
+        const path = this.#pathOf(name);
+        // Other files in the operator's folder are none of the broker's.
+        if (!UPLOAD_ID.test(name) || dirname(path) !== join(this.place, folder)) continue;
+        const found = await this.#guard(() => statOf(path));
+        if (found?.isFile()) yield { name, size: found.size, changedAt: found.mtimeMs };
+      }
+    }
+  }
+
   async #openToWrite(name: string): Promise<FileHandle> {
     const path = this.#pathOf(name);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -102,7 +117,7 @@ export class DiskStore implements FileStore {
 
   /** The names are random ids of the broker. Few folders hold many files each. */
   #pathOf(name: string): string {
-    return join(this.place, name.slice(-2), name);
+    return join(this.place, name.slice(-FOLDER_LENGTH), name);
   }
 }
 
@@ -114,6 +129,19 @@ async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): 
     written += bytesWritten;
   }
 }
+
+const statOf = (path: string): Promise<Stats | null> => stat(path).catch(unlessMissing(null));
+
+const namesIn = (folder: string): Promise<string[]> =>
+  readdir(folder).catch(unlessMissing<string[]>([], "ENOTDIR"));
+
+/** Nothing is there, or something else than was looked for. */
+const unlessMissing =
+  <T>(instead: T, other = "") =>
+  (error: unknown): T => {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === other) return instead;
+    throw error;
+  };
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";

@@ -7,6 +7,14 @@ export interface ByteRange {
   readonly last: number;
 }
 
+/** What the store has of a content. */
+export interface StoredContent {
+  readonly name: string;
+  readonly size: number;
+  /** When bytes were last added, ms. */
+  readonly changedAt: number;
+}
+
 export interface FileStore {
   /** For the log and for messages: a path, or the URL of a bucket, without secrets. */
   readonly place: string;
@@ -26,6 +34,8 @@ export interface FileStore {
   read(name: string, range?: ByteRange): Promise<Readable>;
   /** Removing what is not there succeeds. */
   remove(name: string): Promise<void>;
+  /** Everything of a broker in the place, in no order. What is written meanwhile may be missing. */
+  contents(): AsyncIterable<StoredContent>;
 }
 
 /** There is no space left. */

@@ -2,13 +2,15 @@
  * The pieces of contents in a bucket, below `<prefix><name>/`: lists, reads, writes and deletes them. Logs each call that
  * failed for good.
  */
+
+import { UPLOAD_ID } from "../../../schema/file.ts";
 import { backoffMs, sleep } from "../../../util/timing.ts";
 import { storageUnavailable } from "../file-errors.ts";
-import { type ByteRange, StoreFullError } from "../store.ts";
+import { type ByteRange, type StoredContent, StoreFullError } from "../store.ts";
 import { type S3Client, S3Error, unanswered } from "./client.ts";
 import type { ObjectPage, StoredObject } from "./object-list.ts";
 import type { PieceBuffer } from "./piece-buffer.ts";
-import { chainOf, type Piece, pieceKey } from "./pieces.ts";
+import { chainOf, endOf, type Piece, pieceKey, writtenAt } from "./pieces.ts";
 
 const DELETES_AT_ONCE = 8;
 /** How often in a row a download may break off without a byte in between. */
@@ -89,15 +91,36 @@ export class PieceStore {
     this.#log.warn({ bucket: this.#place, status, code }, "the bucket of the files failed");
   }
 
+  /** Of all contents. A list has the objects of one after the other. */
+  async *contents(): AsyncGenerator<StoredContent> {
+    let name = "";
+    let objects: StoredObject[] = [];
+    for await (const object of this.#below(this.#prefix)) {
+      const [folder = ""] = object.key.slice(this.#prefix.length).split("/");
+      if (folder !== name) {
+        if (objects.length > 0) yield contentOf(name, objects);
+        objects = [];
+        name = folder;
+      }
+      // Other objects below the prefix are none of the broker's.
+      if (UPLOAD_ID.test(folder)) objects.push(object);
+    }
+    if (objects.length > 0) yield contentOf(name, objects);
+  }
+
   async #objects(name: string): Promise<readonly StoredObject[]> {
     const objects: StoredObject[] = [];
+    for await (const object of this.#below(this.#folder(name))) objects.push(object);
+    return objects;
+  }
+
+  async *#below(prefix: string): AsyncGenerator<StoredObject> {
     let token: string | null = null;
     do {
-      const page: ObjectPage = await this.#guarded(this.#client.list(this.#folder(name), token));
-      objects.push(...page.objects);
+      const page: ObjectPage = await this.#guarded(this.#client.list(prefix, token));
+      yield* page.objects;
       token = page.next;
     } while (token !== null);
-    return objects;
   }
 
   #folder(name: string): string {
@@ -118,3 +141,9 @@ export class PieceStore {
     return error.isFull ? new StoreFullError(`${this.#place} is full`) : storageUnavailable(error);
   }
 }
+
+const contentOf = (name: string, objects: readonly StoredObject[]): StoredContent => ({
+  name,
+  size: endOf(chainOf(objects)),
+  changedAt: Math.max(...objects.map(({ key }) => writtenAt(key))),
+});

@@ -14,7 +14,7 @@ export interface Piece {
 
 const OFFSET_DIGITS = 16;
 const AGE_DIGITS = 9;
-const KEY = /\/(\d{16})-[0-9a-z]{9}-[0-9a-z]+$/;
+const KEY = /\/(\d{16})-([0-9a-z]{9})-[0-9a-z]+$/;
 
 /** `folder` ends with a slash. Keys of one offset are in the order of their age. */
 export const pieceKey = (folder: string, offset: number, now = Date.now()): string =>
@@ -23,6 +23,12 @@ export const pieceKey = (folder: string, offset: number, now = Date.now()): stri
     now.toString(36).padStart(AGE_DIGITS, "0"),
     randomId(8),
   ].join("-");
+
+/** When the piece was written, ms; of another object, never. */
+export function writtenAt(key: string): number {
+  const [, , age] = KEY.exec(key) ?? [];
+  return age === undefined ? Number.POSITIVE_INFINITY : Number.parseInt(age, 36);
+}
 
 export function chainOf(objects: readonly StoredObject[]): readonly Piece[] {
   const found = new Map<number, { readonly piece: Piece; readonly end: number }>();

@@ -3,7 +3,7 @@
  * upload holds at most one piece in memory. Limit: a bucket does not say how full it is.
  */
 import { Readable } from "node:stream";
-import type { ByteRange, FileStore } from "../store.ts";
+import type { ByteRange, FileStore, StoredContent } from "../store.ts";
 import { S3Client, type S3ClientOptions, S3Error } from "./client.ts";
 import { PieceStore, type StoreLog } from "./piece-store.ts";
 import { PieceWriter } from "./piece-writer.ts";
@@ -74,6 +74,10 @@ export class S3Store implements FileStore {
 
   async remove(name: string): Promise<void> {
     await this.#pieces.dropAll(name);
+  }
+
+  contents(): AsyncIterable<StoredContent> {
+    return this.#pieces.contents();
   }
 }
 
