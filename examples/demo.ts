@@ -118,7 +118,8 @@ async function run(dataDir: string, started: Started[], ending: AbortController)
 
   print("\nSix delegations. Nobody is at work yet, so they wait; one is canceled meanwhile.\n");
   const delegating = delegateAll(delegator, signal).then((jobs) => {
-    const args = ["--import", "tsx", "examples/librarian.ts", "--agent", AGENT, "--pause", `${PAUSE_MS}`];
+    // By the same options: they let Node run TypeScript.
+    const args = [...process.execArgv, "examples/librarian.ts", "--agent", AGENT, "--pause", `${PAUSE_MS}`];
     start(AGENT, AGENT_STOP_MS, args, { ERRAND_URL: url, ERRAND_TOKEN: agentToken });
     return jobs;
   });

@@ -81,9 +81,13 @@ const TASKS = {
   demo: {
     says: "a broker, an agent, several delegations; demo cluster: a Redis Cluster and two gateways, until Ctrl-C",
     async run(args) {
-      await buildFor(args);
-      if (args[0] === "cluster") await tsx("test/cluster/start.ts", args.slice(1));
-      else await tsx("examples/demo.ts", args);
+      if (args[0] === "cluster") {
+        await buildFor(args);
+        return tsx("test/cluster/start.ts", args.slice(1));
+      }
+      await buildProgram();
+      // tsx is a development package.
+      return run(process.execPath, ["--import", "./scripts/typescript.mjs", "examples/demo.ts", ...args]);
     },
   },
   prove: {
@@ -108,8 +112,12 @@ const HELP = `${Object.entries(TASKS)
   .map(([name, { says }]) => `${command(name).padEnd(WIDTH)}  # ${says}\n`)
   .join("")}
 Arguments follow --, as in 'npm test -- test/flows'. Each command first installs and builds what is missing or out of date;
-npm start installs and builds only what the broker needs.
+npm start and npm run demo install and build only what the broker needs.
 `;
+
+/** Whether a task needs the development packages, too. */
+const needsDev = (name, [first]) =>
+  name === "demo" ? first === "cluster" : name !== "start" && name !== "program";
 
 /** `which`: quick or slow; without it, both. */
 function tests(which, args = []) {
@@ -184,7 +192,7 @@ if (name === "--help" || name === "-h") {
   if (process.env.npm_lifecycle_event !== undefined) followParent();
   try {
     restoreAbandoned();
-    await install({ dev: name !== "start" && name !== "program" });
+    await install({ dev: needsDev(name, rest) });
     await task(rest);
   } catch (error) {
     if (!(error instanceof Failed)) throw error;

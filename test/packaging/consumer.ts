@@ -17,17 +17,20 @@ export function plainEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:npm_|ERRAND_)/i.test(name)));
 }
 
-/** The bytes of the files below a folder, without folders that are named `except`. A file with several names counts once. */
-export function bytesIn(folder: string, except = "", seen = new Set<number>()): number {
+/**
+ * The bytes of the files below a folder, without folders that are named `except`. A file with several names counts once.
+ * With the size of a file system's blocks, what they take on the disk.
+ */
+export function bytesIn(folder: string, except = "", seen = new Set<number>(), block = 1): number {
   return readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => name !== except)
     .map((entry) => join(entry.parentPath, entry.name))
     .reduce((sum, path) => {
       const found = lstatSync(path);
-      if (found.isDirectory()) return sum + bytesIn(path, except, seen);
+      if (found.isDirectory()) return sum + (block > 1 ? block : 0) + bytesIn(path, except, seen, block);
       const isCounted = seen.has(found.ino);
       seen.add(found.ino);
-      return isCounted ? sum : sum + found.size;
+      return isCounted ? sum : sum + Math.ceil(found.size / block) * block;
     }, 0);
 }
 
