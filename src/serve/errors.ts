@@ -60,14 +60,19 @@ async function refuseAddress(
   error: unknown,
   config: Config,
   dataDir: string,
-  { ERRAND_HOST: hostName = "ERRAND_HOST", ERRAND_PORT: portName = "ERRAND_PORT" }: Flags = {},
+  flags: Flags = {},
 ): Promise<void> {
+  const {
+    ERRAND_HOST: hostName = "ERRAND_HOST",
+    ERRAND_PORT: portName = "ERRAND_PORT",
+    ERRAND_DATA_DIR: dataDirName = "ERRAND_DATA_DIR",
+  } = flags;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (!CANNOT_LISTEN.includes(code)) return;
   const other = code === "EADDRINUSE" ? await findRunningGateway(dataDir) : null;
   if (other?.port === config.ERRAND_PORT) {
     throw new ServeError(
-      `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, stop it, or set ${portName} to start another one (0 picks a free port)`,
+      `a broker is already running on ${dataDir} at ${other.url} (process ${other.pid}); use it, or stop it. For a separate broker, set ${portName} (0 picks a free port) and ${dataDirName}; with ${portName} alone, this one would be one more gateway of the same broker`,
       EXIT_CONFIG,
     );
   }

@@ -1,7 +1,7 @@
 /** The lines that `errand serve` prints when the broker is ready: how to reach it, and what to try next. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { join, resolve } from "node:path";
-import type { Announced } from "./announcement.ts";
+import type { Announced, Announcement } from "./announcement.ts";
 import { type Called, ownCommand, quoted, shellWord } from "./own-command.ts";
 
 interface Started {
@@ -37,10 +37,14 @@ export function howClientsConnect(started: Started): string {
   const { isFound, other } = started.announced;
   const variables = variablesFor(started).map(shellText).join(" and ");
   if (other !== null && !isFound)
-    return `the CLI here uses the broker at ${other.url} until that one stops; to use this one now, set ${variables}`;
+    return `the CLI here uses ${other.url} until that gateway stops; to use this one now, set ${variables}`;
   if (variables === "") return `the CLI finds this broker and its token in ${resolve(".")} and below`;
   return `to use the CLI in another shell, set ${variables}`;
 }
+
+/** For a gateway that finds another one on its data directory and in its private Redis. */
+export const sharesBroker = (other: Pick<Announcement, "url">, dataDir: string): string =>
+  `this is one more gateway of the broker at ${other.url}: both have the agents and the work in ${dataDir}; for a separate broker, stop this one and set ERRAND_DATA_DIR (--data-dir) to another folder`;
 
 /** Where people type the commands that are printed. */
 interface Shell extends Called {

@@ -19,7 +19,14 @@ import { textLine } from "../telemetry/log-text.ts";
 import { announce } from "./announcement.ts";
 import { DiskWatch } from "./disk-watch.ts";
 import { checkAddress, ServeError, startFailure } from "./errors.ts";
-import { howClientsConnect, howToSignIn, nextSteps, reachableLines, variablesFor } from "./lines.ts";
+import {
+  howClientsConnect,
+  howToSignIn,
+  nextSteps,
+  reachableLines,
+  sharesBroker,
+  variablesFor,
+} from "./lines.ts";
 import { realPathOf } from "./own-command.ts";
 import type { Running } from "./running.ts";
 import { superviseGateways } from "./several-gateways.ts";
@@ -115,6 +122,7 @@ async function run({ config, env, flags }: Settings, output: Output, signals: St
     const url = urlOf(host, port);
     const announced = await announce(dataDir, { url: await addressUrlOf(host, port), port }, log);
     say(`errand is ready at ${url}`);
+    if (announced.other !== null && storage.embedded !== null) say(sharesBroker(announced.other, dataDir));
     if (config.ERRAND_OPERATOR_TOKEN === undefined) {
       say(`the operator token is in ${join(dataDir, "operator-token")}`);
     }

@@ -132,7 +132,11 @@ describe("start and stop", () => {
     // The CLI still uses the first, so the second says how to reach it now.
     const toUse = /to use this one now, set ERRAND_URL=(\S+) and ERRAND_TOKEN="\$\(cat '(.+)'\)"\n/;
     const [, url = "", tokenFile = ""] = await until(() => toUse.exec(second.stderr()));
-    expect(second.stderr()).toContain(`the CLI here uses the broker at ${first.url} until that one stops; `);
+    expect(second.stderr()).toContain(`the CLI here uses ${first.url} until that gateway stops; `);
+    expect(second.stderr()).toContain(
+      `\nthis is one more gateway of the broker at ${first.url}: both have the agents and the work in ${dir}/.errand; for a separate broker, stop this one and set ERRAND_DATA_DIR (--data-dir) to another folder\n`,
+    );
+    expect(first.stderr()).not.toContain("one more gateway");
     expect([url, readFileSync(tokenFile, "utf8").trim()]).toEqual([second.url, second.token]);
     await client(first.url, first.token).agent("scout");
     const { id } = (await client(second.url, second.token).delegate("scout")).body;
@@ -267,7 +271,9 @@ describe("start and stop", () => {
     const second = errand(dir, ["serve"], { ERRAND_PORT: port });
     expect(await second.ended()).toBe(78);
     expect(second.stderr()).toMatch(
-      new RegExp(`^errand: a broker is already running on .* at ${url} \\(process ${child.pid}\\); .*\n$`),
+      new RegExp(
+        `^errand: a broker is already running on .* at ${url} \\(process ${child.pid}\\); .* set ERRAND_PORT \\(0 picks a free port\\) and ERRAND_DATA_DIR; .*\n$`,
+      ),
     );
     // It still answers, and the CLI still finds it.
     const listed = errand(dir, ["agent", "list"]);
