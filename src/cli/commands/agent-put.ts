@@ -71,9 +71,10 @@ export function addPut(agent: Command, { host }: Cli): void {
       "who may delegate to it, for example caller:* (default: everyone)",
     )
     .addOption(
-      new Option("--approvals <who>", "any (default), or person: refuse approval in advance").choices(
-        approvalsSchema.options,
-      ),
+      new Option(
+        "--approvals <who>",
+        "any (default), or person: nothing is approved in advance; each question waits for whoever may answer it, also its delegator",
+      ).choices(approvalsSchema.options),
     )
     .option(
       "--risk <rules...>",

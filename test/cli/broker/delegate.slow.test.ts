@@ -228,7 +228,7 @@ test.each([
 test("agent put --approvals person: work that is approved in advance is refused", async () => {
   const { run } = await setup();
   const put = await run(["agent", "put", "scout", "--approvals", "person"]);
-  expect(put.stdout).toContain("by a person only");
+  expect(put.stdout).toContain("not in advance");
   const { code, stderr } = await run(["delegate", "scout", "x", "--auto-approve", "all"]);
   expect([code, stderr]).toEqual([64, expect.stringContaining("refuses approval in advance")]);
   expect(stderr).toContain("Delegate without --auto-approve");
