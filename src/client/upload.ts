@@ -6,6 +6,7 @@ import { backoffMs, onAbort, sleep } from "../util/timing.ts";
 import { ErrandApiError, isUnavailable, localError } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 import { type FileContent, lengthOf, piecesOf, typeOf } from "./pieces.ts";
+import { randomKey } from "./random-key.ts";
 
 /** A piece arrives within the 30 seconds of a request even over a slow line; one that does not is continued. */
 const PIECE_BYTES = 2 * 1024 * 1024;
@@ -46,7 +47,11 @@ export async function upload(
     method: "POST",
     path: "/v1/uploads",
     query: { sha256 },
-    headers: length === undefined ? { "upload-defer-length": "1" } : { "upload-length": String(length) },
+    headers: {
+      ...(length === undefined ? { "upload-defer-length": "1" } : { "upload-length": String(length) }),
+      // An upload whose answer was lost counts once.
+      "idempotency-key": randomKey(),
+    },
     signal,
   });
   const sending = new Sending(http, begun, signal);

@@ -48,6 +48,15 @@ test.each(["bytes", "a stream"])(
   },
 );
 
+test("an upload whose first answer is lost counts once", async () => {
+  const { url } = await startFileBroker();
+  const delegator = new Delegator({ url, token: OPERATOR, fetch: flaky(new Set(["POST uploads"])) });
+  await reach(delegator);
+  await delegator.upload("a.bin", new Uint8Array(randomBytes(1_000)));
+  const { body } = await fileCalls(url).call("GET", "/v1/files");
+  expect([body.files.length, body.bytes]).toEqual([1, 1_000]);
+});
+
 test("a download continues where the connection broke", async () => {
   const { url } = await startFileBroker();
   const bytes = new Uint8Array(randomBytes(3_000_000));

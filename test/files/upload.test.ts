@@ -1,6 +1,7 @@
 /** Uploads: at once, in pieces, resumed, refused; nothing stays of what can never become a file. */
 import { expect, test } from "vitest";
 import { as } from "../support/broker.ts";
+import { keysIn } from "../support/dump.ts";
 import { fileCalls, sha256, startFileBroker } from "../support/files.ts";
 
 const CONTENT = "a report\nof two lines\n";
@@ -125,6 +126,41 @@ test("a wrong hash, too many bytes and a full quota have codes and leave nothing
   await gateway.fileUpkeep.tick();
   expect(await stored()).toHaveLength(1);
   expect((await files.call("GET", "/v1/files")).body).toMatchObject({ bytes: 900, max_bytes: 1_500 });
+});
+
+test("a request to begin that is repeated with its key begins one upload, at any gateway", async () => {
+  const { url, another, clock, gateway } = await startFileBroker();
+  const files = fileCalls(url);
+  const there = fileCalls((await another()).url);
+  const begin = (from: typeof files, key: string, length = "100", query = "") =>
+    from.call("POST", `/v1/uploads${query}`, undefined, { "upload-length": length, "idempotency-key": key });
+  const bytes = async () => (await files.call("GET", "/v1/files")).body.bytes;
+  const [one, two] = await Promise.all([begin(files, "a"), begin(there, "a")]);
+  expect([one.status, two.status, two.body.id]).toEqual([201, 201, one.body.id]);
+  expect([one, two].filter(({ headers }) => headers.get("idempotency-replayed") === "true")).toHaveLength(1);
+  expect(await bytes()).toBe(100);
+  for (const other of [
+    await begin(files, "a", "99"),
+    await begin(files, "a", "100", `?sha256=${sha256("x")}`),
+  ])
+    expect([other.status, other.body.code]).toEqual([422, "idempotency_conflict"]);
+  expect((await begin(files, "")).body.code).toBe("invalid_request");
+  await files.patch(one.body.id, 0, "x".repeat(60));
+  expect((await begin(there, "a")).body).toMatchObject({ id: one.body.id, offset: 60 });
+  // Another principal's key is another one.
+  const bob = fileCalls(url, (await as(url, "caller:bob")).token);
+  expect((await begin(bob, "a")).body.id).not.toBe(one.body.id);
+  const done = await files.patch(one.body.id, 60, "x".repeat(40));
+  expect((await begin(files, "a")).body.file).toEqual(done.body.file);
+  // Nothing of an ended upload keeps its key.
+  const { id } = (await begin(files, "b")).body;
+  await files.call("DELETE", `/v1/uploads/${id}`);
+  expect((await begin(files, "b")).body.id).not.toBe(id);
+  clock.offset_ms = 25 * 3_600_000;
+  await gateway.fileUpkeep.tick();
+  expect(await keysIn(gateway.broker.redis, "{errand}:files:begun:*")).toHaveLength(1);
+  const empty = await begin(files, "c", "0");
+  expect((await begin(files, "c", "0")).body.file).toEqual(empty.body.file);
 });
 
 test("bytes count from the first one, and an upload that is not continued expires", async () => {

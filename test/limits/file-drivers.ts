@@ -111,12 +111,17 @@ export const FILE_DRIVERS: Partial<Record<LimitName, Driver>> = {
     },
   },
   uploads: {
-    what: "50 callers with 100 uploads each, of which a byte has arrived",
+    what: "50 callers with 100 uploads each, begun with a key, of which a byte has arrived",
     files: { prepare: warm, each: { of: "upload", count: CALLERS * LIMITS.uploads.value } },
     async drive(ground) {
+      let keys = 0;
       for (let n = 0; n < CALLERS; n += 1) {
         const token = await ground.gateway.token(`caller:uploads-${n}`);
-        const begin = () => send(ground, "POST", "/v1/uploads", token, undefined, { "upload-length": "100" });
+        const begin = () =>
+          send(ground, "POST", "/v1/uploads", token, undefined, {
+            "upload-length": "100",
+            "idempotency-key": `${keys++}`,
+          });
         await each(LIMITS.uploads.value, async () => {
           const { id } = z.object({ id: z.string() }).parse(await (await begin()).json());
           await send(ground, "PATCH", `/v1/uploads/${id}`, token, tiny(1), { "upload-offset": "0" });

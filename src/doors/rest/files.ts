@@ -142,20 +142,25 @@ export const fileRoutes: readonly Route[] = [
     path: "/v1/uploads",
     summary: "Begin an upload that may be continued",
     description:
-      "The header `Location` of the answer names the upload, for the pieces. `Upload-Length` says how many bytes there will be; `Upload-Defer-Length: 1` says that this is not known yet. The request has no body. The upload ends as a file with its last byte.",
+      "The header `Location` of the answer names the upload, for the pieces. `Upload-Length` says how many bytes there will be; `Upload-Defer-Length: 1` says that this is not known yet. The request has no body. The same request with the same `Idempotency-Key` begins no second upload: it answers with the first one, as far as it is. The upload ends as a file with its last byte.",
     query: uploadQuery,
-    notes: { requestHeaders: ["Upload-Length", "Upload-Defer-Length"], responseHeaders: ["Location"] },
+    notes: {
+      requestHeaders: ["Upload-Length", "Upload-Defer-Length", "Idempotency-Key"],
+      responseHeaders: ["Location", "Idempotency-Replayed"],
+    },
     responses: { 201: uploadSchema },
     async handle(request, { query: { sha256 } }) {
       const { broker, principal } = request;
       const length = announcedLength(request);
-      const begun = await beginUpload(broker, principal, { length, sha256 });
+      const { idempotencyKey } = request;
+      const { isRepeat, ...begun } = await beginUpload(broker, principal, { length, sha256, idempotencyKey });
       const upload =
-        length === 0
+        length === 0 && begun.file === null
           ? await continueUpload(broker, principal, begun.id, { offset: 0, bytes: nothing() })
           : begun;
       const location = publicPath(broker.publicUrl(), `/v1/uploads/${upload.id}`);
-      return json(201, upload, { ...tus(upload), location });
+      const repeated = isRepeat && { "idempotency-replayed": "true" };
+      return json(201, upload, { ...tus(upload), location, ...repeated });
     },
   }),
   route({

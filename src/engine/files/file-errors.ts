@@ -15,6 +15,13 @@ export const uploadTaken = (id: string, offset: number): ErrandError =>
     recovery: `Ask for its offset with GET /v1/uploads/${id}, and continue there.`,
   });
 
+export const keyOfAnother = (): ErrandError =>
+  new ErrandError(
+    "idempotency_conflict",
+    "The Idempotency-Key was used for an upload of another length or SHA-256.",
+    { recovery: "Use a new key for another upload." },
+  );
+
 export const wrongOffset = (offset: number, given: number): ErrandError =>
   new ErrandError("upload_offset", `The upload has ${offset} bytes; the request begins at ${given}.`, {
     details: { offset },

@@ -8,7 +8,8 @@ import { LIMITS } from "../../schema/limits.ts";
 import { toInstant } from "../../schema/values.ts";
 import { type Principal, requireDelegator } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
-import { fileTooLarge, overQuota, uploadNotFound } from "./file-errors.ts";
+import { bodyHash, requireKey } from "../delegations/idempotency.ts";
+import { fileTooLarge, keyOfAnother, overQuota, uploadNotFound } from "./file-errors.ts";
 import { tagOf } from "./file-ids.ts";
 import { KEEP_MS, nowOf, requireFiles, requireSpace, type UsesFiles } from "./files.ts";
 import { finishedFile } from "./finish-upload.ts";
@@ -19,28 +20,41 @@ export interface BeginUpload {
   readonly length: number | undefined;
   /** The SHA-256 that the content must have. */
   readonly sha256?: string | undefined;
+  /** The same request with the same key begins no other upload. */
+  readonly idempotencyKey?: string | undefined;
 }
 
-/** Counts the announced bytes for the principal. */
+export interface Begun extends Upload {
+  /** An earlier request with the key began it. */
+  readonly isRepeat: boolean;
+}
+
+/** Counts the announced bytes for the principal. Throws `idempotency_conflict`. */
 export async function beginUpload(
   broker: UsesFiles & Pick<Broker, "memory">,
   principal: Principal,
-  { length, sha256 = "" }: BeginUpload,
-): Promise<Upload> {
+  { length, sha256 = "", idempotencyKey }: BeginUpload,
+): Promise<Begun> {
   requireDelegator(principal);
   const files = requireFiles(broker);
   broker.memory.requireRoom();
   if (length !== undefined && length > files.maxBytes) throw fileTooLarge(files.maxBytes);
   await requireSpace(files.store, length ?? 0);
+  if (idempotencyKey !== undefined) requireKey(idempotencyKey);
   const id = `upl_${randomId(26)}`;
   const expires_at = nowOf(broker) + KEEP_MS;
   const most = [LIMITS.uploads.value, LIMITS.principal_files.value, files.principalBytes];
-  const answer = await scripts.begin(
-    broker.redis,
-    ...[id, await tagOf(broker, principal), length ?? -1, expires_at, ...most, sha256],
-  );
-  if (answer !== "ok") throw overQuota(String(answer), files);
-  return { id, offset: 0, length: length ?? null, expires_at: toInstant(expires_at), file: null };
+  const tag = await tagOf(broker, principal);
+  const key = idempotencyKey === undefined ? "" : bodyHash([tag, idempotencyKey]);
+  const request = [id, tag, length ?? -1, expires_at, ...most, sha256, key, KEEP_MS];
+  const answer = String(await scripts.begin(broker.redis, ...request));
+  const [outcome, earlier] = answer.split(" ");
+  if (outcome === "again" && earlier !== undefined)
+    return { ...(await readUpload(broker, principal, earlier)), isRepeat: true };
+  if (outcome === "conflict") throw keyOfAnother();
+  if (outcome !== "ok") throw overQuota(answer, files);
+  const expires = toInstant(expires_at);
+  return { id, offset: 0, length: length ?? null, expires_at: expires, file: null, isRepeat: false };
 }
 
 export interface OpenUpload {

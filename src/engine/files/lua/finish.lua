@@ -35,7 +35,7 @@ if not done then
   redis.call('LPUSH', done_key(tag), id)
   redis.call('PEXPIRE', done_key(tag), ARGV[7])
   if redis.call('LLEN', done_key(tag)) > tonumber(ARGV[10]) then
-    redis.call('DEL', upload_key(redis.call('RPOP', done_key(tag))))
+    forget_upload(redis.call('RPOP', done_key(tag)))
   end
 end
 return redis.call('HMGET', file, 'size', 'created_at', 'expires_at')

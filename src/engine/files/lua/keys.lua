@@ -15,8 +15,11 @@ local function refs_key(tag, sha) return base .. ':refs:' .. tag .. ':' .. sha e
 -- SET: `<tag> <sha256>`, the files that a delegation names.
 local function named_key(id) return base .. ':named:' .. id end
 -- HASH: `tag`, `length` (-1: not known), `counted`, `sha256`, `expires_at`; `writer`: who writes now, empty once it has
--- stored its last byte; `contested`: an earlier one may still write; `done`: the sha256 of a complete one.
+-- stored its last byte; `contested`: an earlier one may still write; `done`: the sha256 of a complete one; `key`: the
+-- hash of the idempotency key with which it began.
 local function upload_key(id) return base .. ':upload:' .. id end
+-- STRING: the upload that a request with this idempotency key began, its length and sha256. It goes with the upload.
+local function begun_key(key) return base .. ':begun:' .. key end
 
 -- LIST: the uploads of a principal that were complete last, newest first.
 local function done_key(tag) return base .. ':done:' .. tag end
@@ -28,6 +31,13 @@ local function count_bytes(tag, bytes)
   redis.call('INCRBY', total, string.format('%.0f', bytes))
 end
 
+-- Forgets an upload and its idempotency key.
+local function forget_upload(id)
+  local key = redis.call('HGET', upload_key(id), 'key')
+  if key then redis.call('DEL', begun_key(key)) end
+  redis.call('DEL', upload_key(id))
+end
+
 -- Ends an upload that is not complete; its content is deleted by the upkeep.
 local function drop_upload(id, now)
   local tag, counted = unpack(redis.call('HMGET', upload_key(id), 'tag', 'counted'))
@@ -36,5 +46,5 @@ local function drop_upload(id, now)
   count_bytes(tag, -tonumber(counted))
   redis.call('HINCRBY', owner_key(tag), 'uploads', -1)
   redis.call('ZADD', due, now, 'd ' .. id)
-  redis.call('DEL', upload_key(id))
+  forget_upload(id)
 end
