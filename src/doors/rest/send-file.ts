@@ -4,10 +4,10 @@
  */
 import type { Found } from "../../engine/files/download.ts";
 import { requireFiles } from "../../engine/files/files.ts";
+import type { ByteRange } from "../../engine/files/store.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { sha256OfFile } from "../../schema/file-url.ts";
 import type { AuthenticatedRequest } from "../http/authenticated-request.ts";
-import { rangeOf } from "../http/byte-range.ts";
 import { ByteResponse } from "../http/byte-response.ts";
 import { TextResponse } from "../http/text-response.ts";
 
@@ -62,4 +62,21 @@ export function sendFile(
       close: () => scope.release(),
     },
   );
+}
+
+/**
+ * The range of a Range header (RFC 9110, 14.2); null: the whole is asked for, or several ranges. `unsatisfiable`: it begins
+ * beyond the end.
+ */
+function rangeOf(header: string | undefined, size: number): ByteRange | null | "unsatisfiable" {
+  const [, from, to] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? "") ?? [];
+  if (from === undefined || to === undefined || (from === "" && to === "")) return null;
+  if (from === "")
+    return Number(to) === 0 || size === 0
+      ? "unsatisfiable"
+      : { first: Math.max(0, size - Number(to)), last: size - 1 };
+  const first = Number(from);
+  const last = to === "" ? size - 1 : Math.min(Number(to), size - 1);
+  if (to !== "" && Number(to) < first) return null;
+  return first >= size ? "unsatisfiable" : { first, last };
 }

@@ -1,7 +1,7 @@
 -- The only writer of records. `transition` makes one move: it changes the record and publishes the event, or it refuses.
 -- run.lua calls it for each command of a call.
 --
--- assemble.ts joins the parts into one script; the order of functions does not matter, and LIMITS.* becomes a number.
+-- ../script.ts joins the parts into one script; the order of functions does not matter, and LIMITS.* becomes a number.
 -- Redis runs the whole text at every call, so each call defines every function again. To keep that cheap, the parts in
 -- lazy/ are defined when one of their functions is first called, and tables are functions that build only what a call
 -- needs.
