@@ -57,7 +57,7 @@ const isEnd = (event: StreamEvent): event is ReturnedEvent | RetryingEvent =>
 function howEnded(event: ReturnedEvent | RetryingEvent): string {
   if (event.status === "retrying")
     return `failed: ${oneLine(event.error.code)}: ${oneLine(event.error.message, 200)}`;
-  if (event.status === "lease_expired") return "its lease expired without a call";
+  if (event.status === "lease_expired") return "the worker gave no sign of life";
   return `released by the worker${event.reason === undefined ? "" : `: ${oneLine(event.reason, 200)}`}`;
 }
 

@@ -99,7 +99,7 @@ function statusWords(event: StatusEvent): string {
     case "broker_away":
       return `the broker was away; the worker has time until ${timeOfDay(event.expires_at)}`;
     case "lease_expired":
-      return `lease expired without a call${againWords(event)}`;
+      return `worker gave no sign of life${againWords(event)}`;
     case "retrying":
       return `the attempt failed${againWords(event)}${errorText(event.error)}`;
   }

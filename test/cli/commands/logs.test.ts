@@ -71,7 +71,7 @@ test("tells the story of a delegation in words, in order", async () => {
     "picked up by w1, attempt 2",
     "given back by the worker: going home",
     "picked up by w1, attempt 2",
-    "lease expired without a call; again not before TIME",
+    "worker gave no sign of life; again not before TIME",
     "picked up by w1, attempt 3",
     expect.stringMatching(/^completed after 9 min \d+ s in attempt 3: "done indeed"$/),
   ]);
@@ -95,9 +95,9 @@ test("names the broker for its outage, and says that a worker is back", async ()
   await gateway.sweep.tick();
   clock.offset_ms += 61_000;
   await gateway.sweep.tick();
-  expect((await run(["get", id])).stdout).toContain("its lease expired without a call");
+  expect((await run(["get", id])).stdout).toContain("the worker gave no sign of life");
   await api.heartbeat(lease_id);
-  expect((await run(["get", id])).stdout).not.toContain("expired");
+  expect((await run(["get", id])).stdout).not.toContain("no sign of life");
   await outage({ redis, clock }, 600);
   await gateway.sweep.tick();
   await api.reply(lease_id);
@@ -106,7 +106,7 @@ test("names the broker for its outage, and says that a worker is back", async ()
   ).toEqual([
     'operator delegated it to scout: "do it"',
     "picked up by w1",
-    expect.stringMatching(/^lease expired without a call; again not before TIME$/),
+    expect.stringMatching(/^worker gave no sign of life; again not before TIME$/),
     "w1 is back and goes on",
     "the broker was away; the worker has time until TIME",
     expect.stringMatching(/^completed after 11 min/),
