@@ -280,7 +280,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const more = long.getByRole("button", { name: /^Show all 30\d lines$/ });
     const isAboveApprove = async () => {
       const [last, approve] = await Promise.all([
-        long.locator(".text").evaluate((one) => one.getBoundingClientRect().bottom),
+        long.locator(".formatted").evaluate((one) => one.getBoundingClientRect().bottom),
         long.getByRole("button", { name: "Approve" }).evaluate((one) => one.getBoundingClientRect().top),
       ]);
       return last <= approve;

@@ -4,8 +4,8 @@ import { filesOf } from "../../src/console/delegation/files/file-list.ts";
 import { endingOf, kindOf, typeOf, typeWord } from "../../src/console/delegation/files/kinds.ts";
 import { beginningOf } from "../../src/console/delegation/files/lines.ts";
 import { parseTable } from "../../src/console/delegation/files/table.ts";
-import { isMarkdown } from "../../src/console/delegation/marks.ts";
 import { bytesIn, bytesOf, safeName, sizeText, textIn } from "../../src/console/ui/bytes.ts";
+import { isMarkdown } from "../../src/console/ui/marks.ts";
 import { type Delegation, delegationSchema } from "../../src/schema/delegation.ts";
 import { eventWith } from "../support/event.ts";
 

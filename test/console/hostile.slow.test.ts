@@ -193,7 +193,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await formatted(page);
     // Markup of the text is shown, and only addresses of the web and of mail are links.
     await page
-      .locator(".formatted", { hasText: CORPUS[1] ?? "" })
+      .locator(".conversation .formatted", { hasText: CORPUS[1] ?? "" })
       .first()
       .waitFor();
     const links = await page

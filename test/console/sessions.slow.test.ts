@@ -33,7 +33,7 @@ const PRINCIPALS = [
 ];
 /** Buttons that change nothing at the broker. */
 const HARMLESS = [
-  ...["To the view", "More filters", "Copy", "Copy reply", "Download"],
+  ...["To the view", "More filters", "Copy", "Copy reply", "Download", "See why"],
   ...[
     "Go to Ctrl+K",
     "Copy link",

@@ -60,9 +60,16 @@ test("a task that was cut shows its end if it is short, and only its beginning o
       task_preview: text.slice(0, 100),
       message: { messageId: "m", role: "ROLE_USER", parts: [{ text }] },
     });
-  expect(textOf(`${"x".repeat(110)} (117)`)).toBe(`${"x".repeat(80)}…${"x".repeat(14)} (117)`);
+  expect(textOf(`${"x".repeat(110)} (117)`)).toBe(`${"x".repeat(80)}… (117)`);
   expect(textOf(`${"x".repeat(300)} (117)`)).toBe(`${"x".repeat(100)}…`);
   expect(textOf("Short (117)")).toBe("Short (117)");
+  // Words are not cut, unless they are very long.
+  const long =
+    "Find out why the nightly build takes twice as long since Tuesday and propose what to do about it today";
+  expect(textOf(long)).toBe(
+    "Find out why the nightly build takes twice as long since Tuesday and propose… do about it today",
+  );
+  expect(taskText({ task_preview: long.slice(0, 100) })).toBe(`${long.slice(0, 96)}…`);
   // The end is not cut inside a character.
   expect(textOf(`${"x".repeat(110)}${"👍".repeat(20)}`)).toBe(`${"x".repeat(80)}…${"👍".repeat(20)}`);
 });

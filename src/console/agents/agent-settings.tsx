@@ -11,7 +11,7 @@ interface Props {
   readonly onChanged: () => void;
 }
 
-/** `seconds`: the most of a duration; undefined: a number. `none`: what an empty field means. */
+/** `seconds`: the most of a duration; undefined: a number. `none`: what an empty field means. `note`: what else decides. */
 const LIMITS = [
   { name: "max_attempts", label: "Attempts at most" },
   { name: "max_working", label: "In progress at once", none: "any number" },
@@ -19,6 +19,7 @@ const LIMITS = [
   {
     name: "lease_seconds",
     label: "A silent worker loses its work after",
+    note: "unless it asked for another time",
     seconds: 3600,
   },
   { name: "interrupt_ttl_seconds", label: "A question stays open for", seconds: 31_536_000 },
@@ -99,6 +100,7 @@ export function AgentSettings({ agent, onChanged }: Props) {
 interface DurationProps {
   readonly name: string;
   readonly label: string;
+  readonly note?: string;
   /** In seconds. */
   readonly value: number;
   readonly seconds: number;
@@ -107,12 +109,14 @@ interface DurationProps {
 const unitOf = (name: string): string => `${name}_unit`;
 
 /** A number and its unit. */
-function DurationField({ name, label, value, seconds }: DurationProps) {
+function DurationField({ name, label, note, value, seconds }: DurationProps) {
   const start = inUnits(value);
   const unit = useSignal<string>(start.unit);
   return (
     <label>
-      <span>{label}</span>
+      <span>
+        {label} {note && <small>{note}</small>}
+      </span>
       <span class="duration">
         <input
           type="number"

@@ -1,13 +1,13 @@
 import type { AuditEntry } from "../../schema/audit.ts";
-import { go, hrefWith, route } from "../app/route.ts";
+import { go, hrefOf, hrefWith, route } from "../app/route.ts";
 import type { Connection } from "../data/connection.ts";
 import { Age } from "../ui/age.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
-import { instantText } from "../ui/words.ts";
-import { auditText, isOfKind, KINDS, type Kind, ownersOf } from "./audit-text.ts";
+import { instantText, taskText } from "../ui/words.ts";
+import { auditText, isOfKind, KINDS, type Kind, type Names, ownersOf } from "./audit-text.ts";
 
 /** The newest entries that fit, among the newest; `errand audit` has all. */
 const MAX = 200;
@@ -19,7 +19,7 @@ export function AuditLog() {
   const kind = KINDS.find(([name]) => name === params.get("of"))?.[0] ?? "changes";
   const by = params.get("by") ?? "";
   const { value, error } = useLoaded(kind, (connection, signal) => read(connection, kind, signal));
-  const owners = ownersOf(value?.all ?? []);
+  const names = new Map([...ownersOf(value?.all ?? []), ...(value?.tasks ?? [])]);
   const people = [...new Set([...(value?.fitting.map((entry) => entry.by) ?? []), ...(by ? [by] : [])])];
   const shown = value?.fitting.filter((entry) => by === "" || entry.by === by) ?? [];
   return (
@@ -63,7 +63,7 @@ export function AuditLog() {
         {shown.map((entry) => (
           <li key={entry.id}>
             <span class="log-text">
-              <b>{entry.by}</b> <What entry={entry} owners={owners} />
+              <b>{entry.by}</b> <What entry={entry} names={names} />
             </span>
             <span class="log-at">
               <Age at={entry.at} ago /> <small>{instantText(entry.at)}</small>
@@ -77,20 +77,28 @@ export function AuditLog() {
 
 interface WhatProps {
   readonly entry: AuditEntry;
-  readonly owners: ReadonlyMap<string, string>;
+  readonly names: Names;
 }
 
-function What({ entry, owners }: WhatProps) {
-  const { what, whom } = auditText(entry, owners);
+function What({ entry, names }: WhatProps) {
+  const { action, subject } = entry;
+  const { what, whom } = auditText(entry, names);
   return (
-    <span title={`${entry.action} ${entry.subject}`}>
-      {what} <Said>{whom}</Said>
+    <span title={`${action} ${subject}`}>
+      {what}{" "}
+      {action === "delegation.decide" ? (
+        <a href={hrefOf(subject)}>
+          <Said>{whom}</Said>
+        </a>
+      ) : (
+        <Said>{whom}</Said>
+      )}
     </span>
   );
 }
 
-/** All entries that were read say whose a token or a session is. */
-async function read({ admin }: Connection, kind: Kind, signal: AbortSignal) {
+/** All entries that were read say whose a token or a session is, and the answers of what the decisions were about. */
+async function read({ admin, pages }: Connection, kind: Kind, signal: AbortSignal) {
   const all: AuditEntry[] = [];
   const fitting: AuditEntry[] = [];
   for await (const entry of admin.audit({}, { signal })) {
@@ -98,5 +106,27 @@ async function read({ admin }: Connection, kind: Kind, signal: AbortSignal) {
     if (isOfKind(entry, kind)) fitting.push(entry);
     if (fitting.length >= MAX || all.length >= MAX_READ) break;
   }
-  return { all, fitting };
+  const decided = fitting.filter(({ action }) => action === "delegation.decide");
+  const tasks = await tasksOf(new Set(decided.map(({ subject }) => subject)), pages, signal);
+  return { all, fitting, tasks };
+}
+
+/** Of the newest answers. */
+const MAX_PAGES = 5;
+
+/** The tasks of delegations whose questions were answered, by their ids. */
+async function tasksOf(
+  ids: ReadonlySet<string>,
+  pages: Connection["pages"],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const tasks = new Map<string, string>();
+  let cursor: string | null | undefined;
+  for (let page = 0; page < MAX_PAGES && tasks.size < ids.size && cursor !== null; page += 1) {
+    const read = await pages.answers({ cursor, limit: 100 }, signal);
+    for (const answer of read.answers)
+      if (ids.has(answer.delegation_id)) tasks.set(answer.delegation_id, taskText(answer));
+    cursor = read.next_cursor;
+  }
+  return tasks;
 }

@@ -63,10 +63,13 @@ function whatWas({ decisions }: AuditEntry["details"]): string {
   return `${decided(first.decision)} ${first.action}${changes} in`;
 }
 
+/** By the ids of tokens and sessions whose they are, and by the ids of delegations their tasks, as far as they are known. */
+export type Names = ReadonlyMap<string, string>;
+
 /** The verb, and what somebody else named: `created a token for`, `agent:coder`. */
 export function auditText(
   { action, subject, details }: Entry,
-  owners: ReadonlyMap<string, string>,
+  names: Names,
 ): { readonly what: string; readonly whom: string } {
   const what = VERBS[action];
   switch (action) {
@@ -78,10 +81,10 @@ export function auditText(
       return { what: `${what} ${many} of`, whom: subject };
     }
     case "delegation.decide":
-      return { what: whatWas(details), whom: `…${subject.slice(-8)}` };
+      return { what: whatWas(details), whom: names.get(subject) ?? `…${subject.slice(-8)}` };
     case "delegation.erase":
-      return { what, whom: `…${subject.slice(-8)}` };
+      return { what, whom: names.get(subject) ?? `…${subject.slice(-8)}` };
     default:
-      return { what, whom: owners.get(subject) ?? subject };
+      return { what, whom: names.get(subject) ?? subject };
   }
 }

@@ -75,7 +75,6 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
         object={`the token of ${principal} ${id}`}
         question={`Revoke this token of ${principal}?`}
         danger
-        quiet
         onConfirm={revoke}
       >
         <p>The token stops working within a second, also in open streams.</p>

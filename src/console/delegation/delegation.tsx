@@ -10,6 +10,7 @@ import { useSoonAfter } from "../data/use-soon-after.ts";
 import { AnswerForm, TimeLeft } from "../needs/question-card.tsx";
 import { maySteer } from "../session/rights.ts";
 import { JsonText } from "../ui/json.tsx";
+import { loadEarly } from "../ui/output.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { Actions } from "./actions.tsx";
@@ -21,6 +22,8 @@ import { Frame } from "./frame.tsx";
 import { type EventLog, readEvents } from "./read-events.ts";
 import { Summary } from "./summary.tsx";
 import { Waterfall } from "./waterfall/waterfall.tsx";
+
+loadEarly();
 
 const TABS = ["conversation", "timeline", "files", "raw"] as const;
 type Tab = (typeof TABS)[number];

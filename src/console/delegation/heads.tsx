@@ -9,12 +9,12 @@ import { mayDelegate, mayRedrive, maySteer, seesAll } from "../session/rights.ts
 import { Age, Left } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
 import { Linked } from "../ui/linked.tsx";
+import { Output } from "../ui/output.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { count, etaOf, nameOf, quietText, sentence, shareOf, stepOf } from "../ui/words.ts";
 import { lastAttemptText } from "./event-text.ts";
 import { adviceOf, endingOf, hasContent, placeIn, whereText } from "./head-text.ts";
-import { Output } from "./output.tsx";
 
 interface Props {
   readonly delegation: Delegation;

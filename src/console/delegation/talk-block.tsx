@@ -8,12 +8,12 @@ import { ChangeList } from "../edit/change-list.tsx";
 import { optionText } from "../needs/proposal.ts";
 import { Age } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
+import { Output } from "../ui/output.tsx";
 import { Parts } from "../ui/parts.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { count, decided, nameOf, PHASES, STATE_WORDS } from "../ui/words.ts";
-import { Output } from "./output.tsx";
 import type { Asked } from "./talk-events.ts";
 
 /** Of a message, before it is unfolded. */

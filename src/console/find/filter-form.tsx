@@ -4,6 +4,7 @@ import { LIVE_STATES, TERMINAL_STATES } from "../../schema/delegation.ts";
 import { useKey } from "../app/keys.ts";
 import { go, hrefWith } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
+import { FAILED_STATES } from "../data/figures.ts";
 import { STATE_WORDS } from "../ui/words.ts";
 import { type FieldName, instantOf, localOf } from "./filter.ts";
 
@@ -16,8 +17,15 @@ const textOf = (params: URLSearchParams, { name, type }: { readonly name: string
 /** The wait after the last key. */
 const PAUSE_MS = 300;
 
+interface Props {
+  readonly params: URLSearchParams;
+  /** On a small screen, whether only the text is shown, so that the results are in view. */
+  readonly isFolded: boolean;
+  readonly onFold: () => void;
+}
+
 /** The fields write the URL, and the URL is what is searched: every search can be shared. */
-export function FilterForm({ params }: { readonly params: URLSearchParams }) {
+export function FilterForm({ params, isFolded, onFold }: Props) {
   const search = useRef<HTMLInputElement>(null);
   const form = useRef<HTMLFormElement>(null);
   const showMore = useSignal(["delegator", "error_code", "since", "until"].some((name) => params.get(name)));
@@ -78,6 +86,9 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
           defaultValue={params.get("q") ?? ""}
           onInput={({ currentTarget }) => setLater("q", currentTarget.value)}
         />
+        <button type="button" class="unfold" aria-expanded={!isFolded} onClick={onFold}>
+          Filters
+        </button>
         <select
           aria-label="State"
           value={params.get("state") ?? ""}
@@ -85,6 +96,7 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
         >
           <option value="">All states</option>
           <option value="live">Live</option>
+          <option value={FAILED_STATES}>failed or rejected</option>
           {[...LIVE_STATES, ...TERMINAL_STATES].map((state) => (
             <option key={state} value={state}>
               {STATE_WORDS[state]}
@@ -105,7 +117,7 @@ export function FilterForm({ params }: { readonly params: URLSearchParams }) {
         </select>
         <button
           type="button"
-          class="quiet"
+          class="quiet more-filters"
           aria-expanded={showMore.value}
           onClick={() => {
             showMore.value = !showMore.value;

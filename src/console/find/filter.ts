@@ -1,4 +1,5 @@
 /** The filter of a search, in the URL and as the API takes it. */
+import * as z from "zod";
 import {
   type DelegationFilter,
   delegationFilterSchema,
@@ -33,10 +34,10 @@ export function filterOf(params: URLSearchParams): DelegationFilter {
   };
 }
 
-/** `live` stands for all states that are not final. */
+/** Several are separated by commas, and `live` stands for all states that are not final. */
 function statesOf(text: string | undefined): DelegationFilter["state"] {
   if (text === "live") return LIVE_STATES;
-  const { data } = stateSchema.safeParse(text);
+  const { data } = z.array(stateSchema).safeParse(text?.split(","));
   return data;
 }
 

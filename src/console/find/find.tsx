@@ -15,6 +15,7 @@ import { Chips, Presets } from "./presets.tsx";
 import { SavedViews } from "./saved-views.tsx";
 import { SelectAll } from "./select-all.tsx";
 import { SeveralBar } from "./several-bar.tsx";
+import { Tally } from "./tally.tsx";
 import { useFound } from "./use-found.ts";
 import { useSelectKeys } from "./use-select-keys.ts";
 import { MOST, type Selection, useSelected } from "./use-selected.ts";
@@ -41,20 +42,30 @@ export function Find() {
     },
   };
   const onKeyDown = useSelectKeys(found, own);
+  const isFolded = useSignal(true);
   return (
-    <section aria-label="Find" onKeyDown={onKeyDown}>
-      <h1>
-        Find{" "}
-        {found.length > 0 && (
-          <small>
-            {count(found.length, "delegation")}
-            {isComplete ? "" : " so far"}
-          </small>
-        )}
-      </h1>
-      <Presets />
+    <section aria-label="Find" class={isFolded.value ? "find is-folded" : "find"} onKeyDown={onKeyDown}>
+      <div class="find-head">
+        <h1>
+          Find{" "}
+          {found.length > 0 && (
+            <small>
+              {count(found.length, "delegation")}
+              {isComplete ? "" : " so far"}
+            </small>
+          )}
+        </h1>
+        <Tally found={found} />
+        <Presets />
+      </div>
       <SavedViews />
-      <FilterForm params={params} />
+      <FilterForm
+        params={params}
+        isFolded={isFolded.value}
+        onFold={() => {
+          isFolded.value = !isFolded.value;
+        }}
+      />
       <Chips />
       {maySelect() && <SelectAll found={found} selection={own} />}
       <Windowed items={found} keyOf={({ id }) => id}>

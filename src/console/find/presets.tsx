@@ -1,8 +1,9 @@
+import { stateSchema } from "../../schema/delegation.ts";
 import { href, hrefWith, route } from "../app/route.ts";
 import { now } from "../data/clock.ts";
 import { seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
-import { HOURS, nameOf } from "../ui/words.ts";
+import { HOURS, nameOf, STATE_WORDS } from "../ui/words.ts";
 import { EXTRA_FIELDS, type FieldName } from "./filter.ts";
 import { momentsAt } from "./moments.ts";
 
@@ -58,18 +59,23 @@ const TITLES: Readonly<Record<(typeof EXTRA_FIELDS)[number], string>> = {
   ended_since: "ended since",
 };
 
-/** What else the search asks for: each can be taken out. */
+/** What else the search asks for, and where its fields are folded also what they ask for: each can be taken out. */
 export function Chips() {
   const { params } = route.value;
-  const chips = EXTRA_FIELDS.flatMap((name) => {
+  const chipOf = (name: FieldName, title: string, isField: boolean) => {
     const value = params.get(name);
-    return value ? [{ name, text: `${TITLES[name]} ${shown(name, value)}` }] : [];
-  });
+    return value ? [{ name, isField, text: `${title} ${shown(name, value)}`.trim() }] : [];
+  };
+  const chips = [
+    ...chipOf("state", "", true),
+    ...chipOf("target", "", true),
+    ...EXTRA_FIELDS.flatMap((name) => chipOf(name, TITLES[name], false)),
+  ];
   if (chips.length === 0) return null;
   return (
     <ul class="chips" aria-label="Filters">
-      {chips.map(({ name, text }) => (
-        <li key={name}>
+      {chips.map(({ name, isField, text }) => (
+        <li key={name} class={isField ? "of-field" : ""}>
           <a href={hrefWith({ [name]: undefined })} aria-label={`Without: ${text}`}>
             {text} <span aria-hidden="true">✕</span>
           </a>
@@ -82,9 +88,15 @@ export function Chips() {
 /** In characters: the address may have anything. */
 const MAX_TEXT = 80;
 
+function stateWords(value: string): string {
+  const { data } = stateSchema.safeParse(value);
+  return data === undefined ? value : STATE_WORDS[data];
+}
+
 function shown(name: FieldName, value: string): string {
   const at = Date.parse(value);
   if (name === "delegator") return nameOf(value).slice(0, MAX_TEXT);
-  if (name === "error_code" || Number.isNaN(at)) return value.slice(0, MAX_TEXT);
+  if (name === "state") return value.split(",").map(stateWords).join(" or ").slice(0, MAX_TEXT);
+  if (name === "target" || name === "error_code" || Number.isNaN(at)) return value.slice(0, MAX_TEXT);
   return new Date(at).toLocaleString([], { ...HOURS, dateStyle: "medium", timeStyle: "short" });
 }

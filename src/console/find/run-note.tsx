@@ -88,7 +88,7 @@ function byReason(refused: readonly Refused[]) {
 }
 
 function Links({ delegations }: { readonly delegations: readonly Delegation[] }) {
-  const { shown, more } = useFirst(delegations, SHOWN);
+  const { shown, more } = useFirst(delegations, SHOWN, "delegation");
   return (
     <>
       <ul>

@@ -6,7 +6,7 @@ import type { ListedDelegation } from "../data/listed.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Age } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
-import { Parts } from "../ui/parts.tsx";
+import { Output } from "../ui/output.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
@@ -54,7 +54,7 @@ function Facts({ delegation }: { readonly delegation: Delegation }) {
         </p>
         {!isTaskShown && (
           <Fold>
-            <Parts parts={message.parts} />
+            <Output parts={message.parts} />
           </Fold>
         )}
       </Fact>

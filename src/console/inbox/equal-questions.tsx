@@ -7,7 +7,7 @@ import { type Asked, type IsOpen, outcomeOf } from "../needs/rows.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Fold } from "../ui/fold.tsx";
 import { InPlace } from "../ui/in-place.tsx";
-import { Parts } from "../ui/parts.tsx";
+import { Output } from "../ui/output.tsx";
 import { Said } from "../ui/said.tsx";
 import { News, useSteady } from "../ui/steady.tsx";
 import { useFirst } from "../ui/use-first.tsx";
@@ -27,7 +27,7 @@ export function EqualQuestions({ group, isOpen }: Props) {
   // One that comes later is decided by nobody who has not asked to see it.
   const place = useRef<HTMLElement>(null);
   const { rows, waiting, showAll } = useSteady(place, group.members, ({ id }) => id, { isRead: () => true });
-  const { shown, more } = useFirst(rows, SHOWN);
+  const { shown, more } = useFirst(rows, SHOWN, "question");
   // One that was answered by itself is not answered again.
   const open = shown.filter(({ id }) => isOpen(id) && pending.get(id) === undefined);
   /** Those that the buttons answered last. */
@@ -95,7 +95,7 @@ function EqualRow({ asked, isOpen }: { readonly asked: Asked; readonly isOpen: I
       <span class="dim">for {delegatorOf(listed)}</span>
       {request && (
         <Fold>
-          <Parts parts={request.message.parts} />
+          <Output parts={request.message.parts} />
         </Fold>
       )}
       {outcome !== undefined && <p role="status">{outcome}</p>}

@@ -57,7 +57,7 @@ function ListAndDetail() {
     (agent === null || target === agent) && (whom === null || delegator === whom);
   const asked = all.filter(({ listed }) => fits(listed));
   const { rows, waiting, showAll } = useSteady(list, groupsOf(asked), ({ key }) => key);
-  const { shown, more } = useFirst(rows, SHOWN);
+  const { shown, more } = useFirst(rows, SHOWN, "question");
   const { chosen, select } = useSelection(rows, hasQuestions.value);
   const step = (by: 1 | -1) => {
     const buttons = [...(list.current?.querySelectorAll<HTMLElement>(".ask-row") ?? [])];

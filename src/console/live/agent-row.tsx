@@ -7,7 +7,7 @@ import type { Agent } from "../../schema/agent.ts";
 import { adopt } from "../app/adopt.ts";
 import { agents } from "../data/agents.ts";
 import { isAway } from "../data/away.ts";
-import { figuresOf, hasFigures } from "../data/figures.ts";
+import { failedIn, figuresOf, hasFigures } from "../data/figures.ts";
 import { Age } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -64,7 +64,9 @@ export function AgentColumns({ children }: { readonly children?: ComponentChildr
     <div class="part-head">
       {children ?? <span />}
       <span aria-hidden="true">workers</span>
-      <span aria-hidden="true" />
+      <span class="slots slots-legend" aria-hidden="true">
+        <i class="slot busy" /> busy <i class="slot" /> free
+      </span>
       <span aria-hidden="true">queue</span>
       <span aria-hidden="true">oldest</span>
       {hasFigures.value && <span aria-hidden="true">last hour</span>}
@@ -135,16 +137,20 @@ function Queue({ agent }: { readonly agent: Agent }) {
 function LastHour({ name }: { readonly name: string }) {
   const figures = figuresOf(name);
   if (!figures) return <span class="agent-hour" />;
-  const { completed, failed, rejected, costs } = figures;
-  const bad = failed + rejected;
+  const { completed, costs } = figures;
+  const bad = failedIn(figures);
   return (
     <span class="agent-hour" title={hourText(figures)}>
       {completed + bad === 0 ? (
         <span class="dim">–</span>
       ) : (
         <>
-          <span class="ok">{completed.toLocaleString("en")} ok</span>
-          {bad > 0 && <b class="failed">{bad.toLocaleString("en")} failed</b>}
+          {bad > 0 && (
+            <b class="failed">
+              <StateMark phase="failed" /> {bad.toLocaleString("en")} failed
+            </b>
+          )}
+          {completed > 0 && <span class="ok">{completed.toLocaleString("en")} ok</span>}
         </>
       )}
       {costs[0] && (

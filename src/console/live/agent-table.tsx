@@ -8,6 +8,7 @@ import { now } from "../data/clock.ts";
 import { inView } from "../data/delegations.ts";
 import { hasFigures } from "../data/figures.ts";
 import { News } from "../ui/steady.tsx";
+import { count } from "../ui/words.ts";
 import { AgentColumns, AgentRow } from "./agent-row.tsx";
 import { agentsByNeed } from "./agents-by-need.ts";
 import { DelegationRows } from "./delegation-rows.tsx";
@@ -55,20 +56,21 @@ export function AgentTable({ place }: { readonly place: Place }) {
           text={restText(Math.max(0, busy - rows.length), hidden)}
           onToggle={showAll}
         >
-          {isOpen.value && hidden > 0 && <a href={href("agents")}>{hidden.toLocaleString("en")} more</a>}
+          {isOpen.value && hidden > 0 && <a href={href("agents")}>{count(hidden, "more agent")}</a>}
         </MoreToggle>
       )}
     </section>
   );
 }
 
-/** `4 more with work, 14 idle`. */
+/** `4 more agents with work, 14 idle agents`. */
 function restText(busy: number, all: number): string {
-  const parts = [busy > 0 && `${number(busy)} more with work`, all > busy && `${number(all - busy)} idle`];
+  const parts = [
+    busy > 0 && `${count(busy, "more agent")} with work`,
+    all > busy && count(all - busy, "idle agent"),
+  ];
   return parts.filter(Boolean).join(", ");
 }
-
-const number = (value: number): string => value.toLocaleString("en");
 
 interface LineProps {
   readonly agent: Agent;

@@ -1,10 +1,11 @@
-/** The head line of Live: agents whose work waits and is not taken, with what helps. */
+/** The head lines of Live: what failed lately, and agents whose work waits and is not taken, with what helps. */
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { type Alarm, alarmsOf } from "../../client/alarms.ts";
 import { href } from "../app/route.ts";
 import { agentOf, agents, readAgents } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
+import { failures } from "../data/figures.ts";
 import { isOperator, isSelf } from "../session/rights.ts";
 import { session } from "../session/session.ts";
 import { CommandLine } from "../ui/command-line.tsx";
@@ -13,39 +14,51 @@ import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
 import { News } from "../ui/steady.tsx";
 import { useAction } from "../ui/use-action.ts";
+import { count } from "../ui/words.ts";
 import { bySeverity } from "./agents-by-need.ts";
 import { alarmText } from "./alarm-text.ts";
+import { FailuresLine } from "./failures-line.tsx";
 import { MoreToggle } from "./more-toggle.tsx";
 import { type Place, usePlaces } from "./places.ts";
 
-/** Lines at first, and at most: Agents shows the others first. */
+/** Lines of agents at first, and at most: Agents shows the others first. */
 const FEW = 3;
 const MANY = 20;
 
-const keyOf = ({ agent, kind }: Alarm): string => `${agent} ${kind}`;
+/** A line is about an agent, or about all that failed lately. */
+type Shown = Alarm | "failures";
+
+const keyOf = (shown: Shown): string => (shown === "failures" ? shown : `${shown.agent} ${shown.kind}`);
 
 /** While the reader uses what is in `place`, the lines keep their places, so that nothing below them moves. */
 export function Alarms({ place }: { readonly place: Place }) {
   const isOpen = useSignal(false);
   // The times in the text follow the clock.
-  const all = bySeverity(alarmsOf(agents.value ?? [], now.value));
+  const ofAgents = bySeverity(alarmsOf(agents.value ?? [], now.value));
+  const all: readonly Shown[] = failures.value === null ? ofAgents : ["failures", ...ofAgents];
+  const beside = all.length - ofAgents.length;
   const live = new Set(all.map(keyOf));
-  const found = { items: all.slice(0, isOpen.value ? MANY : FEW), isLong: all.length > FEW };
+  const most = beside + (isOpen.value ? MANY : FEW);
+  const found = { items: all.slice(0, most), isLong: ofAgents.length > FEW };
   const { rows, waiting, isLong, showAll } = usePlaces(place, found, keyOf);
-  const more = all.length - rows.filter((alarm) => live.has(keyOf(alarm))).length;
+  const more = all.length - rows.filter((shown) => live.has(keyOf(shown))).length;
   if (rows.length === 0 && waiting === 0) return null;
   return (
     <section class="alarms" aria-label="Alarms">
       <News of="alarm" count={waiting} onShow={showAll} />
       <ul>
-        {rows.map((alarm) => (
-          <Line key={keyOf(alarm)} alarm={alarm} isOver={!live.has(keyOf(alarm))} />
-        ))}
+        {rows.map((shown) =>
+          shown === "failures" ? (
+            <FailuresLine key={shown} />
+          ) : (
+            <Line key={keyOf(shown)} alarm={shown} isOver={!live.has(keyOf(shown))} />
+          ),
+        )}
       </ul>
       {isLong && (
-        <MoreToggle isOpen={isOpen} text={`${Math.max(0, more)} more`} onToggle={showAll}>
-          {isOpen.value && all.length > MANY && (
-            <a href={href("agents")}>{all.length - MANY} more in Agents</a>
+        <MoreToggle isOpen={isOpen} text={count(Math.max(0, more), "more alarm")} onToggle={showAll}>
+          {isOpen.value && ofAgents.length > MANY && (
+            <a href={href("agents")}>{count(ofAgents.length - MANY, "more alarm")} in Agents</a>
           )}
         </MoreToggle>
       )}

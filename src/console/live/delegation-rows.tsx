@@ -2,6 +2,7 @@
 import type { Signal } from "@preact/signals";
 import type { ListedDelegation } from "../data/listed.ts";
 import { News } from "../ui/steady.tsx";
+import { count } from "../ui/words.ts";
 import { DelegationRow } from "./delegation-row.tsx";
 import { type Place, usePlaces } from "./places.ts";
 
@@ -39,7 +40,7 @@ export function DelegationRows({ delegations, most, place, more, isOfAgent = fal
       </ul>
       {isLong && (
         <a class="more" href={more}>
-          {rest.toLocaleString("en")} more
+          {count(rest, "more delegation")}
         </a>
       )}
     </div>

@@ -24,7 +24,7 @@ export function Needs() {
   const heading = useLostFocus(list);
   /** The questions that are drawn as notes. */
   const folded = useRef(new Set<string>());
-  const { shown, more } = useFirst(rows, SHOWN);
+  const { shown, more } = useFirst(rows, SHOWN, "question");
   return (
     <section class="needs" aria-label="Questions">
       <NeedsTitle heading={heading} />

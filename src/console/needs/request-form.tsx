@@ -6,7 +6,7 @@ import { ChangeList } from "../edit/change-list.tsx";
 import { firstBroken } from "../edit/form.ts";
 import { isSecretAt, mayHoldSecrets } from "../edit/shape.ts";
 import { Fold } from "../ui/fold.tsx";
-import { Parts } from "../ui/parts.tsx";
+import { Output } from "../ui/output.tsx";
 import { Proposed } from "../ui/proposed.tsx";
 import { Said } from "../ui/said.tsx";
 import { count } from "../ui/words.ts";
@@ -64,7 +64,7 @@ export function RequestForm({ question, task, request, kind, given, onGive, onCh
   return (
     <div class="request" ref={place}>
       <Fold>
-        <Parts parts={message.parts} />
+        <Output parts={message.parts} />
       </Fold>
       {action && !isEditing.value && (
         <Fold>

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
+import { count } from "./words.ts";
 
-/** The first of many items, and a button that shows more of them; null if all are shown. */
-export function useFirst<T>(items: readonly T[], step: number) {
+/** The first of many items, and a button that shows more of them; null if all are shown. `of`: what an item is. */
+export function useFirst<T>(items: readonly T[], step: number, of: string) {
   const most = useSignal(step);
   const shown = items.slice(0, most.value);
   const left = items.length - shown.length;
@@ -13,7 +14,7 @@ export function useFirst<T>(items: readonly T[], step: number) {
         most.value += step;
       }}
     >
-      {left.toLocaleString("en")} more
+      {count(left, `more ${of}`)}
     </button>
   );
   return { shown, more };

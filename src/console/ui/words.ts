@@ -37,8 +37,8 @@ export const decided = (decision: unknown): string =>
   decision === "approve" ? "approved" : decision === "deny" ? "denied" : "answered";
 
 /**
- * The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character. If its end is known, it is
- * cut in the middle.
+ * The task in a list. The broker cuts it at 100 bytes, or up to three before, on a character; here it is cut between two
+ * words. If its end is known, it is cut in the middle.
  */
 export function taskText({
   task_preview,
@@ -49,7 +49,21 @@ export function taskText({
   if (bytes <= 96 || (bytes < 100 && bytes === task_preview.length))
     return plainTitle(task_preview) || "(no text)";
   const start = task_end ? [...task_preview].slice(0, -TASK_END).join("") : task_preview;
-  return plainTitle(`${start}…${task_end}`);
+  return plainTitle(`${beforeCut(start)}…${afterCut(task_end)}`);
+}
+
+/** In characters; a longer word is cut all the same, as is a language without spaces. */
+const LONG_WORD = 24;
+
+/** Without the part of a word at the cut. */
+export function beforeCut(text: string): string {
+  const at = text.search(/\s\S*$/);
+  return at > 0 && text.length - at <= LONG_WORD ? text.slice(0, at).trimEnd() : text;
+}
+
+function afterCut(text: string): string {
+  const at = text.search(/\s/);
+  return at >= 0 && at < LONG_WORD ? text.slice(at) : text;
 }
 
 /** What Markdown puts at the start of a line. A list that is numbered begins with 1. */

@@ -4,9 +4,9 @@ import type { Delegation } from "../../../schema/delegation.ts";
 import type { DelegationEvent } from "../../../schema/event.ts";
 import { sizeOfStored } from "../../../schema/file-url.ts";
 import { bytesIn, textBytes } from "../../ui/bytes.ts";
+import { hasMarks } from "../../ui/marks.ts";
 import { isOfDelegation } from "../../ui/stored.ts";
 import { nameOf } from "../../ui/words.ts";
-import { hasMarks } from "../marks.ts";
 import { isFile } from "./count.ts";
 import { type Kind, kindOf, typeOf } from "./kinds.ts";
 
