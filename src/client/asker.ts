@@ -162,7 +162,7 @@ export class Asker {
         });
         this.#outage.over();
         if (raised.answers !== undefined || raised.held_until !== undefined) return raised;
-        this.#holder.park(raised.interrupt_id);
+        this.#holder.parkQuestion(raised.interrupt_id);
         return undefined;
       } catch (error) {
         signal.throwIfAborted();

@@ -240,7 +240,7 @@ export class LeaseHolder {
   }
 
   /** Ends the lease after the question was asked. */
-  park(interruptId: string): void {
+  parkQuestion(interruptId: string): void {
     this.#interruptId = interruptId;
     this.#lose("interrupted");
   }

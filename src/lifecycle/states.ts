@@ -100,7 +100,7 @@ export interface Move {
   /** Beyond the `quota`, this move, which writes no event, replaces it. */
   readonly degrades_to?: "heartbeat";
   /** The move that replaces this one while the open question is held. A command that names another question is not replaced. */
-  readonly held_as?: "hand_over" | "park";
+  readonly held_as?: "hand_over" | "park_question";
   /**
    * Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. It also replaces a return
    * by a worker that cannot work, beyond the limit of returns.
@@ -210,7 +210,7 @@ export const MOVES = {
     requires: ["holder", "unanswered", "quota"],
     event: "DELEGATION_STATUS",
     status: "interrupted",
-    held_as: "park",
+    held_as: "park_question",
     memory: "grows",
     doc: "The agent needs input or a credential; the delegation waits for the answer.",
   },
@@ -225,7 +225,7 @@ export const MOVES = {
     memory: "grows",
     doc: "The same as `interrupt`, but the holder keeps its lease and waits: the question is held.",
   },
-  park: {
+  park_question: {
     from: ASKED,
     to: [],
     by: ["agent", "sweep"],
@@ -285,7 +285,7 @@ export const MOVES = {
     returned: true,
     drops_artifacts: "all",
     gives_up_as: "give_up",
-    held_as: "park",
+    held_as: "park_question",
     doc: "The holder returns it unfinished. Below the event limit this costs no attempt.",
   },
   unconfirm: {

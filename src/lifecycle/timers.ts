@@ -126,7 +126,7 @@ export const TIMERS = [
   {
     at: "lease_expires_at",
     in: ASKED,
-    does: "park",
+    does: "park_question",
     doc: "The holder of a held question has not extended its lease.",
   },
   {

@@ -56,17 +56,17 @@ test("asked again while it is held, it is the same question, and the lease is ex
   expect(await lifecycle.move("hold", id, { interrupt_id: "int_2" })).toMatchObject({ kind: "state" });
 });
 
-test.each([["park"], ["release"], ["interrupt"]] as const)(
+test.each([["park_question"], ["release"], ["interrupt"]] as const)(
   "%s: the question stays open without a lease, and its answer makes a ticket",
   async (move) => {
     const { lifecycle, id } = await open();
     expect(await lifecycle.move(move, id)).toMatchObject({
       kind: "ok",
-      move: "park",
+      move: "park_question",
       state: "input_required",
     });
     expect(await shown(lifecycle, id)).toMatchObject({ interrupt: { id: "int_1" }, lease: null });
-    for (const late of ["heartbeat", "complete", "release", "park"] as const)
+    for (const late of ["heartbeat", "complete", "release", "park_question"] as const)
       expect(await lifecycle.move(late, id)).toMatchObject({ kind: "lease", reason: "interrupted" });
     expect(await lifecycle.move("answer", id)).toMatchObject({
       move: "answer",
@@ -86,7 +86,7 @@ test("a holder that is silent loses the lease, and no attempt is spent; an outag
   expect(await lifecycle.move("due", id)).toMatchObject({ move: "grace", state: "input_required" });
   lifecycle.clock.offset_ms = 125_000;
   expect(await lifecycle.move("due", id)).toMatchObject({
-    move: "park",
+    move: "park_question",
     state: "input_required",
     attempt: 1,
   });
@@ -139,7 +139,7 @@ test("without a lease nobody works on an asked delegation", async () => {
     "complete",
     "fail",
     "release",
-    "park",
+    "park_question",
   ] as MoveName[])
     expect([move, await lifecycle.move(move, id)]).toEqual([
       move,

@@ -191,7 +191,7 @@ const interrupt = step<{
       if (hold) {
         count(model.made, "held again");
         model.extend(item);
-      } else model.move("park", item);
+      } else model.move("park_question", item);
       expect("held_until" in answer.body).toBe(hold);
     } else if (!lost && known) {
       count(model.made, "again with the answer");
@@ -299,7 +299,7 @@ const release = step<{ via: number; pick: Pick; by: string; delay: number | unde
     const refusal = model.mayWork(caller, held);
     const path = `/v1/leases/${held.id}/release`;
     judge(await real.call(via, caller, "POST", path, { delay_seconds: delay }), refusal);
-    if (!refusal && model.isHeld(held.item, true)) model.move("park", held.item);
+    if (!refusal && model.isHeld(held.item, true)) model.move("park_question", held.item);
     else if (!refusal) model.release(held.item, delay ?? 0);
     await real.check(held.item);
   },

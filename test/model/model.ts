@@ -353,7 +353,7 @@ export class Model {
       this.move("grace", item);
       this.#grace(item, back);
     } else if (isUnconfirmed) this.release(item, 0, "unconfirm");
-    else if (item.open) this.move("park", item);
+    else if (item.open) this.move("park_question", item);
     else {
       if (item.attempt >= item.maxAttempts) this.move("exhaust", item, { error: "attempts_exhausted" });
       else this.move("lapse", item, { delay: this.backoff(item.attempt - 1) });

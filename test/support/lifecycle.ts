@@ -56,7 +56,7 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
       artifact: holder,
       interrupt: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
       hold: { ...holder, to: "input_required", interrupt_id: "int_1", interrupt },
-      park: holder,
+      park_question: holder,
       hand_over: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
       use: { ...holder, interrupt_id: "int_1", request_id: "r", use_key: "k" },
       answer: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },

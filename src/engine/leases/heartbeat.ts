@@ -82,7 +82,7 @@ export async function heartbeat(
   let state: State | null = null;
   let early: Entry | null = null;
   const isNews = (entry: Entry): boolean =>
-    entry.state !== state || entry.status === MOVES.park.status || isFollowUp(entry);
+    entry.state !== state || entry.status === MOVES.park_question.status || isFollowUp(entry);
   // Subscribed before the first beat, so that a cancel right after it is not missed.
   const waiting = waitUntil(broker.feed, id, limits, (entry) => {
     if (state === null) early = entry;

@@ -101,7 +101,7 @@ function change_own()
   elseif move == 'interrupt' or move == 'hold' then
     store_question()
     record.sticky_ms = cmd.sticky_ms
-  elseif move == 'park' then
+  elseif move == 'park_question' then
     -- A holder whose lease expired is gone.
     if cmd.move ~= 'release' then record.sticky_ms = cmd.sticky_ms end
   elseif move == 'use' then

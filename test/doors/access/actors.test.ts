@@ -17,7 +17,7 @@ const REQUESTS: Partial<Record<MoveName, readonly string[]>> = {
   artifact: ["POST /v1/leases/:lease_id/artifacts"],
   interrupt: ["POST /v1/leases/:lease_id/interrupt"],
   hold: ["POST /v1/leases/:lease_id/interrupt"],
-  park: ["POST /v1/leases/:lease_id/interrupt"],
+  park_question: ["POST /v1/leases/:lease_id/interrupt"],
   answer: ["POST /v1/delegations/:id/answer"],
   hand_over: ["POST /v1/delegations/:id/answer"],
   use: ["POST /v1/leases/:lease_id/use"],
