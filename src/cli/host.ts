@@ -89,6 +89,21 @@ export interface Backups {
       readonly onProgress: (keys: number, of: number) => void;
     },
   ) => Promise<BackupSummary>;
+  /** Finds the contents of files that no file has, and may delete them. */
+  readonly orphans: (
+    request: Place & {
+      readonly most: number;
+      readonly isDeleting: boolean;
+      readonly signal: AbortSignal;
+    },
+  ) => Promise<OrphanSummary>;
+}
+
+export interface OrphanSummary {
+  readonly place: string;
+  readonly found: readonly { readonly name: string; readonly size: number; readonly changed_at: string }[];
+  /** There may be more. */
+  readonly more: boolean;
 }
 
 export interface MigrationSummary {

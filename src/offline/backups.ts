@@ -9,6 +9,8 @@ import { restore } from "../backup/restore.ts";
 import type { BackupSummary, Backups } from "../cli/host.ts";
 import { localError } from "../client/errors.ts";
 import { clusterOf } from "../redis/target.ts";
+import { toInstant } from "../schema/values.ts";
+import { orphansIn } from "./orphans.ts";
 import { type Env, explained, type Opened, openToRead, openToWrite } from "./redis.ts";
 import { countMissing } from "./stored-files.ts";
 
@@ -54,6 +56,21 @@ export function backups(env: Env, errandVersion: string): Backups {
           await backup.close();
         }
       }),
+    orphans: ({ most, isDeleting, signal, ...place }) =>
+      explained("", async () => {
+        const { target, files, close } = await openToRead(env, place);
+        try {
+          if (files === null) throw storesNothing();
+          const { found, isMore } = await orphansIn(target, files, { most, isDeleting, signal });
+          return {
+            place: files.place,
+            found: found.map(({ changedAt, ...one }) => ({ ...one, changed_at: toInstant(changedAt) })),
+            more: isMore,
+          };
+        } finally {
+          await close();
+        }
+      }),
   };
 }
 
@@ -76,6 +93,14 @@ function requireOneServer({ target, where }: Opened): void {
     recovery: "Use the snapshots of your provider, or 'redis-cli --cluster backup'. Nothing was changed.",
   });
 }
+
+const storesNothing = () =>
+  localError({
+    code: "files_off",
+    category: "CONFIG",
+    detail: "ERRAND_FILES says nowhere",
+    recovery: "Set ERRAND_FILES to the folder or the bucket of the broker.",
+  });
 
 /** The new file would take the place of a folder or a device. */
 const notAFile = (path: string) =>

@@ -22,7 +22,7 @@ export async function countMissing(target: RedisTarget, store: FileStore | null)
 }
 
 /** The sizes of all files by the names of their contents. */
-async function sizesByName(redis: Redis): Promise<Map<string, number>> {
+export async function sizesByName(redis: Redis): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   for await (const { server, names } of ownKeys(redis, `${keys.files}:file:*`)) {
     const pipeline = server.pipeline();

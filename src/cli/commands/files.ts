@@ -9,6 +9,7 @@ import { addTableOptions, ageColumn, type Column, ListTable, type TableOptions }
 import { note, print, printJson } from "../show/output.ts";
 import { sizeText } from "../show/size.ts";
 import { localTime } from "../show/time.ts";
+import { addOrphans } from "./orphans.ts";
 
 interface ListOptions extends TableOptions {
   readonly limit: number;
@@ -38,6 +39,7 @@ export function addFiles(program: Command, cli: Cli): void {
     .addHelpText("after", examples("errand files list", "errand files delete fil_…"));
   addListFiles(files, cli);
   addDeleteFiles(files, cli);
+  addOrphans(files, cli);
 }
 
 function addListFiles(files: Command, { host }: Cli): void {
