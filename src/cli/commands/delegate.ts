@@ -198,7 +198,13 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   const connection = await connect(host, options);
   if (!options.json) for (const text of found.leftOut) await note(host, `left out of ${text}.`);
   const work = await interruptible((signal) =>
-    withAttachments(task, found.files, uploadsOf(host, connection, signal, options.json === true)),
+    withAttachments(task, found.files, {
+      ...uploadsOf(host, connection, signal, options.json === true),
+      // A repeat leads to its delegation, also when the agent is gone.
+      ...(options.idempotencyKey === undefined && {
+        check: () => requireAgent(connection, target, signal),
+      }),
+    }),
   );
   const [input, times] = toArguments({ ...fields, target, ...work });
   const key = options.idempotencyKey ?? crypto.randomUUID();
@@ -229,6 +235,16 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   });
   await (options.json ? printJson(host, ended) : printReply(host, ended));
   requireCompleted(ended);
+}
+
+/** Throws `agent_unknown`. The broker decides at the submit; this only spares uploads for a name that is misspelled. */
+async function requireAgent(connection: ConnectionOptions, target: string, signal: AbortSignal) {
+  try {
+    await new Admin(connection).getAgent(target, { signal });
+  } catch (error) {
+    if (!(error instanceof ErrandApiError) || error.code !== "agent_unknown") return;
+    throw await withSuggestion(error, target, connection);
+  }
 }
 
 /** On a terminal, with notes on how far a large file is. */

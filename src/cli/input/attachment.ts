@@ -27,6 +27,8 @@ export interface Uploads {
   readonly delegator: Pick<Delegator, "upload">;
   readonly stored: Pick<StoredFiles, "page">;
   readonly signal: AbortSignal;
+  /** Called before the first byte is sent; throws if the uploads would be for nothing. */
+  readonly check?: () => Promise<void>;
   /** Called with the bytes of the file that the broker has. */
   readonly onProgress: (file: LocalFile, bytes: number) => void;
 }
@@ -46,6 +48,7 @@ export async function withAttachments(
   if (files.length === 0) return work;
   const given = "task" in work ? { parts: [{ text: work.task }] } : asMessage(work.message);
   const large = largeAmong(files);
+  if (large.size > 0) await uploads.check?.();
   const uploaded = large.size > 0 && (await storesFiles(large, uploads)) ? large : new Set();
   const parts: Part[] = [...given.parts];
   let bytes = Buffer.byteLength(JSON.stringify(given));

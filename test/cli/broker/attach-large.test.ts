@@ -38,6 +38,16 @@ test("a large file is uploaded, once for all calls with its key; a small one sta
   expect([changed.code, changed.stderr]).toEqual([64, expect.stringContaining("was used with another body")]);
 });
 
+test("nothing is uploaded for an agent that does not exist", async () => {
+  const { api, run, dir, url } = await setupWithFiles();
+  await api.agent("scout");
+  const large = join(dir, "large.log");
+  writeFileSync(large, LARGE);
+  const refused = await run(["delegate", "scuot", "look", "--attach", large]);
+  expect([refused.code, refused.stderr]).toEqual([66, expect.stringContaining("Did you mean scout?")]);
+  expect((await fileCalls(url).call("GET", "/v1/files")).body.files).toEqual([]);
+});
+
 test("a folder stands for its files, without links, .git and node_modules", async () => {
   const { api, run, dir } = await setupWithFiles();
   await api.agent("scout");
