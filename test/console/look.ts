@@ -82,6 +82,11 @@ const selectTwo = async (page: Page) => {
   for (const n of [0, 1]) await page.locator(".found-line input").nth(n).check();
 };
 
+const openPalette = async (page: Page) => {
+  await page.keyboard.press("Control+K");
+  await page.locator(".palette [role=option]").first().waitFor();
+};
+
 const VIEWS = {
   live: "#/live",
   needs: "#/needs",
@@ -98,7 +103,7 @@ const agentViews = (name: string) =>
     agent: `#/agents?name=${name}`,
     settings: [`#/agents?name=${name}`, toSettings],
     "agent-end": [`#/agents?name=${name}`, toEnd],
-    palette: ["#/live", (page: Page) => page.keyboard.press("Control+K")],
+    palette: ["#/live", openPalette],
   }) satisfies Record<string, View>;
 
 /** What a broker has: its views, and one delegation in every state. */
