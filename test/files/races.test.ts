@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { safeName } from "../../src/engine/files/name-files.ts";
 import { as, client, OPERATOR } from "../support/broker.ts";
 import { keysIn } from "../support/dump.ts";
-import { fileCalls, startFileBroker } from "../support/files.ts";
+import { fileCalls, sha256, startFileBroker } from "../support/files.ts";
 import { until } from "../support/until.ts";
 
 /** A PATCH that has sent `first` and waits; `more` sends the rest and resolves to the status. */
@@ -162,8 +162,9 @@ test("a content that cannot be deleted delays no other, and does not fail the er
   await api.cancel(id);
   expect((await api.erase(id)).status).toBe(204);
   isBroken = false;
+  // The upkeep tries again.
   await gateway.fileUpkeep.tick();
-  expect(removed).toEqual([]);
+  expect(removed).toHaveLength(1);
 });
 
 test.each([
@@ -174,4 +175,45 @@ test.each([
   ["/", "file"],
 ])("the name %j is stored as %j", (given, stored) => {
   expect(safeName(given)).toBe(stored);
+});
+
+test("deleting or erasing what is one's own leaves the backlog of others to the upkeep", async () => {
+  const { url, clock, gateway, stored } = await startFileBroker();
+  await client(url).agent("scout");
+  const bob = await as(url, "caller:bob");
+  const [own, bobs] = [fileCalls(url), fileCalls(url, bob.token)];
+  await own.upload("expires");
+  clock.offset_ms = 25 * 3_600_000;
+  const file = (await bobs.upload("bob's")).body;
+  const named = (await bobs.upload("named")).body;
+  expect(await stored()).toHaveLength(3);
+  expect((await bobs.call("DELETE", `/v1/files/${file.id}`)).status).toBe(204);
+  expect(await stored()).toHaveLength(2);
+  const made = await bob.delegate("scout", { message: { parts: [{ url: named.url }] } });
+  await bob.cancel(made.body.id);
+  expect((await bob.erase(made.body.id)).status).toBe(204);
+  expect(await stored()).toHaveLength(1);
+  await gateway.fileUpkeep.tick();
+  expect(await stored()).toEqual([]);
+});
+
+test("the content of one request is not read again for its hash", async () => {
+  let reads = 0;
+  const { url } = await startFileBroker({
+    wrap: (store) =>
+      new Proxy(store, {
+        get(target, name) {
+          if (name === "read") reads += 1;
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      }),
+  });
+  const files = fileCalls(url);
+  const one = (await files.upload("one")).body;
+  expect([one.sha256, reads]).toEqual([sha256("one"), 0]);
+  const { id } = (await files.begin(10)).body;
+  await files.patch(id, 0, "12345");
+  const two = (await files.patch(id, 5, "67890")).body.file;
+  expect([two.sha256, reads]).toEqual([sha256("1234567890"), 1]);
 });

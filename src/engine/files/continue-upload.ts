@@ -2,6 +2,7 @@
  * Adds bytes to an upload. They count for their principal before they are stored, and nothing stays of an upload that can
  * never become a file. Limit: of two requests that continue one upload at once, the later one wins.
  */
+import { createHash } from "node:crypto";
 import { randomId } from "../../redis/shards.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import type { StoredFile, Upload } from "../../schema/file.ts";
@@ -13,7 +14,7 @@ import { CountedBytes } from "./counted-bytes.ts";
 import { fileTooLarge, otherLength, storageFull, wrongOffset } from "./file-errors.ts";
 import { tagOf } from "./file-ids.ts";
 import { nowOf, requireFiles, type UsesFiles } from "./files.ts";
-import { completeUpload } from "./finish-upload.ts";
+import { completeUpload, hashing } from "./finish-upload.ts";
 import { scripts } from "./scripts.ts";
 import { StoreFullError } from "./store.ts";
 import {
@@ -23,7 +24,7 @@ import {
   claimUpload,
   dropUpload,
   openUpload,
-  readUpload,
+  readUploadOf,
 } from "./upload.ts";
 
 export interface Piece {
@@ -46,26 +47,26 @@ export async function continueUpload(
   const { offset, length: given } = piece;
   const { maxBytes, store } = requireFiles(broker);
   if (given !== undefined && given > maxBytes) throw fileTooLarge(maxBytes);
-  const { done, length: known } = await openUpload(broker, principal, id);
+  const tag = await tagOf(broker, principal);
+  const { done, length: known } = await openUpload(broker, tag, id);
   // The answer to the last piece may be lost.
-  const complete = done === undefined ? undefined : await readUpload(broker, principal, id);
+  const complete = done === undefined ? undefined : await readUploadOf(broker, tag, id);
   const begin = complete?.offset ?? (await store.size(id));
   if (offset !== begin) throw wrongOffset(begin, offset);
   if (complete) return complete;
   if (given !== undefined && (given < offset || given !== (known ?? given))) throw otherLength(known, offset);
   const writer = randomId(16);
   try {
-    const claimed = await claimUpload(broker, principal, id, { writer, length: given });
+    const claimed = await claimUpload(broker, tag, id, { writer, length: given });
     // Another request may have written before this one took the upload over.
     const stored = await store.size(id);
     if (offset !== stored) throw wrongOffset(stored, offset);
-    return await write(broker, principal, id, claimed, piece);
+    return await write(broker, tag, id, claimed, piece);
   } catch (error) {
     const refusal = error instanceof StoreFullError ? storageFull() : error;
     // Something may have been stored after the content was deleted.
     if (isGone(refusal)) await scripts.abandon(broker.redis, id, nowOf(broker));
-    if (isLasting(refusal))
-      await scripts.drop(broker.redis, id, await tagOf(broker, principal), nowOf(broker), writer);
+    if (isLasting(refusal)) await scripts.drop(broker.redis, id, tag, nowOf(broker), writer);
     throw refusal;
   } finally {
     await scripts.release(broker.redis, id, writer).catch(() => {});
@@ -74,7 +75,7 @@ export async function continueUpload(
 
 async function write(
   broker: UsesFiles,
-  principal: Principal,
+  tag: string,
   id: string,
   claimed: Claimed,
   { offset, bytes, isLast = false }: Piece,
@@ -82,15 +83,18 @@ async function write(
   const files = requireFiles(broker);
   const { length, expires_at, sha256: expected } = claimed;
   const counted = new CountedBytes(broker, files, id, claimed);
-  await files.store.append(id, offset, counted.pass(offset, bytes));
+  const passing = counted.pass(offset, bytes);
+  const hash = offset === 0 ? createHash("sha256") : null;
+  await files.store.append(id, offset, hash === null ? passing : hashing(passing, hash));
   const { at } = counted;
   if (isLast && length !== undefined && at < length) throw incompleteBody();
   // It may have been given up meanwhile.
-  await openUpload(broker, principal, id);
+  await openUpload(broker, tag, id);
   if (!isLast && at !== length) {
     return { id, offset: at, length: length ?? null, expires_at: toInstant(expires_at), file: null };
   }
-  const file = await completeUpload(broker, principal, id, { ...claimed, size: at, expected });
+  const passed = hash?.digest("hex");
+  const file = await completeUpload(broker, tag, id, { ...claimed, size: at, expected, passed });
   return { id, offset: at, length: at, expires_at: file.expires_at, file };
 }
 

@@ -2,9 +2,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { randomId } from "../../redis/shards.ts";
 import type { StoredFile } from "../../schema/file.ts";
-import type { Principal } from "../access/access.ts";
 import { uploadNotFound, uploadTaken, wrongHash } from "./file-errors.ts";
-import { fileIdOf, tagOf, toStoredFile } from "./file-ids.ts";
+import { fileIdOf, toStoredFile } from "./file-ids.ts";
 import { KEEP_MS, nowOf, requireFiles, type UsesFiles } from "./files.ts";
 import { scripts, textsIn } from "./scripts.ts";
 
@@ -19,35 +18,35 @@ interface Ending {
   readonly size: number;
   /** The SHA-256 that the request names. */
   readonly expected: string | undefined;
+  /** The SHA-256 of the bytes that have passed, if one request has sent all of them. */
+  readonly passed?: string | undefined;
 }
 
 /**
- * Computes the hash of what is stored: the pieces may have come to several gateways. If an earlier request may still write,
+ * Computes the hash of what is stored, unless one request has sent all of it: pieces may have come to several gateways. If an earlier request may still write,
  * the file gets a copy, which that request does not know.
  */
 export async function completeUpload(
   broker: UsesFiles,
-  principal: Principal,
+  tag: string,
   id: string,
-  { writer, isContested, size, expected }: Ending,
+  { writer, isContested, size, expected, passed }: Ending,
 ): Promise<StoredFile> {
   const { store } = requireFiles(broker);
   const hash = createHash("sha256");
-  const bytes = hashing(await store.read(id), hash);
   const name = isContested ? `upl_${randomId(26)}` : id;
-  if (isContested) {
-    await scripts.copying(broker.redis, name, nowOf(broker) + COPY_MS);
-    await store.append(name, 0, bytes);
-  } else for await (const _ of bytes);
+  if (isContested) await scripts.copying(broker.redis, name, nowOf(broker) + COPY_MS);
+  if (isContested) await store.append(name, 0, hashing(await store.read(id), hash));
+  else if (passed === undefined) for await (const _ of hashing(await store.read(id), hash));
   await store.seal(name);
   // Another request wrote at the same time.
   if ((await store.size(name)) !== size) throw uploadTaken(id, await store.size(id));
-  const sha256 = hash.digest("hex");
+  const sha256 = isContested || passed === undefined ? hash.digest("hex") : passed;
   if (expected !== undefined && sha256 !== expected) throw wrongHash(expected, sha256);
-  return finishedFile(broker, principal, id, { writer, sha256, size, name });
+  return finishedFile(broker, tag, id, { writer, sha256, size, name });
 }
 
-async function* hashing(bytes: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+export async function* hashing(bytes: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
   for await (const chunk of bytes) {
     hash.update(chunk);
     yield chunk;
@@ -66,12 +65,11 @@ interface Content {
 /** The file of the upload. The same content of the same principal is one file. */
 export async function finishedFile(
   broker: UsesFiles,
-  principal: Principal,
+  tag: string,
   id: string,
   { writer = "", sha256, size = 0, name = id }: Content,
 ): Promise<StoredFile> {
   const now = nowOf(broker);
-  const tag = await tagOf(broker, principal);
   const isMissing = (await hasContent(broker, tag, sha256)) ? 0 : 1;
   const ending = [now, now + KEEP_MS, KEEP_MS, name, isMissing, REMEMBERED];
   const answer = await scripts.finish(broker.redis, id, writer, sha256, size, ...ending);

@@ -8,7 +8,7 @@ import { fileNotFound } from "./file-errors.ts";
 import { fileIdOf, partsOfFileId, tagOf, toStoredFile } from "./file-ids.ts";
 import { nowOf, requireFiles, type UsesFiles } from "./files.ts";
 import { scripts, textsIn } from "./scripts.ts";
-import { type ReleasesFiles, settleDue } from "./upkeep.ts";
+import { type ReleasesFiles, settleAll } from "./upkeep.ts";
 
 interface Page {
   readonly cursor?: string | undefined;
@@ -44,7 +44,8 @@ export async function forgetFile(broker: ReleasesFiles, principal: Principal, id
   requireFiles(broker);
   const tag = await tagOf(broker, principal);
   const isOwn = partsOfFileId(id).tag === tag;
-  const answer = isOwn ? await scripts.forget(broker.redis, tag, sha256OfFile(id), nowOf(broker)) : 0;
+  const sha256 = sha256OfFile(id);
+  const answer = isOwn ? await scripts.forget(broker.redis, tag, sha256, nowOf(broker)) : 0;
   if (answer !== 1) throw fileNotFound(id);
-  await settleDue(broker);
+  await settleAll(broker, [`f ${tag} ${sha256}`]);
 }

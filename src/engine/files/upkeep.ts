@@ -64,19 +64,26 @@ export async function settleDue(broker: ReleasesFiles): Promise<number> {
   for (let handled = 0; ; ) {
     const now = nowOf(broker);
     const due = textsIn(await scripts.take(redis, now, now + TAKEN_MS, AT_ONCE)) ?? [];
-    // One that fails is due again later, and delays no other.
-    for (const item of due) await settle(broker, item).catch((error: unknown) => warn(broker, error, FAILED));
+    await settleAll(broker, due);
     handled += due.length;
     if (due.length === 0) return handled;
   }
 }
 
+/** These alone, such as what one request made due. One that fails is due again later, and delays no other. */
+export async function settleAll(broker: ReleasesFiles, due: readonly string[]): Promise<void> {
+  for (const item of due) await settle(broker, item).catch((error: unknown) => warn(broker, error, FAILED));
+}
+
 async function settle(broker: ReleasesFiles, item: string): Promise<void> {
   const [kind, first = "", sha256 = ""] = item.split(" ");
   if (kind === "f") await settleFile(broker, first, sha256);
-  if (kind !== "d") return;
-  await broker.files?.store.remove(first);
-  await scripts.gone(broker.redis, first);
+  if (kind === "d") await removeContent(broker, first);
+}
+
+async function removeContent({ files, redis }: ReleasesFiles, name: string): Promise<void> {
+  await files?.store.remove(name);
+  await scripts.gone(redis, name);
 }
 
 /** Lets go of delegations that are no more, then of the file if none is left. */
@@ -93,16 +100,17 @@ async function settleFile(broker: ReleasesFiles, tag: string, sha256: string): P
   const missing = ids.filter((_, at) => !isThere[at]);
   const now = nowOf(broker);
   const lookMs = ids.length < REFS_AT_ONCE ? LOOK_MS : missing.length > 0 ? 0 : LOOK_ON_MS;
-  await scripts.settle(
+  const name = await scripts.settle(
     redis,
     ...[tag, sha256, now, now - GRACE_MS, now + lookMs, there.length, ...there, ...missing],
   );
+  if (typeof name === "string") await removeContent(broker, name);
 }
 
 /** The delegation is erased: its files go with it, unless another one names them. */
 export async function releaseFiles(broker: ReleasesFiles, id: string): Promise<void> {
   if (broker.files === null) return;
-  if ((await scripts.unpin(broker.redis, id, nowOf(broker), 1)) === 1) await settleDue(broker);
+  await settleAll(broker, textsIn(await scripts.unpin(broker.redis, id, nowOf(broker), 1)) ?? []);
 }
 
 /** The delegation was never created. */

@@ -50,7 +50,7 @@ export async function beginUpload(
   const answer = String(await scripts.begin(broker.redis, ...request));
   const [outcome, earlier] = answer.split(" ");
   if (outcome === "again" && earlier !== undefined)
-    return { ...(await readUpload(broker, principal, earlier)), isRepeat: true };
+    return { ...(await readUploadOf(broker, tag, earlier)), isRepeat: true };
   if (outcome === "conflict") throw keyOfAnother();
   if (outcome !== "ok") throw overQuota(answer, files);
   const expires = toInstant(expires_at);
@@ -65,9 +65,9 @@ export interface OpenUpload {
   readonly expires_at: number;
 }
 
-/** Throws `upload_not_found`, also for an upload of somebody else. */
-export async function openUpload(broker: UsesFiles, principal: Principal, id: string): Promise<OpenUpload> {
-  const found = textsIn(await scripts.open(broker.redis, id, await tagOf(broker, principal)));
+/** `tag`: the principal's. Throws `upload_not_found`, also for an upload of somebody else. */
+export async function openUpload(broker: UsesFiles, tag: string, id: string): Promise<OpenUpload> {
+  const found = textsIn(await scripts.open(broker.redis, id, tag));
   if (found === null) throw uploadNotFound(id);
   const [length, done, expires_at] = found;
   return { length: lengthIn(length), done: done || undefined, expires_at: Number(expires_at) };
@@ -91,12 +91,11 @@ export interface Claimed extends Claim {
 /** Takes the upload over from an earlier request. Throws `upload_not_found`. */
 export async function claimUpload(
   broker: UsesFiles,
-  principal: Principal,
+  tag: string,
   id: string,
   { writer, length: given }: Claim,
 ): Promise<Claimed> {
   const expires_at = nowOf(broker) + KEEP_MS;
-  const tag = await tagOf(broker, principal);
   const found = textsIn(await scripts.claim(broker.redis, id, tag, writer, given ?? -1, expires_at));
   if (found === null) throw uploadNotFound(id);
   const [length, contested, sha256] = found;
@@ -110,10 +109,14 @@ const lengthIn = (text: string | undefined): number | undefined =>
   Number(text) < 0 ? undefined : Number(text);
 
 /** How far the upload is. A complete one is remembered for a day. */
-export async function readUpload(broker: UsesFiles, principal: Principal, id: string): Promise<Upload> {
+export const readUpload = async (broker: UsesFiles, principal: Principal, id: string): Promise<Upload> =>
+  readUploadOf(broker, await tagOf(broker, principal), id);
+
+/** {@link readUpload} for the principal of the tag. */
+export async function readUploadOf(broker: UsesFiles, tag: string, id: string): Promise<Upload> {
   const { store } = requireFiles(broker);
-  const { length, done, expires_at } = await openUpload(broker, principal, id);
-  const file = done === undefined ? null : await finishedFile(broker, principal, id, { sha256: done });
+  const { length, done, expires_at } = await openUpload(broker, tag, id);
+  const file = done === undefined ? null : await finishedFile(broker, tag, id, { sha256: done });
   const offset = file === null ? await store.size(id) : file.size;
   return { id, offset, length: length ?? null, expires_at: toInstant(expires_at), file };
 }

@@ -253,6 +253,8 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     // What has ended is there at once; with a cursor, only what came after it.
     const named = await wait({ ids: [one, two, one] });
     expect(named.found).toEqual([one]);
+    // Without a cursor, who asks again gets the same again.
+    expect((await wait({ ids: [one, two, one] })).found).toEqual(named.found);
     expect((await wait({ ids: [one, two], cursor: named.cursor })).found).toEqual([]);
     expect((await wait({ ids: [two] })).found).toEqual([]);
     const waiting = call("wait_for_results", { ids: [two], wait_seconds: 20 });

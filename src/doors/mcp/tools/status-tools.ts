@@ -61,11 +61,11 @@ const toListView = (record: StoredDelegation): DelegationView =>
 /** Of the named delegations, those that wait for nothing of their agent. Throws if one does not exist. */
 async function settledOf(
   { broker, principal }: McpContext,
-  ids: readonly string[],
+  ids: ReadonlySet<string>,
 ): Promise<DelegationView[]> {
   const views: DelegationView[] = [];
   // One after the other: each may have megabytes.
-  for (const id of new Set(ids)) {
+  for (const id of ids) {
     const record = await broker.readLimiter.run(principal, () => read(broker, principal, id));
     if (isSettled(record)) views.push(toListView(record));
   }
@@ -149,8 +149,9 @@ export const statusTools: readonly Tool[] = [
       const { broker, principal } = context;
       // Before the delegations are read, so that nothing falls between.
       const from = await positionsOf(broker, cursor);
-      const settled = await settledOf(context, ids ?? []);
-      const wanted = { ids: ids && new Set(ids), context_id };
+      const named = ids && new Set(ids);
+      const settled = await settledOf(context, named ?? new Set());
+      const wanted = { ids: named, context_id };
       const isAtOnce = cursor === undefined && settled.length > 0;
       const { records, positions } = isAtOnce
         ? { records: [], positions: from }

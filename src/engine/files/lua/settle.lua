@@ -1,5 +1,6 @@
 -- ARGV: tag, sha256, now, before when a missing record counts, when to look again, how many are there, then the
--- delegations that are there, and those that are not · A file that no delegation names and whose time is up is deleted.
+-- delegations that are there, and those that are not · A file that no delegation names and whose time is up is deleted: returns the
+-- name of its content, which follows.
 local tag, sha, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local refs, file, item = refs_key(tag, sha), file_key(tag, sha), 'f ' .. tag .. ' ' .. sha
 for at = 7, #ARGV do
@@ -19,4 +20,5 @@ redis.call('ZREM', list_key(tag), sha)
 redis.call('HINCRBY', owner_key(tag), 'files', -1)
 count_bytes(tag, -tonumber(size))
 redis.call('ZREM', due, item)
-return redis.call('ZADD', due, now, 'd ' .. name)
+redis.call('ZADD', due, now, 'd ' .. name)
+return name

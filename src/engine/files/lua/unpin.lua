@@ -1,5 +1,6 @@
 -- ARGV: delegation, now, 1 if the delegation is erased · It names no file any more. Files of an erased one that nothing else
--- names, and that were not uploaded again, are due.
+-- names, and that were not uploaded again, are due: returns them.
+local last = {}
 for _, file in ipairs(redis.call('SMEMBERS', named_key(ARGV[1]))) do
   local tag, sha = string.match(file, '^(%S+) (%S+)$')
   local key = file_key(tag, sha)
@@ -8,6 +9,8 @@ for _, file in ipairs(redis.call('SMEMBERS', named_key(ARGV[1]))) do
   if ARGV[3] == '1' and isLast and redis.call('HEXISTS', key, 'fresh') == 0 then
     redis.call('HSET', key, 'expires_at', ARGV[2])
     redis.call('ZADD', due, ARGV[2], 'f ' .. file)
+    last[#last + 1] = 'f ' .. file
   end
 end
-return redis.call('DEL', named_key(ARGV[1]))
+redis.call('DEL', named_key(ARGV[1]))
+return last
