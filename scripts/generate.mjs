@@ -81,6 +81,11 @@ function lifecycle() {
 
 # The life of a delegation
 
+[The states and moves](#states-and-moves) · [what a move requires](#what-a-move-requires) · [timers](#timers) · [the stored
+record](#the-stored-record) · [a stored event](#a-stored-event)
+
+## States and moves
+
 \`\`\`mermaid
 stateDiagram-v2
   [*] --> submitted: submit
@@ -90,6 +95,8 @@ stateDiagram-v2
   working --> auth_required: interrupt
   input_required --> submitted: answer
   auth_required --> submitted: answer
+  working --> awaiting_children: await
+  awaiting_children --> submitted: resume
   working --> completed: complete
   working --> rejected: reject
   working --> failed: fail, exhaust

@@ -49,6 +49,7 @@ export { InvalidDataError, type TypedSchema } from "./client/typed-schema.ts";
 export { WorkerUnavailableError, type WorkerUnavailableOptions } from "./client/unavailable.ts";
 export type { UploadOptions } from "./client/upload.ts";
 export { sumUsage, type UsageOfAll } from "./client/usage.ts";
+export type { WaitedChild, WaitedFor, WaitForOptions } from "./client/wait-for.ts";
 export {
   type AgentEvent,
   AgentStoppingError,

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { LeaseHolder } from "../lease-holder/lease-holder.ts";
-import { CutOffError, type LostReason } from "../lease-holder/lost.ts";
+import { CutOffError, isParked, type LostReason } from "../lease-holder/lost.ts";
 import { textOf } from "../schema/a2a.ts";
 import { type Lease, replySchema, type WorkerPause } from "../schema/lease.ts";
 import { truncate } from "../schema/text.ts";
@@ -40,6 +40,7 @@ import {
   toInterrupt,
 } from "./questions.ts";
 import { WorkerUnavailableError } from "./unavailable.ts";
+import { ChildrenWait } from "./wait-for.ts";
 import {
   type AgentEvent,
   AgentStoppingError,
@@ -112,6 +113,7 @@ export class Attempt {
   readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
   readonly #asker: Asker;
+  readonly #wait: ChildrenWait;
   readonly #turn: Turn;
   #limits: HandlerLimits | undefined;
 
@@ -129,6 +131,7 @@ export class Attempt {
     });
     this.#artifacts = new Artifacts(http, outage, this.#holder);
     this.#asker = new Asker(context, this.#holder, this.#artifacts);
+    this.#wait = new ChildrenWait(context, this.#holder, this.#artifacts);
   }
 
   /** In how many milliseconds the handler is stopped, unless the broker answers; undefined if it is not. */
@@ -156,6 +159,7 @@ export class Attempt {
       const handled = await this.#handle(work);
       unsubscribe();
       await this.#asker.settled();
+      await this.#wait.settled();
       await this.#artifacts.settled();
       await holder.handlerDone();
       if (holder.lost !== null) return this.#leaseOver(work);
@@ -245,6 +249,7 @@ export class Attempt {
       messages: { [Symbol.asyncIterator]: () => followUps.read() },
       onMessage: (listener) => followUps.listen(listener),
       delegate: alive((input, options) => children.delegate(input, options)),
+      waitFor: (given, options) => sign(handled(this.#wait.waitFor(given, options))),
       delegator,
     };
   }
@@ -387,8 +392,8 @@ export class Attempt {
 
   #leaseOver(work?: Work) {
     const { lost: reason, interruptId } = this.#holder;
-    if (reason === "interrupted") this.#turn.worked();
-    if (work && reason === "interrupted") this.#context.report({ type: "parked", work, interruptId });
+    if (isParked(reason)) this.#turn.worked();
+    if (work && isParked(reason)) this.#context.report({ type: "parked", work, interruptId });
     else
       this.#context.report({
         type: "lost",

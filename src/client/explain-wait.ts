@@ -17,16 +17,25 @@ import { largestUnit, nameOf, pausedWorkers, timeLeft } from "./words.ts";
  * ```
  */
 export function explainWait(
-  delegation: Pick<Delegation, "state" | "target" | "delegator" | "not_before_at" | "interrupt"> & {
+  delegation: Pick<
+    Delegation,
+    "state" | "target" | "delegator" | "not_before_at" | "interrupt" | "awaits"
+  > & {
     readonly retry_at?: string | null | undefined;
   },
   agent?: Pick<Agent, "paused" | "presence" | "limits" | "counts" | "delivery">,
   now = Date.now(),
 ): string | null {
-  const { target, delegator, not_before_at, interrupt, retry_at } = delegation;
+  const { target, delegator, not_before_at, interrupt, awaits, retry_at } = delegation;
   if (interrupt !== null) {
     const left = timeLeft(Date.parse(interrupt.expires_at) - now);
     return `Waiting for an answer from ${nameOf(delegator)} or an approver, ${left} left.`;
+  }
+  if (awaits !== undefined) {
+    const { children, left, expires_at } = awaits;
+    const which = left === children.length ? "" : `${left} of `;
+    const parts = children.length === 1 ? "a part of it" : `${which}${children.length} parts of it`;
+    return `Waiting for ${parts} to end, at most ${timeLeft(Date.parse(expires_at) - now)}.`;
   }
   const others = agent && agent.counts.waiting > 1 ? `; ${agent.counts.waiting - 1} more in its queue` : "";
   switch (waitCause(delegation, agent, now)) {

@@ -21,6 +21,7 @@ import type {
   Question,
   QuestionOutcome,
 } from "./questions.ts";
+import type { WaitedFor, WaitForOptions } from "./wait-for.ts";
 
 /** One attempt at one delegation. */
 export interface Work {
@@ -39,7 +40,7 @@ export interface Work {
   readonly traceparent: string | undefined;
   /**
    * Aborts when the work must stop. Its reason is a {@link LeaseLostError} if the lease was lost (with the `reason`
-   * `canceled` if the delegation was canceled), a {@link ParkedError} if a question was asked, an
+   * `canceled` if the delegation was canceled), a {@link ParkedError} if a question was asked or children are waited for, an
    * {@link AgentStoppingError} if the agent is stopping, a {@link HandlerTimeoutError} if it took too long, or a
    * {@link CutOffError} if the broker was silent for twice the
    * length of the lease. What the handler returns after that is sent only after a {@link CutOffError}; if it throws, the
@@ -194,12 +195,31 @@ export interface Work {
    *
    * @example
    * ```ts
-   * const { id } = await work.delegate({ target: "smith", task: "forge it" });
-   * const { reply } = await work.delegator.wait(id, { signal: work.signal });
+   * const part = await work.delegate({ target: "smith", task: "forge it" });
+   * const { children } = await work.waitFor([part]);
    * ```
    */
   delegate(input: TaskInput, options?: DelegateOptions): Promise<Delegated>;
-  /** A delegator with the agent's own token, to wait for, answer or cancel children. */
+  /**
+   * Returns the children once they have ended. Otherwise this run ends here: the delegation waits without a lease, and
+   * `waitFor` throws {@link ParkedError} (do not catch it; `finally` blocks run). Their end starts the handler again from
+   * the top, in any worker of the agent and before new work, and there the same `waitFor` returns at once. Code before it
+   * therefore runs again: `delegate` returns the same children, and what else must not be repeated can be kept with a
+   * checkpoint. Throws `not_a_child` for a delegation that was not delegated under this one.
+   *
+   * @example
+   * ```ts
+   * const parts = [];
+   * for (const task of tasks) parts.push(await work.delegate({ target: "smith", task }));
+   * const { outcome, children } = await work.waitFor(parts, { timeLimitSeconds: 3600 });
+   * const done = children.filter(({ state }) => state === "completed");
+   * ```
+   */
+  waitFor(
+    children: readonly (string | { readonly id: string })[],
+    options?: WaitForOptions,
+  ): Promise<WaitedFor>;
+  /** A delegator with the agent's own token, to read, answer or cancel children. */
   readonly delegator: Delegator;
 }
 
@@ -291,7 +311,7 @@ export type AgentEvent =
       readonly state: Delegation["state"];
       readonly durationMs: number;
     }
-  /** The handler asked a question; after the answer, this worker or another one continues. */
+  /** The handler asked a question, or waits for children; then this worker or another one continues. */
   | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
   /** The lease was lost: canceled, expired, or released by the operator. No reply was sent. */
   | {

@@ -56,12 +56,17 @@ export async function afterMove(broker: AfterMove, id: string, moved: Moved): Pr
 export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: Moved): Promise<void> {
   const { removes_old_ticket, cancels_remote_task }: Move = MOVES[moved.move];
   const { target, old_ticket = 0 } = moved;
-  if (moved.cascade !== undefined || moved.pending_events)
-    await waitBriefly(broker.deliverPending(id, moved));
+  if (hasPending(moved)) await waitBriefly(broker.deliverPending(id, moved));
   if (cancels_remote_task) await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
   if (removes_old_ticket && old_ticket > 0)
     await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old_ticket }));
 }
+
+const hasPending = ({ cascade, expecting, reports_to, pending_events }: Moved): boolean =>
+  cascade !== undefined ||
+  expecting !== undefined ||
+  reports_to !== undefined ||
+  pending_events !== undefined;
 
 async function announceTicket({ handoff }: Pick<Broker, "handoff">, id: string, moved: Moved): Promise<void> {
   const { target, kept_for } = moved;

@@ -145,6 +145,10 @@ export interface PendingDeliveries {
   readonly cascade?: string | undefined;
   /** When the sweep takes the cascade over. */
   readonly claimed_until?: number | undefined;
+  /** The fence of the lease that began to wait for children, which must learn of it. */
+  readonly expecting?: number | undefined;
+  /** The parent that waits for its end. */
+  readonly reports_to?: string | undefined;
   readonly pending_events?: PendingEvents | undefined;
   /** Queued calls may have lost their jobs. The value is the instant of the sweep's next look. */
   readonly calls_at?: number | undefined;

@@ -10,7 +10,7 @@ import type { UsageReport } from "../schema/usage.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import { backoffMs, LONGEST_MS, onAbort, sleep } from "../util/timing.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { CutOffError, LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
+import { CutOffError, isParked, LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
 import { type Update, UpdateThrottle } from "./progress.ts";
 import { type Moment, now, Silence } from "./silence.ts";
 
@@ -245,6 +245,11 @@ export class LeaseHolder {
     this.#lose("interrupted");
   }
 
+  /** Ends the lease after the wait for children began. */
+  parkForChildren(): void {
+    this.#lose("awaiting");
+  }
+
   /**
    * Waits at most `ms` for the answer to the held question. Ask the question again afterwards: the wait may also end early.
    */
@@ -403,7 +408,7 @@ export class LeaseHolder {
     clearInterval(this.#ticker);
     void this.#updates.stop();
     if (this.#settled) return;
-    this.#abort(reason === "interrupted" ? new ParkedError() : new LeaseLostError(reason));
+    this.#abort(isParked(reason) ? new ParkedError(reason) : new LeaseLostError(reason));
   }
 
   #abort(reason: unknown): void {

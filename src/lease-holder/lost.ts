@@ -37,14 +37,24 @@ export class CutOffError extends Error {
   }
 }
 
+/** Reasons why a lease is lost because its holder wants to wait without it. */
+export type ParkedReason = "interrupted" | "awaiting";
+export const isParked = (reason: LostReason | null): reason is ParkedReason =>
+  reason === "interrupted" || reason === "awaiting";
+
 /**
- * Ends a handler's run when it asks a question: `ask` throws it, and it is the reason of the handler's signal. The lease is
- * over, and the answer starts the handler again. Do not catch it: nothing that the handler does after it is sent.
+ * Ends a handler's run when it asks a question or waits for children: `ask` and `waitFor` throw it, and it is the reason of
+ * the handler's signal. The lease is over, and the answer, or the end of the children, starts the handler again. Do not
+ * catch it: nothing that the handler does after it is sent.
  */
 export class ParkedError extends Error {
   override readonly name = "ParkedError";
 
-  constructor() {
-    super("the delegation waits for an answer: this run is over, the answer starts the next");
+  constructor(reason: ParkedReason = "interrupted") {
+    super(
+      reason === "interrupted"
+        ? "the delegation waits for an answer: this run is over, the answer starts the next"
+        : "the delegation waits for its children: this run is over, their end starts the next",
+    );
   }
 }

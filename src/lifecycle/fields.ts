@@ -142,6 +142,12 @@ export const FIELDS = {
     doc: "a line for each question that was answered or expired: the numbers of the event that settled it and of its own",
   },
   secret_bytes: { ...NUMBER, doc: "bytes of the secret answers" },
+  // Its wait for children.
+  awaits: { ...json(null), doc: "the ids of the children that it waits for, or waited for last" },
+  awaits_left: { ...number(0), doc: "how many of them must still end" },
+  awaits_until: { ...instant(null), doc: "when it no longer waits" },
+  awaits_over: { ...number(0), doc: "1: the newest wait ended because its time was over" },
+  expected: { ...NUMBER, doc: "1: its parent waits for its end" },
   // Its messages and limits.
   spoken: { ...NUMBER, doc: "1: it has a history" },
   unseen: { ...NUMBER, doc: "how many follow-ups its holder has not seen" },
@@ -165,6 +171,11 @@ export const FIELDS = {
     doc: "1: it ended without its agent's reply, and the task at the agent's A2A server is still to be canceled",
   },
   cascade: { ...TEXT, doc: "the principal in whose name its children are to be canceled" },
+  expecting: {
+    ...number(0),
+    doc: "the fence of the lease that began to wait, until the children are known to report their ends",
+  },
+  reports: { ...NUMBER, doc: "1: its end is to be reported to its parent" },
   follow_at: { ...INSTANT, doc: "when the sweep takes over the pending deliveries" },
   event_id: { ...text("0-0"), doc: "the stream id of its newest event" },
   unpublished: { ...NUMBER, doc: "1: events wait to be published" },

@@ -60,11 +60,12 @@ function messageJson(record: StoredDelegation, lease_id: string): string {
   return JSON.stringify({ ...rest, contextId: context_id, metadata });
 }
 
-/** A lease as JSON text, for its holder; `secrets` as the script returns them. */
+/** A lease as JSON text, for its holder; `secrets` as the script returns them, `awaited` as JSON text. */
 export function leaseJson(
   stored: StoredDelegation,
   lease_id: string,
   secrets: readonly string[] = [],
+  awaited?: string,
 ): string {
   const record = secrets.length === 0 ? stored : withSecrets(stored, secrets);
   const expires_at = toInstant(record.get("lease_expires_at") ?? 0);
@@ -74,5 +75,6 @@ export function leaseJson(
   const message = messageJson(record, lease_id);
   const request = `{"jsonrpc":"2.0","id":"${lease_id}","method":"SendMessage","params":{"message":${message}}}`;
   const kept = record.get("checkpoint") === null ? "" : `,"checkpoint":${record.get("checkpoint")}`;
-  return `${head},"delegation":${record.json},"request":${request}${trace}${kept}}`;
+  const ends = awaited === undefined ? "" : `,"awaited":${awaited}`;
+  return `${head},"delegation":${record.json},"request":${request}${trace}${kept}${ends}}`;
 }

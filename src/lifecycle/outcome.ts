@@ -61,8 +61,15 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
      * The move only extended the lease: the delegation is at a limit, or memory is short, so the progress was dropped.
      */
     progress_dropped: z.literal(true).optional(),
+    /** Of the move `await`: how many children must still end, and when it no longer waits. */
+    awaits_left: z.number().optional(),
+    awaits_until: z.number().optional(),
     /** Its children must be canceled, in the name of this principal. */
     cascade: z.string().optional(),
+    /** The fence of the lease that began to wait for children, which must learn of it. */
+    expecting: z.number().optional(),
+    /** The parent that waits for its end. */
+    reports_to: z.string().optional(),
     /** When the gateway's claim on the pending deliveries ends, unless it is extended; then the sweep makes them. */
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
@@ -105,6 +112,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({
     kind: z.literal("pending"),
     cascade: z.string().optional(),
+    expecting: z.number().optional(),
+    reports_to: z.string().optional(),
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
     /** Queued calls may have lost their jobs; when the sweep looks again. */
@@ -119,6 +128,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   base.extend({ kind: z.literal("empty"), next_due_at: z.number().optional() }),
   live.extend({ kind: z.literal("no_question") }),
   live.extend({ kind: z.literal("attempts") }),
+  /** The child is not waited for, or its end is known. */
+  live.extend({ kind: z.literal("not_awaited") }),
   live.extend({ kind: z.literal("not_due") }),
   live.extend({ kind: z.literal("check") }),
   /** Its parent was canceled before it was created. */

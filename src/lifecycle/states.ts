@@ -37,6 +37,7 @@ export const GUARDS = {
   due: "its timer has passed",
   attempts_left: "an attempt is left",
   attempts_spent: "no attempt is left",
+  awaited: "this child is waited for, and has not ended before",
   result: "if the delegation has a result schema, a gateway has checked the result",
   quota: "its events are below their limits in number and bytes",
   pace: "its updates within this second are below their limit",
@@ -101,6 +102,8 @@ export interface Move {
   readonly degrades_to?: "heartbeat";
   /** The move that replaces this one while the open question is held. A command that names another question is not replaced. */
   readonly held_as?: "hand_over" | "park_question";
+  /** The move that replaces this one if it is the last end of a child that is waited for. */
+  readonly last_as?: "resume";
   /**
    * Beyond the event limit, the move costs an attempt; if none is left, this move replaces it. It also replaces a return
    * by a worker that cannot work, beyond the limit of returns.
@@ -134,7 +137,7 @@ export const MOVES = {
     doc: "The broker accepted it; from here on it cannot be lost.",
   },
   message: {
-    from: ["submitted", "working"],
+    from: ["submitted", "working", "awaiting_children"],
     to: [],
     by: ["delegator", "approver", "operator"],
     lease: "none",
@@ -270,6 +273,49 @@ export const MOVES = {
     requires: ["holder", "answered"],
     event: null,
     doc: "The holder takes an answer for one use, which no other call gets.",
+  },
+  await: {
+    from: ["working"],
+    to: ["awaiting_children"],
+    by: ["agent"],
+    lease: "drop",
+    lease_lost_reason: "awaiting",
+    requires: ["holder", "quota"],
+    event: "DELEGATION_STATUS",
+    status: "awaiting",
+    memory: "grows",
+    doc: "The holder gives the work back until children of it have ended; nobody holds a lease meanwhile.",
+  },
+  child_ended: {
+    from: ["awaiting_children"],
+    to: [],
+    by: ["gateway", "sweep"],
+    lease: "none",
+    requires: ["awaited"],
+    event: null,
+    last_as: "resume",
+    doc: "A child that it waits for has ended, and others must end, too.",
+  },
+  resume: {
+    from: ["awaiting_children"],
+    to: ["submitted"],
+    by: ["gateway", "sweep"],
+    lease: "none",
+    requires: ["awaited"],
+    event: "DELEGATION_STATUS",
+    status: "resumed",
+    queue: "ticket",
+    returned: true,
+    doc: "The children that it waits for have ended, or the time for that is over; any worker of the agent continues.",
+  },
+  expect: {
+    from: LIVE,
+    to: [],
+    by: ["gateway", "sweep"],
+    lease: "none",
+    requires: [],
+    event: null,
+    doc: "Its parent waits for its end, which the gateway then reports to the parent.",
   },
   release: {
     from: ["working"],

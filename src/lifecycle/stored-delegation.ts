@@ -129,7 +129,7 @@ class Stored implements StoredDelegation {
       `"metadata":${this.get("metadata")},${optional("auto_approve")}` +
       `${optional("result_schema")}"task_preview":${this.get("task_preview")},` +
       `"message":${this.get("message")},"progress":${this.get("progress")},` +
-      `"interrupt":${this.#interruptJson()},"artifacts":${artifactsJson(this.#lists.artifacts)},` +
+      `"interrupt":${this.#interruptJson()},${this.#awaitsJson()}"artifacts":${artifactsJson(this.#lists.artifacts)},` +
       `"reply":${this.get("reply")},"error":${this.get("error")},` +
       `"attempt":${this.get("attempt")},"max_attempts":${this.get("max_attempts")},` +
       `"lease":${this.#leaseJson()},${this.#usageJson()}"history":[${this.#lists.history.join(",")}],` +
@@ -145,6 +145,12 @@ class Stored implements StoredDelegation {
     const raised = INSTANT(this.#value("interrupt_raised_at"));
     const expires = INSTANT(this.#value("interrupt_expires_at"));
     return `{"raised_at":${raised},"expires_at":${expires},${interrupt.slice(1)}`;
+  }
+
+  #awaitsJson(): string {
+    if (this.get("state") !== "awaiting_children") return "";
+    const expires = INSTANT(this.#value("awaits_until"));
+    return `"awaits":{"children":${this.get("awaits")},"left":${this.get("awaits_left")},"expires_at":${expires}},`;
   }
 
   #usageJson(): string {

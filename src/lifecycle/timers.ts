@@ -83,6 +83,12 @@ export const TIMERS = [
     doc: "The deadline of the answer.",
   },
   {
+    at: "awaits_until",
+    in: ["awaiting_children"],
+    does: "resume",
+    doc: "The time to wait for its children is over.",
+  },
+  {
     at: "check_at",
     in: ["submitted"],
     does: "check",

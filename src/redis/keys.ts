@@ -121,6 +121,8 @@ export interface ShardKeys {
   readonly secrets: (id: string) => string;
   /** SET: ids of its children, including those about to be created; a cascade removes the ones that it canceled. */
   readonly children: (id: string) => string;
+  /** HASH: the children that it waits for, each with its state when it ended, or nothing. */
+  readonly awaits: (id: string) => string;
   /**
    * HASH push config id → JSON with its secrets; added by the script, deleted by
    * engine/outbound/push-notifications/delivery-state.ts.
@@ -167,7 +169,10 @@ export interface ShardKeys {
    * ZSET delegation id → when it entered the state (submitted: when its ticket is ready), ms; one for each agent and
    * state.
    */
-  readonly live: (agent: string, state: "submitted" | "working" | "interrupted") => string;
+  readonly live: (
+    agent: string,
+    state: "submitted" | "working" | "interrupted" | "awaiting_children",
+  ) => string;
   /** HASH: an agent's document and the numbers that the script needs. */
   readonly agent: (name: string) => string;
   /** STRING: replaced whenever an agent of this shard changes (util/marked-cache.ts). */
@@ -205,6 +210,7 @@ export function shardKeys(shard: number): ShardKeys {
     answerParts: (id, interrupt) => `${base}:d:${id}:answers:${interrupt}`,
     secrets: (id) => `${base}:d:${id}:secrets`,
     children: (id) => `${base}:d:${id}:children`,
+    awaits: (id) => `${base}:d:${id}:awaits`,
     pushes: (id) => `${base}:d:${id}:pushes`,
     pushed: (id) => `${base}:d:${id}:pushed`,
     unpublished: (id) => `${base}:d:${id}:unpublished`,

@@ -47,6 +47,7 @@ export const A2A_ERRORS = {
   wrong_state: "UnsupportedOperationError",
   precondition_failed: "UnsupportedOperationError",
   limit_reached: "UnsupportedOperationError",
+  not_a_child: "UnsupportedOperationError",
   file_not_found: "RequestMalformedError",
   upload_not_found: "NOT_FOUND",
   upload_offset: "UnsupportedOperationError",

@@ -47,9 +47,16 @@ export function fromA2aState(written: unknown): KnownA2aState | undefined {
   return undefined;
 }
 
+/** A2A has no word for a task that waits for parts of it. */
+const asTask = (state: State): State => (state === "awaiting_children" ? "working" : state);
+
+/** Our states that are this one in A2A. */
+export const statesOf = (state: State): readonly State[] =>
+  state === "working" ? ["working", "awaiting_children"] : [state];
+
 /** The A2A 1.0 name of our state; the row has the other spellings. */
 export function toA2aState(state: State): A2aStateName {
-  const found = NAMES.find((name) => A2A_STATES[name].state === state);
+  const found = NAMES.find((name) => A2A_STATES[name].state === asTask(state));
   if (found === undefined) throw new TypeError(`A2A_STATES lacks a row for ${state}`);
   return found;
 }

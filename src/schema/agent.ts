@@ -249,6 +249,8 @@ export const agentSchema = z.strictObject({
     working: z.int(),
     /** Wait for the answer to a question. */
     interrupted: z.int(),
+    /** Wait for children of their own; no worker has them. */
+    awaiting: z.int(),
   }),
   /** Since when its oldest waiting delegation could have been taken; null: none waits. */
   oldest_waiting_at: instantSchema.nullable().optional(),

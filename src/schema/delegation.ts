@@ -21,10 +21,16 @@ import {
   principalSchema,
 } from "./values.ts";
 
-export const LIVE_STATES = ["submitted", "working", "input_required", "auth_required"] as const;
+export const LIVE_STATES = [
+  "submitted",
+  "working",
+  "input_required",
+  "auth_required",
+  "awaiting_children",
+] as const;
 export const TERMINAL_STATES = ["completed", "failed", "canceled", "rejected"] as const;
 export const stateSchema = z.enum([...LIVE_STATES, ...TERMINAL_STATES]);
-/** A2A's task states: four live, then four terminal. */
+/** A2A's task states, and `awaiting_children`, which A2A has no word for: to A2A it is working. */
 export type State = z.infer<typeof stateSchema>;
 
 /** Whether the state is final. */
@@ -33,7 +39,8 @@ export function isTerminal(state: State): boolean {
 }
 
 /** It is neither finished nor asks a question. */
-export const isPending = (state: State): boolean => state === "submitted" || state === "working";
+export const isPending = (state: string): boolean =>
+  state === "submitted" || state === "working" || state === "awaiting_children";
 
 export const progressSchema = z.strictObject({
   /** What the agent does now, up to 4096 characters. */
@@ -108,6 +115,17 @@ export const delegationErrorSchema = z.object({
 /** The error of a delegation that did not complete; the agent may have chosen `code`. */
 export type DelegationError = z.infer<typeof delegationErrorSchema>;
 
+export const awaitsSchema = z.object({
+  /** The children whose ends it waits for. */
+  children: z.array(delegationIdSchema),
+  /** How many of them must still end before an agent gets the delegation again. */
+  left: z.int().min(1),
+  /** It no longer waits at this instant; at the latest, its deadline. */
+  expires_at: instantSchema,
+});
+/** What a delegation in the state `awaiting_children` waits for. */
+export type Awaits = z.infer<typeof awaitsSchema>;
+
 export const delegationSchema = z.strictObject({
   /** Identifies the delegation. */
   id: delegationIdSchema,
@@ -146,6 +164,8 @@ export const delegationSchema = z.strictObject({
   progress: progressSchema.nullable(),
   /** The open question, in the states `input_required` and `auth_required`; null in others. */
   interrupt: interruptSchema.nullable(),
+  /** The children that it waits for, in the state `awaiting_children`; absent in others. */
+  awaits: awaitsSchema.optional(),
   /** What the agent sent before its reply, whole. */
   artifacts: z.array(artifactSchema),
   /** The agent's last message; null: there is none yet, or none came. */

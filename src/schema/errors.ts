@@ -181,6 +181,14 @@ export const ERRORS = {
     "The condition of If-Match or If-None-Match failed",
     "Read the agent, check what changed, and retry with its current ETag.",
   ),
+  not_a_child: row(
+    "PROTOCOL",
+    422,
+    "A delegation can wait for its own children only",
+    "Name delegations whose parent_id is this delegation; details.children has those that are not.",
+    false,
+    "Name delegations whose parent is this one.",
+  ),
   limit_reached: row(
     "PROTOCOL",
     409,
@@ -448,6 +456,7 @@ export const NAMED_DETAILS = {
   inexact_number: "issues",
   lease_lost: "reason",
   limit_reached: "limit",
+  not_a_child: "children",
   upload_offset: "offset",
   hash_mismatch: "sha256",
   range_not_satisfiable: "size",

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { artifactSchema, messageSchema } from "./a2a.ts";
 import { changesByRequestSchema, shownAnswerShape } from "./answered.ts";
 import {
+  awaitsSchema,
   delegationErrorSchema,
   delegationSchema,
   interruptSchema,
@@ -233,6 +234,26 @@ export const retryingEventSchema = z.object({
 /** An attempt failed, and there is another one. */
 export type RetryingEvent = z.infer<typeof retryingEventSchema>;
 
+export const awaitingEventSchema = z.object({
+  ...status,
+  /** The worker gave it back until children of it have ended. */
+  status: z.literal("awaiting"),
+  /** The children, and until when it waits. */
+  awaits: awaitsSchema,
+});
+/** The delegation waits for its children, and no worker has it. */
+export type AwaitingEvent = z.infer<typeof awaitingEventSchema>;
+
+export const resumedEventSchema = z.object({
+  ...status,
+  /** It no longer waits for its children. */
+  status: z.literal("resumed"),
+  /** True: the time was over before enough of them had ended. */
+  time_limit: z.literal(true).optional(),
+});
+/** The delegation waited for its children, and is queued again. */
+export type ResumedEvent = z.infer<typeof resumedEventSchema>;
+
 export const brokerAwayEventSchema = z.object({
   ...status,
   /** The broker was away, and the lease got more time. */
@@ -293,6 +314,8 @@ export const statusEventSchema = z.discriminatedUnion("status", [
   messageEventSchema,
   returnedEventSchema,
   retryingEventSchema,
+  awaitingEventSchema,
+  resumedEventSchema,
   brokerAwayEventSchema,
 ]);
 /** What happens between the first event and the last; `status` says what. */

@@ -5,6 +5,7 @@ export * from "./a2a.ts";
 export * from "./agent.ts";
 export * from "./answered.ts";
 export * from "./audit.ts";
+export * from "./await.ts";
 export * from "./batch.ts";
 export { boundedChangesSchema, changeSchema } from "./changes.ts";
 export * from "./credentials.ts";

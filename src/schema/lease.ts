@@ -1,6 +1,7 @@
 /** Requests of workers: leases, heartbeats, replies. Limit: a lease id is no credential; the token decides. */
 import * as z from "zod";
 import { artifactInputSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
+import { awaitedSchema } from "./await.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
 import { atMostOne } from "./rules.ts";
@@ -77,6 +78,8 @@ export const leaseSchema = z.strictObject({
   traceparent: z.string().optional(),
   /** What the last worker saved; absent: nothing. */
   checkpoint: checkpointSchema.optional(),
+  /** The children that it waited for last; absent: it never waited for any. */
+  awaited: awaitedSchema.optional(),
 });
 export type Lease = z.infer<typeof leaseSchema>;
 /** The leases that were granted. */
@@ -150,6 +153,7 @@ export const LEASE_LOST_REASONS = [
   "interrupted",
   "retried",
   "not_leased",
+  "awaiting",
 ] as const;
 export type LeaseLostReason = (typeof LEASE_LOST_REASONS)[number];
 

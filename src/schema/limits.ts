@@ -113,6 +113,13 @@ export const LIMITS = {
     null,
   ),
   children: limit(20_000, "children", "of one delegation, by `parent_id`", "limit_reached"),
+  awaited: limit(1_000, "children", "that a delegation waits for at once", "invalid_request"),
+  awaited_bytes: limit(
+    MIB,
+    "bytes",
+    "of children in a lease after a wait for them; of the others it has the states",
+    null,
+  ),
   idempotency_hours: limit(
     24,
     "hours",
@@ -399,6 +406,8 @@ export const AT_REST: readonly LimitName[] = [
   "pushes",
   "queued_calls",
   "children",
+  "awaited",
+  "awaited_bytes",
   "idempotency_hours",
   "void_minutes",
   "live_events",

@@ -13,7 +13,7 @@ function agent(change: Record<string, unknown>, counts: Partial<Agent["counts"]>
     ...AGENT,
     presence: { state: "online", last_seen_at: ago(1), pollers: 1 },
     ...change,
-    counts: { waiting: 0, delayed: 0, working: 0, interrupted: 0, ...counts },
+    counts: { waiting: 0, delayed: 0, working: 0, interrupted: 0, awaiting: 0, ...counts },
   });
 }
 const kinds = (...agents: Agent[]) => alarmsOf(agents, NOW).map(({ kind }) => kind);

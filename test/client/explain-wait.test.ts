@@ -16,7 +16,7 @@ const WAITING = {
 const SCOUT = {
   paused: false,
   presence: { state: "online", last_seen_at: "2026-01-01T11:59:59.000Z", pollers: 1 },
-  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0 },
+  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0, awaiting: 0 },
   delivery: { mode: "poll" },
 } as const;
 const LIMITS = {

@@ -211,6 +211,6 @@ export const AGENT = {
   created_at: AT,
   updated_at: AT,
   presence: { state: "offline", last_seen_at: null, pollers: 0 },
-  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0 },
+  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0, awaiting: 0 },
   a2a_card_url: "http://127.0.0.1:4180/a2a/scout/.well-known/agent-card.json",
 };

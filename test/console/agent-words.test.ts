@@ -37,7 +37,7 @@ test("paused workers of an agent that was not read again are known by the alarm"
 
 const agent = (change: Record<string, unknown>): Agent => agentSchema.parse({ ...AGENT, ...change });
 const counts = (change: Partial<Agent["counts"]>) => ({
-  counts: { waiting: 0, delayed: 0, working: 0, interrupted: 0, ...change },
+  counts: { waiting: 0, delayed: 0, working: 0, interrupted: 0, awaiting: 0, ...change },
 });
 
 test.each([
@@ -76,7 +76,7 @@ test("the last hour in words has what went wrong, and each cost", () => {
 
 test("the line of an agent says everything that it shows", () => {
   const busy = agent({
-    ...counts({ working: 2, waiting: 38, interrupted: 1, delayed: 3 }),
+    ...counts({ working: 2, waiting: 38, interrupted: 1, awaiting: 0, delayed: 3 }),
     oldest_waiting_at: ago(51),
   });
   const presence = { sign: "busy" as const, who: "", text: "all busy (2 of 2), 38 wait" };

@@ -45,7 +45,7 @@ test("within an agent, questions come first by their expiry, then work in progre
   ]);
 });
 
-const NO_WORK = { waiting: 0, delayed: 0, working: 0, interrupted: 0 };
+const NO_WORK = { waiting: 0, delayed: 0, working: 0, interrupted: 0, awaiting: 0 };
 
 interface Given extends Partial<Omit<Agent, "counts" | "presence">> {
   readonly seen?: "free" | "busy" | "offline" | "never";
@@ -79,7 +79,7 @@ test("agents come in the order of need: alarms by how long work waits, then ques
     agent("e-delayed", { seen: "never", counts: { delayed: 1 } }),
     agent("f-works", { counts: { working: 1 } }),
     agent("g-queue", { counts: { waiting: 3 } }),
-    agent("h-asks", { seen: "offline", counts: { interrupted: 1 } }),
+    agent("h-asks", { seen: "offline", counts: { interrupted: 1, awaiting: 0 } }),
     agent("i-busy", { seen: "busy", counts: { working: 2, waiting: 52 } }),
     agent("j-failing", { presence: { paused } }),
     agent("k-paused", { paused: true, counts: { waiting: 1 }, oldest_waiting_at: at(20) }),

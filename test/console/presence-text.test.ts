@@ -39,7 +39,7 @@ function agent({
       last_seen_at: seen === null ? null : new Date(NOW - seen * MIN).toISOString(),
       ...(pausedWorkers && { paused: { workers: pausedWorkers, until, reason: "not signed in" } }),
     },
-    counts: { waiting: 0, delayed: 0, working: 0, interrupted: 0, ...counts },
+    counts: { waiting: 0, delayed: 0, working: 0, interrupted: 0, awaiting: 0, ...counts },
   };
 }
 

@@ -16,7 +16,7 @@ const QUEUED = { state: "submitted", not_before_at: null, attempt: 1 } as const;
 const AGENT = {
   paused: false,
   presence: { state: "online", last_seen_at: null, pollers: 1 },
-  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0 },
+  counts: { waiting: 1, delayed: 0, working: 0, interrupted: 0, awaiting: 0 },
   delivery: { mode: "poll" },
 } as const;
 const AWAY = { state: "offline", last_seen_at: null, pollers: 0 } as const;

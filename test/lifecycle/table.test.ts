@@ -138,5 +138,5 @@ test("live indexes have exactly the live delegations, by state; the due set has 
   expect((await live("interrupted")).sort()).toEqual(
     [ids.get("input_required"), ids.get("auth_required")].sort(),
   );
-  expect(await lifecycle.redis.zcard(keys.due)).toBe(8);
+  expect(await lifecycle.redis.zcard(keys.due)).toBe(9);
 });

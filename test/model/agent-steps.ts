@@ -11,12 +11,12 @@ import { count, type Model } from "./model.ts";
 import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
 import { isLiving, mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
 
-const who = fc.oneof(
+export const who = fc.oneof(
   { weight: 12, arbitrary: fc.constant("holder") },
   fc.constantFrom("operator", "other", "caller:alice"),
 );
 
-function principal(model: Model, by: string, { item }: Held): string {
+export function principal(model: Model, by: string, { item }: Held): string {
   if (by === "holder") return `agent:${item.target}`;
   if (by !== "other") return by;
   return `agent:${model.agents.find(({ name }) => name !== item.target)?.name}`;
@@ -325,13 +325,15 @@ const reply = step<{
 }>({
   name: "reply",
   check: mayPick,
-  async run(model, real, { via, pick, by, again, next, ...given }) {
+  async run(model, real, { via, pick, by, again, next: wanted, ...given }) {
     const closed = again
       ? model.leases.findLast(({ item, fence }) => item.closed?.fence === fence)
       : undefined;
     const held = closed ?? pickLease(model, pick);
     const { item, fence } = held;
     const kind = closed?.item.closed?.kind ?? given.kind;
+    // Whether its parent is queued again before the next lease is not certain.
+    const next = wanted && item.parent?.awaits?.children.has(item) !== true;
     const caller = principal(model, by, held);
     const used = closed?.item.closed ? closed.item.closed.used : given.used;
     const body = { ...REPLIES[kind], ...(used !== undefined && { usage: { input_tokens: used } }) };

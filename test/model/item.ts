@@ -93,6 +93,8 @@ export interface Item {
   /** Seconds from its creation to its deadline. */
   readonly ttl: number;
   open: { readonly question: AskedQuestion; readonly lasts: number; readonly expiresAt: number } | null;
+  /** The wait for children that it began last; it has ended if the state is another. */
+  awaits: { readonly children: ReadonlySet<Item>; readonly until: number; left: number } | null;
   readonly questions: AskedQuestion[];
   /** Fence → the question that ended that lease. */
   readonly asked: Map<number, AskedQuestion>;

@@ -39,6 +39,10 @@ export class Model {
   /** Commands taken in this walk. */
   taken = 0;
   #places = 0;
+  /** Ended delegations that their parents have not counted yet. */
+  readonly #ended: Item[] = [];
+  /** The place of all that the sweep which is under way queues. */
+  #sweepPlace: number | null = null;
 
   constructor(now: number, agents: readonly ModelAgent[], made: Map<string, number>) {
     this.now = now;
@@ -120,6 +124,7 @@ export class Model {
       releases: 0,
       ttl: request.ttl ?? DEFAULT_TTL,
       open: null,
+      awaits: null,
       questions: [],
       asked: new Map(),
       used: new Map(),
@@ -171,8 +176,9 @@ export class Model {
       item.readyAt = this.now + delay;
       item.queued = delay === 0;
       item.lost = false;
-      item.place = this.#nextPlace();
+      item.place = this.#sweepPlace ?? this.#nextPlace();
     }
+    if (item.state !== before && isTerminal(item.state)) this.#ended.push(item);
     if (error !== undefined) item.error = error;
     if (move.event === null) return;
     item.version += 1;
@@ -181,6 +187,26 @@ export class Model {
     const status = name === "submit" ? (delay > 0 ? "delayed" : "queued") : move.status;
     const later = delay > 0 && name !== "submit" ? `+${delay}` : "";
     item.log.push(status === undefined ? move.event : `${move.event}:${status}${later}`);
+  }
+
+  await(item: Item, left: number, limit: number | undefined): void {
+    const until = limit === undefined ? item.deadlineAt : Math.min(this.now + limit, item.deadlineAt);
+    const live = item.children.filter(({ state }) => !isTerminal(state));
+    this.move("await", item);
+    item.awaits = { children: new Set(live), until, left };
+  }
+
+  /** Counts the ends at the parents that wait for them; returns whether there were any. */
+  countEnds(): boolean {
+    let counted = false;
+    for (const item of this.#ended.splice(0)) {
+      const { parent } = item;
+      if (parent?.state !== "awaiting_children" || !parent.awaits?.children.has(item)) continue;
+      counted = true;
+      parent.awaits.left -= 1;
+      this.move(parent.awaits.left === 0 ? "resume" : "child_ended", parent);
+    }
+    return counted;
   }
 
   #nextPlace(): number {
@@ -280,7 +306,8 @@ export class Model {
     if (last?.fence === fence) Object.assign(last, { now: used, complete: isReply && !last.partial });
     else if (last?.attempt === attempt) {
       const between = Array.from({ length: fence - last.fence }, (_, at) => ends.get(last.fence + at));
-      const partial = last.partial || between.some((reason) => reason !== "interrupted");
+      const partial =
+        last.partial || between.some((reason) => reason !== "interrupted" && reason !== "awaiting");
       const before = last.before + last.now;
       Object.assign(last, { fence, before, now: used, partial, complete: isReply && !partial });
     } else usage.push({ attempt, fence, before: 0, now: used, partial: false, complete: isReply });
@@ -317,6 +344,7 @@ export class Model {
   /** Makes all moves whose timers have passed. */
   sweep(): void {
     const place = this.#nextPlace();
+    this.#sweepPlace = place;
     for (const item of this.items) {
       const { version } = item;
       this.#sweepOne(item);
@@ -329,6 +357,8 @@ export class Model {
         item.place = place;
       }
     }
+    this.countEnds();
+    this.#sweepPlace = null;
   }
 
   #sweepOne(item: Item): void {
@@ -338,6 +368,7 @@ export class Model {
     else if (item.state === "submitted" && item.fence === 0 && due(item.startBy))
       this.move("expire", item, { error: "not_picked_up" });
     else if (due(item.open?.expiresAt)) this.move("expire", item, { error: "interrupt_expired" });
+    else if (item.state === "awaiting_children" && due(item.awaits?.until)) this.move("resume", item);
     else if (item.lease) this.#sweepLease(item, item.lease, due);
   }
 

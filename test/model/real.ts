@@ -193,6 +193,14 @@ export class Real {
   async end(model: Model): Promise<void> {
     await this.settled();
     for (const item of model.items) await this.check(item);
+    // The deletion of an agent cancels its work in an order of its own, and a wait ends with the children.
+    for (const item of model.items) {
+      if (item.state !== "awaiting_children") continue;
+      await this.call(0, "operator", "POST", `/v1/delegations/${item.id}/cancel`, { cascade: true });
+      model.cancel(item, true);
+      model.countEnds();
+      await this.settled();
+    }
     for (const agent of model.agents) {
       const path = `/v1/agents/${agent.name}`;
       const busy = model.items.some(({ target, state }) => target === agent.name && !isTerminal(state));
@@ -239,6 +247,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     attempt: body.attempt,
     max_attempts: body.max_attempts,
     isHeld: body.lease !== null,
+    awaits: body.awaits?.left ?? null,
     interrupt_id: body.interrupt?.id ?? null,
     requests: body.interrupt?.requests.map((one: { request_id: string }) => one.request_id) ?? [],
     history: body.history?.length,
@@ -258,6 +267,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     attempt: item.attempt,
     max_attempts: item.maxAttempts,
     isHeld: item.lease !== null,
+    awaits: item.state === "awaiting_children" ? (item.awaits?.left ?? 0) : null,
     interrupt_id: item.open?.question.id ?? null,
     requests: item.open?.question.requests ?? [],
     history: item.history,

@@ -29,9 +29,11 @@ export const step =
   <Args>({ name, check = () => true, run }: Deed<Args>) =>
   (args: Args): Step => ({
     check: ({ model }) => model.taken < STEPS && check(model, args),
-    run: ({ model }, real) => {
+    run: async ({ model }, real) => {
       model.taken += 1;
-      return run(model, real, args);
+      await run(model, real, args);
+      // A gateway counts them after it has answered.
+      if (model.countEnds()) await real.settled();
     },
     toString: () => `${name}(${JSON.stringify(args)})`,
   });

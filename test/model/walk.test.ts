@@ -10,7 +10,7 @@ test("the constants that the model takes from the table are those of the contrac
   const named = (fits: (move: Move) => boolean) =>
     Object.entries(MOVES).flatMap(([name, move]) => (fits(move) ? [name] : []));
   expect(named((move) => move.spends === true)).toEqual(["lapse", "retry"]);
-  expect(named((move) => move.returned === true)).toEqual(["answer", "release", "unconfirm"]);
+  expect(named((move) => move.returned === true)).toEqual(["answer", "resume", "release", "unconfirm"]);
   expect(named((move) => move.refunds === true)).toEqual(["reclaim"]);
   expect(named((move) => move.reclaimable === true)).toEqual(["lapse"]);
   expect(named((move) => move.drops_artifacts === "all")).toEqual(["release", "retry"]);

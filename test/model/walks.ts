@@ -6,6 +6,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import { MOVE_NAMES } from "../../src/lifecycle/states.ts";
 import { agentSteps, leases } from "./agent-steps.ts";
+import { awaitSteps } from "./await-steps.ts";
 import { delegations, delegatorSteps } from "./delegator-steps.ts";
 import { pushSteps } from "./push-steps.ts";
 import { Real } from "./real.ts";
@@ -16,7 +17,7 @@ const STARTS = 10;
 /** Commands offered to a walk. It skips those that make no sense at their turn, and runs at most as many as step.ts says. */
 const OFFERED = 110;
 /** Moves that no record shows, or that need more events than a walk makes. */
-const ELSEWHERE: readonly string[] = ["adopt", "redrive", "follow_up", "reticket", "give_up"];
+const ELSEWHERE: readonly string[] = ["adopt", "redrive", "expect", "follow_up", "reticket", "give_up"];
 /** The moves that a record shows, and every error code that a walk can get. */
 const EVERYWHERE = [
   ...MOVE_NAMES.filter((name) => !ELSEWHERE.includes(name)),
@@ -26,6 +27,8 @@ const EVERYWHERE = [
   "lease_unknown",
   "interrupt_not_open",
   "invalid_request",
+  "not_a_child",
+  "waited for what had ended",
   "forbidden",
   "delegation_not_found",
   "delegation_loop",
@@ -48,8 +51,8 @@ export const patienceMs = (runs: number): number => 180_000 + runs * 4_000;
 /** Walks until a walk fails. From 60 walks on, every move and error code must occur. */
 export async function walks(runs: number): Promise<void> {
   const real = await Real.start();
-  const steps = [...delegatorSteps, ...agentSteps, ...timeSteps, ...pushSteps].flatMap(([often, one]) =>
-    Array.from({ length: often }, () => one),
+  const steps = [...delegatorSteps, ...agentSteps, ...awaitSteps, ...timeSteps, ...pushSteps].flatMap(
+    ([often, one]) => Array.from({ length: often }, () => one),
   );
   // Starts with work, because a walk without any soon ends.
   const starts = fc.array(fc.oneof(delegations, leases), { minLength: 4, maxLength: STARTS });

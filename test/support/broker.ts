@@ -153,6 +153,8 @@ export function client(url: string, token: string | null = OPERATOR) {
       call("POST", `/v1/delegations/${id}/cancel`, more),
     interrupt: (lease: string, more: Record<string, unknown> = {}) =>
       call("POST", `/v1/leases/${lease}/interrupt`, { kind: "input", ...more }),
+    await: (lease: string, children: readonly string[], more: Record<string, unknown> = {}) =>
+      call("POST", `/v1/leases/${lease}/await`, { children, ...more }),
     answer: (id: string, interrupt_id: string, more: Record<string, unknown> = {}, key?: string) =>
       call(
         "POST",

@@ -17,7 +17,7 @@ import { restoreAll } from "../restore.ts";
 import { type TransferLock, takenOver } from "../transfer-lock.ts";
 import { dumpOf } from "./copy.ts";
 
-const UNFINISHED = ["submitted", "working", "interrupted"] as const;
+const UNFINISHED = ["submitted", "working", "interrupted", "awaiting_children"] as const;
 
 export interface Plan {
   /** Agents that move to another shard. */

@@ -11,7 +11,7 @@ import {
   type DelegateInput,
   type Delegation,
   delegateRequestSchema,
-  type State,
+  isPending,
 } from "../../schema/delegation.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
@@ -155,9 +155,9 @@ async function waitForAll(
       signal,
     );
     const all = await printAll(await waiting.read());
-    const running = all.filter(({ state }) => !isOver && isRunning(state)).length;
+    const running = all.filter(({ state }) => !isOver && isPending(state)).length;
     if (running > 0 && !options.json) await note(host, `${running} of ${all.length} continue.`);
-    return all.map((one) => (isRunning(one.state) ? exitCodeOf("TIMEOUT") : exitCodeOfEnd(one)));
+    return all.map((one) => (isPending(one.state) ? exitCodeOf("TIMEOUT") : exitCodeOfEnd(one)));
   } catch (error) {
     if (!(error instanceof Interrupted || error instanceof ErrandApiError)) throw error;
     // Prints the ids, which nobody has seen yet. An unavailable broker is not asked for the states.
@@ -188,8 +188,6 @@ const LINE_COLUMNS: readonly Column<ResultRow & { readonly line: number }>[] = [
   { name: "line", cell: ({ line }) => String(line) },
   ...RESULT_COLUMNS,
 ];
-
-const isRunning = (state: State): boolean => state === "submitted" || state === "working";
 
 /** The lines with their numbers, without blank ones. */
 function linesOf(text: string): [number, string][] {

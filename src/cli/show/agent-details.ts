@@ -15,7 +15,10 @@ export function agentDetails(host: CliHost, agent: Agent): string {
     ["description", oneLine(description)],
     ["presence", `${presence.state}, ${presence.pollers} polling, last seen ${seen}`],
     ["queue", `${counts.waiting} queued${oldestText(agent)}, ${counts.delayed} delayed`],
-    ["work", `${counts.working} running, ${counts.interrupted} waiting for an answer`],
+    [
+      "work",
+      `${counts.working} running, ${counts.interrupted} waiting for an answer, ${counts.awaiting} for children`,
+    ],
   ];
   if (presence.paused) rows.push(["alarm", oneLine(pausedWorkers(presence.paused))]);
   if (delivery.mode === "push") {

@@ -4,7 +4,7 @@
  */
 import type { Writable } from "node:stream";
 import type { ErrandApiError } from "../../client/errors.ts";
-import type { Progress, State } from "../../schema/delegation.ts";
+import { isPending, type Progress, type State } from "../../schema/delegation.ts";
 import { oneLine, plainText } from "../../util/text.ts";
 import type { CliHost } from "../host.ts";
 import { terminalWidth } from "./terminal-width.ts";
@@ -85,14 +85,15 @@ export function painter(host: CliHost, stream: "stdout" | "stderr"): Painter {
   };
 }
 
-/** The state for people: both states with an open question are one word. `--state` and JSON have their names. */
-export const stateText = (state: string): string => (state.endsWith("_required") ? "asks" : oneLine(state));
+/** The state for people: both states with an open question are one word, and a wait for children is short. `--state` and JSON have their names. */
+export const stateText = (state: string): string =>
+  state.endsWith("_required") ? "asks" : state === "awaiting_children" ? "waits" : oneLine(state);
 
 /** The color of a delegation's state. */
 export function statePaint(state: State, { bold, green, red, yellow }: Painter): Paint {
   if (state === "completed") return green;
   if (state.endsWith("_required")) return yellow;
-  return state === "submitted" || state === "working" ? bold : red;
+  return isPending(state) ? bold : red;
 }
 
 /** What JSON leaves as it is. */

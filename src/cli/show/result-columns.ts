@@ -1,6 +1,6 @@
 /** The columns of lists of results: what ended, how, and with which words. */
 import { textOf } from "../../schema/a2a.ts";
-import type { Delegation } from "../../schema/delegation.ts";
+import { type Delegation, isPending } from "../../schema/delegation.ts";
 import { shortIds } from "../input/short-id.ts";
 import { ageColumn, type Column } from "./list-table.ts";
 import { statePaint, stateText } from "./output.ts";
@@ -46,5 +46,5 @@ function resultText({ interrupt, error, reply, state, task_preview }: Delegation
   }
   if (error) return error.code === state ? error.message : `(${error.code}) ${error.message}`;
   if (reply) return textOf(reply).slice(0, MAX_CHARS);
-  return state === "submitted" || state === "working" ? task_preview : "";
+  return isPending(state) ? task_preview : "";
 }

@@ -32,7 +32,9 @@ export async function stateRows(
   if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)} (last)`]);
   const ended = events.findLast((event) => event.status === "reclaimed" || isEnd(event));
   if (ended && isEnd(ended) && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
-  const why = state === "submitted" && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
+  const why =
+    (state === "submitted" || state === "awaiting_children") &&
+    explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
   if (why) rows.push(["why", why]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;

@@ -1,7 +1,7 @@
 /** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
 import { durationText, largestUnit } from "../../client/words.ts";
 import { textOf } from "../../schema/a2a.ts";
-import type { DelegationError, Progress } from "../../schema/delegation.ts";
+import type { Awaits, DelegationError, Progress } from "../../schema/delegation.ts";
 import type {
   AnsweredEvent,
   ArtifactEvent,
@@ -98,12 +98,23 @@ function statusWords(event: StatusEvent): string {
       return `given back by the worker${event.reason === undefined ? "" : `: ${event.reason}`}${againWords(event)}`;
     case "broker_away":
       return `the broker was away; the worker has time until ${timeOfDay(event.expires_at)}`;
+    case "awaiting":
+      return `waits for ${childrenText(event.awaits)}`;
+    case "resumed":
+      return event.time_limit
+        ? "no longer waits for its children: the time is over"
+        : "its children have ended";
     case "lease_expired":
       return `worker gave no sign of life${againWords(event)}`;
     case "retrying":
       return `the attempt failed${againWords(event)}${errorText(event.error)}`;
   }
 }
+
+const childrenText = ({ children, left }: Awaits): string => {
+  const all = children.length === 1 ? "a child" : `${children.length} children`;
+  return left === children.length ? all : `${left} of ${all}`;
+};
 
 const againWords = ({ retry_at }: { readonly retry_at?: string | undefined }): string =>
   retry_at === undefined ? "" : `; again not before ${timeOfDay(retry_at)}`;

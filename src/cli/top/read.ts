@@ -63,7 +63,7 @@ export async function readSnapshot({ admin, pages }: Source, signal: AbortSignal
     totals: {
       online: found.filter(({ presence }) => presence.state === "online").length,
       ...{ waiting: sum("waiting"), delayed: sum("delayed") },
-      ...{ working: sum("working"), interrupted: sum("interrupted") },
+      ...{ working: sum("working"), interrupted: sum("interrupted"), awaiting: sum("awaiting") },
       oldest_seconds: oldest.length > 0 ? Math.max(...oldest) : null,
     },
     last_hour: hour.totals,

@@ -106,7 +106,7 @@ function Controls({ agent, onChanged }: ControlsProps) {
     await admin?.pauseAgent(name);
     onChanged();
   };
-  const live = counts.waiting + counts.delayed + counts.working + counts.interrupted;
+  const live = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const remove = async () => {
     await orGone(admin?.deleteAgent(name, { force: live > 0 }));
     await readAgents();

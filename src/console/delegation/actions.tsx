@@ -23,6 +23,7 @@ const ACTIONS: Readonly<Record<State, ComponentType<Props>>> = {
   working: WhileLive,
   input_required: WhileLive,
   auth_required: WhileLive,
+  awaiting_children: WhileLive,
   completed: AfterReply,
   failed: AfterFailure,
   rejected: DelegateAgain,

@@ -3,12 +3,14 @@ import * as z from "zod";
 import { inBackground } from "../../engine/after-move.ts";
 import { read } from "../../engine/delegations/read.ts";
 import { addArtifact } from "../../engine/leases/artifacts.ts";
+import { awaitChildren } from "../../engine/leases/await-children.ts";
 import { heartbeat } from "../../engine/leases/heartbeat.ts";
 import { type GrantedLease, lease, returnLeases } from "../../engine/leases/lease.ts";
 import { release } from "../../engine/leases/release.ts";
 import { reply } from "../../engine/leases/reply.ts";
 import { ask } from "../../engine/questions/ask.ts";
 import { use } from "../../engine/questions/use.ts";
+import { awaitRequestSchema, awaitResultSchema } from "../../schema/await.ts";
 import {
   interruptRequestSchema,
   interruptResultSchema,
@@ -116,6 +118,20 @@ export const leaseRoutes: readonly Route[] = [
     responses: { 200: interruptResultSchema },
     async handle(request, { params: { lease_id }, body }) {
       return json(200, await ask(request.broker, request.principal, lease_id, body));
+    },
+  }),
+  route({
+    id: "awaitChildren",
+    method: "POST",
+    path: "/v1/leases/{lease_id}/await",
+    summary: "Wait for children of the work",
+    description:
+      "Ends the lease, which costs no attempt. When enough of the children have ended, or the time is over, the delegation returns to the agent before new work, with the children in `awaited` of the lease. If enough had ended before, they are in the answer, and the lease goes on.",
+    params,
+    body: awaitRequestSchema,
+    responses: { 200: awaitResultSchema },
+    async handle(request, { params: { lease_id }, body }) {
+      return json(200, await awaitChildren(request.broker, request.principal, lease_id, body));
     },
   }),
   route({

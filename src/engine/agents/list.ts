@@ -87,9 +87,11 @@ async function readRows(
     const [doc = "", paused, version, created_at, updated_at, credentials_for, ...rest] = strings(row);
     // Deleted since its name was read.
     if (doc === "") return [];
-    const [waiting = 0, submitted = 0, working = 0, interrupted = 0] = rest.slice(0, 4).map(Number);
+    const [waiting = 0, submitted = 0, working = 0, interrupted = 0, awaiting = 0] = rest
+      .slice(0, 5)
+      .map(Number);
     const [oldest_at = null, seen = null, unreached = null] = rest
-      .slice(4, 7)
+      .slice(5, 8)
       .map((at) => (at === "" ? null : Number(at)));
     const agent = toStored(names[index] ?? "", {
       doc,
@@ -102,11 +104,11 @@ async function readRows(
     return [
       {
         agent,
-        counts: { waiting, delayed: submitted - waiting, working, interrupted },
+        counts: { waiting, delayed: submitted - waiting, working, interrupted, awaiting },
         oldest_at,
         seen,
         unreached,
-        paused: rest[7] ?? "",
+        paused: rest[8] ?? "",
       },
     ];
   });

@@ -2,7 +2,7 @@
 -- KEYS     seen, unreached
 -- ARGV     base, now, names …
 -- Returns  a row of strings for each name: doc, paused, version, created at, updated at, origin of its credentials,
---          queued, submitted, working, interrupted, oldest submitted at, last seen at, unreached since,
+--          queued, submitted, working, interrupted, awaiting children, oldest submitted at, last seen at, unreached since,
 --          pauses of its workers
 local base, now, rows = ARGV[1], ARGV[2], {}
 for i = 3, #ARGV do
@@ -14,10 +14,11 @@ for i = 3, #ARGV do
   row[8] = redis.call('ZCARD', live .. 'submitted')
   row[9] = redis.call('ZCARD', live .. 'working')
   row[10] = redis.call('ZCARD', live .. 'interrupted')
-  row[11] = redis.call('ZRANGE', live .. 'submitted', 0, 0, 'WITHSCORES')[2] or ''
+  row[11] = redis.call('ZCARD', live .. 'awaiting_children')
+  row[12] = redis.call('ZRANGE', live .. 'submitted', 0, 0, 'WITHSCORES')[2] or ''
   local seen = redis.call('HMGET', KEYS[1], name, name .. ':paused')
-  row[12], row[14] = seen[1] or '', seen[2] or ''
-  row[13] = redis.call('HGET', KEYS[2], name) or ''
+  row[13], row[15] = seen[1] or '', seen[2] or ''
+  row[14] = redis.call('HGET', KEYS[2], name) or ''
   for at = 1, 6 do row[at] = row[at] or '' end
   rows[#rows + 1] = row
 end

@@ -100,7 +100,7 @@ const tooManyChanges = (name: string): ErrandError =>
 /** Written for an agent without credentials, to overwrite stored ones. */
 const NO_CREDENTIALS: CredentialFields = { credentials: "", credentials_for: "" };
 
-const LIVE = ["submitted", "working", "interrupted"] as const;
+const LIVE = ["submitted", "working", "interrupted", "awaiting_children"] as const;
 
 export interface AgentStoreOptions {
   readonly redis: Redis;
@@ -298,13 +298,14 @@ export class AgentStore {
   async counts(name: string): Promise<Counts> {
     const keys = this.#shards.ofAgent(name);
     const now = Date.now() + this.#clock.offset_ms;
-    const [waiting, submitted, working, interrupted] = await Promise.all([
+    const [waiting, submitted, working, interrupted, awaiting] = await Promise.all([
       this.#redis.zcount(keys.live(name, "submitted"), "-inf", now),
       this.#redis.zcard(keys.live(name, "submitted")),
       this.#redis.zcard(keys.live(name, "working")),
       this.#redis.zcard(keys.live(name, "interrupted")),
+      this.#redis.zcard(keys.live(name, "awaiting_children")),
     ]);
-    return { waiting, delayed: submitted - waiting, working, interrupted };
+    return { waiting, delayed: submitted - waiting, working, interrupted, awaiting };
   }
 
   /** When its next work becomes or became ready, ms; null when none is queued. */

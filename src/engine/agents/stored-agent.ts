@@ -19,6 +19,7 @@ export interface Counts {
   readonly delayed: number;
   readonly working: number;
   readonly interrupted: number;
+  readonly awaiting: number;
 }
 
 /** The settings that a change writes. */

@@ -1,5 +1,6 @@
 /** Reads one delegation, or waits for it. Limit: when a waiting client leaves, only the wait ends, not the work. */
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import { isPending } from "../../schema/delegation.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
 import { canSee, type Principal } from "../access/access.ts";
 import type { Broker, Reads } from "../broker.ts";
@@ -49,8 +50,7 @@ export async function readWhenReady(
       : record.get("version") > after_version || record.finished;
   const waiter = broker.handoff.waitFor(id, options, {
     record: isReady,
-    entry: ({ state, seq }) =>
-      after_version === undefined ? state !== "submitted" && state !== "working" : seq > after_version,
+    entry: ({ state, seq }) => (after_version === undefined ? !isPending(state) : seq > after_version),
   });
   const startedAt = performance.now();
   let changed: StoredDelegation;

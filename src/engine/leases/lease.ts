@@ -9,9 +9,15 @@ import { afterMove, type Moves, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
 import { allowsApprovalInAdvance } from "../questions/allowed-approval.ts";
+import { awaitedIds, awaitedJson } from "./awaited.ts";
 import type { Granted } from "./handoff.ts";
 import type { LeaseRef } from "./in-doubt.ts";
 import { WaitingPoll } from "./waiting-poll.ts";
+
+type LeaseNeeds = Pick<
+  Broker,
+  "agents" | "bulk" | "deliverPending" | "handoff" | "log" | "presence" | "shards"
+>;
 
 export interface GrantedLease extends LeaseRef {
   /** The lease, as JSON text. */
@@ -24,7 +30,7 @@ export interface GrantedLease extends LeaseRef {
  * frame and a promise for each step.
  */
 export function lease(
-  broker: Pick<Broker, "agents" | "deliverPending" | "handoff" | "presence">,
+  broker: LeaseNeeds,
   principal: Principal,
   agent: string,
   request: LeaseRequest,
@@ -43,7 +49,7 @@ export function lease(
 
 /** Takes further leases after the first, up to `max`. */
 async function collect(
-  broker: Pick<Broker, "agents" | "deliverPending" | "handoff" | "presence">,
+  broker: LeaseNeeds,
   poll: WaitingPoll,
   first: Granted | null | Promise<Granted | null>,
 ): Promise<GrantedLease[]> {
@@ -56,7 +62,9 @@ async function collect(
     for (let next = await first; next !== null; next = await poll.more()) {
       const { record } = next;
       if (record.get("auto_approve") !== null) isAllowed ??= showsAutoApprove(broker, agent);
-      const one = toLease(broker, next, (await isAllowed) === false ? record.withoutAutoApprove() : record);
+      const awaited = record.get("awaits") === null ? undefined : await readAwaited(broker, record);
+      const shown = (await isAllowed) === false ? record.withoutAutoApprove() : record;
+      const one = toLease(broker, next, shown, awaited);
       granted.push(one);
       size += one.json.length;
       if (granted.length >= request.max || size >= PAGE_BYTES || signal.aborted) break;
@@ -80,11 +88,29 @@ function toLease(
   broker: Pick<Broker, "deliverPending">,
   { outcome }: Granted,
   record: StoredDelegation,
+  awaited: string | undefined,
 ): GrantedLease {
   const { id } = record;
   const fence = record.get("fence");
   notifyReceivers(broker, id, outcome);
-  return { delegation_id: id, fence, json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets) };
+  return {
+    delegation_id: id,
+    fence,
+    json: leaseJson(record, leaseIdOf(id, fence), outcome.secrets, awaited),
+  };
+}
+
+/** What the delegation waited for. If Redis does not answer, the worker asks again, and is answered then. */
+async function readAwaited(
+  { bulk, shards, log }: LeaseNeeds,
+  record: StoredDelegation,
+): Promise<string | undefined> {
+  const outcome = record.get("awaits_over") === 1 ? "time_limit" : "ended";
+  const by = `agent:${record.get("target")}`;
+  return awaitedJson({ bulk, shards }, awaitedIds(record), outcome, by).catch((error: unknown) => {
+    log.warn({ delegation_id: record.id, err: String(error) }, "children of a lease not read");
+    return undefined;
+  });
 }
 
 /** Returns leases to the queue, because their client left before the response was sent; no attempt is spent. */

@@ -1,6 +1,6 @@
 /**
- * The outbox of a delegation: the deliveries that a move requires, which are the cancel of its children and the calls to
- * its receivers. The record lists them until they are done, so the sweep finishes them if the gateway dies. At least
+ * The outbox of a delegation: the deliveries that a move requires, which are the cancel of its children, the reports of their
+ * ends, and the calls to its receivers. The record lists them until they are done, so the sweep finishes them if the gateway dies. At least
  * once; each step may repeat.
  */
 import type { PendingEvents } from "../../lifecycle/outcome.ts";
@@ -8,11 +8,15 @@ import { readRecord } from "../../lifecycle/stored-delegation.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, PendingDeliveries } from "../broker.ts";
 import { callbackJobs, queueCallbacks } from "./callbacks.ts";
+import { expectEnds, reportEnd } from "./child-ends.ts";
 import { pushJobs, queuePushes } from "./push-notifications/deliver.ts";
 
 /** Resolves when all deliveries are done, or left to the sweep. */
 export async function deliverPending(broker: Broker, id: string, pending: PendingDeliveries): Promise<void> {
   try {
+    // Before calls, whose queue may be full or away.
+    if (pending.expecting !== undefined) await expectEnds(broker, id, pending.expecting);
+    if (pending.reports_to !== undefined) await reportEnd(broker, id, pending.reports_to);
     if (pending.pending_events) await queueCalls(broker, id, pending.pending_events);
     if (pending.calls_at !== undefined) await restoreCalls(broker, id, pending.calls_at);
     if (pending.cascade === undefined) return;

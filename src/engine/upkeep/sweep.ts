@@ -141,12 +141,14 @@ class ShardSweep {
       this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);
     } else if (outcome.kind === "pending") {
-      const { cascade, claimed_until, pending_events, calls_at } = outcome;
-      if (cascade !== undefined || pending_events)
+      const { cascade, claimed_until, expecting, reports_to, pending_events, calls_at } = outcome;
+      const isBetweenRecords = expecting !== undefined || reports_to !== undefined;
+      if (cascade !== undefined || isBetweenRecords || pending_events)
         this.#broker.log.info({ delegation_id: id }, "pending deliveries taken over");
       // Not awaited: a cascade may take long, and other work is due.
       if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
-      if (pending_events || calls_at !== undefined) this.#deliver(id, { pending_events, calls_at });
+      if (isBetweenRecords || pending_events || calls_at !== undefined)
+        this.#deliver(id, { expecting, reports_to, pending_events, calls_at });
     } else if (outcome.kind === "check") {
       await this.#repairTicket(id, outcome.target, outcome.ticket);
     }

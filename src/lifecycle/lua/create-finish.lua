@@ -47,6 +47,10 @@ function finish()
   if record.state == 'completed' then show('duration_ms', digits(now - record.created_at)) end
   show('attempt', digits(record.attempt))
   if record.used then show('usage', record.used) end
+  if record.expected then
+    record.reports = 1
+    record.follow_at = now + LIMITS.follow_ms
+  end
   if record.unseen then redis.call('DEL', key .. ':unseen') end
   if record.secret_bytes then
     redis.call('DEL', key .. ':secrets')

@@ -108,6 +108,12 @@ function change_own()
     use_answer()
   elseif move == 'answer' or move == 'hand_over' then
     store_answers()
+  elseif move == 'await' then
+    await_children()
+  elseif move == 'child_ended' or move == 'resume' then
+    note_end()
+  elseif move == 'expect' then
+    record.expected = 1
   elseif move == 'cancel' or move == 'cascade' then
     cascade_to_children()
   end

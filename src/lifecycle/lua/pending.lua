@@ -1,7 +1,18 @@
--- Pending deliveries: canceling its children, and its events to callbacks and push configs. The record lists them until
+-- Pending deliveries: canceling its children, asking them to report their ends, reporting its own end to its parent, and
+-- its events to callbacks and push configs. The record lists them until
 -- they are done, so the sweep finishes them if the gateway dies.
 
-function has_pending() return record.cascade ~= nil or (record.notify_seq or 0) > (record.notified_seq or 0) end
+function has_pending()
+  return record.cascade ~= nil or record.expecting ~= nil or record.reports ~= nil or
+    (record.notify_seq or 0) > (record.notified_seq or 0)
+end
+
+-- Adds what is pending besides calls to an outcome.
+function add_deliveries(outcome)
+  outcome.cascade, outcome.expecting = record.cascade, record.expecting
+  outcome.reports_to = record.reports and record.parent_id
+  outcome.pending_events = pending_events()
+end
 
 -- The events to deliver, and to whom: 1 its callback (questions and the end), 2 its push configs (everything), 3 both.
 function pending_events()

@@ -75,7 +75,7 @@ const AGENTS = [
     name: "deployer",
     description: "Deploys releases, after it has asked",
     presence: { state: "online", last_seen_at: ago(2), pollers: 2 },
-    counts: { waiting: 12, delayed: 1, working: 2, interrupted: 1 },
+    counts: { waiting: 12, delayed: 1, working: 2, interrupted: 1, awaiting: 0 },
   },
 ];
 const DURATIONS = { median_seconds: 2, p95_seconds: 75 };

@@ -16,6 +16,7 @@ const REQUESTS: Partial<Record<MoveName, readonly string[]>> = {
   progress: ["POST /v1/leases/:lease_id/heartbeat"],
   artifact: ["POST /v1/leases/:lease_id/artifacts"],
   interrupt: ["POST /v1/leases/:lease_id/interrupt"],
+  await: ["POST /v1/leases/:lease_id/await"],
   hold: ["POST /v1/leases/:lease_id/interrupt"],
   park_question: ["POST /v1/leases/:lease_id/interrupt"],
   answer: ["POST /v1/delegations/:id/answer"],

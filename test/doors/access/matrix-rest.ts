@@ -47,6 +47,7 @@ POST /v1/agents/:agent/leases                  403    ok     403    403    403  
 POST /v1/leases/:lease_id/heartbeat            403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/artifacts            403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/interrupt            403    ok     404    403    403      403    ok       401
+POST /v1/leases/:lease_id/await                403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/use                  403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/release              403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/reply                403    ok     404    403    403      403    ok       401
@@ -136,6 +137,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
     stage: "working",
     body: () => ({ kind: "input", text: "may I?" }),
   },
+  "POST /v1/leases/:lease_id/await": { stage: "leading", body: ({ child }) => ({ children: [child] }) },
   "POST /v1/leases/:lease_id/use": {
     stage: "answered",
     body: ({ interrupt, request }) => ({ interrupt_id: interrupt, request_id: request, use_key: "k" }),

@@ -99,6 +99,7 @@ export type Stage =
   | "working"
   | "asking"
   | "answered"
+  | "leading"
   | "failed"
   | "filed";
 
@@ -108,6 +109,7 @@ export interface Subject {
   readonly lease: string;
   readonly interrupt: string;
   readonly request: string;
+  readonly child: string;
   readonly spareToken: string;
   readonly spareSession: string;
   readonly file: string;
@@ -166,7 +168,7 @@ export async function openWorld() {
   }
 
   async function prepare(stage: Stage): Promise<Subject> {
-    const isLeased = ["working", "asking", "answered", "failed"].includes(stage);
+    const isLeased = ["working", "asking", "answered", "leading", "failed"].includes(stage);
     // The high priority puts it before work left over by other rows.
     const files = fileCalls(url, alice.token);
     const file = stage === "filed" ? (await files.upload("content")).body : undefined;
@@ -180,6 +182,7 @@ export async function openWorld() {
       lease: "",
       interrupt: "",
       request: "",
+      child: "",
       spareToken: "",
       spareSession: "",
       file: file?.id ?? "",
@@ -196,6 +199,10 @@ export async function openWorld() {
       await alice.call("POST", "/a2a/scout/rpc", pushConfig(id), { "a2a-version": "1.0" });
     if (!isLeased) return made;
     const lease = await leaseOf(id);
+    if (stage === "leading") {
+      const child = (await alice.delegate("other", { parent_id: id })).body.id;
+      return { ...made, lease, child };
+    }
     if (stage === "failed") {
       await scout.reply(lease, { state: "failed", error: { code: "no", message: "no" } });
     } else if (stage === "asking" || stage === "answered") {

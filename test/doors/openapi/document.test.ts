@@ -286,6 +286,22 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("POST", `/v1/leases/${back.lease_id}/heartbeat`, { in_state: "input_required" });
   await call("GET", `/v1/delegations/${asking}/events?after=0`, undefined, json);
 
+  await call("PUT", "/v1/agents/lead", {});
+  const led = (await call("POST", "/v1/delegations", { target: "lead", task: "x" })).body.id;
+  const part = (await call("POST", "/v1/delegations", { target: "asker", task: "part", parent_id: led })).body
+    .id;
+  const leads = async () => (await call("POST", "/v1/agents/lead/leases", {})).body.leases[0];
+  const waits = { children: [part], until: "any", time_limit_seconds: 60, checkpoint: { a: 1 } };
+  expect((await call("POST", `/v1/leases/${(await leads()).lease_id}/await`, waits)).body.awaits.left).toBe(
+    1,
+  );
+  await call("GET", `/v1/delegations/${led}`);
+  await call("POST", `/v1/delegations/${part}/cancel`);
+  const resumed = await leads();
+  expect(resumed.awaited.outcome).toBe("ended");
+  await call("POST", `/v1/leases/${resumed.lease_id}/await`, waits);
+  await call("GET", `/v1/delegations/${led}/events?after=0`, undefined, json);
+
   await call("PUT", "/v1/agents/relay", {});
   await call("POST", "/v1/delegations", { target: "relay", task: "x" });
   const [held] = (await call("POST", "/v1/agents/relay/leases", {})).body.leases;

@@ -270,7 +270,7 @@ test("an agent in a list equals the single agent, with the presence of every gat
       presence: { state: "online" },
       slots: { busy: 1, free: 0, most: 1 },
       oldest_waiting_at: await admin.get(ids[1] ?? "").then(({ body }) => body.created_at),
-      counts: { waiting: 2, delayed: 1, working: 1, interrupted: 0 },
+      counts: { waiting: 2, delayed: 1, working: 1, interrupted: 0, awaiting: 0 },
     },
   ]);
   for (const listed of body.agents) {

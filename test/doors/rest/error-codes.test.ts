@@ -225,6 +225,11 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await setFields(redis, `{errand:0}:d:${id}`, full);
     return api.heartbeat(lease, { progress: { done: 1 } });
   },
+  async not_a_child() {
+    const { api, leased } = await setup();
+    const { id, lease } = await leased();
+    return api.await(lease, [id]);
+  },
   async limit_reached() {
     const { api, leased, redis } = await setup();
     const { id } = await leased();

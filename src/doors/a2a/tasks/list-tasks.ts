@@ -3,7 +3,7 @@ import type { ListTasksRequest } from "@a2a-js/sdk";
 import { taskStateToJSON } from "@a2a-js/sdk";
 import { listByUpdate } from "../../../engine/delegations/list-by-update.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
-import { fromA2aState } from "../../../schema/a2a-task.ts";
+import { fromA2aState, statesOf } from "../../../schema/a2a-task.ts";
 import type { A2AContext } from "../context.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
@@ -17,7 +17,7 @@ export async function listTasks(
   const { records, next_cursor, total } = await listByUpdate(request.broker, request.principal, {
     target: agent,
     context_id: params.contextId || undefined,
-    state: state && [state],
+    state: state && statesOf(state),
     changed_since: params.statusTimestampAfter ? Date.parse(params.statusTimestampAfter) : undefined,
     cursor: params.pageToken || undefined,
     limit: pageSize,

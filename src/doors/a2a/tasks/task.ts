@@ -75,7 +75,8 @@ export function toStatus(source: StatusSource): StatusJson {
 function statusMessage({ id, state, interrupt, progress, reply, error }: StatusSource): Message | undefined {
   if (state === "input_required" || state === "auth_required")
     return interrupt ? questionMessage(interrupt) : undefined;
-  if (state === "working") return progress?.message ? progressMessage(id, progress) : undefined;
+  if (state === "working" || state === "awaiting_children")
+    return progress?.message ? progressMessage(id, progress) : undefined;
   if (state === "submitted") return undefined;
   if (reply) return reply;
   return error ? agentMessage(`${id}:error`, [{ text: error.message }]) : undefined;

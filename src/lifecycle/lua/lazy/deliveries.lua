@@ -5,8 +5,9 @@ function claim_pending()
   record.follow_at = now + LIMITS.follow_ms
   save()
   schedule()
-  return refusal_outcome({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
-    pending_events = pending_events() })
+  local outcome = { kind = 'pending', claimed_until = record.follow_at }
+  add_deliveries(outcome)
+  return refusal_outcome(outcome)
 end
 
 -- The caller looks whether the jobs of the queued calls are still there.
@@ -26,6 +27,9 @@ end
 -- Removes the deliveries that the caller has made, or extends its claim.
 function record_delivered()
   if cmd.cascaded then record.cascade = nil end
+  -- A later wait has a greater fence.
+  if cmd.expected and cmd.expected == record.expecting then record.expecting = nil end
+  if cmd.reported then record.reports = nil end
   if cmd.claim then record.follow_at = now + LIMITS.follow_ms end
   if cmd.notified then
     record.notified_seq = math.max(cmd.notified, record.notified_seq or 0)

@@ -8,6 +8,10 @@ function guard_repeat()
     return { kind = 'redriven', redriven_as = record.redriven_as }
   elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
     return { kind = 'taken_over' }
+  elseif rule.needs_awaited then
+    -- The time limit needs no child.
+    local is_awaited = cmd.move == 'due' or redis.call('HGET', key .. ':awaits', cmd.child_id) == ''
+    if not is_awaited then return { kind = 'not_awaited' } end
   elseif rule.needs_answered then
     local answers = answers_to(cmd.interrupt_id)
     if not answers or not cjson.decode(answers)[cmd.request_id] then return { kind = 'no_question' } end

@@ -56,9 +56,10 @@ function reported_attempt(stored)
   local last = attempts[#attempts]
   if last and last.fence == cmd.fence then return last end
   if last and last.attempt == record.attempt then
-    -- A holder reports before it asks. A lease that ended in another way may have used more.
+    -- A holder reports before it asks or waits. A lease that ended in another way may have used more.
     for fence = last.fence, cmd.fence - 1 do
-      if lost_reason(string.sub(record.ends, fence, fence)) ~= 'interrupted' then last.partial = true end
+      local reason = lost_reason(string.sub(record.ends, fence, fence))
+      if reason ~= 'interrupted' and reason ~= 'awaiting' then last.partial = true end
     end
     for _, name in ipairs(amounts()) do
       local sum = (last.before[name] or 0) + (last.now[name] or 0)

@@ -1,0 +1,133 @@
+/**
+ * Waits for children without a lease: the delegation is parked, and the end of the children starts the handler again, where
+ * the same call returns them. Limit: the next run must name the same children.
+ */
+import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
+import { LeaseLostError } from "../lease-holder/lost.ts";
+import { type Awaited, type AwaitInput, awaitResultSchema } from "../schema/await.ts";
+import { type Delegation, isTerminal, type State } from "../schema/delegation.ts";
+import type { Checkpoint } from "../schema/values.ts";
+import type { Artifacts } from "./artifacts.ts";
+import { isFull } from "./errors.ts";
+import { type Http, route } from "./http.ts";
+
+export interface WaitForOptions {
+  /** How many of the children must end: `all`, `any`, which is one, or a number of them. Default: `all`. */
+  readonly until?: AwaitInput["until"];
+  /** How long it waits, 1 second to a year. Default: until the delegation's deadline. */
+  readonly timeLimitSeconds?: number | undefined;
+  /** Saved with the wait, as by `saveCheckpoint`; null deletes the one before. */
+  readonly checkpoint?: Checkpoint | null | undefined;
+}
+
+/** What became of the children. */
+export interface WaitedFor {
+  /** `ended`: enough of them ended. `time_limit`: the time was over before. */
+  readonly outcome: Awaited["outcome"];
+  /** In the order of the call. */
+  readonly children: readonly WaitedChild[];
+}
+
+export interface WaitedChild {
+  readonly id: string;
+  /** Null: its record was deleted. */
+  readonly state: State | null;
+  /**
+   * The child, if it has ended. Undefined also if the children together are too large, or another principal delegated this
+   * one: read it with `work.delegator.get(id)`.
+   */
+  readonly delegation: Delegation | undefined;
+}
+
+interface Context {
+  readonly http: Http;
+  readonly giveUp: AbortSignal;
+}
+
+export class ChildrenWait {
+  readonly #context: Context;
+  readonly #holder: LeaseHolder;
+  readonly #artifacts: Artifacts;
+  /** What the lease has of the wait that ended; used once, so that a further wait for the same children is one. */
+  #known: Awaited | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(context: Context, holder: LeaseHolder, artifacts: Artifacts) {
+    this.#context = context;
+    this.#holder = holder;
+    this.#artifacts = artifacts;
+    this.#known = holder.lease.awaited;
+  }
+
+  waitFor(
+    children: readonly (string | { readonly id: string })[],
+    options: WaitForOptions = {},
+  ): Promise<WaitedFor> {
+    const waited = this.#waitFor(children, options);
+    this.#last = waited.catch(() => undefined);
+    return waited;
+  }
+
+  /** The handler has ended. Resolves once the broker has answered the last call. */
+  async settled(): Promise<void> {
+    await this.#last;
+  }
+
+  async #waitFor(
+    given: readonly (string | { readonly id: string })[],
+    { until = "all", timeLimitSeconds, checkpoint }: WaitForOptions,
+  ): Promise<WaitedFor> {
+    const children = given.map((one) => (typeof one === "string" ? one : one.id));
+    const known = this.#known;
+    if (known && isOf(known, children) && isEnough(known, until)) {
+      this.#known = undefined;
+      return toWaited(known, children);
+    }
+    const { giveUp, http } = this.#context;
+    const holder = this.#holder;
+    // The output of this run must be sent first, because the wait ends the lease.
+    await this.#artifacts.settled();
+    await holder.reportUsage();
+    const body = { children, until, time_limit_seconds: timeLimitSeconds, checkpoint };
+    const call = { method: "POST" as const, path: route`/v1/leases/${holder.lease.lease_id}/await`, body };
+    const { callSignal } = holder;
+    const answer = await holder
+      .retry(
+        () =>
+          http.request(awaitResultSchema, { ...call, signal: callSignal }).catch((error: unknown) => {
+            if (isFull(error)) return { full: error };
+            throw error;
+          }),
+        { signal: giveUp },
+      )
+      .catch((error: unknown) => {
+        // If the answer to an earlier try was lost, a later one says that the lease is over.
+        throw error instanceof LeaseLostError ? callSignal.reason : error;
+      });
+    if ("full" in answer) throw answer.full;
+    if (answer.awaited) return toWaited(answer.awaited, children);
+    holder.parkForChildren();
+    throw callSignal.reason;
+  }
+}
+
+const isOf = ({ children }: Awaited, ids: readonly string[]): boolean =>
+  children.length === ids.length && children.every(({ delegation_id }) => ids.includes(delegation_id));
+
+function isEnough({ outcome, children }: Awaited, until: AwaitInput["until"]): boolean {
+  if (outcome === "time_limit") return true;
+  const ended = children.filter(({ state }) => state === null || isTerminal(state)).length;
+  return ended >= (until === "all" ? children.length : until === "any" ? 1 : (until ?? 1));
+}
+
+function toWaited({ outcome, children }: Awaited, ids: readonly string[]): WaitedFor {
+  const byId = new Map(children.map((child) => [child.delegation_id, child]));
+  return {
+    outcome,
+    children: ids.map((id) => ({
+      id,
+      state: byId.get(id)?.state ?? null,
+      delegation: byId.get(id)?.delegation,
+    })),
+  };
+}
