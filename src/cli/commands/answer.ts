@@ -3,19 +3,23 @@ import { type Command, Option } from "commander";
 import * as z from "zod";
 import type { Answer, Answers } from "../../client/answer.ts";
 import { Delegator } from "../../client/delegator.ts";
+import type { ConnectionOptions } from "../../client/http.ts";
 import { answerSchema, decisionSchema } from "../../schema/interrupt.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
+import type { LocalFile } from "../files/upload-file.ts";
 import type { CliHost } from "../host.ts";
 import { DELEGATION, delegationId, json } from "../input/arguments.ts";
+import { type AttachOptions, foundIn, withFiles } from "../input/attached.ts";
+import { several } from "../input/attachment.ts";
 import { answerByPrompt } from "../input/prompt.ts";
 import { jsonFrom, textFrom } from "../input/task.ts";
 import { explainRefusal, INTERRUPT, noOpenQuestion } from "../open-question.ts";
 import { print, printJson, write } from "../show/output.ts";
 import { localTime } from "../show/time.ts";
 
-interface AnswerOptions extends GlobalOptions {
+interface AnswerOptions extends GlobalOptions, AttachOptions {
   readonly text?: string;
   readonly data?: unknown;
   readonly interrupt?: string;
@@ -47,6 +51,11 @@ export function addAnswer(program: Command, { host }: Cli): void {
     .addOption(new Option("--decision <decision>", "answer with a decision").choices(decisionSchema.options))
     .option("--data <json>", "the data that the question asks for, as JSON", json)
     .option("--answers <path>", "answers to several requests, as a JSON file; '-' reads stdin")
+    .option(
+      "--attach <path>",
+      "send this file, or the files of this folder, with the answer; may be repeated",
+      several,
+    )
     .option("--interrupt <id>", INTERRUPT)
     .addHelpText("after", ABOUT)
     .addHelpText(
@@ -61,8 +70,11 @@ export function addAnswer(program: Command, { host }: Cli): void {
     )
     .action(async (id: string, words: string[], _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<AnswerOptions>();
-      const given = await answerFrom(host, words, options);
-      const delegator = new Delegator(await connect(host, options));
+      const typed = await answerFrom(host, words, options);
+      const files = await foundIn(host, options);
+      const connection = await connect(host, options);
+      const delegator = new Delegator(connection);
+      const given = files.length === 0 ? typed : await answerWith(host, connection, typed, files, options);
       if (given === undefined) {
         const delegation = await delegator.get(id);
         const { interrupt, target } = delegation;
@@ -81,6 +93,21 @@ export function addAnswer(program: Command, { host }: Cli): void {
         delegator.answer(id, options.interrupt ?? null, given).catch(explainRefusal(delegator, id)),
       );
     });
+}
+
+/** The text and the files are the message of the answer. */
+async function answerWith(
+  host: CliHost,
+  connection: ConnectionOptions,
+  given: Answer | Answers | undefined,
+  files: readonly LocalFile[],
+  options: AnswerOptions,
+): Promise<Answer> {
+  if (typeof given === "object" && "answers" in given)
+    throw usageError("--attach cannot be combined with --answers");
+  const { text, ...rest } = typeof given === "string" ? { text: given } : (given ?? {});
+  const message = await withFiles(host, connection, text ?? { parts: [] }, files, options);
+  return { ...rest, message: typeof message === "string" ? { parts: [{ text: message }] } : message };
 }
 
 /** Returns undefined if the command must prompt for the answer. */
@@ -107,6 +134,7 @@ async function answerFrom(
       ...(data !== undefined && { data }),
     };
   }
+  if (options.attach !== undefined) return undefined;
   if (!host.isTty.stdin || !host.isTty.stderr)
     throw usageError("no answer given, and no terminal to prompt on", HOW_TO_PASS);
   if (options.interrupt !== undefined) throw usageError("--interrupt requires an answer", HOW_TO_PASS);

@@ -5,7 +5,6 @@ import { Delegator } from "../../client/delegator.ts";
 import { toArguments } from "../../client/delegator-options.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
-import { StoredFiles } from "../../client/stored-files.ts";
 import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
@@ -16,19 +15,18 @@ import { contextIdSchema, httpUrlSchema } from "../../schema/values.ts";
 import { delegateLines } from "../bulk/batch.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { CliError, cliError, Interrupted, usageError } from "../failure.ts";
-import { findFiles } from "../files/found-files.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
-import { several, type Uploads, withAttachments } from "../input/attachment.ts";
+import { foundIn, uploadsOf } from "../input/attached.ts";
+import { several, withAttachments } from "../input/attachment.ts";
 import { duration } from "../input/duration.ts";
 import { jsonFrom, readTask, textFrom } from "../input/task.ts";
 import { recoveryFor } from "../recovery.ts";
 import { asSent, eventLine } from "../show/event-line.ts";
-import { note, oneLine, painter, print, printError, printJson, write } from "../show/output.ts";
+import { note, painter, print, printError, printJson, write } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
 import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
-import { progressNotes } from "../show/transfer.ts";
 import { interruptible } from "../signals.ts";
 import { withSuggestion } from "../similar-agent.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
@@ -194,11 +192,10 @@ async function delegate(host: CliHost, target: string, words: string[], options:
   requireWaitForTimeout(options);
   const fields = { ...requestFields(options), ...(await resultSchema(host, options)) };
   const task = await readTask(host, words, options);
-  const found = await findFiles(options.attach ?? [], LIMITS.delegation_files.value);
+  const files = await foundIn(host, options);
   const connection = await connect(host, options);
-  if (!options.json) for (const text of found.leftOut) await note(host, `left out of ${text}.`);
   const work = await interruptible((signal) =>
-    withAttachments(task, found.files, {
+    withAttachments(task, files, {
       ...uploadsOf(host, connection, signal, options.json === true),
       // A repeat leads to its delegation, also when the agent is gone.
       ...(options.idempotencyKey === undefined && {
@@ -245,23 +242,6 @@ async function requireAgent(connection: ConnectionOptions, target: string, signa
     if (!(error instanceof ErrandApiError) || error.code !== "agent_unknown") return;
     throw await withSuggestion(error, target, connection);
   }
-}
-
-/** On a terminal, with notes on how far a large file is. */
-function uploadsOf(
-  host: CliHost,
-  connection: ConnectionOptions,
-  signal: AbortSignal,
-  json: boolean,
-): Uploads {
-  const notes = progressNotes(host, json || !host.isTty.stderr);
-  return {
-    delegator: new Delegator(connection),
-    stored: new StoredFiles(connection),
-    signal,
-    onProgress: ({ name, size }, bytes) =>
-      notes(() => `${oneLine(name)}: ${sizeText(bytes)} of ${sizeText(size)} uploaded`),
-  };
 }
 
 function requireWaitForTimeout({ wait, watch, timeout }: DelegateOptions): void {

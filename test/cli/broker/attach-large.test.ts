@@ -38,6 +38,24 @@ test("a large file is uploaded, once for all calls with its key; a small one sta
   expect([changed.code, changed.stderr]).toEqual([64, expect.stringContaining("was used with another body")]);
 });
 
+test("follow-ups and answers have files, too", async () => {
+  const { api, run, dir, url } = await setupWithFiles();
+  await api.agent("scout");
+  const large = join(dir, "large.log");
+  writeFileSync(large, LARGE);
+  const { id } = (await api.delegate("scout")).body;
+  expect((await run(["message", id, "with this", "--attach", large])).code).toBe(0);
+  const [{ lease_id, delegation }] = (await api.lease("scout")).body.leases;
+  expect(delegation.id).toBe(id);
+  await api.interrupt(lease_id, { text: "Which log?" });
+  expect((await run(["answer", id, "--attach", large])).code).toBe(0);
+  const [again] = (await api.lease("scout")).body.leases;
+  const parts = again.delegation.history.flatMap(({ parts }: { parts: { url?: string }[] }) => parts);
+  const urls = parts.flatMap(({ url }: { url?: string }) => url ?? []);
+  expect(urls).toHaveLength(2);
+  for (const one of urls) expect(LARGE.equals((await fileCalls(url).call("GET", one)).bytes)).toBe(true);
+});
+
 test("nothing is uploaded for an agent that does not exist", async () => {
   const { api, run, dir, url } = await setupWithFiles();
   await api.agent("scout");
