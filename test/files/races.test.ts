@@ -49,6 +49,20 @@ test("a request that another took over changes nothing in the finished file", as
   expect(await stored()).toHaveLength(1);
 });
 
+test("a copy with a wrong hash goes at once, because it counts for nobody", async () => {
+  const { url, gateway, stored } = await startFileBroker();
+  const files = fileCalls(url);
+  const { id } = (await files.begin(10, `?sha256=${sha256("another")}`)).body;
+  const stale = slowPatch(url, id, "e", 10);
+  await until(async () => (await files.call("GET", `/v1/uploads/${id}`)).body.offset === 1, {
+    what: "a byte",
+  });
+  expect((await files.patch(id, 1, "123456789")).body.code).toBe("hash_mismatch");
+  await stale.more("vil bytes");
+  await gateway.fileUpkeep.tick();
+  expect(await stored()).toEqual([]);
+});
+
 test("a request that goes on while its upload is deleted leaves nothing", async () => {
   const { url, gateway, stored } = await startFileBroker();
   const files = fileCalls(url);

@@ -36,13 +36,20 @@ export async function completeUpload(
   const hash = createHash("sha256");
   const name = isContested ? `upl_${randomId(26)}` : id;
   if (isContested) await scripts.copying(broker.redis, name, nowOf(broker) + COPY_MS);
-  if (isContested) await store.append(name, 0, hashing(await store.read(id), hash));
-  else if (passed === undefined) for await (const _ of hashing(await store.read(id), hash));
-  await store.seal(name);
-  // Another request wrote at the same time.
-  if ((await store.size(name)) !== size) throw uploadTaken(id, await store.size(id));
-  const sha256 = isContested || passed === undefined ? hash.digest("hex") : passed;
-  if (expected !== undefined && sha256 !== expected) throw wrongHash(expected, sha256);
+  let sha256: string;
+  try {
+    if (isContested) await store.append(name, 0, hashing(await store.read(id), hash));
+    else if (passed === undefined) for await (const _ of hashing(await store.read(id), hash));
+    await store.seal(name);
+    // Another request wrote at the same time.
+    if ((await store.size(name)) !== size) throw uploadTaken(id, await store.size(id));
+    sha256 = isContested || passed === undefined ? hash.digest("hex") : passed;
+    if (expected !== undefined && sha256 !== expected) throw wrongHash(expected, sha256);
+  } catch (error) {
+    // A copy that no file has counts for nobody, so it goes at once.
+    if (isContested) await scripts.copying(broker.redis, name, nowOf(broker));
+    throw error;
+  }
   return finishedFile(broker, tag, id, { writer, sha256, size, name });
 }
 
