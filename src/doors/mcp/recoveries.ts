@@ -21,6 +21,8 @@ export const RECOVERIES: Partial<Record<ErrorCode, string>> = {
   interrupt_not_open:
     "Call check_task_status for the question that is open now, and answer it by its interrupt_id.",
   wrong_state: "Call check_task_status and act on its state.",
+  not_a_child:
+    "Pass only ids of delegations that you delegated with the delegation_id of this work as parent_id; details.children has the others.",
   limit_reached:
     "Do not retry: waiting does not help. Put the rest of the output into complete_task, or delegate the rest of the work with delegate_task.",
   payload_too_large: "Send less, or store the content somewhere and send its URL.",

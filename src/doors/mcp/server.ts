@@ -37,7 +37,7 @@ import { type TaskHandle, type Tool, toCallToolResult } from "./tools/tool.ts";
 import { TOOLS } from "./tools/tools.ts";
 
 const INSTRUCTIONS =
-  "Errand delegates tasks to other agents and returns their answers. To delegate: call discover_agents, then delegate_task (waits for the answer) or delegate_task_async and later wait_for_results with the cursor that it returned. Accepted work is never lost: if a call ends early, call check_task_status with the delegation_id instead of delegating again. To work as an agent: call poll_inbox, report_progress while you work, then complete_task, fail_task, request_input or release_task. For every error, error.recovery says what to do next.";
+  "Errand delegates tasks to other agents and returns their answers. To delegate: call discover_agents, then delegate_task (waits for the answer) or delegate_task_async and later wait_for_results with the cursor that it returned. Accepted work is never lost: if a call ends early, call check_task_status with the delegation_id instead of delegating again. To work as an agent: call poll_inbox, report_progress while you work, then complete_task, fail_task, request_input, wait_for_parts or release_task. For every error, error.recovery says what to do next.";
 const LIST_TTL_MS = 300_000;
 
 /** The engine checks clients' answers. Compiling schemas for each request would cost more than all other work. */

@@ -24,6 +24,7 @@ request_input        403    ok     404    403    403      403    ok       401
 complete_task        403    ok     404    403    403      403    ok       401
 fail_task            403    ok     404    403    403      403    ok       401
 release_task         403    ok     404    403    403      403    ok       401
+wait_for_parts       403    ok     404    403    403      403    ok       401
 tasks/get            ok     ok     404    404    ok       ok     ok       401
 tasks/update         ok     403    404    404    ok       403    ok       401
 tasks/cancel         ok     403    404    404    ok       403    ok       401
@@ -62,6 +63,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   complete_task: leased({ text: "done" }),
   fail_task: leased({ message: "no" }),
   release_task: leased(),
+  wait_for_parts: { stage: "leading", args: ({ lease, child }) => ({ lease_id: lease, ids: [child] }) },
   "tasks/get": { args: ({ id }) => ({ taskId: id }) },
   "tasks/update": {
     stage: "asking",

@@ -54,6 +54,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
       "complete_task",
       "fail_task",
       "release_task",
+      "wait_for_parts",
     ];
     expect(await names(caller)).toEqual(delegating);
     expect(await names(worker)).toEqual([...delegating, ...working]);
@@ -298,6 +299,74 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(whole.data).toMatchObject({ state: "submitted" });
     const spent = await call("answer_task", { delegation_id, interrupt_id, text: "too late" });
     expect(spent.data.error).toMatchObject({ code: "interrupt_not_open", delegation_valid: true });
+  });
+
+  test("gives work back until its parts have ended, and gets them with it", async () => {
+    const { url, call, work, scout } = await setup(era);
+    const smith = await as(url, "agent:smith");
+    await smith.agent("smith");
+    const { data: all } = await call("delegate_task_async", { agent: "scout", task: "a cart" });
+    const { delegation_id } = all;
+    const lease = async () => (await work("poll_inbox", { wait_seconds: 10 })).data.tasks[0].lease_id;
+    const first = await lease();
+    const part = async (task: string) => {
+      const made = await work("delegate_task_async", { agent: "smith", task, parent_id: delegation_id });
+      return String(made.data.delegation_id);
+    };
+    const ids = [await part("wheels"), await part("axle")];
+    const other = await work("delegate_task_async", { agent: "smith", task: "not of it" });
+    const foreign = await work("wait_for_parts", {
+      lease_id: first,
+      ids: [...ids, other.data.delegation_id],
+    });
+    expect(foreign.data.error).toMatchObject({
+      code: "not_a_child",
+      details: { children: [other.data.delegation_id] },
+      recovery: expect.stringContaining("parent_id"),
+    });
+    await scout.cancel(other.data.delegation_id);
+
+    const parked = await work("wait_for_parts", { lease_id: first, ids });
+    expect(parked.data).toMatchObject({ waiting: true, left: 2 });
+    expect(parked.text).toContain("until 2 delegations more ended");
+    const asked = await call("check_task_status", { delegation_id });
+    expect(asked.data).toMatchObject({ state: "awaiting_children" });
+    expect(asked.data.next).toContain("check_task_status");
+    const lost = await work("report_progress", { lease_id: first });
+    expect(lost.data.error).toMatchObject({ code: "lease_lost", details: { reason: "awaiting" } });
+    const [wheels] = (await smith.lease("smith")).body.leases;
+    await smith.reply(wheels.lease_id, { text: "two wheels" });
+    const [axle] = (await smith.lease("smith")).body.leases;
+    await smith.reply(axle.lease_id, {
+      state: "failed",
+      error: { code: "no_iron", message: "no iron left" },
+    });
+
+    const back = await work("poll_inbox", { wait_seconds: 10 });
+    const [again] = back.data.tasks;
+    expect(again).toMatchObject({
+      delegation_id,
+      attempt: 1,
+      awaited: {
+        outcome: "ended",
+        parts: [
+          { delegation_id: ids[0], state: "completed", reply: { text: "two wheels" } },
+          { delegation_id: ids[1], state: "failed", error: { code: "no_iron" } },
+        ],
+      },
+    });
+    expect(back.text).toContain("two wheels");
+    expect(back.text).toContain("no iron left");
+    const last = await part("paint");
+    const kept = await work("wait_for_parts", { lease_id: again.lease_id, ids: [...ids, last], until: 2 });
+    expect(kept.data).toMatchObject({
+      waiting: false,
+      outcome: "ended",
+      parts: [{ state: "completed" }, { state: "failed" }, { delegation_id: last, state: "submitted" }],
+    });
+    expect(kept.text).toContain(`Delegation ${last}: submitted.`);
+    const done = await work("complete_task", { lease_id: again.lease_id, text: "a cart" });
+    expect(done.data).toMatchObject({ state: "completed" });
   });
 
   test("fails, rejects, releases and cancels", async () => {

@@ -30,6 +30,10 @@ export class ByteBudget {
     this.#left = Math.floor(bytes);
   }
 
+  get left(): number {
+    return this.#left;
+  }
+
   get isSpent(): boolean {
     return this.#left <= 0;
   }

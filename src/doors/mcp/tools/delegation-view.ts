@@ -188,6 +188,7 @@ export function toDelegationView(
 /** The progress in one line. */
 export function progressLine({ state, target, progress, attempt }: Delegation): string {
   if (state === "submitted") return `queued for ${target}`;
+  if (state === "awaiting_children") return `${target}: waits for parts (attempt ${attempt})`;
   if (state !== "working" || progress === null) return `${target}: ${state} (attempt ${attempt})`;
   const { message, current_step, done, total } = progress;
   const count = done === undefined ? "" : `${done}${total === undefined ? "" : `/${total}`} `;

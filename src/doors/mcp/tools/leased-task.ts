@@ -11,6 +11,7 @@ import {
   toMessageView,
 } from "./content.ts";
 import type { DeliveredLease } from "./lease-delivery.ts";
+import { partsSchema, partsText, toPartsView } from "./parts-view.ts";
 
 export const leasedTaskSchema = z.object({
   lease_id: z.string(),
@@ -33,6 +34,8 @@ export const leasedTaskSchema = z.object({
   history: z.array(messageViewSchema).optional(),
   /** How many older messages are not shown. */
   history_omitted: z.int().optional(),
+  /** The delegations that it waited for last, by wait_for_parts. */
+  awaited: partsSchema.optional(),
 });
 type LeasedTask = z.infer<typeof leasedTaskSchema>;
 
@@ -41,7 +44,7 @@ export function toLeasedTask(
   confirmBy: (lease: Lease) => string,
   bytes: number,
 ): LeasedTask {
-  const { lease_id: id, expires_at, attempt, delegation } = lease;
+  const { lease_id: id, expires_at, attempt, delegation, awaited } = lease;
   const { delegator, context_id, deadline_at, metadata, message, history, result_schema } = delegation;
   const budget = new ByteBudget(bytes);
   const showsSchema = result_schema !== undefined && budget.spendIfFits(result_schema);
@@ -63,6 +66,7 @@ export function toLeasedTask(
     task,
     ...(shown.length > 0 && { history: shown }),
     ...(omitted > 0 && { history_omitted: omitted }),
+    ...(awaited && { awaited: toPartsView(awaited, budget) }),
   };
 }
 
@@ -78,6 +82,7 @@ export function leasedTaskText(work: LeasedTask): string {
     history = [],
     result_schema,
     result_schema_omitted,
+    awaited,
   } = work;
   const messages = history.map((message) => `- ${messageText(message)}`);
   const isCut =
@@ -92,6 +97,7 @@ export function leasedTaskText(work: LeasedTask): string {
       ? []
       : [`The data of complete_task must fit this JSON Schema: ${JSON.stringify(result_schema)}`]),
     ...(messages.length > 0 ? ["Messages since:", ...messages] : []),
+    ...(awaited === undefined ? [] : [partsText(awaited)]),
     ...(isCut
       ? ["The task is cut. To see all of it, call release_task, then poll_inbox with full: true."]
       : []),
@@ -100,6 +106,6 @@ export function leasedTaskText(work: LeasedTask): string {
       : [
           `First call report_progress with this lease_id, before ${confirm_by}. Otherwise the work goes back to the queue for another worker.`,
         ]),
-    "Next: do the work. Call report_progress before the lease expires, then complete_task, fail_task, request_input or release_task.",
+    "Next: do the work. Call report_progress before the lease expires, then complete_task, fail_task, request_input, wait_for_parts or release_task.",
   ].join("\n");
 }

@@ -2,6 +2,7 @@
 import { controlTools } from "./control-tools.ts";
 import { delegateTools } from "./delegate-tools.ts";
 import { discoveryTools } from "./discovery-tools.ts";
+import { partsTool } from "./parts-tool.ts";
 import { statusTools } from "./status-tools.ts";
 import type { Tool } from "./tool.ts";
 import { workerTools } from "./worker-tools.ts";
@@ -12,4 +13,5 @@ export const TOOLS: readonly Tool[] = [
   ...controlTools,
   ...discoveryTools,
   ...workerTools,
+  partsTool,
 ];

@@ -35,7 +35,7 @@ import { waitSchema } from "./wait.ts";
 const LEASE_SECONDS = 900;
 const POLL_SECONDS = 25;
 
-const lease_id = leaseIdSchema.describe("The lease_id, as returned by poll_inbox.");
+export const leaseIdInput = leaseIdSchema.describe("The lease_id, as returned by poll_inbox.");
 
 /** The agent to work as: the one that the operator names, or the one that the token belongs to. */
 function agentOf({ principal }: McpContext, agent: string | undefined): string {
@@ -58,7 +58,7 @@ export const workerTools: readonly Tool[] = [
     name: "poll_inbox",
     title: "Get work",
     description:
-      "Get work as an agent. The call waits until there is some. The work is leased to you until expires_at; every report_progress extends the lease. If there is a confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input or release_task with its lease_id. With max, get no more delegations than you can finish before their leases expire.",
+      "Get work as an agent. The call waits until there is some. The work is leased to you until expires_at; every report_progress extends the lease. If there is a confirm_by, call report_progress first, before that time. Do what task says, then call complete_task, fail_task, request_input, wait_for_parts or release_task with its lease_id. With max, get no more delegations than you can finish before their leases expire.",
     visibleTo: WORKERS,
     input: {
       agent: agentNameSchema.optional().describe("The agent to work as. Only for an operator's token."),
@@ -109,7 +109,7 @@ export const workerTools: readonly Tool[] = [
       "Report progress and extend the lease. Call it well before expires_at, with or without a message. The answer contains follow-ups from the delegator: act on them, and pass the message_id of the last one as seen in your next report. On error lease_lost, stop this work.",
     visibleTo: WORKERS,
     input: {
-      lease_id,
+      lease_id: leaseIdInput,
       ...progressSchema.shape,
       seen: z
         .string()
@@ -146,7 +146,7 @@ export const workerTools: readonly Tool[] = [
     visibleTo: WORKERS,
     idempotent: true,
     input: {
-      lease_id,
+      lease_id: leaseIdInput,
       question: z.string().min(1),
       kind: z
         .enum(["input", "auth"])
@@ -204,7 +204,7 @@ export const workerTools: readonly Tool[] = [
     visibleTo: WORKERS,
     idempotent: true,
     input: {
-      lease_id,
+      lease_id: leaseIdInput,
       text: z.string().optional(),
       data: z.unknown().optional(),
       artifacts: z
@@ -266,7 +266,7 @@ export const workerTools: readonly Tool[] = [
     destructive: true,
     idempotent: true,
     input: {
-      lease_id,
+      lease_id: leaseIdInput,
       message: z.string().min(1).max(65_536),
       code: errorCodeSchema.optional().describe("A code for the failure, in snake_case."),
       retryable: z.boolean().default(false),
@@ -287,7 +287,7 @@ export const workerTools: readonly Tool[] = [
     description:
       "Return the delegation that you work on to the queue for another worker, or for later with delay_seconds. No attempt is spent. Use it when you cannot continue now but another worker could.",
     visibleTo: WORKERS,
-    input: { lease_id, ...releaseRequestSchema.shape },
+    input: { lease_id: leaseIdInput, ...releaseRequestSchema.shape },
     output: { delegation_id: z.string() },
     async handle({ broker, principal }, { lease_id: id, ...request }) {
       const delegation_id = await release(broker, principal, id, request);
