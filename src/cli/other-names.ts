@@ -23,6 +23,7 @@ const NAMES: Readonly<Record<string, Names>> = {
     ...named("list --state failed", "failed failures dlq dead"),
     ...named("list --state working", "active running"),
     ...named("list --state submitted", "queued waiting"),
+    ...named("list --state waits", "blocked parked"),
     ...named("logs", "log history trace timeline activity"),
     ...named("watch", "tail follow events attach subscribe listen stream"),
     ...named("results", "done finished completed"),

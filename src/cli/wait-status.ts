@@ -5,8 +5,8 @@ import type { Delegation } from "../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../schema/event.ts";
 import { sleep } from "../util/timing.ts";
 import type { CliHost } from "./host.ts";
-import { note } from "./show/output.ts";
-import { whyQueued } from "./show/state-details.ts";
+import { note, stateText } from "./show/output.ts";
+import { waits, whyWaits } from "./show/state-details.ts";
 import type { StatusLine } from "./show/status-line.ts";
 import { type WaitStatus, waitText } from "./show/wait-text.ts";
 
@@ -59,8 +59,8 @@ export class WaitLine {
   async #explain(what: Delegation | DelegationEvent, signal: AbortSignal): Promise<void> {
     this.#explained = what;
     const status = this.#status;
-    while (what.state === "submitted") {
-      const why = await whyQueued(this.#connection, what, signal).catch(() => null);
+    while (waits(what.state)) {
+      const why = await whyWaits(this.#connection, what, signal).catch(() => null);
       if (signal.aborted || this.#explained !== what) return;
       if (why !== null) this.#say({ ...status, why });
       await sleep(WHY_EVERY_MS, signal).catch(() => undefined);
@@ -80,7 +80,7 @@ export class WaitLine {
 /** `attempt`: the last one that was shown, because some events do not say it. */
 function statusOf(what: Delegation | DelegationEvent, attempt: number | undefined): WaitStatus {
   return {
-    state: what.state.endsWith("_required") ? "asks" : what.state,
+    state: stateText(what.state),
     attempt: "attempt" in what ? what.attempt : attempt,
     progress: ("progress" in what && what.progress) || undefined,
   };
@@ -96,8 +96,10 @@ export async function noteWhyQueued(
   try {
     await sleep(WHY_AFTER_MS, signal);
     const delegation = await new Delegator(connection).get(id, { signal });
-    const why = await whyQueued(connection, delegation, signal);
-    if (why !== null && !signal.aborted) await note(host, `${id} is queued. ${why}`);
+    const why = await whyWaits(connection, delegation, signal);
+    const isQueued = delegation.state === "submitted";
+    if (why !== null && !signal.aborted)
+      await note(host, `${id} ${isQueued ? "is queued" : "waits"}. ${why}`);
   } catch {
     // The wait itself makes the same calls and reports their errors.
   }

@@ -58,6 +58,7 @@ const AGENTS: readonly Column<Agent>[] = [
   { name: "delayed", cell: ({ counts }) => String(counts.delayed), shown: "wide" },
   { name: "running", cell: ({ counts }) => String(counts.working) },
   { name: "asking", cell: ({ counts }) => String(counts.interrupted) },
+  { name: "awaiting", cell: ({ counts }) => String(counts.awaiting), shown: "wide" },
   { name: "description", cell: ({ description }) => description, isText: true },
 ];
 

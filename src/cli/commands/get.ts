@@ -13,7 +13,7 @@ import { describe } from "../show/delegation.ts";
 import { historyRows } from "../show/history.ts";
 import { plainText, print, printJson, withCommand } from "../show/output.ts";
 import { printReply } from "../show/reply.ts";
-import { sendersOf, stateRows, whyQueued } from "../show/state-details.ts";
+import { sendersOf, stateRows, whyWaits } from "../show/state-details.ts";
 import { wrapWidth } from "../show/terminal-width.ts";
 import { wrapRows } from "../show/text.ts";
 import { requireCompleted, waitFor } from "../wait.ts";
@@ -65,7 +65,7 @@ export function addGet(program: Command, { host }: Cli): void {
         await saveArtifacts(host, new Delegator(connection), delegation, options);
       else if (options.history) await printHistory(host, connection, delegation, options.json);
       else if (options.json) {
-        const why = await whyQueued(connection, delegation);
+        const why = await whyWaits(connection, delegation);
         await printJson(host, { ...delegation, ...(why !== null && { why }) });
       } else if (options.reply) await printReply(host, delegation);
       else {

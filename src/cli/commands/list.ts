@@ -54,16 +54,20 @@ const FILTERS = [
   "all",
 ] as const satisfies readonly (keyof ListOptions)[];
 const STATES = [...LIVE_STATES, ...TERMINAL_STATES];
-/** The word that lists show for both states with an open question. */
-const ASKS = ["input_required", "auth_required"] as const satisfies readonly State[];
+/** The words that lists show for states whose names are longer. */
+const WORDS: Readonly<Record<string, readonly State[]>> = {
+  asks: ["input_required", "auth_required"],
+  waits: ["awaiting_children"],
+};
+const STATE_WORDS = [...STATES, ...Object.keys(WORDS)];
 
 function states(text: string): State[] {
   return text.split(",").flatMap((word): readonly State[] => {
-    if (word === "asks") return ASKS;
     const state = STATES.find((one) => one === word);
     if (state !== undefined) return [state];
-    const known = `A state is one of ${[...STATES, "asks"].join(", ")}; several are separated by commas.`;
-    throw new InvalidArgumentError(`${didYouMean(word, [...STATES, "asks"])} ${known}`.trim());
+    if (Object.hasOwn(WORDS, word)) return WORDS[word] ?? [];
+    const known = `A state is one of ${STATE_WORDS.join(", ")}; several are separated by commas.`;
+    throw new InvalidArgumentError(`${didYouMean(word, STATE_WORDS)} ${known}`.trim());
   });
 }
 const DEFAULT_LIMIT = 20;
@@ -88,8 +92,8 @@ export function addList(program: Command, { host }: Cli): void {
     .option("--context <id>", "only this conversation", valid(contextIdSchema))
     .addOption(
       new Option("--state <states>", "only in these states, separated by commas")
-        .choices([...STATES, "asks"])
-        .argParser(separated([...STATES, "asks"], states)),
+        .choices(STATE_WORDS)
+        .argParser(separated(STATE_WORDS, states)),
     )
     .option("--since <instant>", `only created at or after this time, ${INSTANT_EXAMPLE}`, instant)
     .option("--until <instant>", "only created before this time", instant)

@@ -58,8 +58,8 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
   if (redis) await row("redis", redisText(redis), green);
   await row("agents", agentsText(agents));
   const oldest = work.waiting > 0 && work.oldest_seconds !== null;
-  const age = oldest ? `; the oldest waits ${largestUnit(1000 * Number(work.oldest_seconds))}` : "";
-  await row("work", counted(work, ["waiting", "delayed", "working", "asking"]) + age);
+  const age = oldest ? `; oldest ${largestUnit(1000 * Number(work.oldest_seconds))}` : "";
+  await row("work", counted(work, ["waiting", "delayed", "working", "asking", "awaiting"]) + age);
   await row("last hour", totalsText(overview.last_hour));
   await row("last day", totalsText(overview.last_day));
   await showQuestions(overview, row, yellow);

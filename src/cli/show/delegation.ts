@@ -55,6 +55,7 @@ export function describe(
     rows.push(["question", `${interrupt.id}, open until ${localTime(interrupt.expires_at)}`]);
     rows.push(["answer with", howToAnswer(delegation)]);
   }
+  if (delegation.awaits) rows.push(["children", `'errand list --tree ${id}'`]);
   if (delegation.finished_at) rows.push(["finished", localTime(delegation.finished_at)]);
   rows.push(...stateDetails);
   for (const artifact of delegation.artifacts) {

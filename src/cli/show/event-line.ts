@@ -1,7 +1,7 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { durationText } from "../../client/words.ts";
 import { changeTexts } from "../../schema/change-text.ts";
-import type { Delegation } from "../../schema/delegation.ts";
+import type { Awaits, Delegation } from "../../schema/delegation.ts";
 import type { AnsweredEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { WatchedEvent } from "../watch-questions.ts";
@@ -71,6 +71,10 @@ function statusWords(event: StatusEvent): Words {
       return ["asks", quoted(questionText(event.interrupt))];
     case "answered":
       return ["answered", ...answered(event)];
+    case "awaiting":
+      return [`waits for ${childrenText(event.awaits)}`];
+    case "resumed":
+      return ["resumed", event.time_limit && "(the time is over)"];
     case "retrying":
       return ["retrying", attempt, again, `(${reason(event.error, event.state)})`];
     case "released":
@@ -80,6 +84,12 @@ function statusWords(event: StatusEvent): Words {
       return [event.status, attempt];
   }
 }
+
+/** `3 children`, or if fewer need to end, `2 of 3 children`. */
+export const childrenText = ({ children, left }: Awaits): string => {
+  const all = children.length === 1 ? "a child" : `${children.length} children`;
+  return left === children.length ? all : `${left} of ${all}`;
+};
 
 /** The author of an answer, and the answer. */
 function answered({ by, via, auto, decision, changes, answer_preview, redacted }: AnsweredEvent): Words {

@@ -10,7 +10,7 @@ import type { ConnectionOptions } from "../../client/http.ts";
 import { Pages } from "../../client/pages.ts";
 import { durationText } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
-import { type Delegation, isTerminal } from "../../schema/delegation.ts";
+import { type Delegation, isTerminal, type State } from "../../schema/delegation.ts";
 import type { DelegationEvent, RetryingEvent, ReturnedEvent, StreamEvent } from "../../schema/event.ts";
 import type { Senders } from "./history.ts";
 import { oneLine } from "./output.ts";
@@ -32,9 +32,7 @@ export async function stateRows(
   if (worker !== undefined && state !== "working") rows.push(["worker", `${oneLine(worker)} (last)`]);
   const ended = events.findLast((event) => event.status === "reclaimed" || isEnd(event));
   if (ended && isEnd(ended) && !isTerminal(state)) rows.push(["last attempt", howEnded(ended)]);
-  const why =
-    (state === "submitted" || state === "awaiting_children") &&
-    explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
+  const why = waits(state) && explainWait({ ...delegation, retry_at: retryAtOf(events) }, agent);
   if (why) rows.push(["why", why]);
   if (finished_at) rows.push(["took", durationText(Date.parse(finished_at) - Date.parse(created_at))]);
   return rows;
@@ -63,18 +61,21 @@ function howEnded(event: ReturnedEvent | RetryingEvent): string {
   return `released by the worker${event.reason === undefined ? "" : `: ${oneLine(event.reason, 200)}`}`;
 }
 
-/** Why no worker has the delegation, or the one of the event; null unless it is queued. */
-export async function whyQueued(
+/** Whether it may say why no worker has it. */
+export const waits = (state: State): boolean => state === "submitted" || state === "awaiting_children";
+
+/** Why no worker has the delegation, or the one of the event; null unless it is queued or waits for children. */
+export async function whyWaits(
   connection: ConnectionOptions,
   what: Delegation | DelegationEvent,
   signal?: AbortSignal,
 ): Promise<string | null> {
-  if (what.state !== "submitted") return null;
+  if (!waits(what.state)) return null;
   const isEvent = "delegation_id" in what;
   const [events, agent] = await Promise.all([
     // A delegation of version 1 has only the event of its submit.
     isEvent ? [what] : what.version > 1 ? eventsOf(connection, what, signal) : [],
-    agentOf(connection, what.target, signal),
+    what.state === "submitted" ? agentOf(connection, what.target, signal) : undefined,
   ]);
   const waiting = isEvent ? { ...what, not_before_at: null, interrupt: null } : what;
   return explainWait({ ...waiting, retry_at: retryAtOf(events) }, agent);

@@ -1,7 +1,7 @@
 /** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
 import { durationText, largestUnit } from "../../client/words.ts";
 import { textOf } from "../../schema/a2a.ts";
-import type { Awaits, DelegationError, Progress } from "../../schema/delegation.ts";
+import type { DelegationError, Progress } from "../../schema/delegation.ts";
 import type {
   AnsweredEvent,
   ArtifactEvent,
@@ -10,7 +10,7 @@ import type {
   StatusEvent,
 } from "../../schema/event.ts";
 import { artifactText } from "./artifact-line.ts";
-import { editText, wayText } from "./event-line.ts";
+import { childrenText, editText, wayText } from "./event-line.ts";
 import { oneLine, type Painter, progressText } from "./output.ts";
 import { questionText } from "./questions.ts";
 import { cutTo } from "./text.ts";
@@ -110,11 +110,6 @@ function statusWords(event: StatusEvent): string {
       return `the attempt failed${againWords(event)}${errorText(event.error)}`;
   }
 }
-
-const childrenText = ({ children, left }: Awaits): string => {
-  const all = children.length === 1 ? "a child" : `${children.length} children`;
-  return left === children.length ? all : `${left} of ${all}`;
-};
 
 const againWords = ({ retry_at }: { readonly retry_at?: string | undefined }): string =>
   retry_at === undefined ? "" : `; again not before ${timeOfDay(retry_at)}`;

@@ -38,6 +38,8 @@ export interface Overview extends Status {
     readonly delayed: number;
     readonly working: number;
     readonly asking: number;
+    /** They wait for children of their own. */
+    readonly awaiting: number;
     /** How long the oldest has waited; null if the token may not see it. */
     readonly oldest_seconds: number | null;
   };
@@ -78,6 +80,7 @@ export async function overviewOf(connection: ConnectionOptions, ownVersion: stri
       delayed: sum(({ delayed }) => delayed),
       working: sum(({ working }) => working),
       asking: sum(({ interrupted }) => interrupted),
+      awaiting: sum(({ awaiting }) => awaiting),
       oldest_seconds: hour.buckets.at(-1)?.oldest_seconds ?? null,
     },
     last_hour: hour.totals,

@@ -43,6 +43,7 @@ const AGENTS: readonly Column<AgentRow>[] = [
     cell: ({ counts }) => String(counts.interrupted),
     paint: ({ counts }, { yellow }) => (counts.interrupted > 0 ? yellow : (text) => text),
   },
+  { name: "awaiting", isMinor: true, cell: ({ counts }) => String(counts.awaiting) },
   { name: "oldest", isMinor: true, cell: ({ oldest_seconds }) => seconds(oldest_seconds) },
 ];
 
@@ -70,10 +71,11 @@ export function topLines(host: CliHost, paint: Painter, snapshot: Snapshot, widt
   const { agents, totals, questions, last_hour, at } = snapshot;
   const { sent, completed, failed, rejected, canceled, time_to_answer } = last_hour;
   const half = time_to_answer === null ? "" : `, median ${seconds(time_to_answer.median_seconds)}`;
-  const oldest = totals.oldest_seconds === null ? "" : `, the oldest for ${seconds(totals.oldest_seconds)}`;
+  const oldest = totals.oldest_seconds === null ? "" : `, oldest ${seconds(totals.oldest_seconds)}`;
+  const awaiting = totals.awaiting === 0 ? "" : `, ${totals.awaiting} awaiting`;
   const summary = [
     `agents     ${agents.length}, ${totals.online} online`,
-    `work       ${totals.waiting} queued${oldest}, ${totals.delayed} delayed, ${totals.working} running, ${totals.interrupted} asking`,
+    `work       ${totals.waiting} queued${oldest}, ${totals.delayed} delayed, ${totals.working} running, ${totals.interrupted} asking${awaiting}`,
     `last hour  ${sent} sent, ${completed} completed${half}, ${failed + rejected} failed, ${canceled} canceled`,
   ];
   const short = shortIds(questions.map(({ id }) => id));

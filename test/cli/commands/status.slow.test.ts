@@ -33,7 +33,7 @@ test("shows the broker, the work and the open questions; a caller sees its own",
   expect(stdout).toMatch(/^redis +\S+ \S+, embedded, answers in .* used/m);
   expect(stdout).toMatch(/^agents +2: online \d, not online \d \(busy(?:, scout)?\)$/m);
   expect(stdout).toMatch(/^questions +1 for you: 'errand inbox'$/m);
-  expect(stdout).toMatch(/^work +waiting 2, asking 1; the oldest waits \d+ s$/m);
+  expect(stdout).toMatch(/^work +waiting 2, asking 1; oldest \d+ s$/m);
   expect(stdout).toMatch(/^last hour +sent 4; ended: completed 1$/m);
   expect(stdout).toMatch(/^last day +sent 4; ended: completed 1$/m);
   expect(stdout).toContain(`${String(id).slice("dlg_0_".length, "dlg_0_".length + 8)}  scout`);

@@ -67,7 +67,17 @@ const DONE = {
   created_at: ago(86_400 * 3),
   finished_at: ago(86_400 * 3 - 95),
 };
-const LIST = [ASKS, delegationLike({ id: id("d"), created_at: ago(5) }), FAILED, DONE];
+const AWAITS = { children: [id("x"), id("y"), id("z")], left: 2, expires_at: "2026-02-02T09:00:00.000Z" };
+const WAITS = delegationLike({
+  id: id("e"),
+  state: "awaiting_children",
+  target: "planner",
+  task_preview: "plan the move",
+  awaits: AWAITS,
+  created_at: ago(600),
+  updated_at: ago(500),
+});
+const LIST = [ASKS, delegationLike({ id: id("d"), created_at: ago(5) }), WAITS, FAILED, DONE];
 const AGENTS = [
   AGENT,
   {
@@ -75,7 +85,7 @@ const AGENTS = [
     name: "deployer",
     description: "Deploys releases, after it has asked",
     presence: { state: "online", last_seen_at: ago(2), pollers: 2 },
-    counts: { waiting: 12, delayed: 1, working: 2, interrupted: 1, awaiting: 0 },
+    counts: { waiting: 12, delayed: 1, working: 2, interrupted: 1, awaiting: 4 },
   },
 ];
 const DURATIONS = { median_seconds: 2, p95_seconds: 75 };
@@ -108,12 +118,20 @@ const STORY = [
     },
   }),
   eventLike(4, "DELEGATION_STATUS", {
+    at: ago(180),
+    state: "awaiting_children",
+    status: "awaiting",
+    awaits: AWAITS,
+  }),
+  eventLike(5, "DELEGATION_STATUS", { at: ago(120), state: "submitted", status: "resumed" }),
+  eventLike(6, "DELEGATION_STATUS", { at: ago(119), status: "leased", attempt: 1, worker_id: "host-8" }),
+  eventLike(7, "DELEGATION_STATUS", {
     at: ago(100),
     state: "input_required",
     status: "interrupted",
     interrupt: QUESTION,
   }),
-  eventLike(5, "DELEGATION_STATUS", {
+  eventLike(8, "DELEGATION_STATUS", {
     at: ago(40),
     state: "submitted",
     status: "answered",
@@ -122,7 +140,7 @@ const STORY = [
     decision: "approve",
     changes: { r: { changes: [{ path: ["replicas"], from: 3, to: 5 }], total: 1 } },
   }),
-  eventLike(6, "DELEGATION_COMPLETE", {
+  eventLike(9, "DELEGATION_COMPLETE", {
     at: ago(5),
     duration_ms: 295_000,
     response_preview: "The change is sound.",
@@ -247,6 +265,7 @@ test.each([
   ["watch", ["watch", id("c"), "--after", "0"]],
   ["get-asks", ["get", id("a")]],
   ["get-failed", ["get", id("b")]],
+  ["get-waits", ["get", id("e")]],
   ["results", ["results"]],
   ["answers", ["answers"]],
   ["agents", ["agent", "list"]],

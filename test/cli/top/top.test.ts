@@ -24,7 +24,7 @@ async function scene() {
   return setting;
 }
 
-const ROW = /^busy +(?:online|stale|offline) +1 +1 +0 +1 +1 +4 min$/m;
+const ROW = /^busy +(?:online|stale|offline) +1 +1 +0 +1 +1 +0 +4 min$/m;
 
 test("busy agents come first, events refresh the screen, and it fits", async () => {
   const { api, url, gateway } = await scene();
@@ -33,7 +33,7 @@ test("busy agents come first, events refresh the screen, and it fits", async () 
   const text = screen.text();
   expect(text).toMatch(/^errand top, operator +\d{4}-/);
   expect(text).toMatch(/^agents +3, \d online$/m);
-  expect(text).toMatch(/^work +1 queued, the oldest for 4 min, 0 delayed, 1 running, 1 asking$/m);
+  expect(text).toMatch(/^work +1 queued, oldest 4 min, 0 delayed, 1 running, 1 asking$/m);
   expect(text).toMatch(/^last hour +3 sent, 0 completed, 0 failed, 0 canceled$/m);
   expect(text).toMatch(/^AGENT .*\nbusy .*\nalpha .*\nzeta /m);
   expect(text).toMatch(/^QUESTION .*\n\S{8} +busy +operator +1 d +Which branch\?$/m);
