@@ -66,6 +66,7 @@ export const FIELDS = {
     doc: "the delegations above it, the root first: id and target of each",
   },
   children: { ...NUMBER, doc: "1: delegations were created under it" },
+  keeps_children: { ...number(0), doc: "1: its children go on if it does not complete" },
   priority: { ...number(5), doc: "0 to 9; higher goes first" },
   message: { ...json("null"), doc: "the message to the agent" },
   task_preview: { ...json('""'), doc: "the beginning of its text" },

@@ -125,6 +125,7 @@ class Stored implements StoredDelegation {
       `{"id":"${this.id}","state":"${this.get("state")}","version":${this.get("version")},` +
       `"target":${text("target")},"delegator":${text("delegator")},` +
       `"context_id":${text("context_id")},"parent_id":${text("parent_id")},` +
+      `${this.get("keeps_children") === 1 ? '"children_on_failure":"keep",' : ""}` +
       `"redrive_of":${text("redrive_of")},"redriven_as":${text("redriven_as")},"priority":${this.get("priority")},` +
       `"metadata":${this.get("metadata")},${optional("auto_approve")}` +
       `${optional("result_schema")}"task_preview":${this.get("task_preview")},` +

@@ -126,6 +126,9 @@ export const awaitsSchema = z.object({
 /** What a delegation in the state `awaiting_children` waits for. */
 export type Awaits = z.infer<typeof awaitsSchema>;
 
+/** What becomes of the children of a delegation that does not complete. */
+const childrenOnFailureSchema = z.enum(["cancel", "keep"]);
+
 export const delegationSchema = z.strictObject({
   /** Identifies the delegation. */
   id: delegationIdSchema,
@@ -141,6 +144,8 @@ export const delegationSchema = z.strictObject({
   context_id: z.string(),
   /** The delegation that this one is a part of; null: it stands alone. */
   parent_id: delegationIdSchema.nullable(),
+  /** `keep`: its children go on if it ends in another state than `completed`; absent: they are canceled. */
+  children_on_failure: childrenOnFailureSchema.optional(),
   /** The failed delegation that this one repeats; null: it repeats none. */
   redrive_of: delegationIdSchema.nullable(),
   /**
@@ -247,8 +252,15 @@ export const delegateRequestSchema = z
     start_within_seconds: z.number().positive().max(31_536_000).optional(),
     /** How many attempts it has, 1 to 100. Default: the agent's setting. */
     max_attempts: z.int().min(1).max(100).optional(),
-    /** The delegation that this one is a part of: live, and visible to you. Default: none. */
+    /**
+     * The delegation that this one is a part of: live, and visible to you. Its deadline also ends this one. Default: none.
+     */
     parent_id: delegationIdSchema.optional(),
+    /**
+     * What becomes of its children if it ends in another state than `completed`: `cancel` cancels them, `keep` lets them
+     * go on. Default `cancel`.
+     */
+    children_on_failure: childrenOnFailureSchema.default("cancel"),
     /** Receives the delegation's questions and its end, signed as Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
     /** Up to 16 KiB as JSON; the broker does not read it. */
@@ -334,6 +346,9 @@ export const resultPageSchema = z.strictObject({
 export const cancelRequestSchema = z.strictObject({
   /** For people and the worker, up to 1024 characters. */
   reason: z.string().max(1024).optional(),
-  /** Whether everything delegated under it is canceled, too. */
-  cascade: z.boolean().default(true),
+  /**
+   * Whether everything delegated under it is canceled, too. Default: yes, unless its `children_on_failure` is `keep`. With
+   * true, its children are canceled all the same.
+   */
+  cascade: z.boolean().optional(),
 });

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { as, client, startBroker } from "../support/broker.ts";
 import { checkHistory } from "../support/history.ts";
 import { fieldOf } from "../support/record.ts";
@@ -220,4 +220,87 @@ test("the cancel by an agent of its delegation cancels everything it delegated f
   const body = { jsonrpc: "2.0", id: root.lease, result: { task } };
   expect((await agent("lead").call("POST", "/v1/agents/lead/replies", body)).status).toBe(200);
   expect([await state(root.id), await state(child.id)]).toEqual(["canceled", "canceled"]);
+});
+
+describe("when a parent ends", () => {
+  const ends = {
+    failed: async ({ agent, lease }: Ending) =>
+      agent("lead").reply(lease, { state: "failed", error: { code: "broken", message: "no" } }),
+    rejected: async ({ agent, lease }: Ending) => agent("lead").reply(lease, { state: "rejected" }),
+    canceled: async ({ alice, id }: Ending) => alice.cancel(id),
+    "out of time": async ({ clock, gateway }: Ending) => {
+      clock.offset_ms = 101_000;
+      await gateway.sweep.tick();
+    },
+    "out of attempts": async ({ clock, gateway }: Ending) => {
+      clock.offset_ms = 61_000;
+      await gateway.sweep.tick();
+    },
+    completed: async ({ agent, lease }: Ending) => agent("lead").reply(lease),
+  };
+  const NAMES = ["failed", "rejected", "canceled", "out of time", "out of attempts", "completed"] as const;
+  type World = Awaited<ReturnType<typeof setup>>;
+  type Ending = World & { readonly id: string; readonly lease: string };
+
+  /** A parent with a child and a grandchild. */
+  async function family(more: Record<string, unknown>) {
+    const world = await setup();
+    const made = await world.alice.delegate("lead", { ttl_seconds: 100, max_attempts: 1, ...more });
+    const [lease] = (await world.agent("lead").lease("lead")).body.leases;
+    const root = { id: String(made.body.id), lease: String(lease.lease_id) };
+    const child = await world.handed(world.agent("lead"), "scout", root.id);
+    const grandchild = await world.handed(world.agent("scout"), "clerk", child.id);
+    const states = async () => [await world.state(child.id), await world.state(grandchild.id)];
+    return { world, root, child, states };
+  }
+
+  test.each(NAMES)("as %s", async (name) => {
+    const { world, root, child, states } = await family({});
+    await ends[name]({ ...world, ...root });
+    await until(async () => (await world.state(root.id)) !== "working");
+    // Their deadline is the same.
+    const expected = name === "completed" ? "working" : name === "out of time" ? "failed" : "canceled";
+    await until(async () => (await states()).every((state) => state === expected));
+    if (expected !== "canceled") return;
+    const { error } = (await world.api.get(child.id)).body;
+    expect(error.message).toContain(root.id);
+  });
+
+  test.each(NAMES)("as %s, its children go on if it keeps them", async (name) => {
+    const { world, root, child, states } = await family({ children_on_failure: "keep" });
+    expect((await world.api.get(root.id)).body.children_on_failure).toBe("keep");
+    await ends[name]({ ...world, ...root });
+    await until(async () => (await world.state(root.id)) !== "working");
+    await Promise.all(world.gateway.broker.background);
+    expect(await states()).not.toContain("canceled");
+    // A cancel can still reach them.
+    if (name !== "canceled") return;
+    await world.alice.cancel(root.id, { cascade: true });
+    await until(async () => (await world.state(child.id)) === "canceled");
+  });
+
+  test("a failure that is retried cancels nothing", async () => {
+    const { world, root, states } = await family({ max_attempts: 2 });
+    await world.agent("lead").reply(root.lease, {
+      state: "failed",
+      error: { code: "broken", message: "no", retryable: true },
+    });
+    await Promise.all(world.gateway.broker.background);
+    expect(await states()).toEqual(["working", "working"]);
+  });
+});
+
+test("a child ends at its parent's deadline at the latest, and must start before it", async () => {
+  const { api, agent, alice } = await setup();
+  const { id, deadline_at } = (await alice.delegate("lead", { ttl_seconds: 100 })).body;
+  const child = (await agent("lead").delegate("scout", { parent_id: id, ttl_seconds: 1000 })).body;
+  const short = (await agent("lead").delegate("scout", { parent_id: id, ttl_seconds: 10 })).body;
+  const grandchild = (await agent("scout").delegate("clerk", { parent_id: child.id })).body;
+  expect([child.deadline_at, grandchild.deadline_at]).toEqual([deadline_at, deadline_at]);
+  expect(Date.parse(short.deadline_at)).toBeLessThan(Date.parse(deadline_at));
+  for (const late of [{ delay_seconds: 200 }, { not_before: new Date(Date.now() + 200_000).toISOString() }]) {
+    const { status, body } = await agent("lead").delegate("scout", { parent_id: id, ...late });
+    expect([status, body.details.issues[0].path]).toEqual([400, Object.keys(late)[0]]);
+  }
+  expect((await api.call("GET", `/v1/delegations?parent_id=${id}`)).body.delegations).toHaveLength(2);
 });

@@ -4,6 +4,7 @@
  */
 import * as fc from "fast-check";
 import { expect } from "vitest";
+import { isTerminal } from "../../src/schema/delegation.ts";
 import type { ShortAnswer } from "../support/keep-alive-client.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
 import type { AskedQuestion, Held, QuestionShape, Refusal, ReplyKind } from "./item.ts";
@@ -332,8 +333,9 @@ const reply = step<{
     const held = closed ?? pickLease(model, pick);
     const { item, fence } = held;
     const kind = closed?.item.closed?.kind ?? given.kind;
-    // Whether its parent is queued again before the next lease is not certain.
-    const next = wanted && item.parent?.awaits?.children.has(item) !== true;
+    // Whether its parent is queued again, or its children are canceled, before the next lease is not certain.
+    const hasChildren = item.children.some(({ state }) => !isTerminal(state));
+    const next = wanted && item.parent?.awaits?.children.has(item) !== true && !hasChildren;
     const caller = principal(model, by, held);
     const used = closed?.item.closed ? closed.item.closed.used : given.used;
     const body = { ...REPLIES[kind], ...(used !== undefined && { usage: { input_tokens: used } }) };

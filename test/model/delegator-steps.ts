@@ -49,15 +49,24 @@ interface Delegate {
   readonly byAgent: boolean;
 }
 
-function refusesNew(model: Model, by: string, target: string, parent: Item | null): Refusal | null {
+function refusesNew(
+  model: Model,
+  by: string,
+  target: string,
+  parent: Item | null,
+  delay = 0,
+): Refusal | null {
   if (parent && !model.sees(by, parent)) return { code: "delegation_not_found" };
   if (parent && isTerminal(parent.state)) return { code: "already_finished" };
   const above = model.ancestors(parent);
   const isLoop =
     by.startsWith("agent:") && (by === `agent:${target}` || above.some((item) => item.target === target));
   if (above.length >= MAX_DEPTH || isLoop) return { code: "delegation_loop" };
+  if (parent && !mayStart(model, parent, delay)) return { code: "invalid_request" };
   return model.isFull(target) ? { code: "queue_full" } : null;
 }
+
+const mayStart = (model: Model, parent: Item, delay = 0): boolean => model.now + delay < parent.deadlineAt;
 
 const delegate = step<Delegate>({
   name: "delegate",
@@ -66,7 +75,7 @@ const delegate = step<Delegate>({
     const parent =
       args.parent && hasItems(model) ? pickItem(model, args.parent, ({ state }) => !isTerminal(state)) : null;
     const by = parent && args.byAgent ? `agent:${parent.target}` : "caller:alice";
-    const refusal = refusesNew(model, by, target, parent);
+    const refusal = refusesNew(model, by, target, parent, args.delay);
     const answer = await real.call(args.via, by, "POST", "/v1/delegations", {
       target,
       task: "do it",
@@ -199,7 +208,8 @@ const redrive = step<{ via: number; pick: Pick; by: string }>({
     const item = pickItem(model, args.pick, ({ state }) => state === "failed");
     const by = principal(args.by, item);
     const isNew = item.redriven === null;
-    const parent = item.parent && !isTerminal(item.parent.state) ? item.parent : null;
+    const isOpen = item.parent && !isTerminal(item.parent.state) && mayStart(model, item.parent);
+    const parent = isOpen ? item.parent : null;
     const forbidden: Refusal | null = by === "approver:ann" ? { code: "forbidden" } : null;
     const illegal: Refusal | null = model.mayMove("redrive", item) && { code: "wrong_state" };
     const full: Refusal | null = isNew && model.isFull(item.target) ? { code: "queue_full" } : null;

@@ -98,6 +98,8 @@ export class Model {
   submit(request: Submitted): Item {
     const { id, target, delegator, parent = null, priority, maxAttempts, delay = 0 } = request;
     const readyAt = this.now + delay;
+    const latest = parent?.deadlineAt ?? Number.POSITIVE_INFINITY;
+    const deadlineAt = Math.min(readyAt + (request.ttl ?? DEFAULT_TTL), latest);
     const item: Item = {
       id,
       target,
@@ -107,7 +109,7 @@ export class Model {
       maxAttempts,
       startBy: request.startWithin === undefined ? null : readyAt + request.startWithin,
       createdAt: this.now,
-      deadlineAt: readyAt + (request.ttl ?? DEFAULT_TTL),
+      deadlineAt,
       state: "submitted",
       version: 0,
       attempt: 1,
@@ -122,7 +124,7 @@ export class Model {
       place: 0,
       returned: false,
       releases: 0,
-      ttl: request.ttl ?? DEFAULT_TTL,
+      ttl: deadlineAt - readyAt,
       open: null,
       awaits: null,
       questions: [],
@@ -196,11 +198,16 @@ export class Model {
     item.awaits = { children: new Set(live), until, left };
   }
 
-  /** Counts the ends at the parents that wait for them; returns whether there were any. */
-  countEnds(): boolean {
+  /** Counts the ends at the parents that wait for them, and cancels the children of what did not complete. */
+  settleEnds(): boolean {
     let counted = false;
-    for (const item of this.#ended.splice(0)) {
+    for (let item = this.#ended.shift(); item; item = this.#ended.shift()) {
       const { parent } = item;
+      // A cancel says itself whether it reaches them.
+      if (item.state === "failed" || item.state === "rejected") {
+        counted ||= item.children.length > 0;
+        this.cascade(item);
+      }
       if (parent?.state !== "awaiting_children" || !parent.awaits?.children.has(item)) continue;
       counted = true;
       parent.awaits.left -= 1;
@@ -357,7 +364,7 @@ export class Model {
         item.place = place;
       }
     }
-    this.countEnds();
+    this.settleEnds();
     this.#sweepPlace = null;
   }
 

@@ -198,7 +198,7 @@ export class Real {
       if (item.state !== "awaiting_children") continue;
       await this.call(0, "operator", "POST", `/v1/delegations/${item.id}/cancel`, { cascade: true });
       model.cancel(item, true);
-      model.countEnds();
+      model.settleEnds();
       await this.settled();
     }
     for (const agent of model.agents) {
@@ -258,7 +258,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     isWhole: body.usage?.total.complete ?? false,
     delegator: body.delegator,
     parent_id: body.parent_id,
-    lives: seconds(body.created_at, body.deadline_at),
+    lives: inThirds(seconds(body.created_at, body.deadline_at)),
     asks:
       body.interrupt === null ? null : inThirds(seconds(body.interrupt.raised_at, body.interrupt.expires_at)),
   }).toEqual({
@@ -280,7 +280,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     isWhole: isWhole(item),
     delegator: item.delegator,
     parent_id: item.parent?.id ?? null,
-    lives: item.deadlineAt - item.createdAt,
+    lives: inThirds(item.deadlineAt - item.createdAt),
     asks: item.open?.lasts ?? null,
   });
 }

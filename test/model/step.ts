@@ -32,8 +32,8 @@ export const step =
     run: async ({ model }, real) => {
       model.taken += 1;
       await run(model, real, args);
-      // A gateway counts them after it has answered.
-      if (model.countEnds()) await real.settled();
+      // A gateway does so after it has answered.
+      if (model.settleEnds()) await real.settled();
     },
     toString: () => `${name}(${JSON.stringify(args)})`,
   });

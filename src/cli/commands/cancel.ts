@@ -11,7 +11,7 @@ import { print, printJson } from "../show/output.ts";
 
 interface CancelOptions extends FilterOptions {
   readonly reason?: string;
-  readonly cascade: boolean;
+  readonly cascade?: boolean;
 }
 
 const line = ({ state, id }: Delegation) => `${state} ${id}`;
@@ -23,6 +23,7 @@ export function addCancel(program: Command, cli: Cli): void {
     .description("cancel one delegation or many; the worker is notified at once")
     .argument("[ids...]", DELEGATIONS, delegationIds)
     .option("--reason <text>", "the reason, shown in its events")
+    .option("--cascade", "also cancel children that it keeps (delegate --keep-children)")
     .option("--no-cascade", "do not cancel its children");
   addFilterOptions(command, false)
     .addHelpText(
@@ -37,8 +38,8 @@ export function addCancel(program: Command, cli: Cli): void {
       const options = acting.optsWithGlobals<CancelOptions>();
       const { reason, cascade } = options;
       const many = filterOf(ids, options);
-      if (many && (reason !== undefined || !cascade)) {
-        throw usageError("--reason and --no-cascade require ids");
+      if (many && (reason !== undefined || cascade !== undefined)) {
+        throw usageError("--reason, --cascade and --no-cascade require ids");
       }
       const delegator = new Delegator(await connect(host, options));
       if (many) {

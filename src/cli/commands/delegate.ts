@@ -46,6 +46,7 @@ interface DelegateOptions extends GlobalOptions {
   readonly messageFile?: string;
   readonly attach?: readonly string[];
   readonly idempotencyKey?: string;
+  readonly keepChildren?: boolean;
   readonly parent?: string;
   readonly autoApprove?: AutoApprove;
   readonly resultSchema?: string;
@@ -111,6 +112,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     )
     .option("--idempotency-key <key>", "repeating a key returns the same delegation (default: a random key)")
     .option("--parent <id>", "the delegation that this one is part of", delegationId)
+    .option("--keep-children", "let its children go on if it does not complete (default: cancel them)")
     .option(
       "--auto-approve <actions>",
       "approve in advance: all, or names of actions, such as deploy,fs.*",
@@ -259,6 +261,7 @@ function requestFields(options: DelegateOptions): Partial<Omit<DelegateInput, "t
     ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
     ...(meta !== undefined && { metadata: meta }),
     ...(options.parent !== undefined && { parent_id: options.parent }),
+    ...(options.keepChildren && { children_on_failure: "keep" as const }),
     ...(options.autoApprove !== undefined && { auto_approve: options.autoApprove }),
     ...callback(options),
   };

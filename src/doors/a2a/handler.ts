@@ -139,9 +139,7 @@ export class BrokerA2AHandler implements A2ARequestHandler {
       await readTask(this.#context, id);
       const reason = typeof metadata?.reason === "string" ? truncate(metadata.reason, 1024) : undefined;
       try {
-        return toTask(
-          toTaskJson(toDelegation(await cancel(broker, principal, id, { reason, cascade: true }))),
-        );
+        return toTask(toTaskJson(toDelegation(await cancel(broker, principal, id, { reason }))));
       } catch (error) {
         if (!(error instanceof ErrandError && error.code === "already_finished")) throw error;
         throw new TaskNotCancelableError(error.message);

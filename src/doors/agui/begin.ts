@@ -99,7 +99,7 @@ async function cancelRun(
   const { broker, principal } = run.request;
   const { id } = await findCanceled(run);
   const reason = typeof cancelSetting === "object" ? cancelSetting.reason : undefined;
-  return cancel(broker, principal, id, { reason, cascade: true });
+  return cancel(broker, principal, id, { reason });
 }
 
 async function sendFollowUp(run: Run): Promise<StoredDelegation> {
@@ -139,7 +139,7 @@ async function answerQuestion(
   const call = { via: "ag-ui", key: `agui:${bodyHash([run.input.threadId, run.input.runId])}` } as const;
   if (status === "resolved") return answer(broker, principal, id, toAnswerRequest(open, payload), call);
   if (!open.requests.every((request) => offersDenial(open.kind, request)))
-    return cancel(broker, principal, id, { reason: "the question was abandoned", cascade: true });
+    return cancel(broker, principal, id, { reason: "the question was abandoned" });
   return answer(broker, principal, id, toDenial(open), call);
 }
 

@@ -116,7 +116,7 @@ export async function updateTask({ broker, principal, inputResponses }: McpConte
 }
 
 export async function cancelTask({ broker, principal }: McpContext, taskId: string) {
-  await cancel(broker, principal, taskId, { cascade: true }).catch(ignore("already_finished"));
+  await cancel(broker, principal, taskId, {}).catch(ignore("already_finished"));
   return { resultType: "complete" };
 }
 

@@ -26,7 +26,7 @@ export async function removeAgent(
   if (!begun) return false;
   await audit(broker, principal, "agent.delete", agent, { force });
   await broker.tokens.revokeAll(`agent:${agent}`);
-  const options = { reason: "the agent was deleted", cascade: true };
+  const options = { reason: "the agent was deleted" };
   for (
     let ids = await broker.agents.liveDelegations(agent);
     ids.length > 0;

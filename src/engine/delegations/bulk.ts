@@ -119,7 +119,7 @@ export async function cancelMany(
   request: BulkRequest,
 ): Promise<Bulk> {
   requireOperator(principal, "cancel in bulk");
-  const options = { reason: "canceled in bulk", cascade: true };
+  const options = { reason: "canceled in bulk" };
   const bulk = await inBulk(broker, principal, request, LIVE_STATES, (record) =>
     cancelIfLive(broker, principal.text, record.id, options),
   );

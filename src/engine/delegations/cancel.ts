@@ -25,8 +25,8 @@ export async function cancel(
 
 export interface CancelOptions {
   readonly reason?: string | undefined;
-  /** Cancel its children, too. */
-  readonly cascade: boolean;
+  /** Whether its children are canceled, too. Default: unless the delegation keeps them. */
+  readonly cascade?: boolean | undefined;
 }
 
 /** Makes the move only; the caller calls `afterMove`. */
@@ -42,15 +42,15 @@ export async function cancelMove(
   const result = await broker.writer.move({
     move: "cancel",
     id,
-    params: { cascade: cascade ? by : undefined },
+    params: { cascade: cascade === false ? undefined : by, always: cascade },
     event: { error, by: JSON.stringify(by) },
     fields: { error },
     read,
   });
   const { outcome } = result;
   // An earlier cancel without `cascade` may have left its children alone.
-  if (!cascade || outcome.kind !== "state" || outcome.state !== "canceled") return result;
-  return broker.writer.move({ move: "cascade", id, params: { cascade: by }, read });
+  if (cascade === false || outcome.kind !== "state" || outcome.state !== "canceled") return result;
+  return broker.writer.move({ move: "cascade", id, params: { cascade: by, always: cascade }, read });
 }
 
 /** Cancels in the name of `by`, whose permission the caller has checked. A second cancel can only reach the children. */

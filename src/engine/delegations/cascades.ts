@@ -124,7 +124,7 @@ export class Cascades implements CascadeService {
       [TOMBSTONE_MS],
     );
     if (exists !== 1) return;
-    const options = { reason: `its parent ${parent} was canceled`, cascade: true };
+    const options = { reason: `its parent ${parent} was canceled` };
     const { outcome } = await cancelMove(broker, by, child, options, false);
     if (outcome.kind === "state" || outcome.kind === "missing") return;
     if (outcome.kind !== "ok") throw refusal(outcome, child);

@@ -3,14 +3,13 @@
  * engine/leases/handoff.ts explains how accepted work reaches a worker's poll.
  */
 import { randomUUID } from "node:crypto";
-import type { Ancestor } from "../../lifecycle/fields.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
-import { contextIdSchema } from "../../schema/values.ts";
+import { contextIdSchema, toInstant } from "../../schema/values.ts";
 import { matchesPattern, type Principal, requireDelegator } from "../access/access.ts";
 import { afterAnnouncedMove, afterMove, type Moves, waitBriefly } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
@@ -20,7 +19,7 @@ import { unnameFiles } from "../files/upkeep.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
 import { findByKey, reserve } from "./idempotency.ts";
 import { preview } from "./preview.ts";
-import { addChild, ancestorsOf, removeChild } from "./tree.ts";
+import { addChild, type Lineage, lineageOf, removeChild } from "./tree.ts";
 
 /** To create a delegation. */
 export type Submits = Moves & NamesFiles & Pick<Broker, "clock" | "egress" | "memory" | "metrics">;
@@ -71,6 +70,21 @@ function requireFuture(
       details: { issues: [{ path: "deadline", reason: "must be in the future, after the earliest start" }] },
     },
   );
+}
+
+/** A child that could only start after the end of its parent would never run. */
+function requireStart(
+  { not_before, delay_seconds }: Pick<DelegateRequest, "not_before" | "delay_seconds">,
+  now: number,
+  { latestEnd }: Lineage,
+): void {
+  const start = instant(not_before) ?? now + (milliseconds(delay_seconds) ?? 0);
+  if (latestEnd === undefined || start < latestEnd) return;
+  const path =
+    not_before !== undefined ? "not_before" : delay_seconds !== undefined ? "delay_seconds" : "parent_id";
+  throw new ErrandError("invalid_request", "The delegation would start after the deadline of its parent.", {
+    details: { issues: [{ path, reason: `its parent's deadline is ${toInstant(latestEnd)}` }] },
+  });
 }
 
 export interface DelegateOptions {
@@ -227,12 +241,15 @@ async function check(
   broker: Reads & Pick<Broker, "clock" | "egress" | "memory">,
   principal: Principal,
   { target, parent_id, callback, ...request }: DelegateRequest,
-): Promise<readonly Ancestor[]> {
+): Promise<Lineage> {
   await requireAccepted(broker, principal, target, request.auto_approve !== undefined);
   broker.memory.requireRoom();
-  requireFuture(request, Date.now() + broker.clock.offset_ms);
+  const now = Date.now() + broker.clock.offset_ms;
+  requireFuture(request, now);
   if (callback) broker.egress.requireCallable(callback.url, "callback.url");
-  return ancestorsOf(broker, principal, target, parent_id);
+  const lineage = await lineageOf(broker, principal, target, parent_id);
+  requireStart(request, now, lineage);
+  return lineage;
 }
 
 /** The second half of {@link submit}, after {@link check}. */
@@ -241,7 +258,7 @@ async function create(
   principal: Principal,
   request: DelegateRequest,
   id: string,
-  ancestors: readonly Ancestor[],
+  { ancestors, latestEnd }: Lineage,
   options: DelegateOptions,
 ): Promise<StoredDelegation | null> {
   const { parent_id, callback } = request;
@@ -268,6 +285,8 @@ async function create(
       not_before_at: instant(request.not_before),
       ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
       deadline_at: instant(request.deadline),
+      latest_at: latestEnd,
+      keeps_children: request.children_on_failure === "keep" ? 1 : undefined,
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
       agent_created_at: options.agentCreatedAt,

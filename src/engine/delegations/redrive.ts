@@ -69,11 +69,12 @@ export async function redriveRecord(
     priority: failed.get("priority"),
     max_attempts: failed.get("max_attempts"),
     metadata: JSON.parse(failed.get("metadata")),
+    ...(failed.get("keeps_children") === 1 && { children_on_failure: "keep" }),
     ...(auto_approve && { auto_approve }),
     ...(result_schema !== null && { result_schema: JSON.parse(result_schema) }),
     ...(callback !== null && { callback: JSON.parse(callback) }),
-    // A finished parent accepts no children, so it is left out.
-    ...(parent && !parent.finished && { parent_id: parent.id }),
+    // A parent that accepts no children is left out.
+    ...(parent && isOpen(parent, broker) && { parent_id: parent.id }),
   });
   // As long as the original, which may exceed the largest ttl_seconds of a request.
   const ttl_seconds =
@@ -89,6 +90,9 @@ export async function redriveRecord(
   if (!record) throw refusal({ kind: "missing", now: 0 }, id);
   return record;
 }
+
+const isOpen = (parent: StoredDelegation, { clock }: Submits): boolean =>
+  !parent.finished && parent.get("deadline_at") > Date.now() + clock.offset_ms;
 
 /**
  * Whether the approval in advance is given again. Only its delegator gives it, to the agent that it was given to: a new one of

@@ -14,18 +14,26 @@ import { refusal } from "../errors.ts";
 import { type Lists, list } from "./list.ts";
 import { read } from "./read.ts";
 
-/** The ancestors of a new delegation; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
-export async function ancestorsOf(
+export interface Lineage {
+  readonly ancestors: readonly Ancestor[];
+  /** Its parent's deadline, ms since 1970, which also ends it; undefined: it has no parent. */
+  readonly latestEnd: number | undefined;
+}
+
+/** Where a new delegation belongs; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
+export async function lineageOf(
   broker: Reads,
   principal: Principal,
   target: string,
   parentId: string | undefined,
-): Promise<readonly Ancestor[]> {
+): Promise<Lineage> {
   const ancestors: Ancestor[] = [];
+  let latestEnd: number | undefined;
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
     if (parent.finished) throw finishedParent(parentId, parent.get("state"));
     ancestors.push(...parent.get("ancestors"), [parent.id, parent.get("target")]);
+    latestEnd = parent.get("deadline_at");
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
     throw new ErrandError(
@@ -47,7 +55,7 @@ export async function ancestorsOf(
       },
     );
   }
-  return ancestors;
+  return { ancestors, latestEnd };
 }
 
 const finishedParent = (id: string, state: State): ErrandError =>

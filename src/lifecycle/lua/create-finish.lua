@@ -16,6 +16,7 @@ function create()
   record.bytes = 0
   record.callbacks = cmd.callbacks
   record.has_result_schema = cmd.has_result_schema
+  record.keeps_children = cmd.keeps_children
   if cmd.parent_id then
     record.parent_id = cmd.parent_id
     show('parent_id', quoted(cmd.parent_id))
@@ -25,7 +26,7 @@ end
 
 function set_deadlines(delay)
   record.not_before_at = delay > 0 and record.ready_at or nil
-  record.deadline_at = cmd.deadline_at or record.ready_at + cmd.ttl_ms
+  record.deadline_at = math.min(cmd.deadline_at or record.ready_at + cmd.ttl_ms, cmd.latest_at or math.huge)
   record.start_by = cmd.start_within_ms and record.ready_at + cmd.start_within_ms or nil
   status = delay > 0 and 'delayed' or 'queued'
   if delay > 0 then show('not_before_at', quoted(iso(record.ready_at))) end
@@ -47,6 +48,8 @@ function finish()
   if record.state == 'completed' then show('duration_ms', digits(now - record.created_at)) end
   show('attempt', digits(record.attempt))
   if record.used then show('usage', record.used) end
+  -- A cancel says itself whether it reaches them.
+  if record.children and record.state ~= 'completed' and move ~= 'cancel' then cascade_to_children(record.delegator) end
   if record.expected then
     record.reports = 1
     record.follow_at = now + LIMITS.follow_ms

@@ -115,7 +115,7 @@ function change_own()
   elseif move == 'expect' then
     record.expected = 1
   elseif move == 'cancel' or move == 'cascade' then
-    cascade_to_children()
+    cascade_to_children(cmd.cascade, cmd.always)
   end
 end
 

@@ -186,7 +186,10 @@ test("bulk options must be complete", async () => {
     [["redrive", "--target", "scout", "--all", "--limit", "3"], "either --limit or --all"],
     [["redrive", "--all"], "require --target"],
     [["cancel", "dlg_1", "--limit", "3"], "require --target"],
-    [["cancel", "--target", "scout", "--all", "--reason", "x"], "--reason and --no-cascade require ids"],
+    [
+      ["cancel", "--target", "scout", "--all", "--reason", "x"],
+      "--reason, --cascade and --no-cascade require ids",
+    ],
     [["cancel", "--target", "scout", "--before", "tomorrow", "--all"], "--before <instant>"],
   ] as const) {
     const { code, stderr } = await runHere([...argv]);

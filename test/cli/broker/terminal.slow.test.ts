@@ -131,6 +131,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   serve: "test/serve/start-lines.test.ts, test/telemetry/log-text.test.ts",
   inbox: "test/cli/inbox, and below without a terminal",
   mcp: "no person reads it",
+  "files orphans": "test/files/orphans.slow.test.ts",
 };
 
 test("every command of the program is called here, or is tested elsewhere", async () => {

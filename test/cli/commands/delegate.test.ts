@@ -253,7 +253,13 @@ test("cancel prints the new state", async () => {
   const stub = await stubBroker((_request, answer) => answer.json(delegationLike({ state: "canceled" })));
   const done = await run(["cancel", ID, "--reason", "why not"], { env: { url: stub.url, token: "t" } });
   expect(done).toMatchObject({ code: 0, stdout: `canceled ${ID}\n` });
-  expect(stub.seen[0]?.body).toEqual({ reason: "why not", cascade: true });
+  await run(["cancel", ID, "--cascade"], { env: { url: stub.url, token: "t" } });
+  await run(["cancel", ID, "--no-cascade"], { env: { url: stub.url, token: "t" } });
+  expect(stub.seen.map(({ body }) => body)).toEqual([
+    { reason: "why not" },
+    { cascade: true },
+    { cascade: false },
+  ]);
 });
 
 test("token create prints only the secret", async () => {

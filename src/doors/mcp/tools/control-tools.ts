@@ -96,14 +96,14 @@ export const controlTools: readonly Tool[] = [
     name: "cancel_task",
     title: "Cancel a delegation",
     description:
-      "Cancel a delegation and its children (unless cascade is false). The agent is notified at once. A finished delegation does not change.",
+      "Cancel a delegation and its children (unless it keeps them, or cascade is false). The agent is notified at once. A finished delegation does not change.",
     visibleTo: CONTROLLERS,
     destructive: true,
     idempotent: true,
     input: {
       delegation_id: delegationIdInput,
       reason: z.string().max(1024).optional(),
-      cascade: z.boolean().default(true),
+      cascade: z.boolean().optional(),
     },
     output: delegationViewShape,
     async handle({ broker, principal }, { delegation_id: id, ...options }) {

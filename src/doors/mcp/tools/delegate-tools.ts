@@ -38,8 +38,12 @@ const inputShape = {
   parent_id: delegationIdSchema
     .optional()
     .describe(
-      "The id of the delegation that you are working on, if any. The new delegation becomes its child, and is canceled with it.",
+      "The id of the delegation that you are working on, if any. The new delegation becomes its child, ends at its deadline at the latest, and is canceled with it.",
     ),
+  children_on_failure: z
+    .enum(["cancel", "keep"])
+    .optional()
+    .describe("What becomes of its own children if it does not complete. Default: cancel."),
   priority: z.int().min(0).max(9).optional().describe("0 to 9; higher goes first. Default: 5."),
   delay_seconds: z
     .number()
@@ -214,7 +218,7 @@ async function delegateAndWait(
     });
     const hasLeft = canceled.aborted || request.isGone();
     if (hasLeft && cancel_on_disconnect && !record.finished) {
-      await cancel(broker, principal, record.id, { reason: "the caller disconnected", cascade: true });
+      await cancel(broker, principal, record.id, { reason: "the caller disconnected" });
     }
     const question =
       context.supportsForms && !hasLeft ? await askClient(broker, record, resumed?.refusal) : undefined;

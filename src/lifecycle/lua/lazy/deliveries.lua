@@ -18,9 +18,10 @@ function claim_calls()
   return refusal_outcome({ kind = 'pending', calls_at = record.calls_at })
 end
 
-function cascade_to_children()
-  if not cmd.cascade or not record.children then return end
-  record.cascade = cmd.cascade
+-- `by`: the principal in whose name they are canceled. `always`: also if the delegation keeps its children.
+function cascade_to_children(by, always)
+  if not by or not record.children or (record.keeps_children and not always) then return end
+  record.cascade = by
   record.follow_at = now + LIMITS.follow_ms
 end
 
