@@ -29,6 +29,25 @@ export async function answerSome(api: Api): Promise<void> {
   await ask("Write the release notes", { text: "Who is the audience?" }, { text: "Operators, not users." });
 }
 
+/** A delegation that waits for three parts: one completed, one is at work, one is queued. Returns its id. */
+export async function waitForParts(api: Api): Promise<string> {
+  for (const name of ["lead", "builder", "tester"]) await api.agent(name);
+  const start = async (target: string, more: Record<string, unknown>) => {
+    const { id } = (await api.delegate(target, more)).body;
+    const { body } = await api.lease(target, { wait_seconds: 5, lease_seconds: 900 });
+    return { id: String(id), lease: String(body.leases[0]?.lease_id) };
+  };
+  const lead = await start("lead", { task: "Ship version 2.5 of the search" });
+  const parent_id = lead.id;
+  const notes = await start("builder", { task: "Write the notes of version 2.5", parent_id });
+  await api.reply(notes.lease, { text: "Written." });
+  const build = await start("builder", { task: "Build the packages of version 2.5", parent_id });
+  await api.heartbeat(build.lease, { progress: { done: 2, total: 6, current_step: "linking" } });
+  const test = (await api.delegate("tester", { task: "Test version 2.5 on staging", parent_id })).body.id;
+  await api.await(lead.lease, [notes.id, build.id, test]);
+  return lead.id;
+}
+
 /** Fills a broker that has the scene. Returns the id of a long conversation. */
 export async function fillMany(api: Api, url: string, token: string): Promise<string> {
   await setCrowd(url, 2000, token);

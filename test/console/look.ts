@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium, type Page } from "playwright-core";
 import { CHROMIUM } from "../support/chromium.ts";
-import { answerSome, fillMany } from "./look-scenes.ts";
+import { answerSome, fillMany, waitForParts } from "./look-scenes.ts";
 import { setScene } from "./scene.ts";
 
 const OUT = fileURLToPath(new URL("../../.look/", import.meta.url));
@@ -111,7 +111,15 @@ async function asItIs(): Promise<void> {
   const headers = { authorization: `Bearer ${token}` };
   const read = async (path: string) => (await fetch(`${url}/v1/${path}`, { headers })).json();
   const opened: Record<string, View> = {};
-  for (const state of ["submitted", "working", "input_required", "completed", "failed", "canceled"]) {
+  for (const state of [
+    "submitted",
+    "working",
+    "input_required",
+    "awaiting_children",
+    "completed",
+    "failed",
+    "canceled",
+  ]) {
     const [one] = (await read(`delegations?limit=1&state=${state}`)).delegations;
     if (one) opened[state.replace("_", "-")] = `#/live?open=${one.id}`;
   }
@@ -123,6 +131,7 @@ async function fillAndShoot(): Promise<void> {
   await shoot("empty", VIEWS);
   const { api, ids } = await setScene(url, token);
   await answerSome(api);
+  const waits = await waitForParts(api);
   await shoot("few", {
     ...VIEWS,
     ...agentViews("coder"),
@@ -134,6 +143,8 @@ async function fillAndShoot(): Promise<void> {
     canceled: `#/live?open=${ids.canceled}`,
     files: `#/live?tab=files&open=${ids.completed}`,
     timeline: `#/live?tab=timeline&open=${ids.working}`,
+    awaiting: `#/live?open=${waits}`,
+    "awaiting-timeline": `#/live?tab=timeline&open=${waits}`,
     raw: `#/live?tab=raw&open=${ids.working}`,
   });
   const talk = await fillMany(api, url, token);

@@ -31,6 +31,7 @@ const STATES: Readonly<Record<string, DelegationEvent["state"]>> = {
   progress: "working",
   artifact: "working",
   interrupted: "input_required",
+  awaiting: "awaiting_children",
   completed: "completed",
   failed: "failed",
 };
@@ -78,6 +79,32 @@ describe("bars", () => {
     expect(drawn(node({ state: "working" }), events)).toEqual(all);
     // It waits still: until then, no worker may take it.
     expect(drawn(node(), events.slice(0, 4))).toEqual([...all.slice(0, 3), "queued 30-"]);
+  });
+
+  test("the wait for parts is a bar of its own, between two of the same attempt, and names their agents", () => {
+    const children = [2, 3, 4].map((end) => `dlg_0_${"0".repeat(25)}${end}`);
+    const awaits = { children, left: 3, expires_at: iso(600) };
+    const events = [
+      event(1, 0, "queued"),
+      event(2, 2, "leased", { attempt: 1 }),
+      event(3, 5, "awaiting", { awaits }),
+      event(4, 20, "resumed"),
+      event(5, 21, "leased", { attempt: 1 }),
+      event(6, 30, "completed"),
+    ];
+    const ended = node({ state: "completed", finished_at: iso(30) });
+    const all = ["queued 0-2", "completed 2-5 (1)", "awaits 5-20 (1)", "queued 20-21", "completed 21-30 (1)"];
+    expect(drawn(ended, events)).toEqual(all);
+    const [, , wait] = spansOf(ended, events);
+    const agents = new Map(children.map((id, at) => [id, at === 1 ? "coder" : "scout"]));
+    expect(wait && spanText(wait, ended, START, agents)).toBe(
+      "waits for 3 parts: scout (2), coder · 0:05 – 0:20 · 15 s",
+    );
+    const waits = node({ state: "awaiting_children", awaits });
+    const row = { node: waits, below: 3, isOpen: true };
+    expect(rowText(row, START + 9_000, agents)).toBe(
+      "scout: Look around, waits for 3 parts: scout (2), coder, delegated 9 s ago",
+    );
   });
 
   test("a lapsed lease that is reclaimed goes on with its attempt", () => {

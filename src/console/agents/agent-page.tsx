@@ -86,8 +86,12 @@ export function AgentPage({ name }: { readonly name: string }) {
 /** A link would change the fragment, which names the view. */
 const showConnect = (): void => document.getElementById("connect-title")?.scrollIntoView();
 
-const loadOf = ({ counts }: Agent): string =>
-  `${counts.working} working, ${counts.interrupted} asking, ${counts.waiting + counts.delayed} queued`;
+const loadOf = ({ counts: { working, interrupted, awaiting, waiting, delayed } }: Agent): string =>
+  [
+    `${working} working, ${interrupted} asking`,
+    ...(awaiting > 0 ? [`${awaiting} waiting for parts`] : []),
+    `${waiting + delayed} queued`,
+  ].join(", ");
 
 interface ControlsProps {
   readonly agent: Agent;

@@ -1,4 +1,5 @@
 /** The views that are loaded when they are first shown, or soon after the page. */
+import { loadFiles } from "../delegation/files/lazy-tab.ts";
 import { lazy } from "./lazy.tsx";
 import { lazyFrom } from "./lazy-from.tsx";
 
@@ -10,6 +11,7 @@ const LOADS = {
   delegate: () => import("../delegate/delegate.tsx"),
   palette: () => import("../palette/palette.tsx"),
   answered: () => import("../answered/answered.tsx"),
+  files: loadFiles,
 };
 
 export const Inbox = lazy((later) => later.Inbox);

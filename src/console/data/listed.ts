@@ -29,6 +29,7 @@ export interface ListedDelegation
     | "updated_at"
     | "not_before_at"
     | "attempt"
+    | "awaits"
   > {
   /** How the task ends, unless it is long. */
   readonly task_end?: string;
@@ -42,10 +43,10 @@ export interface ListedDelegation
 
 export function toListed(delegation: Delegation): ListedDelegation {
   const { id, state, version, target, delegator, task_preview, created_at, updated_at } = delegation;
-  const { not_before_at, attempt, progress, lease, interrupt, finished_at, error } = delegation;
+  const { not_before_at, attempt, progress, lease, interrupt, finished_at, error, awaits } = delegation;
   return {
     ...{ id, state, version, target, delegator, task_preview, created_at, updated_at },
-    ...{ not_before_at, attempt, progress, interrupt, finished_at },
+    ...{ not_before_at, attempt, progress, interrupt, finished_at, awaits },
     task_end: taskEnd(delegation.message),
     lease: lease && { expires_at: lease.expires_at },
     error: error && errorText(error),
@@ -67,6 +68,7 @@ export function afterEvent(
     version: event.seq,
     updated_at: event.at,
     interrupt: null,
+    awaits: "awaits" in event ? event.awaits : undefined,
     progress:
       event.state === "submitted" ? null : event.status === "progress" ? event.progress : listed.progress,
     attempt: ("attempt" in event ? event.attempt : undefined) ?? listed.attempt,

@@ -16,7 +16,7 @@ import { useLoaded } from "../ui/use-loaded.ts";
 import { Actions } from "./actions.tsx";
 import { Conversation } from "./conversation.tsx";
 import { countFiles } from "./files/count.ts";
-import { FilesTab } from "./files/files-tab.tsx";
+import { FilesTab } from "./files/lazy-tab.ts";
 import { FollowUp } from "./follow-up.tsx";
 import { Frame } from "./frame.tsx";
 import { type EventLog, readEvents } from "./read-events.ts";
@@ -140,7 +140,13 @@ const LEASE_MS = 2_000;
 function useDelegation(id: string) {
   const loaded = useLoaded(id, ({ delegator }, signal) => delegator.get(id, { signal }));
   const { reload, value } = loaded;
-  useSoonAfter((event) => event.delegation_id === id, reload, PAUSE_MS);
+  const awaited = value?.awaits?.children;
+  // The end of a part that it waits for changes it without an event of its own.
+  useSoonAfter(
+    ({ delegation_id: of, state }) => of === id || (isTerminal(state) && awaited?.includes(of) === true),
+    reload,
+    PAUSE_MS,
+  );
   // Half of the time that is left: often enough to show a lease that is not extended as it ends.
   const leaseEnds = Date.parse(value?.lease?.expires_at ?? "");
   useEffect(() => {

@@ -2,10 +2,10 @@
 import * as z from "zod";
 import { changesByRequestSchema } from "../../schema/answered.ts";
 import { changeTexts } from "../../schema/change-text.ts";
-import { progressSchema } from "../../schema/delegation.ts";
+import { type Awaits, progressSchema } from "../../schema/delegation.ts";
 import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { wayWords } from "../ui/way-words.ts";
-import { HOURS, largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
+import { count, HOURS, largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
 import { clockText } from "./waterfall/axis.ts";
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().catch(undefined);
@@ -40,6 +40,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   broker_away: "the broker was away; the worker still holds it",
   lease_expired: "the worker gave no sign of life",
   retrying: "the attempt failed",
+  resumed: "queued again: its parts have ended",
 };
 
 /** `a worker took it · attempt 2 · worker-1` */
@@ -47,6 +48,9 @@ export function eventText(event: DelegationEvent): string {
   const details = detailsSchema.parse(event);
   const { by, via, auto, decision, changes, attempt = 1 } = details;
   const { worker_id, reason, retry_at, progress, error, artifact } = details;
+  if (event.status === "awaiting") return awaitingText(event.awaits);
+  if (event.status === "resumed" && event.time_limit)
+    return "queued again: its time to wait for parts is over";
   const ended = event.type === "DELEGATION_COMPLETE" || event.type === "DELEGATION_FAILED";
   const what = ended
     ? STATE_WORDS[event.state]
@@ -68,6 +72,12 @@ export function eventText(event: DelegationEvent): string {
     .filter(Boolean)
     .join(" · ");
 }
+
+/** `the worker gave it back until 2 of 3 parts have ended`. */
+const awaitingText = ({ children, left }: Awaits): string => {
+  const some = left === children.length ? "" : `${left} of `;
+  return `the worker gave it back until ${some}${count(children.length, "part")} ${left === 1 ? "has" : "have"} ended`;
+};
 
 /** `progress 12 times, last: 7/200 compiling`. */
 export function runText(event: DelegationEvent, times: number): string {

@@ -2,7 +2,6 @@
 import type { ComponentType } from "preact";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import type { Delegation, State } from "../../schema/delegation.ts";
-import { hrefOf } from "../app/route.ts";
 import { agentOf } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
@@ -14,6 +13,7 @@ import { Output } from "../ui/output.tsx";
 import { Said } from "../ui/said.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { count, etaOf, nameOf, quietText, sentence, shareOf, stepOf } from "../ui/words.ts";
+import { Awaiting } from "./awaiting.tsx";
 import { lastAttemptText } from "./event-text.ts";
 import { adviceOf, endingOf, hasContent, placeIn, whereText } from "./head-text.ts";
 
@@ -40,8 +40,6 @@ export function Head({ delegation }: Props) {
 
 /** A delegation with more events than this is explained without them. */
 const MAX_EVENTS = 300;
-/** Further children are only counted; the tree shows all. */
-const SHOWN_CHILDREN = 5;
 /** In a longer queue, the place is not counted. */
 const MAX_QUEUE = 50;
 
@@ -123,29 +121,6 @@ function Asks({ delegation }: Props) {
     <p class="why asks">
       {maySteer(delegation) ? "You may answer" : `${nameOf(delegator)} or an approver may answer`},{" "}
       <Left until={interrupt.expires_at} />.
-    </p>
-  );
-}
-
-function Awaiting({ delegation: { awaits } }: Props) {
-  if (!awaits) return null;
-  const { children, left, expires_at } = awaits;
-  const few = children.slice(0, SHOWN_CHILDREN);
-  const more = children.length - few.length;
-  return (
-    <p class="why">
-      It waits for {left === children.length ? "" : `${left} of `}
-      {count(children.length, "part")}:{" "}
-      {few.map((id, at) => (
-        <>
-          {at > 0 && ", "}
-          <a key={id} href={hrefOf(id)}>
-            …{id.slice(-8)}
-          </a>
-        </>
-      ))}
-      {more > 0 && ` and ${more} more`}; then its agent goes on. It waits at most{" "}
-      <Left until={expires_at} isBare />.
     </p>
   );
 }

@@ -5,6 +5,7 @@ import { isAway } from "../data/away.ts";
 import { now } from "../data/clock.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
+import { awaitsText } from "../ui/awaits-text.ts";
 import { errorText } from "../ui/error-text.ts";
 import { isMissing } from "../ui/or-gone.ts";
 import { queuedText } from "../ui/queued-text.ts";
@@ -73,7 +74,9 @@ function FoundLink({ delegation }: Pick<Props, "delegation">) {
         <span class={`state ${phase}`}>
           {state === "submitted"
             ? queuedText(delegation, isAway.value ? undefined : agentOf(target), now.peek())
-            : STATE_WORDS[state]}
+            : delegation.awaits
+              ? awaitsText(delegation.awaits)
+              : STATE_WORDS[state]}
           {redriven_as !== null && <TriedAgain id={redriven_as} />}
           {finished_at !== null && (
             <>

@@ -1,5 +1,6 @@
 import { stateSchema } from "../../schema/delegation.ts";
 import { href, hrefWith, route } from "../app/route.ts";
+import { agents } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import { seesAll } from "../session/rights.ts";
 import { session } from "../session/session.ts";
@@ -21,6 +22,9 @@ function presets(at: number): readonly Preset[] {
     { title: "Failed since yesterday", params: { state: "failed", ended_since: yesterday } },
     { title: "Ended in the last hour", params: { ended_since: hour } },
     { title: "Asking", params: { state: "input_required" } },
+    ...(agents.value?.some(({ counts }) => counts.awaiting > 0)
+      ? [{ title: "Waiting for parts", params: { state: "awaiting_children" } }]
+      : []),
     // Others see only their own.
     ...(seesAll.value && own !== undefined
       ? [{ title: "Mine, not ended", params: { delegator: own, state: "live" } }]

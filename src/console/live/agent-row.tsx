@@ -11,7 +11,7 @@ import { failedIn, figuresOf, hasFigures } from "../data/figures.ts";
 import { Age } from "../ui/age.tsx";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
-import { hourText, rowText, slotsOf } from "./agent-words.ts";
+import { awaitingText, hourText, rowText, slotsOf } from "./agent-words.ts";
 import { calmNow } from "./calm-clock.ts";
 import { styles } from "./lines.css";
 import { type PresenceAgent, type PresenceText, presenceText } from "./presence-text.ts";
@@ -42,6 +42,11 @@ export function AgentRow({ agent, href, isOpen }: Props) {
             <span>{presence.who}</span>
             {counts.interrupted > 0 && (
               <b class="agent-asks">{counts.interrupted.toLocaleString("en")} ask</b>
+            )}
+            {counts.awaiting > 0 && (
+              <b class="agent-awaits state awaits" title={awaitingText(counts.awaiting)}>
+                <StateMark phase="awaits" /> {counts.awaiting.toLocaleString("en")}
+              </b>
             )}
           </span>
         </span>

@@ -22,6 +22,10 @@ export function hourText({ completed, failed, rejected, canceled, costs }: Agent
   return [`last hour ${ended.join(", ")}`, ...costs.map(costText)].join(", ");
 }
 
+/** `2 wait for parts`. */
+export const awaitingText = (awaiting: number): string =>
+  count(awaiting, "waits for parts", "wait for parts");
+
 /** The whole line in words. `now` is in milliseconds since 1970. */
 export function rowText(
   { name, counts, oldest_waiting_at: oldest }: Agent,
@@ -29,11 +33,12 @@ export function rowText(
   figures: AgentFigures | undefined,
   now: number,
 ): string {
-  const { working, waiting, interrupted, delayed } = counts;
+  const { working, waiting, interrupted, awaiting, delayed } = counts;
   const parts = [
     text,
     working > 0 && count(working, "working", "working"),
     interrupted > 0 && count(interrupted, "asks", "ask"),
+    awaiting > 0 && awaitingText(awaiting),
     waiting > 0 && oldest && `the oldest for ${largestUnit(now - Date.parse(oldest))}`,
     delayed > 0 && count(delayed, "delayed", "delayed"),
     figures && hourText(figures),

@@ -17,7 +17,7 @@ const sinceOf = (since: string | null | undefined): number => Date.parse(since ?
 export const bySeverity = (alarms: readonly Alarm[]): readonly Alarm[] =>
   alarms.toSorted((a, b) => SEVERITY[a.kind] - SEVERITY[b.kind] || sinceOf(a.since) - sinceOf(b.since) || 0);
 
-/** An alarm, asking, with a queue, working, with delayed work, with workers, paused, seen once, never seen. */
+/** An alarm, asking, with a queue, working, with work that waits for parts, with delayed work, with workers, paused, seen once, never seen. */
 function agentRank(agent: Agent, now: number): number {
   const { counts, presence, paused } = agent;
   const [alarm] = bySeverity(alarmsOf([agent], now));
@@ -26,6 +26,7 @@ function agentRank(agent: Agent, now: number): number {
     counts.interrupted > 0,
     counts.waiting > 0,
     counts.working > 0,
+    counts.awaiting > 0,
     counts.delayed > 0,
     presence.state === "online" && !paused,
     paused,
@@ -36,7 +37,7 @@ function agentRank(agent: Agent, now: number): number {
 }
 
 /** Whether an agent of the rank needs somebody, works, or has work. */
-const IDLE_RANK = 7;
+const IDLE_RANK = 8;
 
 export interface ByNeed {
   /** Alarms by how long their oldest work waits, the others by name. */

@@ -9,6 +9,7 @@ import { now } from "../data/clock.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 import { delegatorOf } from "../session/rights.ts";
 import { Age, Elapsed } from "../ui/age.tsx";
+import { awaitsText } from "../ui/awaits-text.ts";
 import { queuedText } from "../ui/queued-text.ts";
 import { Said } from "../ui/said.tsx";
 import { StateMark } from "../ui/state-mark.tsx";
@@ -80,6 +81,7 @@ function statusOf(listed: ListedDelegation, agent: Agent | undefined): string {
     return [again, stepOf(listed) || "working"].filter(Boolean).join(" · ");
   }
   if (state === "submitted") return queuedText(listed, agent, now.peek());
+  if (listed.awaits) return awaitsText(listed.awaits);
   const more = error ?? questionOf(listed);
   return more === "" ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${more}`;
 }

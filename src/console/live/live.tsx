@@ -2,13 +2,13 @@ import { lazyFrom } from "../app/lazy-from.tsx";
 import { haveReadAgents } from "../data/agents.ts";
 import { inView, isLoaded } from "../data/delegations.ts";
 import { count } from "../ui/words.ts";
-import { headText } from "./tally.ts";
 
 const READING = <p class="loading">Reading what is live …</p>;
 const load = () => import("./parts.tsx");
 // It arrives while the page reads what is live.
 load().catch(() => undefined);
 const Parts = lazyFrom(load, ({ Parts: loaded }) => loaded, READING);
+const HeadText = lazyFrom(load, ({ HeadText: loaded }) => loaded, null);
 
 /** What goes on: what needs attention, the agents, and their work. */
 export function Live() {
@@ -17,12 +17,13 @@ export function Live() {
   const isReading = !haveReadAgents.value || (!isLoaded.value && total === 0);
   return (
     <section aria-label="Live">
-      <h1 id="live-title">Live {total > 0 && <small>{headOf(total)}</small>}</h1>
+      <h1 id="live-title">
+        Live{" "}
+        {total > 0 && (
+          <small>{isLoaded.value ? <HeadText /> : `${count(total, "delegation")} so far …`}</small>
+        )}
+      </h1>
       {isReading ? READING : <Parts />}
     </section>
   );
 }
-
-/** `6 delegations: 1 working, 3 asking, 2 queued`. */
-const headOf = (total: number): string =>
-  isLoaded.value ? headText.value : `${count(total, "delegation")} so far …`;

@@ -1,7 +1,8 @@
-/** The order where not everything is shown: first what needs a person, then what is in progress, then what waits. */
+/** The order where not everything is shown: first what needs a person, then what is in progress, then what waits for its parts, then the queue. */
 import { asks, type ListedDelegation } from "../data/listed.ts";
 
-const rankOf = ({ state }: ListedDelegation): number => (asks(state) ? 0 : state === "submitted" ? 2 : 1);
+const rankOf = ({ state }: ListedDelegation): number =>
+  asks(state) ? 0 : state === "submitted" ? 3 : state === "awaiting_children" ? 2 : 1;
 
 /** A question: when it expires. In the queue: since when it is ready, or when it will be. */
 export function instantOf({ state, interrupt, not_before_at, created_at }: ListedDelegation): string {
@@ -9,7 +10,7 @@ export function instantOf({ state, interrupt, not_before_at, created_at }: Liste
   return instant ?? created_at;
 }
 
-/** Questions, the soonest to expire first; work in progress or just ended; the queue. Each the oldest first. */
+/** Questions, the soonest to expire first; work in progress or just ended; what waits for parts; the queue. Each the oldest first. */
 export function byNeed<T extends { readonly value: ListedDelegation }>(delegations: readonly T[]): T[] {
   return delegations
     .map((listed) => ({

@@ -11,6 +11,7 @@ import { AgentTable } from "./agent-table.tsx";
 import { Alarms } from "./alarms.tsx";
 import { FirstSteps, useHasDelegations } from "./first-steps.tsx";
 import { styles } from "./live.css";
+import { headText } from "./tally.ts";
 import { Work } from "./work.tsx";
 
 adopt(styles);
@@ -31,6 +32,9 @@ export function Parts() {
     </div>
   );
 }
+
+/** How many there are, and in which states. */
+export const HeadText = () => <>{headText.value}</>;
 
 function NothingLive() {
   const found = agents.value;

@@ -12,18 +12,23 @@ type Listed = Signal<ListedDelegation>;
 export interface Work {
   /** Work in progress and what ended just now, the oldest first. */
   readonly working: readonly Listed[];
+  /** What waits for its parts, the oldest first: nobody works on it, and it is in no queue. */
+  readonly awaiting: readonly Listed[];
   /** In the order of the queue. */
   readonly queued: readonly Listed[];
 }
 
 export const work = computed<Work>(() => {
   const working: Listed[] = [];
+  const awaiting: Listed[] = [];
   const queued: Listed[] = [];
   for (const listed of inView.value) {
     const { state } = listed.value;
-    if (!asks(state)) (state === "submitted" ? queued : working).push(listed);
+    if (state === "submitted") queued.push(listed);
+    else if (state === "awaiting_children") awaiting.push(listed);
+    else if (!asks(state)) working.push(listed);
   }
-  return { working: working.reverse(), queued: byNeed(queued) };
+  return { working: working.reverse(), awaiting: awaiting.reverse(), queued: byNeed(queued) };
 });
 
 /** The delegations that ask somebody else. What asks the reader is in "Needs you". */
@@ -34,6 +39,7 @@ export const headText = computed(() => {
   const counts = {
     working: work.value.working.filter(({ value }) => value.state === "working").length,
     asking: mine.value.length + askingOthers.value.length,
+    "waiting for parts": work.value.awaiting.length,
     queued: work.value.queued.length,
   };
   const parts = Object.entries(counts).filter(([, number]) => number > 0);

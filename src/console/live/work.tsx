@@ -1,4 +1,4 @@
-/** The delegations: what is in progress, then the queue, which is folded by agent if it is long. */
+/** The delegations: what is in progress, what waits for its parts, then the queue, which is folded by agent if it is long. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { href } from "../app/route.ts";
@@ -17,14 +17,15 @@ import { isIn, type Place, usePlaces } from "./places.ts";
 import { presenceText, waitingText } from "./presence-text.ts";
 import { askingOthers, work } from "./tally.ts";
 
-/** Rows at most: of what is in progress, of a queue that is not folded, of one that is opened; and folded queues. */
-const MOST = { working: 20, queued: 8, opened: 5, folded: 20 } as const;
+/** Rows at most: of what is in progress, of what waits for parts, of a queue that is not folded, of one that is opened; and folded queues. */
+const MOST = { working: 20, awaiting: 8, queued: 8, opened: 5, folded: 20 } as const;
 
 export function Work() {
-  const { working, queued } = work.value;
+  const { working, awaiting, queued } = work.value;
   const others = askingOthers.value;
   const area = useRef<HTMLDivElement>(null);
-  const below = useRef<HTMLElement>(null);
+  const below = useRef<HTMLDivElement>(null);
+  const queue = useRef<HTMLElement>(null);
   return (
     <div ref={area}>
       <section class="live-part" aria-label="In progress">
@@ -46,16 +47,34 @@ export function Work() {
           appends={() => !isIn(below)}
         />
       </section>
-      {queued.length > 0 && (
-        <section class="live-part" aria-label="Queue" ref={below}>
-          <div class="part-head">
-            <h2>
-              Queue <small>{queued.length.toLocaleString("en")}</small>
-            </h2>
-          </div>
-          <Queue queued={queued} place={below} />
-        </section>
-      )}
+      <div ref={below}>
+        {awaiting.length > 0 && (
+          <section class="live-part" aria-label="Waiting for parts">
+            <div class="part-head">
+              <h2>
+                Waiting for parts <small>{awaiting.length.toLocaleString("en")}</small>
+              </h2>
+            </div>
+            <DelegationRows
+              delegations={awaiting}
+              most={MOST.awaiting}
+              place={below}
+              more={href("find", { state: "awaiting_children" })}
+              appends={() => !isIn(queue)}
+            />
+          </section>
+        )}
+        {queued.length > 0 && (
+          <section class="live-part" aria-label="Queue" ref={queue}>
+            <div class="part-head">
+              <h2>
+                Queue <small>{queued.length.toLocaleString("en")}</small>
+              </h2>
+            </div>
+            <Queue queued={queued} place={queue} />
+          </section>
+        )}
+      </div>
     </div>
   );
 }

@@ -21,6 +21,13 @@ function Shape({ phase }: { readonly phase: Sign }) {
     case "online":
     case "busy":
       return <circle class="solid" cx="8" cy="8" r="5" />;
+    case "awaits":
+      return (
+        <>
+          <path class="line" d="M8 4v4m-4.5 4V8h9v4" />
+          <path class="line dots" d="M8 3.5h.01m-4.51 9h.01m8.99 0h.01" />
+        </>
+      );
     case "asks":
       return (
         <>

@@ -6,14 +6,14 @@ import type { ListedDelegation } from "../data/listed.ts";
 import { TASK_END, taskEnd } from "../data/task-end.ts";
 
 /** How a state is drawn: its colour and its shape. */
-export type Phase = "queued" | "working" | "asks" | "completed" | "failed" | "canceled";
+export type Phase = "queued" | "working" | "awaits" | "asks" | "completed" | "failed" | "canceled";
 
 export const PHASES: Readonly<Record<State, Phase>> = {
   submitted: "queued",
   working: "working",
   input_required: "asks",
   auth_required: "asks",
-  awaiting_children: "queued",
+  awaiting_children: "awaits",
   completed: "completed",
   failed: "failed",
   rejected: "failed",

@@ -19,6 +19,7 @@ export interface Node
     | "finished_at"
     | "not_before_at"
     | "usage"
+    | "awaits"
   > {
   readonly task: string;
   /** When the present lease was granted; null without one. */
@@ -29,10 +30,10 @@ export interface Node
 
 export function toNode(delegation: Delegation): Node {
   const { id, parent_id, state, version, target, attempt, max_attempts, usage } = delegation;
-  const { created_at, finished_at, not_before_at, lease } = delegation;
+  const { created_at, finished_at, not_before_at, lease, awaits } = delegation;
   return {
     ...{ id, parent_id, state, version, target, attempt, max_attempts, usage },
-    ...{ created_at, finished_at, not_before_at },
+    ...{ created_at, finished_at, not_before_at, awaits },
     task: taskText(delegation),
     leased_at: lease?.granted_at ?? null,
     questions: questionsFrom(delegation),
@@ -54,5 +55,6 @@ export function nodeAfter(node: Node, event: DelegationEvent): Node | null {
     ...{ state: event.state, version: event.seq, attempt, usage },
     leased_at: event.state !== "working" ? null : isLease ? event.at : node.leased_at,
     finished_at: isTerminal(event.state) ? event.at : null,
+    awaits: "awaits" in event ? event.awaits : undefined,
   };
 }

@@ -1,5 +1,6 @@
 /** The words of a waterfall: of a row for screen readers, and of a bar or a mark that is pointed at. */
 import { isTerminal } from "../../../schema/delegation.ts";
+import { namesText } from "../../ui/names-text.ts";
 import { count, elapsed, STATE_WORDS } from "../../ui/words.ts";
 import { clockText } from "./axis.ts";
 import type { Node } from "./node.ts";
@@ -34,11 +35,12 @@ export function lengthText(ms: number): string {
 export function rowText(
   { node, below, isOpen }: Pick<Row, "node" | "below" | "isOpen">,
   now: number,
+  agents: Agents = new Map(),
 ): string {
-  const { target, task, attempt, max_attempts } = node;
+  const { target, task, attempt, max_attempts, awaits } = node;
   return [
     `${target}: ${task}`,
-    stateText(node, now),
+    stateText(node, now, awaits ? awaitedText(awaits.children, agents) : STATE_WORDS[node.state]),
     attempt > 1 && `attempt ${attempt} of ${max_attempts}`,
     !isOpen && below > 0 && `${below.toLocaleString("en")} under it are hidden`,
   ]
@@ -46,29 +48,44 @@ export function rowText(
     .join(", ");
 }
 
-function stateText({ state, created_at, finished_at }: Node, now: number): string {
+function stateText({ state, created_at, finished_at }: Node, now: number, words: string): string {
   const from = Date.parse(created_at);
   if (isTerminal(state) && finished_at !== null)
-    return `${STATE_WORDS[state]} in ${lengthText(Date.parse(finished_at) - from)}`;
-  return `${STATE_WORDS[state]}, delegated ${elapsed(now - from)} ago`;
+    return `${words} in ${lengthText(Date.parse(finished_at) - from)}`;
+  return `${words}, delegated ${elapsed(now - from)} ago`;
 }
 
 const LOOKS: Readonly<Record<Span["look"], string>> = {
   queued: "queued",
   pause: "may start later",
   working: "working",
+  awaits: "waits for parts",
   asks: "waits for an answer",
   completed: "completed",
   failed: "failed",
   canceled: "canceled",
 };
 
+/** The agents by the ids of their delegations, as far as they are known. */
+export type Agents = ReadonlyMap<string, string>;
+
+/** `waits for 2 parts: scout, coder`. */
+function awaitedText(ids: readonly string[], agents: Agents): string {
+  const names = namesText(ids.flatMap((id) => agents.get(id) ?? []));
+  return `waits for ${count(ids.length, "part")}${names && `: ${names}`}`;
+}
+
 /** `attempt 2 · failed · 0:12 – 3:14 · 3 min 2 s`. */
-export function spanText({ look, from, to, attempt }: Span, { attempt: last }: Node, start: number): string {
+export function spanText(
+  { look, from, to, attempt, awaited }: Span,
+  { attempt: last }: Node,
+  start: number,
+  agents: Agents = new Map(),
+): string {
   const since = clockText(Math.max(0, from - start));
   return [
     attempt !== null && last > 1 && `attempt ${attempt}`,
-    LOOKS[look],
+    awaited ? awaitedText(awaited, agents) : LOOKS[look],
     to === null ? `since ${since}` : `${since} – ${clockText(Math.max(0, to - start))}`,
     to !== null && lengthText(to - from),
   ]

@@ -13,7 +13,7 @@ import type { Node } from "./node.ts";
 import { type Question, questionsOf } from "./questions.ts";
 import { CELL, ROW } from "./roles.ts";
 import type { RowEvents } from "./row-events.ts";
-import { lengthText, questionText, rowText, spanText, toggleText } from "./row-text.ts";
+import { type Agents, lengthText, questionText, rowText, spanText, toggleText } from "./row-text.ts";
 import type { Row } from "./rows.ts";
 import { type Span, spansOf, visibleSpans } from "./spans.ts";
 
@@ -26,6 +26,7 @@ interface Props {
   readonly rowEvents: RowEvents;
   /** The events of the delegation that the waterfall is of; null: the row reads its own. */
   readonly events: readonly DelegationEvent[] | null;
+  readonly agents: Agents;
   readonly index: number;
   readonly count: number;
   readonly isSelected: boolean;
@@ -35,7 +36,8 @@ interface Props {
 }
 
 export function WaterfallRow(props: Props) {
-  const { row, axis, rowEvents, events, index, count, isSelected, isCurrent, onSelect, onToggle } = props;
+  const { row, axis, rowEvents, events, agents, index, count, isSelected, isCurrent, onSelect, onToggle } =
+    props;
   const { node, level, below, isOpen } = row;
   const { id, version } = node;
   useEffect(() => {
@@ -51,7 +53,7 @@ export function WaterfallRow(props: Props) {
     "aria-rowindex": index + 2,
     "aria-selected": isSelected,
     "aria-expanded": below > 0 ? isOpen : undefined,
-    "aria-label": rowText(row, now.peek()),
+    "aria-label": rowText(row, now.peek(), agents),
     onClick: () => onSelect(id),
     onFocus: () => onSelect(id),
   };
@@ -92,7 +94,7 @@ export function WaterfallRow(props: Props) {
         {!isOpen && below > 0 && <small class="fall-hidden">+{below.toLocaleString("en")}</small>}
       </div>
       <div {...CELL} class="fall-bars">
-        <Bars node={node} events={known} axis={axis} isSelected={isSelected} />
+        <Bars node={node} events={known} axis={axis} agents={agents} isSelected={isSelected} />
       </div>
       <div {...CELL} class="fall-time">
         {node.finished_at === null ? (
@@ -122,18 +124,19 @@ interface BarsProps {
   readonly node: Node;
   readonly events: readonly DelegationEvent[];
   readonly axis: Axis;
+  readonly agents: Agents;
   readonly isSelected: boolean;
 }
 
-function Bars({ node, events, axis, isSelected }: BarsProps) {
+function Bars({ node, events, axis, agents, isSelected }: BarsProps) {
   const { place, start, end } = axis;
   const drawn = useMemo(() => {
     const spans = visibleSpans(
       spansOf(node, events).filter((span) => span.from <= end && (span.to ?? end) >= start),
       place,
     );
-    return spans.map((span) => <Bar key={`${span.from} ${span.look}`} span={span} node={node} axis={axis} />);
-  }, [node, events, axis]);
+    return spans.map((span) => <Bar key={`${span.from} ${span.look}`} {...{ span, node, axis, agents }} />);
+  }, [node, events, axis, agents]);
   const questions = events.length > 0 ? questionsOf(events) : node.questions;
   const ended = node.finished_at === null ? null : Date.parse(node.finished_at);
   return (
@@ -153,14 +156,18 @@ function Bars({ node, events, axis, isSelected }: BarsProps) {
 
 const percent = (share: number): string => `${(share * 100).toFixed(2)}%`;
 
-function Bar({ span, node, axis }: { readonly span: Span; readonly node: Node; readonly axis: Axis }) {
+interface BarProps extends Pick<BarsProps, "node" | "axis" | "agents"> {
+  readonly span: Span;
+}
+
+function Bar({ span, node, axis, agents }: BarProps) {
   const { look, from, to } = span;
   const at = axis.place(from);
   const isEarlier = from < axis.start;
   return (
     <span
       class={`fall-bar ${look} ${to === null ? "goes-on" : ""} ${isEarlier ? "earlier" : ""}`}
-      data-note={spanText(span, node, axis.start)}
+      data-note={spanText(span, node, axis.start, agents)}
       style={{
         "--at": at.toFixed(4),
         insetInlineStart: percent(at),

@@ -13,6 +13,8 @@ export interface Span {
   readonly to: number | null;
   /** Null: between attempts. */
   readonly attempt: number | null;
+  /** The parts for whose ends it waits. */
+  readonly awaited?: readonly string[] | undefined;
 }
 
 /** How an attempt ended, by the status of an event that does not end the delegation. */
@@ -28,7 +30,9 @@ export function spansOf(node: Node, events: readonly DelegationEvent[]): readonl
   let notBefore = Date.parse(first.status === "delayed" ? (node.not_before_at ?? "") : "");
   let { state } = first;
   let from = Date.parse(node.created_at);
-  const close = (to: number | null) => spans.push(...spansUntil({ state, from, to, attempt }, notBefore));
+  let awaited: Span["awaited"];
+  const close = (to: number | null) =>
+    spans.push(...spansUntil({ state, from, to, attempt, awaited }, notBefore));
   for (const event of events) {
     const { status = "" } = event;
     const isLease = event.status === "leased" || event.status === "reclaimed";
@@ -42,6 +46,7 @@ export function spansOf(node: Node, events: readonly DelegationEvent[]): readonl
     if (isLease && attempt !== null) outcomes.delete(attempt);
     if (event.state === "submitted" && status !== "answered") attempt = null;
     const retryAt = "retry_at" in event ? event.retry_at : undefined;
+    awaited = event.status === "awaiting" ? event.awaits.children : undefined;
     [state, from, notBefore] = [event.state, at, Date.parse(retryAt ?? "")];
   }
   if (!isTerminal(state)) {
@@ -81,7 +86,7 @@ function spansWithout(node: Node): readonly Span[] {
   const before = attempt === 1 && questions.length === 0 ? "submitted" : "working";
   return [
     { state: before, look: PHASES[before], from, to: since, attempt: null },
-    { state, look: PHASES[state], from: since, to: null, attempt },
+    { state, look: PHASES[state], from: since, to: null, attempt, awaited: node.awaits?.children },
   ];
 }
 
@@ -91,6 +96,7 @@ const PLACES = 300;
 const RANKS: readonly Span["look"][] = [
   "queued",
   "pause",
+  "awaits",
   "canceled",
   "completed",
   "working",

@@ -57,6 +57,8 @@ export function Waterfall({ delegation, events, error }: Props) {
   const window = useWindow(list, rows.length);
   const { axis, isLive } = useAxis(delegation, nodes, events);
   const note = useNote();
+  // A target never changes.
+  const agents = useMemo(() => new Map([...nodes].map(([one, { target }]) => [one, target])), [nodes.size]);
   const row = rows.find(({ node }) => node.id === selected.value) ?? rows.find(({ node }) => node.id === id);
   const select = (one: string) => {
     selected.value = one;
@@ -105,6 +107,7 @@ export function Waterfall({ delegation, events, error }: Props) {
                     axis={axis}
                     rowEvents={rowEvents}
                     events={one.node.id === id ? (events ?? []) : null}
+                    agents={agents}
                     index={window.first + index}
                     count={rows.length}
                     isSelected={one === row}
@@ -116,7 +119,7 @@ export function Waterfall({ delegation, events, error }: Props) {
               </div>
             </Over>
           </div>
-          <Note text={note.text} otherwise={row ? rowText(row, now.peek()) : ""} />
+          <Note text={note.text} otherwise={row ? rowText(row, now.peek(), agents) : ""} />
           <Below delegation={delegation} tree={tree} />
         </div>
         {row && (
