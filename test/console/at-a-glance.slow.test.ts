@@ -84,6 +84,26 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("heading", { name: "Delegated" }).waitFor();
   });
 
+  test("on a phone, charts say at once how many failed of what ended, and why", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder", { limits: { max_attempts: 1 } });
+    for (let n = 0; n < 3; n += 1) {
+      await api.delegate("coder");
+      const { body } = await api.lease("coder");
+      const error = { code: "disk_full", message: "No space left" };
+      await api.reply(String(body.leases[0]?.lease_id), n === 0 ? { state: "failed", text: "", error } : {});
+    }
+    const viewport = { width: 390, height: 844 };
+    const page = await open(url, "#/charts", { viewport });
+    const line = page.getByText(/1 of 3 that ended failed: disk_full$/);
+    const box = await line.boundingBox();
+    const first = await page.locator(".chart").first().boundingBox();
+    expect((box?.y ?? viewport.height) + (box?.height ?? 0)).toBeLessThanOrEqual(first?.y ?? 0);
+    await line.getByRole("link", { name: "disk_full" }).click();
+    await page.getByText("1 delegation", { exact: true }).waitFor();
+  });
+
   test("Find says you to who delegated, why it failed without a message, and not that a refused repeat was made", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -1,6 +1,12 @@
 /** The conversation of a delegation with many messages, and the events that it and the timeline show. Needs a build. */
 import { describe, expect, test } from "vitest";
-import { editOf, examine, noTalkEvents, reportsBetween } from "../../src/console/delegation/talk-events.ts";
+import {
+  answersIn,
+  editOf,
+  examine,
+  noTalkEvents,
+  reportsBetween,
+} from "../../src/console/delegation/talk-events.ts";
 import type { DelegationEvent } from "../../src/schema/event.ts";
 import { client, OPERATOR, startBroker } from "../support/broker.ts";
 import { openTab, SKIP, showView } from "../support/browser.ts";
@@ -50,6 +56,30 @@ test("each event is examined once: reports are grouped by the messages between t
   expect(edit({})).toEqual([{ path: ["hosts"], from: 12, to: 3 }]);
   for (const other of [{ interrupt_id: "int_2" }, { request_id: "r2" }, { decision: "deny" }])
     expect(edit(other)).toBeNull();
+});
+
+test("the answer to each question: alone by its place, among several by the events", () => {
+  const question = (messageId: string) => ({ ...MESSAGE, messageId, role: "ROLE_AGENT" as const });
+  const answer = (messageId: string, interrupt_id: string, request_id: string) => ({
+    ...{ messageId, role: "ROLE_USER" as const, parts: [{ text: messageId }] },
+    metadata: { interrupt_id, request_id },
+  });
+  const followUp = { messageId: "f", role: "ROLE_USER" as const, parts: [{ text: "also" }] };
+  const history = [
+    ...[question("q1"), followUp, answer("a1", "int_1", "r1")],
+    ...[question("q2"), question("q3"), answer("a3", "int_2", "r3"), answer("a2", "int_2", "r2")],
+    question("open"),
+  ];
+  const talk = noTalkEvents();
+  const found = () => [...answersIn(history, talk)].map(([id, { messageId }]) => [id, messageId]).sort();
+  expect(found()).toEqual([["q1", "a1"]]);
+  const requests = ["q2", "q3"].map((id) => ({ request_id: `r${id.slice(1)}`, message: question(id) }));
+  examine(talk, [event(1, "interrupted", { interrupt: { ...QUESTION, id: "int_2", requests } })]);
+  expect(found()).toEqual([
+    ["q1", "a1"],
+    ["q2", "a2"],
+    ["q3", "a3"],
+  ]);
 });
 
 describe.skipIf(SKIP)("in Chromium", () => {

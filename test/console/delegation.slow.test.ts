@@ -65,6 +65,12 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const proposed = talk.locator("li", { has: page.locator(".proposal", { hasText: "deploy" }) });
     await proposed.locator(".members", { hasText: "hosts" }).locator("li", { hasText: "3" }).waitFor();
     await proposed.locator(".author", { hasText: /talker asked .*ago/ }).waitFor();
+    // It looks answered: it says so, what was chosen is marked, and the answer is right below it.
+    const branch = talk.locator(".said-block", { hasText: "Which branch?" });
+    for (const question of [branch, proposed])
+      await question.locator(".author", { hasText: /talker asked .* ago *answered$/ }).waitFor();
+    expect(await branch.locator(".chosen").allTextContents()).toEqual(["main "]);
+    await branch.locator("+ .given", { hasText: "operator answered" }).waitFor();
     const link = talk.getByRole("link", { name: "https://wiki.example/pause", exact: true });
     expect(await link.evaluate((one) => one.outerHTML)).toMatch(
       /href="https:\/\/wiki\.example\/pause" rel="noreferrer noopener" target="_blank"/,

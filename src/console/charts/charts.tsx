@@ -11,6 +11,7 @@ import { Empty } from "../ui/empty.tsx";
 import { failureWords } from "../ui/failures.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Said } from "../ui/said.tsx";
+import { StateMark } from "../ui/state-mark.tsx";
 import { useLoaded } from "../ui/use-loaded.ts";
 import { Chart } from "./chart.tsx";
 import { styles } from "./charts.css";
@@ -126,68 +127,71 @@ function Grid({ stats }: { readonly stats: Stats }) {
       sum: totals[name] === null ? "none" : `median ≈ ${seconds(totals[name].median_seconds)}`,
     }) as const;
   return (
-    <div class="charts">
-      <Chart
-        title="Delegated"
-        note={`in ${each}`}
-        kind="bars"
-        times={times}
-        series={[{ name: "delegated", look: "sent", values: values(({ sent }) => sent) }]}
-        sum={number(totals.sent)}
-      />
-      <Chart
-        title="Ended"
-        note={`in ${each}`}
-        kind="bars"
-        times={times}
-        series={[
-          { name: "completed", look: "completed", values: values(({ completed }) => completed) },
-          {
-            name: "failed or rejected",
-            look: "failed",
-            values: values((bucket) => bucket.failed + bucket.rejected),
-          },
-          { name: "canceled", look: "canceled", values: values(({ canceled }) => canceled) },
-        ]}
-        sum={number(ended)}
-      />
-      {stats.delegator === null && (
-        <>
-          <Chart
-            title="Queue"
-            note={`the highest number in ${each}`}
-            kind="lines"
-            times={times}
-            series={[
-              { name: "queued", look: "queued", values: values(({ waiting }) => waiting) },
-              { name: "working", look: "working", values: values(({ working }) => working) },
-            ]}
-            sum={`highest: ${number(most(({ waiting }) => waiting))} queued`}
-          />
-          <Chart
-            title="Longest wait"
-            note={`in the queue, in ${each}`}
-            kind="bars"
-            times={times}
-            show={seconds}
-            tops={TIMES}
-            series={[{ name: "age", look: "queued", values: values((bucket) => bucket.oldest_seconds) }]}
-            sum={`highest: ${seconds(most((bucket) => bucket.oldest_seconds))}`}
-          />
-        </>
-      )}
-      <Chart
-        title="Time to a worker"
-        note="the wait in the queue; estimated"
-        {...durations("time_to_lease")}
-      />
-      <Chart
-        title="Time to completion"
-        note="from its delegation to its end; estimated"
-        {...durations("time_to_answer")}
-      />
-      <Failures failures={totals.failures} target={stats.target ?? undefined} />
-    </div>
+    <>
+      <Failed totals={totals} ended={ended} target={stats.target ?? undefined} />
+      <div class="charts">
+        <Chart
+          title="Delegated"
+          note={`in ${each}`}
+          kind="bars"
+          times={times}
+          series={[{ name: "delegated", look: "sent", values: values(({ sent }) => sent) }]}
+          sum={number(totals.sent)}
+        />
+        <Chart
+          title="Ended"
+          note={`in ${each}`}
+          kind="bars"
+          times={times}
+          series={[
+            { name: "completed", look: "completed", values: values(({ completed }) => completed) },
+            {
+              name: "failed or rejected",
+              look: "failed",
+              values: values((bucket) => bucket.failed + bucket.rejected),
+            },
+            { name: "canceled", look: "canceled", values: values(({ canceled }) => canceled) },
+          ]}
+          sum={number(ended)}
+        />
+        {stats.delegator === null && (
+          <>
+            <Chart
+              title="Queue"
+              note={`the highest number in ${each}`}
+              kind="lines"
+              times={times}
+              series={[
+                { name: "queued", look: "queued", values: values(({ waiting }) => waiting) },
+                { name: "working", look: "working", values: values(({ working }) => working) },
+              ]}
+              sum={`highest: ${number(most(({ waiting }) => waiting))} queued`}
+            />
+            <Chart
+              title="Longest wait"
+              note={`in the queue, in ${each}`}
+              kind="bars"
+              times={times}
+              show={seconds}
+              tops={TIMES}
+              series={[{ name: "age", look: "queued", values: values((bucket) => bucket.oldest_seconds) }]}
+              sum={`highest: ${seconds(most((bucket) => bucket.oldest_seconds))}`}
+            />
+          </>
+        )}
+        <Chart
+          title="Time to a worker"
+          note="the wait in the queue; estimated"
+          {...durations("time_to_lease")}
+        />
+        <Chart
+          title="Time to completion"
+          note="from its delegation to its end; estimated"
+          {...durations("time_to_answer")}
+        />
+        <Failures failures={totals.failures} target={stats.target ?? undefined} />
+      </div>
+    </>
   );
 }
 
@@ -199,6 +203,40 @@ function seconds(value: number): string {
   if (value < 1) return `${Math.round(value * 1000)} ms`;
   if (value < 60) return `${Math.round(value * 10) / 10} s`;
   return value < 3600 ? `${Math.round(value / 6) / 10} min` : `${Math.round(value / 360) / 10} h`;
+}
+
+/** At most so many reasons are named before the charts; all are in "Why work failed". */
+const NAMED = 3;
+
+interface FailedProps {
+  readonly totals: Stats["totals"];
+  readonly ended: number;
+  readonly target: string | undefined;
+}
+
+/** First, because the charts of it are further down: `1 of 6 that ended failed: disk_full`. */
+function Failed({ totals: { failed, rejected, failures }, ended, target }: FailedProps) {
+  const bad = failed + rejected;
+  if (bad === 0) return null;
+  const more = failures.length - NAMED;
+  return (
+    <p class="state failed charts-failed">
+      <StateMark phase="failed" />{" "}
+      <b>
+        {number(bad)} of {number(ended)}
+      </b>{" "}
+      that ended {rejected === 0 ? "failed" : failed === 0 ? "were rejected" : "failed or were rejected"}
+      {failures.length > 0 && ": "}
+      {failures.slice(0, NAMED).map(({ code, count }, index) => (
+        <Fragment key={code}>
+          {index > 0 && ", "}
+          <Reason code={code} target={target} />
+          {failures.length > 1 && ` (${number(count)})`}
+        </Fragment>
+      ))}
+      {more > 0 && `, and ${number(more)} more reasons`}
+    </p>
+  );
 }
 
 interface FailuresProps extends Pick<Stats["totals"], "failures"> {
@@ -218,13 +256,7 @@ function Failures({ failures, target }: FailuresProps) {
       <ul>
         {failures.slice(0, SHOWN).map(({ code, count }) => (
           <li key={code}>
-            {code === "other" ? (
-              <Said>{code}</Said>
-            ) : (
-              <a href={href("find", { error_code: code, target })} title={code}>
-                {failureWords(code) ?? <Code text={code} />}
-              </a>
-            )}
+            <Reason code={code} target={target} />
             <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
               <rect class="bar failed" width={(100 * count) / most} height={8} />
             </svg>
@@ -237,6 +269,16 @@ function Failures({ failures, target }: FailuresProps) {
 }
 
 const SHOWN = 12;
+
+/** Links to the delegations that failed with the code. */
+function Reason({ code, target }: { readonly code: string; readonly target: string | undefined }) {
+  if (code === "other") return <Said>{code}</Said>;
+  return (
+    <a href={href("find", { error_code: code, target })} title={code}>
+      {failureWords(code) ?? <Code text={code} />}
+    </a>
+  );
+}
 
 /** It may break after each word. */
 function Code({ text }: { readonly text: string }) {

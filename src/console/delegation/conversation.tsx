@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useRef } from "preact/hooks";
-import { isFollowUp } from "../../schema/a2a.ts";
+import { isFollowUp, type Message } from "../../schema/a2a.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
 import { count, nameOf } from "../ui/words.ts";
@@ -9,6 +9,7 @@ import { hasContent } from "./head-text.ts";
 import { Progress } from "./progress.tsx";
 import { Block, type BlockProps, blockOf, Ending } from "./talk-block.tsx";
 import {
+  answersIn,
   editOf,
   examine,
   noTalkEvents,
@@ -83,7 +84,7 @@ function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
     entries.push({ at, block: <Block key={key} {...block} at={at} /> });
   };
   add("task", { author: nameOf(delegator), what: "delegated", at: created_at, parts: message.parts });
-  for (const [index, one] of history.entries()) {
+  for (const { index, one, answer, isGiven } of besideQuestions(history, talk)) {
     const { messageId, role, parts } = one;
     // The open question is shown below the conversation, with the form for its answer.
     if (open.has(messageId)) continue;
@@ -94,7 +95,8 @@ function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
       edit: () => editOf(one, talk),
       known: isFollowUp(one) ? NO_SCHEMA : schemaOf(one, talk),
     };
-    add(`${messageId} ${index}`, { ...head, at: head.at ?? of?.at ?? null, parts, asked: of, ...approval });
+    const at = head.at ?? of?.at ?? null;
+    add(`${messageId} ${index}`, { ...head, at, parts, asked: of, answer, isGiven, ...approval });
   }
   if (interrupt) add("asks", { author: target, what: "asks", at: interrupt.raised_at, parts: [] });
   // The reply of completed work is in its head, and so is why other work ended.
@@ -106,6 +108,30 @@ function entriesOf(delegation: Delegation, talk: TalkEvents): readonly Entry[] {
       block: <Ending key="ending" delegation={delegation} at={finished_at} />,
     });
   return entries;
+}
+
+interface Said {
+  /** In the history. */
+  readonly index: number;
+  readonly one: Message;
+  /** Of a question. */
+  readonly answer?: Message | undefined;
+  /** It is the answer to the question before it. */
+  readonly isGiven: boolean;
+}
+
+/** Each answer after its question, also where several were asked at once. */
+function besideQuestions(history: readonly Message[], talk: TalkEvents): readonly Said[] {
+  const answers = answersIn(history, talk);
+  const indexes = new Map(history.map((one, index) => [one, index]));
+  const placed = new Set(answers.values());
+  return history.flatMap((one, index) => {
+    if (placed.has(one)) return [];
+    const answer = one.role === "ROLE_AGENT" ? answers.get(one.messageId) : undefined;
+    if (answer === undefined) return [{ index, one, isGiven: false }];
+    const given = { index: indexes.get(answer) ?? index, one: answer, isGiven: true };
+    return [{ index, one, answer, isGiven: false }, given];
+  });
 }
 
 /** Of a message that answers no question. */

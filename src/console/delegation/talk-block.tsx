@@ -1,6 +1,6 @@
 /** The messages of a conversation as blocks: who wrote it and when, what it says, and what it proposed or changed. */
 import { useMemo } from "preact/hooks";
-import { isFollowUp, type Message, type Part } from "../../schema/a2a.ts";
+import { isFollowUp, type Message, type Part, textOf } from "../../schema/a2a.ts";
 import type { Change } from "../../schema/changes.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { isSecretIn, withoutSecrets } from "../../schema/secrets.ts";
@@ -30,6 +30,10 @@ interface Head {
 export interface BlockProps extends Head, Pick<Message, "parts"> {
   /** For a question that is no longer open: what it proposed and offered. */
   readonly asked?: Asked | undefined;
+  /** The answer to a question, which is the next block. */
+  readonly answer?: Message | undefined;
+  /** It answers the question of the block before. */
+  readonly isGiven?: boolean;
   /** For an approval: what it changed in the arguments. */
   readonly edit?: () => readonly Change[] | null;
   /** The arguments that it approved; they come with the events. */
@@ -42,15 +46,21 @@ interface Known {
   readonly schema: unknown;
 }
 
-export function Block({ author, what, at, parts, asked, edit, proposal, known }: BlockProps) {
+export function Block(block: BlockProps) {
+  const { author, what, at, parts, asked, answer, isGiven, edit, proposal, known } = block;
   // A message never changes, so it is drawn again only when an event completes its head or its question.
   return useMemo(() => {
     const changes = edit?.() ?? null;
     return (
-      <li class="said-block">
+      <li class={isGiven ? "said-block given" : "said-block"}>
         <p class="author">
           {author !== null && <b title={author}>{author}</b>} {what}
           {changes && ` with ${count(changes.length, "change")}`} {at !== null && <Age at={at} ago />}
+          {answer && (
+            <b class="answered-mark">
+              <StateMark phase="completed" /> answered
+            </b>
+          )}
         </p>
         <Fold lines={MAX_LINES}>
           {changes ? (
@@ -66,15 +76,24 @@ export function Block({ author, what, at, parts, asked, edit, proposal, known }:
           <ul class="offered" aria-label="The options">
             {asked.options.map((option, index) => (
               <li key={index}>
-                <Said>{optionText(option)}</Said>
+                {isChosen(option, answer) ? (
+                  <b class="chosen">
+                    <Said>{optionText(option)}</Said> <StateMark phase="completed" />
+                  </b>
+                ) : (
+                  <Said>{optionText(option)}</Said>
+                )}
               </li>
             ))}
           </ul>
         )}
       </li>
     );
-  }, [author, what, at, asked, proposal, known !== undefined]);
+  }, [author, what, at, asked, answer, isGiven, proposal, known !== undefined]);
 }
+
+const isChosen = (option: unknown, answer: Message | undefined): boolean =>
+  answer !== undefined && [textOf(answer), answer.metadata?.decision].includes(optionText(option));
 
 const isData = (part: Part): boolean => "data" in part;
 

@@ -2,7 +2,7 @@
  * What the conversation takes from the events: reports of progress, and the action, options, schema and time of each
  * question. The history has only a question's text.
  */
-import type { Message } from "../../schema/a2a.ts";
+import { isFollowUp, type Message } from "../../schema/a2a.ts";
 import { type Change, changesOf } from "../../schema/changes.ts";
 import type { Interrupt } from "../../schema/delegation.ts";
 import type { DelegationEvent } from "../../schema/event.ts";
@@ -18,6 +18,8 @@ export interface TalkEvents {
   readonly reports: DelegationEvent[];
   /** By the id of the question's message. */
   readonly asked: Map<string, Asked>;
+  /** The id of the message of each question, by `placeOf`. */
+  readonly questions: Map<string, string>;
   /** The arguments of each proposed action, by `placeOf`. */
   readonly proposed: Map<string, unknown>;
   /** The schema of each request, undefined if it has none, by `placeOf`. */
@@ -28,6 +30,7 @@ export const noTalkEvents = (): TalkEvents => ({
   examined: 0,
   reports: [],
   asked: new Map(),
+  questions: new Map(),
   proposed: new Map(),
   schemas: new Map(),
 });
@@ -67,11 +70,34 @@ export function examine(talk: TalkEvents, events: readonly DelegationEvent[]): v
     for (const { message, request_id, schema, action, options = [] } of requests) {
       const place = placeOf(id, request_id);
       talk.asked.set(message.messageId, { action, options, at: event.at });
+      talk.questions.set(place, message.messageId);
       talk.schemas.set(place, schema);
       if (action) talk.proposed.set(place, action.arguments);
     }
   }
   talk.examined = events.length;
+}
+
+/**
+ * The answer to each question, by the id of the question's message. Without the events, only a question that was asked alone
+ * is known to be that of the answer after it.
+ */
+export function answersIn(
+  history: readonly Message[],
+  { questions }: TalkEvents,
+): ReadonlyMap<string, Message> {
+  const talk = history.filter((message) => !isFollowUp(message));
+  const answers = new Map<string, Message>();
+  for (const [at, message] of talk.entries()) {
+    if (message.role !== "ROLE_USER") continue;
+    const [before, last, next] = [talk[at - 2], talk[at - 1], talk[at + 1]];
+    const isAlone = before?.role !== "ROLE_AGENT" && next?.role !== "ROLE_USER";
+    const alone = last?.role === "ROLE_AGENT" && isAlone ? last.messageId : undefined;
+    const { interrupt_id, request_id } = message.metadata ?? {};
+    const question = questions.get(placeOf(interrupt_id, request_id)) ?? alone;
+    if (question !== undefined) answers.set(question, message);
+  }
+  return answers;
 }
 
 /** The reports before each of the instants, and after the last one. A null instant takes none. */
