@@ -11,7 +11,7 @@ import { ROUTES } from "../build/doors/http/app.js";
 import { TOOLS } from "../build/doors/mcp/tools/tools.js";
 import { API_INFO, openapi } from "../build/doors/openapi/document.js";
 import { EVENT_LINES, FIELDS, KEYED_FIELDS, MARKS, PACKED } from "../build/lifecycle/fields.js";
-import { EVERY_MOVE, GUARDS, MOVES } from "../build/lifecycle/states.js";
+import { ANY, EVERY_MOVE, GUARDS, LIVE, MOVES } from "../build/lifecycle/states.js";
 import { CONDITIONS, TIMERS } from "../build/lifecycle/timers.js";
 import { A2A_ERRORS } from "../build/schema/a2a-errors.js";
 import { limitsSchema } from "../build/schema/agent.js";
@@ -63,9 +63,11 @@ function lifecycle() {
       .join(", ") || "–",
     move.doc,
   ]);
+  const statesText = (states) =>
+    states === ANY ? "any state" : states === LIVE ? "any live state" : states.map(code).join(", ");
   const timers = TIMERS.map(({ at, plus, in: states, if: condition, does, code: error, doc }) => [
     code(at) + (plus ? ` + ${plus}` : ""),
-    states.length > 4 ? "any state" : states.map(code).join(", "),
+    statesText(states),
     condition ? CONDITIONS[condition] : "–",
     does === null ? "–" : code(does) + (error ? ` (${code(error)})` : ""),
     doc,

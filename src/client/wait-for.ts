@@ -50,6 +50,11 @@ export class ChildrenWait {
   readonly #artifacts: Artifacts;
   /** What the lease has of the wait that ended; used once, so that a further wait for the same children is one. */
   #known: Awaited | undefined;
+  /**
+   * How often the same wait ran out of time in this run. A run that starts over comes to each wait again, and the broker
+   * answers those at once that ran out of time in earlier runs.
+   */
+  readonly #timeLimits = new Map<string, number>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context, holder: LeaseHolder, artifacts: Artifacts) {
@@ -78,18 +83,31 @@ export class ChildrenWait {
     { until = "all", timeLimitSeconds, checkpoint }: WaitForOptions,
   ): Promise<WaitedFor> {
     const children = given.map((one) => (typeof one === "string" ? one : one.id));
+    const wait = `${until} ${[...children].sort().join(" ")}`;
+    const round = (this.#timeLimits.get(wait) ?? 0) + 1;
+    const waited = await this.#awaited(children, {
+      until,
+      round,
+      time_limit_seconds: timeLimitSeconds,
+      checkpoint,
+    });
+    if (waited.outcome === "time_limit") this.#timeLimits.set(wait, round);
+    return toWaited(waited, children);
+  }
+
+  async #awaited(children: readonly string[], terms: Omit<AwaitInput, "children">): Promise<Awaited> {
     const known = this.#known;
-    if (known && isOf(known, children) && isEnough(known, until)) {
+    if (known && isOf(known, children) && isEnough(known, terms.until)) {
       this.#known = undefined;
-      return toWaited(known, children);
+      return known;
     }
     const { giveUp, http } = this.#context;
     const holder = this.#holder;
     // The output of this run must be sent first, because the wait ends the lease.
     await this.#artifacts.settled();
     await holder.reportUsage();
-    const body = { children, until, time_limit_seconds: timeLimitSeconds, checkpoint };
-    const call = { method: "POST" as const, path: route`/v1/leases/${holder.lease.lease_id}/await`, body };
+    const path = route`/v1/leases/${holder.lease.lease_id}/await`;
+    const call = { method: "POST", path, body: { children, ...terms } } as const;
     const { callSignal } = holder;
     const answer = await holder
       .retry(
@@ -105,7 +123,7 @@ export class ChildrenWait {
         throw error instanceof LeaseLostError ? callSignal.reason : error;
       });
     if ("full" in answer) throw answer.full;
-    if (answer.awaited) return toWaited(answer.awaited, children);
+    if (answer.awaited) return answer.awaited;
     holder.parkForChildren();
     throw callSignal.reason;
   }

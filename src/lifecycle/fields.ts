@@ -92,7 +92,10 @@ export const FIELDS = {
   returned: { ...NUMBER, doc: "1: it is queued before new work of its priority" },
   sticky_ms: { ...NUMBER, doc: "how long the answer to the open question is kept for its asker" },
   others_at: { ...INSTANT, doc: "until when only the worker of the last lease may take the ticket" },
-  check_at: { ...INSTANT, doc: "when the sweep checks that the ticket is in the queue" },
+  check_at: {
+    ...INSTANT,
+    doc: "when the sweep checks that the ticket is in the queue, or which children have ended",
+  },
   // Its attempts and leases.
   attempt: { ...number(1), doc: "the number of its attempt, from 1" },
   max_attempts: { ...number(1), doc: "how many attempts it may take" },
@@ -146,7 +149,9 @@ export const FIELDS = {
   // Its wait for children.
   awaits: { ...json(null), doc: "the ids of the children that it waits for, or waited for last" },
   awaits_left: { ...number(0), doc: "how many of them must still end" },
+  awaits_since: { ...INSTANT, doc: "when the wait began" },
   awaits_until: { ...instant(null), doc: "when it no longer waits" },
+  awaits_set: { ...TEXT, doc: "the hash of the set of these children" },
   awaits_over: { ...number(0), doc: "1: the newest wait ended because its time was over" },
   expected: { ...NUMBER, doc: "1: its parent waits for its end" },
   // Its messages and limits.
@@ -191,6 +196,7 @@ export const KEYED_FIELDS = {
   "answer_hash:<interrupt_id>":
     "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question of its principal and request key",
   "used:<interrupt_id>:<request_id>": "which call has used the answer: the fence of its lease and its key",
+  "over:<set>": "how many waits for this set of children ended because their time was over",
   "notify:<seq>": "the stream id of an event for the callback, until the call is made or given up",
 } as const;
 

@@ -18,7 +18,9 @@ function mapFunction(name: string, entries: readonly (readonly [string, unknown]
 }
 
 /** The record stores the reason why a lease ended as one letter. */
-const REASON_LETTERS = LEASE_LOST_REASONS.map((reason, index) => [reason, "ABCDEFGH".charAt(index)] as const);
+const REASON_LETTERS = LEASE_LOST_REASONS.map(
+  (reason, index) => [reason, String.fromCharCode("A".charCodeAt(0) + index)] as const,
+);
 
 /** A row of the table for the script: `needs_<guard>` for each guard; `to` is a state, or `asked` if there are two. */
 function row(

@@ -19,6 +19,12 @@ export const awaitRequestSchema = z
     until: z.union([z.enum(["all", "any"]), z.int().min(1).max(MOST)]).default("all"),
     /** How long it waits, 1 second to a year. Default: until its deadline. */
     time_limit_seconds: z.number().min(1).max(31_536_000).optional(),
+    /**
+     * How often this same wait (the children, and how many of them) may have run out of time before, and one: a worker that
+     * starts over each time counts from 1, and a wait that ran out of time in an earlier run is answered at once. Default: it
+     * waits.
+     */
+    round: z.int().min(1).max(LIMITS.delegation_events.value).optional(),
     /** Replaces the previous checkpoint; null deletes it. */
     checkpoint: checkpointSchema.nullable().optional(),
   })
@@ -38,7 +44,7 @@ export const awaitedSchema = z.strictObject({
     z.strictObject({
       /** The child. */
       delegation_id: delegationIdSchema,
-      /** Its state; null: its record was deleted. */
+      /** Its state, even if its record was deleted since; null: there was no record when its end was counted. */
       state: stateSchema.nullable(),
       /**
        * The child, if it has ended. Absent: read it by its id, because the answer would be too large, or another principal
@@ -50,11 +56,11 @@ export const awaitedSchema = z.strictObject({
 });
 export type Awaited = z.infer<typeof awaitedSchema>;
 
-/** Either the delegation waits and the lease has ended, or the children had ended and the lease goes on. */
+/** Either the delegation waits and the lease has ended, or the wait was over before and the lease goes on. */
 export const awaitResultSchema = z.strictObject({
   /** What it waits for; the lease has ended. */
   awaits: awaitsSchema.optional(),
-  /** The children, of which enough had ended before; the lease goes on. */
+  /** The children: enough had ended before, or `round` says that the time was over. The lease goes on. */
   awaited: awaitedSchema.optional(),
 });
 export type AwaitResult = z.infer<typeof awaitResultSchema>;

@@ -238,8 +238,17 @@ export const awaitingEventSchema = z.object({
   ...status,
   /** The worker gave it back until children of it have ended. */
   status: z.literal("awaiting"),
-  /** The children, and until when it waits. */
-  awaits: awaitsSchema,
+  /** What it waits for. */
+  awaits: z.object({
+    /** The first 20 of the children whose ends it waits for. */
+    children: awaitsSchema.shape.children,
+    /** How many children there are. */
+    count: z.int().min(1),
+    /** How many of them must still end. */
+    left: awaitsSchema.shape.left,
+    /** It no longer waits at this instant; at the latest, its deadline. */
+    expires_at: instantSchema,
+  }),
 });
 /** The delegation waits for its children, and no worker has it. */
 export type AwaitingEvent = z.infer<typeof awaitingEventSchema>;

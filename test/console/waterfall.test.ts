@@ -87,7 +87,7 @@ describe("bars", () => {
     const events = [
       event(1, 0, "queued"),
       event(2, 2, "leased", { attempt: 1 }),
-      event(3, 5, "awaiting", { awaits }),
+      event(3, 5, "awaiting", { awaits: { ...awaits, count: 3 } }),
       event(4, 20, "resumed"),
       event(5, 21, "leased", { attempt: 1 }),
       event(6, 30, "completed"),

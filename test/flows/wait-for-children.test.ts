@@ -244,3 +244,103 @@ test("the sweep counts the ends that gateways which died did not count", async (
   await Promise.all(broker.background);
   expect(await state(id)).toBe("submitted");
 });
+
+test("marking and counting cost a few moves for each child, also when all of them ended while no gateway counted", async () => {
+  const { lead, gateway, withChildren, finishOne, clock, state } = await setup();
+  const { broker } = gateway;
+  const { id, lease_id, children } = await withChildren(30);
+  vi.spyOn(broker.redis, "hgetall").mockRejectedValueOnce(new Error("died"));
+  await lead.await(lease_id, children);
+  for (const _child of children) await finishOne();
+  const move = vi.spyOn(broker.writer, "move");
+  clock.offset_ms = 6_000;
+  await gateway.sweep.tick();
+  await Promise.all(broker.background);
+  expect(await state(id)).toBe("submitted");
+  expect(move.mock.calls.length).toBeLessThan(3 * children.length);
+});
+
+test("a child whose mark was lost in a fail-over is found again", async () => {
+  const { lead, gateway, withChildren, finishOne, clock, state, redis } = await setup();
+  const { id, lease_id, children } = await withChildren(1);
+  const key = `{errand:0}:d:${children[0]}`;
+  const before = (await redis.dumpBuffer(key)) ?? Buffer.of();
+  await lead.await(lease_id, children);
+  await redis.restore(key, 0, before, "REPLACE");
+  await finishOne();
+  expect(await state(id)).toBe("awaiting_children");
+  clock.offset_ms = 6_000;
+  await gateway.sweep.tick();
+  await Promise.all(gateway.broker.background);
+  expect(await state(id)).toBe("submitted");
+});
+
+test("a child whose shard does not answer keeps no other from being counted", async () => {
+  const { alice, lead, gateway, withChildren, finishOne, state } = await setup();
+  const { broker } = gateway;
+  const { id, lease_id, children } = await withChildren(20);
+  const move = broker.writer.move.bind(broker.writer);
+  vi.spyOn(broker.writer, "move").mockImplementation((command) =>
+    command.move === "expect" && command.id === children[0]
+      ? Promise.reject(new Error("away"))
+      : move(command),
+  );
+  const read = vi.spyOn(broker.redis, "hgetall");
+  await lead.await(lease_id, children, { until: "any" });
+  expect(read).toHaveBeenCalled();
+  await finishOne();
+  await lead.cancel(children[19] ?? "");
+  await until(async () => (await state(id)) === "submitted");
+  await alice.cancel(id);
+  await until(async () => (await state(children[0] ?? "")) !== "submitted");
+});
+
+test("a wait that runs out of time is answered at once to a worker that starts over, by rounds", async () => {
+  const { lead, lease, withChildren, clock, gateway } = await setup();
+  const { lease_id, children } = await withChildren(2);
+  const [first = "", second = ""] = children;
+  const limited = { time_limit_seconds: 100, round: 1 };
+  const runsOut = async (held: string, child: string) => {
+    expect((await lead.await(held, [child], limited)).body.awaits.left).toBe(1);
+    clock.offset_ms += 101_000;
+    await gateway.sweep.tick();
+    return (await lease(lead, "lead")).lease_id;
+  };
+  const third = await runsOut(await runsOut(lease_id, first), second);
+  for (const child of [first, second]) {
+    const { body } = await lead.await(third, [child], limited);
+    expect(body.awaited).toEqual({
+      outcome: "time_limit",
+      children: [{ delegation_id: child, state: "submitted" }],
+    });
+  }
+  // Otherwise it waits again, and so does a wait for another number of them.
+  expect((await lead.await(third, children, limited)).body.awaits.left).toBe(2);
+});
+
+test("what it waits for is bounded: in the event, in the lease, and in its delegator's share", async () => {
+  const { alice, api, lead, lease, redis, withChildren, finishOne } = await setup();
+  const { id, lease_id } = await withChildren(0);
+  const children: string[] = [];
+  for (let n = 0; n < 90; n += 1) {
+    const metadata = { text: "x".repeat(16_000) };
+    children.push((await lead.delegate("scout", { parent_id: id, metadata })).body.id);
+  }
+  const kept = async () => Number(await redis.hget("{errand:0}:kept", "caller:alice"));
+  const before = await kept();
+  await lead.await(lease_id, children);
+  expect((await kept()) - before).toBeGreaterThan(90 * 100);
+  const { awaits } = (await eventsOf(alice, id)).find((event) => "awaits" in event) ?? {};
+  expect(awaits).toMatchObject({ children: children.slice(0, 20), count: 90, left: 90 });
+  for (const _child of children) await finishOne();
+  await lead.erase(children[0] ?? "");
+  const again = await lease(lead, "lead");
+  expect(JSON.stringify(again.awaited).length).toBeLessThan(1.1 * 2 ** 20);
+  // Its record is gone, and how it ended is known.
+  expect(again.awaited.children[0]).toEqual({ delegation_id: children[0], state: "completed" });
+  expect(again.awaited.children[1].delegation.metadata.text).toHaveLength(16_000);
+  expect(again.awaited.children[89].delegation).toBeUndefined();
+  await lead.reply(again.lease_id);
+  expect(await redis.exists(`{errand:0}:d:${id}:awaits`)).toBe(0);
+  expect((await api.erase(id)).status).toBe(204);
+});

@@ -18,7 +18,7 @@ export const MEMBERS: Readonly<Record<string, object>> = {
   artifact: { artifact: { artifactId: "a", parts: [] }, append: false, last_chunk: false },
   interrupted: { interrupt: { id: "int", kind: "input", requests: [], raised_at: AT, expires_at: AT } },
   answered: { interrupt_id: "int", by: "operator", answers: {} },
-  awaiting: { awaits: { children: ["dlg_0_00000000000000000000000002"], left: 1, expires_at: AT } },
+  awaiting: { awaits: { children: ["dlg_0_00000000000000000000000002"], count: 1, left: 1, expires_at: AT } },
   message: { message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "more" }] }, by: "operator" },
   retrying: { error: ERROR, attempt: 2 },
   broker_away: { attempt: 1, until: AT, expires_at: AT },

@@ -66,6 +66,8 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
         ended: ["", ""],
         count: 2,
         awaits: "[]",
+        shown: "[]",
+        set: "s",
       },
       child_ended: { child_id: "dlg_0_child", child_state: "completed" },
       follow_up: { expected: record?.get("fence") ?? 0 },

@@ -64,7 +64,13 @@ async function runStory(call: CallTool, work: CallTool): Promise<void> {
   expect(await work("fail_task", { lease_id: leaseOf(one), message: "no such file" })).toMatchObject({
     state: "failed",
   });
-  expect(await work("release_task", { lease_id: leaseOf(two), reason: "not now" })).toEqual({
+  const part = { agent: "scout", task: "a part", parent_id: two };
+  const { delegation_id: child } = await call("delegate_task_async", part);
+  const waits = { lease_id: leaseOf(two), ids: [child] };
+  expect(await work("wait_for_parts", waits)).toMatchObject({ waiting: true, left: 1 });
+  await call("cancel_task", { delegation_id: child });
+  const { tasks: resumed } = await work("poll_inbox", { wait_seconds: 10 });
+  expect(await work("release_task", { lease_id: resumed[0].lease_id, reason: "not now" })).toEqual({
     delegation_id: two,
   });
   expect(await call("cancel_task", { delegation_id: two, reason: "enough" })).toMatchObject({

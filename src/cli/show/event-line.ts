@@ -1,8 +1,8 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
 import { durationText } from "../../client/words.ts";
 import { changeTexts } from "../../schema/change-text.ts";
-import type { Awaits, Delegation } from "../../schema/delegation.ts";
-import type { AnsweredEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
+import type { Delegation } from "../../schema/delegation.ts";
+import type { AnsweredEvent, AwaitingEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { WatchedEvent } from "../watch-questions.ts";
 import { oneLine, type Painter, stateText } from "./output.ts";
@@ -86,9 +86,9 @@ function statusWords(event: StatusEvent): Words {
 }
 
 /** `3 children`, or if fewer need to end, `2 of 3 children`. */
-export const childrenText = ({ children, left }: Awaits): string => {
-  const all = children.length === 1 ? "a child" : `${children.length} children`;
-  return left === children.length ? all : `${left} of ${all}`;
+export const childrenText = ({ count, left }: Pick<AwaitingEvent["awaits"], "count" | "left">): string => {
+  const all = count === 1 ? "a child" : `${count} children`;
+  return left === count ? all : `${left} of ${all}`;
 };
 
 /** The author of an answer, and the answer. */

@@ -2,8 +2,8 @@
 import * as z from "zod";
 import { changesByRequestSchema } from "../../schema/answered.ts";
 import { changeTexts } from "../../schema/change-text.ts";
-import { type Awaits, progressSchema } from "../../schema/delegation.ts";
-import type { DelegationEvent, StreamEvent } from "../../schema/event.ts";
+import { progressSchema } from "../../schema/delegation.ts";
+import type { AwaitingEvent, DelegationEvent, StreamEvent } from "../../schema/event.ts";
 import { wayWords } from "../ui/way-words.ts";
 import { count, HOURS, largestUnit, nameOf, STATE_WORDS, stepOf } from "../ui/words.ts";
 import { clockText } from "./waterfall/axis.ts";
@@ -74,9 +74,9 @@ export function eventText(event: DelegationEvent): string {
 }
 
 /** `the worker gave it back until 2 of 3 parts have ended`. */
-const awaitingText = ({ children, left }: Awaits): string => {
-  const some = left === children.length ? "" : `${left} of `;
-  return `the worker gave it back until ${some}${count(children.length, "part")} ${left === 1 ? "has" : "have"} ended`;
+const awaitingText = ({ count: all, left }: Pick<AwaitingEvent["awaits"], "count" | "left">): string => {
+  const some = left === all ? "" : `${left} of `;
+  return `the worker gave it back until ${some}${count(all, "part")} ${left === 1 ? "has" : "have"} ended`;
 };
 
 /** `progress 12 times, last: 7/200 compiling`. */

@@ -131,7 +131,8 @@ export const leaseRoutes: readonly Route[] = [
     body: awaitRequestSchema,
     responses: { 200: awaitResultSchema },
     async handle(request, { params: { lease_id }, body }) {
-      return json(200, await awaitChildren(request.broker, request.principal, lease_id, body));
+      const { awaits, awaited } = await awaitChildren(request.broker, request.principal, lease_id, body);
+      return awaited === undefined ? json(200, { awaits }) : jsonText(200, `{"awaited":${awaited}}`);
     },
   }),
   route({

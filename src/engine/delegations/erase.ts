@@ -64,9 +64,13 @@ export async function erase(
       );
     } else throw refusal(outcome, id);
   }
-  throw new ErrandError("wrong_state", `The children of ${id} are still being canceled.`, {
-    delegation_id: id,
-    delegation_valid: false,
-    recovery: "Try again in a few seconds.",
-  });
+  throw new ErrandError(
+    "wrong_state",
+    `What the end of ${id} leads to is not done yet: its children are canceled, its parent and its receivers are told.`,
+    {
+      delegation_id: id,
+      delegation_valid: false,
+      recovery: "Try again in a few seconds.",
+    },
+  );
 }

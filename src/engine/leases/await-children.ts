@@ -3,75 +3,91 @@
  * queues the delegation again, before new work. Limit: which children have ended is read before the move, so a child that
  * ends in between is counted after it (outbound/child-ends.ts).
  */
-
+import { createHash } from "node:crypto";
+import type { Command } from "../../lifecycle/command.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
-import { type AwaitRequest, type AwaitResult, awaitedSchema } from "../../schema/await.ts";
-import { isTerminal } from "../../schema/delegation.ts";
+import type { AwaitRequest, AwaitResult } from "../../schema/await.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import { afterMove, type Moves } from "../after-move.ts";
-import type { BulkReads, Records } from "../broker.ts";
+import type { Records } from "../broker.ts";
 import { refusal } from "../errors.ts";
 import { asHolder } from "./as-holder.ts";
-import { awaitedJson } from "./awaited.ts";
+import { type AwaitedReads, awaitedJson, GONE } from "./awaited.ts";
 import { checkpointText } from "./heartbeat.ts";
 import { holderOf } from "./holder.ts";
 
-/** How many ids an error names. */
+/** How many ids an error and an event name. */
 const NAMED = 20;
-/** In place of a state, of a child whose record is gone. */
-export const GONE = "-";
+
+/** As {@link AwaitResult}, but `awaited` is JSON text. */
+export type AwaitAnswer = Pick<AwaitResult, "awaits"> & { readonly awaited?: string };
 
 export async function awaitChildren(
-  broker: Moves & Records & BulkReads,
+  broker: Moves & Records & AwaitedReads,
   principal: Principal,
   leaseId: string,
-  { children, until, time_limit_seconds, checkpoint }: AwaitRequest,
-): Promise<AwaitResult> {
+  request: AwaitRequest,
+): Promise<AwaitAnswer> {
   const { id, params } = holderOf(principal, leaseId);
+  const { children, until, checkpoint } = request;
   const others = await othersThanChildren(broker, id, children);
-  const summaries = await readSummaries(broker.redis, broker.shards, children);
-  const ended = summaries.map((summary) => {
-    const state = summary?.get("state");
-    return state === undefined ? GONE : isTerminal(state) ? state : "";
-  });
+  const ended = await endedStates(broker, children);
   const count = until === "all" ? children.length : until === "any" ? 1 : until;
   const isMet = ended.filter((state) => state !== "").length >= count;
-  const list = JSON.stringify(children);
   const fields = { checkpoint: checkpointText(checkpoint) };
   const { outcome } = await asHolder(broker, id, params, () =>
-    isMet || others.length > 0
-      ? broker.writer.move({ move: "heartbeat", id, params, fields: others.length > 0 ? {} : fields })
-      : broker.writer.move({
-          move: "await",
-          id,
-          params: {
-            ...params,
-            children,
-            ended,
-            count,
-            awaits: list,
-            wait_ms: time_limit_seconds === undefined ? undefined : Math.round(time_limit_seconds * 1000),
-          },
-          fields: { ...fields, awaits: list },
-        }),
+    broker.writer.move(
+      isMet || others.length > 0
+        ? { move: "heartbeat", id, params, fields: others.length > 0 ? {} : fields }
+        : awaitCommand(id, { ...params, ended, count }, request, fields),
+    ),
   );
-  if (outcome.kind !== "ok") throw refusal(outcome, id, leaseIdOf(id, params.fence));
+  if (outcome.kind !== "ok" && outcome.kind !== "waited")
+    throw refusal(outcome, id, leaseIdOf(id, params.fence));
   // Only now: whoever does not hold the lease must not learn which delegations are its children.
   if (others.length > 0) throw notChildren(id, others);
-  if (isMet) {
-    const json = await awaitedJson(broker, children, "ended", `agent:${outcome.target}`);
-    return { awaited: awaitedSchema.parse(JSON.parse(json)) };
+  if (isMet || outcome.kind === "waited") {
+    const how = isMet ? "ended" : "time_limit";
+    return { awaited: await awaitedJson(broker, principal, id, children, how, outcome.target) };
   }
   await afterMove(broker, id, outcome);
+  const { awaits_left: left = count, awaits_until = outcome.now } = outcome;
+  return { awaits: { children, left, expires_at: toInstant(awaits_until) } };
+}
+
+/** The states of those that have ended; empty for the others. */
+async function endedStates(broker: Records, children: readonly string[]): Promise<string[]> {
+  const summaries = await readSummaries(broker.redis, broker.shards, children);
+  return summaries.map((summary) => {
+    if (summary === null) return GONE;
+    return summary.finished ? summary.get("state") : "";
+  });
+}
+
+function awaitCommand(
+  id: string,
+  params: Command["params"],
+  { children, round, time_limit_seconds }: AwaitRequest,
+  fields: { readonly checkpoint: string | undefined },
+): Command {
+  const awaits = JSON.stringify(children);
+  const wait = `${params?.count} ${[...children].sort().join(" ")}`;
   return {
-    awaits: {
+    move: "await",
+    id,
+    params: {
+      ...params,
       children,
-      left: outcome.awaits_left ?? count,
-      expires_at: toInstant(outcome.awaits_until ?? outcome.now),
+      awaits,
+      shown: JSON.stringify(children.slice(0, NAMED)),
+      set: createHash("sha256").update(wait).digest("base64url").slice(0, 22),
+      round,
+      wait_ms: time_limit_seconds === undefined ? undefined : Math.round(time_limit_seconds * 1000),
     },
+    fields: { ...fields, awaits },
   };
 }
 

@@ -1,62 +1,78 @@
 /**
- * The children that a delegation waited for, for its next holder. Limit: whole children up to {@link WHOLE_BYTES}
- * together, those first that were named first; of the others only the state.
+ * The children that a delegation waited for, for its holder. Limit: whole children up to {@link WHOLE_BYTES} together, those
+ * first that were named first; of the others only the state.
  */
 import * as z from "zod";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type RecordSummary, readSummaries } from "../../lifecycle/summary.ts";
+import type { Awaited } from "../../schema/await.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import type { BulkReads } from "../broker.ts";
+import type { Principal } from "../access/access.ts";
+import type { Broker, BulkReads } from "../broker.ts";
+import { groupsToRead } from "../delegations/read-many.ts";
 
 const WHOLE_BYTES = LIMITS.awaited_bytes.value;
-/** About the size of a record without its bodies. */
-const HEAD_BYTES = 2_048;
-const AT_ONCE = 16;
+/** In place of a state, of a child that had no record when its end was counted. */
+export const GONE = "-";
+
+export type AwaitedReads = BulkReads & Pick<Broker, "readLimiter">;
 
 const idsSchema = z.array(z.string());
-
 /** The ids of the children that a delegation waits for, or waited for last; empty: it never did. */
 export function awaitedIds(record: StoredDelegation): readonly string[] {
   const json = record.get("awaits");
   return json === null ? [] : idsSchema.parse(JSON.parse(json));
 }
 
-/** `awaited` of a lease or an answer, as JSON text. `by`: the principal that reads it. */
-export async function awaitedJson(
-  broker: BulkReads,
+/** `awaited` of a lease or an answer, as JSON text. `target`: the agent that gets it. */
+export function awaitedJson(
+  broker: AwaitedReads,
+  principal: Principal,
+  id: string,
   ids: readonly string[],
-  outcome: "ended" | "time_limit",
-  by: string,
+  outcome: Awaited["outcome"],
+  target: string,
 ): Promise<string> {
-  const summaries = await readSummaries(broker.bulk, broker.shards, ids);
-  const whole = await readWhole(broker, summaries, by);
-  const children = ids.map((id, at) => {
-    const state = summaries[at]?.get("state") ?? null;
-    const record = whole.get(id);
-    const shown = record === undefined ? "" : `,"delegation":${record.json}`;
-    return `{"delegation_id":"${id}","state":${JSON.stringify(state)}${shown}}`;
+  return broker.readLimiter.run(principal, async () => {
+    const summaries = await readSummaries(broker.bulk, broker.shards, ids);
+    const whole = await readWhole(broker, summaries, `agent:${target}`);
+    const states = summaries.includes(null) ? await countedStates(broker, id) : {};
+    const children = ids.map((child, at) => {
+      const counted = states[child] ?? "";
+      const state = summaries[at]?.get("state") ?? (counted === "" || counted === GONE ? null : counted);
+      const json = whole.get(child);
+      const shown = json === undefined ? "" : `,"delegation":${json}`;
+      return `{"delegation_id":"${child}","state":${JSON.stringify(state)}${shown}}`;
+    });
+    return `{"outcome":"${outcome}","children":[${children.join(",")}]}`;
   });
-  return `{"outcome":"${outcome}","children":[${children.join(",")}]}`;
 }
 
+/** The states in which children ended whose records are deleted by now. */
+async function countedStates({ bulk, shards }: BulkReads, id: string): Promise<Record<string, string>> {
+  const keys = shards.ofId(id);
+  return keys ? bulk.hgetall(keys.awaits(id)) : {};
+}
+
+/** The JSON texts of those that have ended and that the principal `by` delegated, one after another until the limit. */
 async function readWhole(
   broker: BulkReads,
   summaries: readonly (RecordSummary | null)[],
   by: string,
-): Promise<ReadonlyMap<string, StoredDelegation>> {
-  const whole = new Map<string, StoredDelegation>();
-  let bytes = 0;
-  const fitting = summaries.filter((summary): summary is RecordSummary => {
-    if (!summary?.finished || summary.get("delegator") !== by) return false;
-    const size = summary.get("bytes") + HEAD_BYTES;
-    if (bytes + size > WHOLE_BYTES) return false;
-    bytes += size;
-    return true;
-  });
-  for (let from = 0; from < fitting.length; from += AT_ONCE) {
-    const some = fitting.slice(from, from + AT_ONCE);
-    const records = await Promise.all(some.map(({ id }) => readRecord(broker.bulk, broker.shards, id)));
-    for (const record of records) if (record) whole.set(record.id, record);
+): Promise<ReadonlyMap<string, string>> {
+  const shown = summaries.filter((one) => one?.finished && one.get("delegator") === by);
+  const whole = new Map<string, string>();
+  let left = WHOLE_BYTES;
+  for (const group of groupsToRead(shown)) {
+    // The text of a record is longer than its bodies.
+    const fitting = group.filter((summary) => summary.get("bytes") < left);
+    const records = await Promise.all(fitting.map(({ id }) => readRecord(broker.bulk, broker.shards, id)));
+    for (const record of records) {
+      const bytes = record ? Buffer.byteLength(record.json) : left + 1;
+      if (!record || bytes > left) continue;
+      whole.set(record.id, record.json);
+      left -= bytes;
+    }
   }
   return whole;
 }

@@ -9,15 +9,13 @@ import { afterMove, type Moves, notifyReceivers } from "../after-move.ts";
 import type { Broker } from "../broker.ts";
 import { PAGE_BYTES } from "../delegations/read-many.ts";
 import { allowsApprovalInAdvance } from "../questions/allowed-approval.ts";
-import { awaitedIds, awaitedJson } from "./awaited.ts";
+import { type AwaitedReads, awaitedIds, awaitedJson } from "./awaited.ts";
 import type { Granted } from "./handoff.ts";
 import type { LeaseRef } from "./in-doubt.ts";
 import { WaitingPoll } from "./waiting-poll.ts";
 
-type LeaseNeeds = Pick<
-  Broker,
-  "agents" | "bulk" | "deliverPending" | "handoff" | "log" | "presence" | "shards"
->;
+type LeaseNeeds = AwaitedReads &
+  Pick<Broker, "agents" | "bulk" | "deliverPending" | "handoff" | "log" | "presence" | "shards">;
 
 export interface GrantedLease extends LeaseRef {
   /** The lease, as JSON text. */
@@ -41,7 +39,7 @@ export function lease(
     const begin = () => {
       broker.presence.seen(agent, request.worker_id ?? agent);
       const poll = new WaitingPoll(broker.handoff, agent, request, signal);
-      poll.wait((first) => resolve(collect(broker, poll, first)));
+      poll.wait((first) => resolve(collect(broker, principal, poll, first)));
     };
     broker.agents.get(agent).then(begin).catch(reject);
   });
@@ -50,6 +48,7 @@ export function lease(
 /** Takes further leases after the first, up to `max`. */
 async function collect(
   broker: LeaseNeeds,
+  principal: Principal,
   poll: WaitingPoll,
   first: Granted | null | Promise<Granted | null>,
 ): Promise<GrantedLease[]> {
@@ -62,7 +61,8 @@ async function collect(
     for (let next = await first; next !== null; next = await poll.more()) {
       const { record } = next;
       if (record.get("auto_approve") !== null) isAllowed ??= showsAutoApprove(broker, agent);
-      const awaited = record.get("awaits") === null ? undefined : await readAwaited(broker, record);
+      const awaited =
+        record.get("awaits") === null ? undefined : await readAwaited(broker, principal, record);
       const shown = (await isAllowed) === false ? record.withoutAutoApprove() : record;
       const one = toLease(broker, next, shown, awaited);
       granted.push(one);
@@ -102,13 +102,15 @@ function toLease(
 
 /** What the delegation waited for. If Redis does not answer, the worker asks again, and is answered then. */
 async function readAwaited(
-  { bulk, shards, log }: LeaseNeeds,
+  broker: LeaseNeeds,
+  principal: Principal,
   record: StoredDelegation,
 ): Promise<string | undefined> {
+  const { id } = record;
   const outcome = record.get("awaits_over") === 1 ? "time_limit" : "ended";
-  const by = `agent:${record.get("target")}`;
-  return awaitedJson({ bulk, shards }, awaitedIds(record), outcome, by).catch((error: unknown) => {
-    log.warn({ delegation_id: record.id, err: String(error) }, "children of a lease not read");
+  const target = record.get("target");
+  return awaitedJson(broker, principal, id, awaitedIds(record), outcome, target).catch((error: unknown) => {
+    broker.log.warn({ delegation_id: id, err: String(error) }, "children of a lease not read");
     return undefined;
   });
 }

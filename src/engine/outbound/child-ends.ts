@@ -11,18 +11,25 @@ import { readSummaries } from "../../lifecycle/summary.ts";
 import { isTerminal } from "../../schema/delegation.ts";
 import { afterMove, type Moves } from "../after-move.ts";
 import type { Records } from "../broker.ts";
-import { GONE } from "../leases/await-children.ts";
+import { GONE } from "../leases/awaited.ts";
 
 const AT_ONCE = 16;
 
-/** Marks the children that have not ended as expected. `fence`: of the lease that began to wait. */
+/**
+ * Marks the children that have not ended as expected. `fence`: of the lease that began to wait. Throws the first failure after
+ * all were tried: the shard of one child must not keep the others from being counted.
+ */
 export async function expectEnds(broker: Moves & Records, id: string, fence: number): Promise<void> {
   const keys = broker.shards.ofId(id);
   const awaited = keys ? await broker.redis.hgetall(keys.awaits(id)) : {};
   const live = Object.keys(awaited).filter((child) => awaited[child] === "");
+  const failures: unknown[] = [];
   for (let from = 0; from < live.length; from += AT_ONCE) {
-    await Promise.all(live.slice(from, from + AT_ONCE).map((child) => expectEnd(broker, id, child)));
+    const some = live.slice(from, from + AT_ONCE).map((child) => expectEnd(broker, id, child));
+    for (const result of await Promise.allSettled(some))
+      if (result.status === "rejected") failures.push(result.reason);
   }
+  if (failures.length > 0) throw failures[0];
   await broker.writer.move({ move: "follow_up", id, params: { expected: fence } });
 }
 

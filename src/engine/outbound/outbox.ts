@@ -11,19 +11,22 @@ import { callbackJobs, queueCallbacks } from "./callbacks.ts";
 import { expectEnds, reportEnd } from "./child-ends.ts";
 import { pushJobs, queuePushes } from "./push-notifications/deliver.ts";
 
-/** Resolves when all deliveries are done, or left to the sweep. */
+/** Resolves when all deliveries are done, or left to the sweep. A failure of one kind leaves the others alone. */
 export async function deliverPending(broker: Broker, id: string, pending: PendingDeliveries): Promise<void> {
-  try {
-    // Before calls, whose queue may be full or away.
-    if (pending.expecting !== undefined) await expectEnds(broker, id, pending.expecting);
-    if (pending.reports_to !== undefined) await reportEnd(broker, id, pending.reports_to);
-    if (pending.pending_events) await queueCalls(broker, id, pending.pending_events);
-    if (pending.calls_at !== undefined) await restoreCalls(broker, id, pending.calls_at);
-    if (pending.cascade === undefined) return;
-    await broker.cascades.run(id, { by: pending.cascade, claim: pending.claimed_until ?? 0 });
-  } catch (error) {
-    warn(broker, error, "pending delivery failed; the sweep retries it");
-  }
+  const { expecting, reports_to, pending_events, calls_at, cascade, claimed_until = 0 } = pending;
+  const calls = async () => {
+    if (pending_events) await queueCalls(broker, id, pending_events);
+    if (calls_at !== undefined) await restoreCalls(broker, id, calls_at);
+  };
+  const done = await Promise.allSettled([
+    expecting === undefined ? undefined : expectEnds(broker, id, expecting),
+    reports_to === undefined ? undefined : reportEnd(broker, id, reports_to),
+    calls(),
+    cascade === undefined ? undefined : broker.cascades.run(id, { by: cascade, claim: claimed_until }),
+  ]);
+  for (const result of done)
+    if (result.status === "rejected")
+      warn(broker, result.reason, "pending delivery failed; the sweep retries it");
 }
 
 /** Marks events as queued once their calls are. Newer events belong to the move that wrote them. */

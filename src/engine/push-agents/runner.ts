@@ -75,7 +75,7 @@ interface Server {
 }
 
 type RunnerNeeds = HolderVerbs &
-  Pick<Broker, "bulk" | "bus" | "clock" | "egress" | "gateway" | "hostLimiter" | "outbound">;
+  Pick<Broker, "bulk" | "bus" | "readLimiter" | "clock" | "egress" | "gateway" | "hostLimiter" | "outbound">;
 
 export class PushAgentRunner implements PushAgentService {
   readonly #broker: () => RunnerNeeds;

@@ -80,6 +80,7 @@ function change()
   if cmd.usage then store_usage() end
   if spends then record.attempt = record.attempt + 1 end
   if rule.refunds and not event_limit then record.attempt = record.attempt - 1 end
+  if record.awaits_left and (from == 'awaiting_children' or finishes) and from ~= record.state then end_wait() end
   change_lease()
   if rule.to == 'asked' or record.interrupt_id and from ~= record.state then change_question() end
   if rule.queue == 'ticket' then number_ticket() end

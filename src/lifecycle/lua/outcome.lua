@@ -55,11 +55,15 @@ end
 -- long; cjson encodes only the members that are rarely there.
 function success_json(tail)
   local rest = {}
-  add_deliveries(rest)
-  if record.cascade then rest.claimed_until = record.follow_at end
+  if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
+  rest.pending_events = pending_events()
+  -- Only the move that makes it pending starts a delivery between records; the sweep repeats it.
+  if finishes and record.reports then rest.reports_to = record.parent_id end
   rest.kept_for = kept_worker()
   if cmd.usage then rest.used = added_usage() end
-  if move == 'await' then rest.awaits_left, rest.awaits_until = record.awaits_left, record.awaits_until end
+  if move == 'await' then
+    rest.expecting, rest.awaits_left, rest.awaits_until = record.expecting, record.awaits_left, record.awaits_until
+  end
   if move == 'use' then rest.answers = answers_to(cmd.interrupt_id) end
   if rule.lease == 'grant' and record.secret_bytes then rest.secrets = redis.call('HGETALL', key .. ':secrets') end
   return '{"kind":"ok","move":"' .. move .. '","now":' .. digits(now) .. ',"state":"' .. record.state ..

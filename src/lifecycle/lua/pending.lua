@@ -7,13 +7,6 @@ function has_pending()
     (record.notify_seq or 0) > (record.notified_seq or 0)
 end
 
--- Adds what is pending besides calls to an outcome.
-function add_deliveries(outcome)
-  outcome.cascade, outcome.expecting = record.cascade, record.expecting
-  outcome.reports_to = record.reports and record.parent_id
-  outcome.pending_events = pending_events()
-end
-
 -- The events to deliver, and to whom: 1 its callback (questions and the end), 2 its push configs (everything), 3 both.
 function pending_events()
   if not record.unpublished and (record.notify_seq or 0) > (record.notified_seq or 0) then

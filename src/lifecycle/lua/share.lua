@@ -25,6 +25,8 @@ function guard_share()
   else
     -- A message is in its delegation's history and in its events.
     keeps = growth + LIMITS.event_copies * #history + (rule.to == 'asked' and LIMITS.event_copies or 1) * bodies
+    -- The ids that it waits for are in a field and in a hash, which needs more for each.
+    if cmd.awaits then keeps = keeps + 4 * #cmd.awaits end
   end
   if not cmd.max_kept then return nil end
   local delegator = record.delegator or cmd.delegator

@@ -121,7 +121,7 @@ const STORY = [
     at: ago(180),
     state: "awaiting_children",
     status: "awaiting",
-    awaits: AWAITS,
+    awaits: { ...AWAITS, count: AWAITS.children.length },
   }),
   eventLike(5, "DELEGATION_STATUS", { at: ago(120), state: "submitted", status: "resumed" }),
   eventLike(6, "DELEGATION_STATUS", { at: ago(119), status: "leased", attempt: 1, worker_id: "host-8" }),

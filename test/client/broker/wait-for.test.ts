@@ -143,3 +143,29 @@ test("a lost answer parks it all the same; a wait for what is no part fails the 
   expect(types()).toEqual(["leased", "parked", "leased", "replied"]);
   expect(fetch.lost).toHaveLength(1);
 });
+
+test("two waits with a time limit, one after the other, both end", async () => {
+  const { delegator, leader, clock, gateway } = await setup();
+  const runs: string[] = [];
+  leader(async (work) => {
+    const seen: string[] = [];
+    for (const task of ["a", "b"]) {
+      const part = await work.delegate({ target: "smith", task });
+      runs.push(task);
+      seen.push((await work.waitFor([part], { timeLimitSeconds: 100 })).outcome);
+    }
+    return seen.join(" ");
+  });
+  const { id } = await delegator.delegate({ target: "lead", task: "all" });
+  for await (const event of delegator.watch(id)) {
+    if (event.status !== "awaiting") continue;
+    clock.offset_ms += 101_000;
+    await until(async () => {
+      await gateway.sweep.tick();
+      return (await delegator.get(id)).state !== "awaiting_children";
+    });
+  }
+  const { reply } = await delegator.wait(id, PATIENT);
+  expect(reply && textOf(reply)).toBe("time_limit time_limit");
+  expect(runs).toEqual(["a", "a", "b", "a", "b"]);
+});

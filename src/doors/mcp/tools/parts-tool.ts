@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { awaitChildren } from "../../../engine/leases/await-children.ts";
-import { awaitRequestSchema } from "../../../schema/await.ts";
+import { awaitedSchema, awaitRequestSchema } from "../../../schema/await.ts";
 import { counted } from "../../../schema/wording.ts";
 import { check } from "../../http/route.ts";
 import { ByteBudget } from "./content.ts";
@@ -34,7 +34,7 @@ export const partsTool = defineTool({
     const request = check(awaitRequestSchema, { children: ids, ...terms }, "arguments");
     const { awaits, awaited } = await awaitChildren(broker, principal, id, request);
     if (awaited !== undefined) {
-      const view = toPartsView(awaited, new ByteBudget(VIEW_BYTES.full));
+      const view = toPartsView(awaitedSchema.parse(JSON.parse(awaited)), new ByteBudget(VIEW_BYTES.full));
       const text = `You keep the lease, because enough of them had ended. ${partsText(view)}`;
       return { text, data: { waiting: false, ...view } };
     }

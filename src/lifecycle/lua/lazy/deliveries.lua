@@ -5,9 +5,8 @@ function claim_pending()
   record.follow_at = now + LIMITS.follow_ms
   save()
   schedule()
-  local outcome = { kind = 'pending', claimed_until = record.follow_at }
-  add_deliveries(outcome)
-  return refusal_outcome(outcome)
+  return refusal_outcome({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
+    expecting = record.expecting, reports_to = record.reports and record.parent_id, pending_events = pending_events() })
 end
 
 -- The caller looks whether the jobs of the queued calls are still there.

@@ -13,6 +13,7 @@ function choose_due_move()
   end
   if due == 'check' then
     check_later()
+    if record.state == 'awaiting_children' then return look_again() end
     return refusal_outcome({ kind = 'check' })
   end
   move, failure = due, due_code
@@ -21,7 +22,7 @@ end
 
 -- Schedules the sweep's next check of the ticket.
 function check_later()
-  record.check_at = now + check_pause(record.ready_at)
+  record.check_at = now + check_pause(math.max(record.ready_at, record.awaits_since or 0))
   save()
   schedule()
 end

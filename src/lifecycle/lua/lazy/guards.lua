@@ -8,6 +8,8 @@ function guard_repeat()
     return { kind = 'redriven', redriven_as = record.redriven_as }
   elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
     return { kind = 'taken_over' }
+  elseif rule.needs_new_wait then
+    if cmd.round and waits_over() >= cmd.round then return { kind = 'waited', extends_lease = true } end
   elseif rule.needs_awaited then
     -- The time limit needs no child.
     local is_awaited = cmd.move == 'due' or redis.call('HGET', key .. ':awaits', cmd.child_id) == ''
