@@ -104,6 +104,20 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByText("1 delegation", { exact: true }).waitFor();
   });
 
+  test("the settings of an agent say that to refuse approval in advance does not choose who answers", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    const page = await open(url, "#/agents?name=coder");
+    const field = page.getByLabel(
+      "Approval in advance it does not choose who answers: its delegator always may",
+    );
+    await field.selectOption("refused: each question waits for an answer");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Changed: approvals.").waitFor();
+    expect((await api.call("GET", "/v1/agents/coder")).body.approvals).toBe("person");
+  });
+
   test("Find says you to who delegated, why it failed without a message, and not that a refused repeat was made", async () => {
     const { url } = await startBroker();
     const api = client(url);

@@ -59,13 +59,15 @@ export function AgentSettings({ agent, onChanged }: Props) {
         <textarea name="accepts_from" rows={2} defaultValue={accepts_from.join("\n")} />
       </label>
       <label class="wide">
-        <span>Who answers its questions</span>
+        <span>
+          Approval in advance <small>it does not choose who answers: its delegator always may</small>
+        </span>
         <select name="approvals">
           <option value="any" selected={agent.approvals === "any"}>
-            a person, or an approval in advance
+            accepted
           </option>
           <option value="person" selected={agent.approvals === "person"}>
-            only a person
+            refused: each question waits for an answer
           </option>
         </select>
       </label>
