@@ -79,8 +79,8 @@ test("the line of an agent says everything that it shows", () => {
     ...counts({ working: 2, waiting: 38, interrupted: 1, awaiting: 0, delayed: 3 }),
     oldest_waiting_at: ago(51),
   });
-  const presence = { sign: "busy" as const, who: "", text: "all busy (2 of 2), 38 wait" };
+  const presence = { sign: "busy" as const, who: "", text: "all busy (2 working), 38 wait" };
   expect(rowText(busy, presence, FIGURES, NOW)).toBe(
-    "scout: all busy (2 of 2), 38 wait, 2 working, 1 asks, the oldest for 51 min, 3 delayed, last hour 12 ok, 3 failed, 4.2 USD",
+    "scout: all busy (2 working), 38 wait, 2 working, 1 asks, the oldest for 51 min, 3 delayed, last hour 12 ok, 3 failed, 4.2 USD",
   );
 });

@@ -104,6 +104,35 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByText("1 delegation", { exact: true }).waitFor();
   });
 
+  test("a paused agent can be resumed where the head of its work says that it is paused", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    const { id } = (await api.delegate("coder")).body;
+    await api.call("POST", "/v1/agents/coder/pause");
+    const page = await open(url, `#/live?open=${id}`);
+    const why = page.locator(".delegation .why");
+    await why.getByText("coder is paused until the operator resumes it.").waitFor();
+    await why.getByRole("button", { name: "Resume coder" }).click();
+    await why.getByText("coder has no worker").waitFor();
+    expect((await api.call("GET", "/v1/agents/coder")).body.paused).toBe(false);
+    expect(await why.getByRole("button").count()).toBe(0);
+  });
+
+  test("numbers say of what: workers and what they hold, what is downloaded, and which priority goes first", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    for (let n = 0; n < 4; n += 1) await api.delegate("coder");
+    for (const worker_id of ["one", "two"]) await api.lease("coder", { max: 2, worker_id });
+    const page = await open(url, "#/agents?name=coder");
+    await page.getByText("all busy (4 working)").waitFor();
+    await page.getByRole("heading", { name: "Workers 2, with 4 delegations" }).waitFor();
+    await page.goto(`${url}/#/delegate`);
+    await page.getByText("More options").click();
+    await page.getByLabel("Priority higher goes first").waitFor();
+  });
+
   test("the settings of an agent say that to refuse approval in advance does not choose who answers", async () => {
     const { url } = await startBroker();
     const api = client(url);

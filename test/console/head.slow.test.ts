@@ -66,7 +66,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe("One pixel.\n- grün");
     const [download] = await Promise.all([
       page.waitForEvent("download"),
-      page.getByRole("button", { name: "Download" }).click(),
+      page.getByRole("button", { name: "Download reply" }).click(),
     ]);
     expect(await readFile(await download.path(), "utf8")).toBe("One pixel.\n- grün");
     await page.getByRole("link", { name: "Delegate again" }).click();

@@ -163,7 +163,7 @@ const JOBS: readonly Job[] = [
     aim: 0,
     run: async (_, page) => {
       await page.locator(".alarm-line", { hasText: /researcher: all busy, 14 wait/ }).waitFor();
-      await page.locator(".agent-row[data-row=researcher]", { hasText: "all busy (1 of 1)" }).waitFor();
+      await page.locator(".agent-row[data-row=researcher]", { hasText: "all busy (1 working)" }).waitFor();
     },
   },
   {

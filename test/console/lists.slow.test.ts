@@ -71,10 +71,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
     for (const [view, sign, text] of [
-      ["#/live", "busy", "all busy (1 of 1)"],
+      ["#/live", "busy", "all busy (1 working)"],
       ["#/live", "alarm", "no worker"],
-      ["#/agents", "busy", "all busy (1 of 1)"],
-      ["#/agents?name=scout", "busy", "all busy (1 of 1), 2 wait"],
+      ["#/agents", "busy", "all busy (1 working)"],
+      ["#/agents?name=scout", "busy", "all busy (1 working), 2 wait"],
       ["#/delegate", "alarm", "no worker, 1 waits"],
     ] as const) {
       await showView(page, view);

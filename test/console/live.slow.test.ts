@@ -63,10 +63,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await names(page)).toEqual(["archivist", "designer", "triage", "coder"]);
     await page.getByRole("button", { name: "8 idle" }).waitFor();
     const rowOf = (agent: string) => page.locator(`.agent-row[data-row="${agent}"]`);
-    const presence = rowOf("triage").locator(".presence.busy", { hasText: "all busy (1 of 1)" });
+    const presence = rowOf("triage").locator(".presence.busy", { hasText: "all busy (1 working)" });
     expect(await presence.evaluate((one) => getComputedStyle(one).color)).toBe("rgb(146, 64, 14)");
     expect(await rowOf("coder").locator(".slot.busy").count()).toBe(6);
-    await page.getByRole("link", { name: /^triage: all busy \(1 of 1\), 52 wait/ }).waitFor();
+    await page.getByRole("link", { name: /^triage: all busy \(1 working\), 52 wait/ }).waitFor();
     const alarms = page.locator(".alarm-line");
     const texts = async () => (await alarms.locator(".alarm-text").allTextContents()).join();
     await expect

@@ -62,13 +62,13 @@ test.each<[Given, string]>([
   // It asks now and then, or has just left: nobody would take work at once.
   [{}, "recent: worker seen just now"],
   [{ waiting: 1 }, "busy: worker seen just now, 1 waits"],
-  [{ working: 1 }, "working: all busy (1 of 1)"],
-  [{ working: 1, waiting: 38 }, "busy: all busy (1 of 1), 38 wait"],
-  [{ working: 1, waiting: 1, state: "stale", seen: 5 }, "busy: all busy (1 of 1), 1 waits"],
+  [{ working: 1 }, "working: all busy (1 working)"],
+  [{ working: 1, waiting: 38 }, "busy: all busy (1 working), 38 wait"],
+  [{ working: 1, waiting: 1, state: "stale", seen: 5 }, "busy: all busy (1 working), 1 waits"],
   [{ working: 2, most: 2, pollers: 4 }, "working: at its limit (2 of 2)"],
   [{ working: 2, most: 2, pollers: 4, waiting: 1200 }, "busy: at its limit (2 of 2), 1,200 wait"],
-  [{ ...OFF }, "unseen: last seen 51 min ago"],
-  [{ ...OFF, delayed: 3 }, "unseen: last seen 51 min ago"],
+  [{ ...OFF }, "unseen: away, last seen 51 min ago"],
+  [{ ...OFF, delayed: 3 }, "unseen: away, last seen 51 min ago"],
   [{ ...OFF, seen: null }, "unseen: never seen"],
   [{ ...OFF, waiting: 38 }, "alarm: no worker, 38 wait"],
   [{ ...OFF, seen: null, waiting: 38 }, "alarm: no worker, 38 wait"],
@@ -79,7 +79,7 @@ test.each<[Given, string]>([
   [{ pausedWorkers: 2, pollers: 1, waiting: 5 }, `online: 1 worker free, 5 wait; ${TRY}`],
   [{ push: true }, "online: reachable"],
   [{ push: true, ...OFF, waiting: 4 }, "alarm: cannot be reached, 4 wait"],
-  [{ push: true, ...OFF, working: 1 }, "unseen: last seen 51 min ago"],
+  [{ push: true, ...OFF, working: 1 }, "unseen: away, last seen 51 min ago"],
 ])("%j", (given, expected) => {
   const { sign, text } = presenceText(agent(given), NOW);
   expect(`${sign}: ${text}`).toBe(expected);

@@ -33,7 +33,7 @@ const PRINCIPALS = [
 ];
 /** Buttons that change nothing at the broker. */
 const HARMLESS = [
-  ...["To the view", "More filters", "Copy", "Copy reply", "Download", "See why"],
+  ...["To the view", "More filters", "Copy", "Copy reply", "Download reply", "See why"],
   ...[
     "Go to Ctrl+K",
     "Copy link",

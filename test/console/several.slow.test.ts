@@ -75,7 +75,10 @@ describe.skipIf(SKIP)("in Chromium", () => {
       bar(page).getByRole("button", { name: /^Try again \d/ }),
       bar(page).getByRole("button", { name: /^Cancel \d/ }),
     ];
-    expect([await again.textContent(), await cancel.textContent()]).toEqual(["Try again 3", "Cancel 2"]);
+    expect([await again.textContent(), await cancel.textContent()]).toEqual([
+      "Try again 3",
+      "Cancel 2 delegations",
+    ]);
     const place = await again.boundingBox();
     // Somebody else cancels one: it is not selected any more, its row stays, and no button moves.
     await api.cancel(live);

@@ -145,7 +145,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect(await page.locator(".summary").textContent()).not.toContain("attempt");
     const [reply] = await Promise.all([
       page.waitForEvent("download"),
-      page.getByRole("button", { name: "Download" }).click(),
+      page.getByRole("button", { name: "Download reply" }).click(),
     ]);
     expect(reply.suggestedFilename()).toBe(`reply-${id.slice(-8)}.txt`);
     expect(await readFile(await reply.path(), "utf8")).toBe("Pushed.");

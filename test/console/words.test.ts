@@ -104,10 +104,17 @@ test("a task that was cut after its first line ends with one ellipsis", () => {
 });
 
 test("the time since the first event says seconds, also after a minute and after an hour", () => {
-  const offsets = [0, 12_340, 60_000, 727_900, 3_727_000, 90_000_000].map((ms) => offsetText(ms, false));
+  const offsets = [0, 12_340, 60_000, 727_900, 3_727_000, 90_000_000].map((ms) => offsetText(ms, 90_000_000));
   expect(offsets).toEqual(["0:00", "0:12", "1:00", "12:07", "1:02:07", "25:00:00"]);
   // If all is over within a minute, seconds would not tell the events apart.
-  expect([0, 12_340].map((ms) => offsetText(ms, true))).toEqual(["0:00.0", "0:12.3"]);
+  expect([0, 12_340].map((ms) => offsetText(ms, 12_340))).toEqual(["0:00.0", "0:12.3"]);
+  // Of events in the same second, it says which came first.
+  expect([0, 7, 42.5, 942].map((ms) => offsetText(ms, 942))).toEqual([
+    "0:00.000",
+    "0:00.007",
+    "0:00.042",
+    "0:00.942",
+  ]);
 });
 
 test("durations are in the largest unit that says them exactly, and keep their seconds", () => {

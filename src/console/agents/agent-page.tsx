@@ -177,9 +177,15 @@ function Connect({ name, cardUrl }: { readonly name: string; readonly cardUrl: s
 function Workers({ name }: { readonly name: string }) {
   const { value } = useLoaded(name, ({ admin }, signal) => admin.listWorkers(name, { signal }));
   if (value === null || value.length === 0) return null;
+  const held = value.reduce((sum, { delegations }) => sum + delegations.length, 0);
   return (
     <>
-      <h2>Workers</h2>
+      <h2>
+        Workers{" "}
+        <small>
+          {value.length}, with {count(held, "delegation")}
+        </small>
+      </h2>
       <ul class="workers">
         {value.map(({ id, last_seen_at, delegations }) => (
           <li key={id}>

@@ -97,7 +97,9 @@ export function PriorityField({ form }: Props) {
   return (
     <Place form={form} of="priority">
       <label>
-        <span>Priority</span>
+        <span>
+          Priority <small>higher goes first</small>
+        </span>
         <select
           name="priority"
           value={form.values.priority}

@@ -113,10 +113,18 @@ export function toneOf(event: DelegationEvent): string {
 }
 
 const MINUTE_MS = 60_000;
-/** The time since the first event: `4:07`, `1:02:07`; with tenths where all is over within a minute: `0:04.2`. */
-export const offsetText = (ms: number, isShort: boolean): string => {
+/** Events that are together within so long have tenths of a second; within a second, thousandths. */
+const TENTHS_MS = MINUTE_MS;
+const THOUSANDTHS_MS = 1_000;
+
+/** The time since the first event: `4:07`, `1:02:07`; of events that are all within `lengthMs`: `0:04.2`, `0:00.042`. */
+export const offsetText = (ms: number, lengthMs: number): string => {
   const positive = Math.max(0, ms);
-  return `${clockText(positive)}${isShort ? `.${Math.floor(positive / 100) % 10}` : ""}`;
+  const digits = lengthMs < THOUSANDTHS_MS ? 3 : lengthMs < TENTHS_MS ? 1 : 0;
+  const part = String(Math.floor(positive) % 1000)
+    .padStart(3, "0")
+    .slice(0, digits);
+  return `${clockText(positive)}${part && `.${part}`}`;
 };
 
 /** The length of the pause before an event; empty if it was short. */

@@ -1,11 +1,12 @@
 /** The answer to what a reader asks of a delegation first, by its state: why it waits, what it does, how it ended. */
 import type { ComponentType } from "preact";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
+import { waitCause } from "../../client/wait-cause.ts";
 import type { Delegation, State } from "../../schema/delegation.ts";
 import { agentOf } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
 import type { Connection } from "../data/connection.ts";
-import { mayDelegate, mayRedrive, maySteer, seesAll } from "../session/rights.ts";
+import { isOperator, mayDelegate, mayRedrive, maySteer, seesAll } from "../session/rights.ts";
 import { Age, Left } from "../ui/age.tsx";
 import { Fold } from "../ui/fold.tsx";
 import { Linked } from "../ui/linked.tsx";
@@ -16,6 +17,7 @@ import { count, etaOf, nameOf, quietText, sentence, shareOf, stepOf } from "../u
 import { Awaiting } from "./awaiting.tsx";
 import { lastAttemptText } from "./event-text.ts";
 import { adviceOf, endingOf, hasContent, placeIn, whereText } from "./head-text.ts";
+import { Resume } from "./resume.tsx";
 
 interface Props {
   readonly delegation: Delegation;
@@ -55,17 +57,22 @@ function Queued({ delegation }: Props) {
   const place = usePlace(delegation, waiting);
   // Its place says how many there are.
   const alone = agent && place !== null ? { ...agent, counts: { ...agent.counts, waiting: 1 } } : agent;
-  const why = explainWait({ ...delegation, retry_at: retryAtOf(events ?? []) }, alone, now.value);
+  const retry_at = retryAtOf(events ?? []);
+  const why = explainWait({ ...delegation, retry_at }, alone, now.value);
   const ended = lastAttemptText(events ?? []);
+  const isPaused = waitCause({ ...delegation, retry_at }, agent, now.value) === "paused";
   return (
-    <p class="why">
-      {why} {place !== null && `It is number ${place} of ${waiting} in the queue. `}
-      {ended !== "" && (
-        <>
-          The last attempt: <Said>{sentence(ended)}</Said>
-        </>
-      )}
-    </p>
+    <div class="why">
+      <p>
+        {why} {place !== null && `It is number ${place} of ${waiting} in the queue. `}
+        {ended !== "" && (
+          <>
+            The last attempt: <Said>{sentence(ended)}</Said>
+          </>
+        )}
+      </p>
+      {isPaused && isOperator.value && <Resume agent={target} />}
+    </div>
   );
 }
 

@@ -20,7 +20,7 @@ export function ReplyActions({ id, reply }: Props) {
         {verb}
       </button>
       <button type="button" onClick={save}>
-        Download
+        Download reply
       </button>
     </>
   );

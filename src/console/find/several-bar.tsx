@@ -88,7 +88,7 @@ function CancelSeveral({ live, isReadingAll }: CancelProps) {
   const cancel = async () => start("cancel", asked.peek(), reasonOf(reason));
   return (
     <Confirm
-      verb={`Cancel ${live.length.toLocaleString("en")}`}
+      verb={`Cancel ${count(live.length, "delegation")}`}
       confirm={`Cancel ${count(asked.value.length, "delegation")}`}
       question={`Cancel ${count(asked.value.length, "delegation")}?`}
       disabled={live.length === 0 || isReadingAll}

@@ -45,12 +45,14 @@ function withoutQueue(
   if (pollers > 0) return { sign: "online", text: `${count(pollers, "worker")} free` };
   // A worker that is busy need not poll.
   if (working > 0 && delivery.mode === "poll") {
-    return { sign: "working", text: `all busy (${working} of ${working})` };
+    return { sign: "working", text: `all busy (${working.toLocaleString("en")} working)` };
   }
   if (presence.paused) return { sign: "paused", text: "no free worker" };
   if (state === "online") return { sign: "recent", text: "worker seen just now" };
   const seen =
-    last_seen_at === null ? "never seen" : `last seen ${largestUnit(now - Date.parse(last_seen_at))} ago`;
+    last_seen_at === null
+      ? "never seen"
+      : `away, last seen ${largestUnit(now - Date.parse(last_seen_at))} ago`;
   return { sign: "unseen", text: seen };
 }
 

@@ -44,7 +44,7 @@ function Shape({ phase }: { readonly phase: Sign }) {
     case "paused":
       return <path class="line" d="M5.5 4v8m5-8v8" />;
     case "unseen":
-      return <path class="line" d="M3.3 8a4.7 4.7 0 1 0 9.4 0 4.7 4.7 0 1 0-9.4 0m1.4 3.3 6.6-6.6" />;
+      return <circle class="hollow dashed" cx="8" cy="8" r="4.5" />;
     case "canceled":
       return <path class="line" d="M3 8h10" />;
   }

@@ -11,8 +11,6 @@ import { eventText, offsetText, pauseText, runText, toneOf } from "../event-text
 import { type Line, linesOf } from "./fold.ts";
 import type { Node } from "./node.ts";
 
-const SHORT_MS = 60_000;
-
 interface Props {
   readonly node: Node;
   /** Null: not read yet. */
@@ -32,7 +30,7 @@ export function EventList({ node, events }: Props) {
     appends: () => !newestFirst,
   });
   const start = Date.parse(events?.[0]?.at ?? "");
-  const isShort = Date.parse(events?.at(-1)?.at ?? "") - start < SHORT_MS;
+  const length = Date.parse(events?.at(-1)?.at ?? "") - start;
   const toggle = (key: string) => {
     const next = new Set(open.value);
     if (!next.delete(key)) next.add(key);
@@ -67,7 +65,7 @@ export function EventList({ node, events }: Props) {
             {(line) => (
               <EventLine
                 line={line}
-                offset={offsetText(Date.parse(line.event.at) - start, isShort)}
+                offset={offsetText(Date.parse(line.event.at) - start, length)}
                 isOpen={open.value.has(line.key)}
                 onToggle={toggle}
               />
