@@ -25,7 +25,9 @@ describe.skipIf(SKIP)("in Chromium", () => {
     const { url } = first;
     const api = client(url);
     for (const name of ["coder", "planner"]) await api.agent(name);
-    const parent = (await api.delegate("planner", { task: "Plan the week" })).body.id;
+    // A part ends by its parent's deadline at the latest.
+    const deadline = "2999-06-01T00:00:00Z";
+    const parent = (await api.delegate("planner", { task: "Plan the week", deadline })).body.id;
     const { page } = await openTab(url, { expected: LOST, movesClock: true });
     await signIn(page, OPERATOR);
     await page.getByRole("link", { name: "Delegate" }).click();
