@@ -263,7 +263,8 @@ test("marking and counting cost a few moves for each child, also when all of the
 test("a child whose mark was lost in a fail-over is found again", async () => {
   const { lead, gateway, withChildren, finishOne, clock, state, redis } = await setup();
   const { id, lease_id, children } = await withChildren(1);
-  const key = `{errand:0}:d:${children[0]}`;
+  const [child = ""] = children;
+  const key = gateway.broker.shards.ofId(child)?.delegation(child) ?? "";
   const before = (await redis.dumpBuffer(key)) ?? Buffer.of();
   await lead.await(lease_id, children);
   await redis.restore(key, 0, before, "REPLACE");
@@ -319,14 +320,15 @@ test("a wait that runs out of time is answered at once to a worker that starts o
 });
 
 test("what it waits for is bounded: in the event, in the lease, and in its delegator's share", async () => {
-  const { alice, api, lead, lease, redis, withChildren, finishOne } = await setup();
+  const { alice, api, gateway, lead, lease, redis, withChildren, finishOne } = await setup();
   const { id, lease_id } = await withChildren(0);
+  const keys = gateway.broker.shards.ofId(id);
   const children: string[] = [];
   for (let n = 0; n < 90; n += 1) {
     const metadata = { text: "x".repeat(16_000) };
     children.push((await lead.delegate("scout", { parent_id: id, metadata })).body.id);
   }
-  const kept = async () => Number(await redis.hget("{errand:0}:kept", "caller:alice"));
+  const kept = async () => Number(await redis.hget(keys?.kept ?? "", "caller:alice"));
   const before = await kept();
   await lead.await(lease_id, children);
   expect((await kept()) - before).toBeGreaterThan(90 * 100);
@@ -341,6 +343,6 @@ test("what it waits for is bounded: in the event, in the lease, and in its deleg
   expect(again.awaited.children[1].delegation.metadata.text).toHaveLength(16_000);
   expect(again.awaited.children[89].delegation).toBeUndefined();
   await lead.reply(again.lease_id);
-  expect(await redis.exists(`{errand:0}:d:${id}:awaits`)).toBe(0);
+  expect(await redis.exists(keys?.awaits(id) ?? "")).toBe(0);
   expect((await api.erase(id)).status).toBe(204);
 });
