@@ -4,7 +4,13 @@
  */
 import type { LeaseHolder } from "../lease-holder/lease-holder.ts";
 import { LeaseLostError } from "../lease-holder/lost.ts";
-import { type Awaited, type AwaitInput, awaitResultSchema } from "../schema/await.ts";
+import {
+  type Awaited,
+  type AwaitInput,
+  type AwaitRequest,
+  awaitResultSchema,
+  neededEnds,
+} from "../schema/await.ts";
 import { type Delegation, isTerminal, type State } from "../schema/delegation.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import type { Artifacts } from "./artifacts.ts";
@@ -22,7 +28,7 @@ export interface WaitForOptions {
 
 /** What became of the children. */
 export interface WaitedFor {
-  /** `ended`: enough of them ended. `time_limit`: the time was over before. */
+  /** `ended`: enough of them ended. `time_limit`: the time limit passed first. */
   readonly outcome: Awaited["outcome"];
   /** In the order of the call. */
   readonly children: readonly WaitedChild[];
@@ -30,7 +36,7 @@ export interface WaitedFor {
 
 export interface WaitedChild {
   readonly id: string;
-  /** Null: its record was deleted. */
+  /** Null: it had no record when its end was counted. */
   readonly state: State | null;
   /**
    * The child, if it has ended. Undefined also if the children together are too large, or another principal delegated this
@@ -48,7 +54,7 @@ export class ChildrenWait {
   readonly #context: Context;
   readonly #holder: LeaseHolder;
   readonly #artifacts: Artifacts;
-  /** What the lease has of the wait that ended; used once, so that a further wait for the same children is one. */
+  /** The result that came with the lease. Used once: a second wait for the same children asks the broker. */
   #known: Awaited | undefined;
   /**
    * How often the same wait ran out of time in this run. A run that starts over comes to each wait again, and the broker
@@ -69,7 +75,7 @@ export class ChildrenWait {
     options: WaitForOptions = {},
   ): Promise<WaitedFor> {
     const waited = this.#waitFor(children, options);
-    this.#last = waited.catch(() => undefined);
+    this.#last = Promise.allSettled([this.#last, waited]);
     return waited;
   }
 
@@ -83,9 +89,10 @@ export class ChildrenWait {
     { until = "all", timeLimitSeconds, checkpoint }: WaitForOptions,
   ): Promise<WaitedFor> {
     const children = given.map((one) => (typeof one === "string" ? one : one.id));
-    const wait = `${until} ${[...children].sort().join(" ")}`;
+    // The broker tells waits apart in the same way.
+    const wait = `${neededEnds(until, children.length)} ${[...children].sort().join(" ")}`;
     const round = (this.#timeLimits.get(wait) ?? 0) + 1;
-    const waited = await this.#awaited(children, {
+    const waited = await this.#askBroker(children, {
       until,
       round,
       time_limit_seconds: timeLimitSeconds,
@@ -95,9 +102,9 @@ export class ChildrenWait {
     return toWaited(waited, children);
   }
 
-  async #awaited(children: readonly string[], terms: Omit<AwaitInput, "children">): Promise<Awaited> {
+  async #askBroker(children: readonly string[], terms: Omit<AwaitInput, "children">): Promise<Awaited> {
     const known = this.#known;
-    if (known && isOf(known, children) && isEnough(known, terms.until)) {
+    if (known && hasSameChildren(known, children) && isMet(known, terms.until ?? "all")) {
       this.#known = undefined;
       return known;
     }
@@ -113,6 +120,7 @@ export class ChildrenWait {
       .retry(
         () =>
           http.request(awaitResultSchema, { ...call, signal: callSignal }).catch((error: unknown) => {
+            // The limit does not go away, so a retry would not help.
             if (isFull(error)) return { full: error };
             throw error;
           }),
@@ -129,13 +137,12 @@ export class ChildrenWait {
   }
 }
 
-const isOf = ({ children }: Awaited, ids: readonly string[]): boolean =>
+const hasSameChildren = ({ children }: Awaited, ids: readonly string[]): boolean =>
   children.length === ids.length && children.every(({ delegation_id }) => ids.includes(delegation_id));
 
-function isEnough({ outcome, children }: Awaited, until: AwaitInput["until"]): boolean {
-  if (outcome === "time_limit") return true;
+function isMet({ outcome, children }: Awaited, until: AwaitRequest["until"]): boolean {
   const ended = children.filter(({ state }) => state === null || isTerminal(state)).length;
-  return ended >= (until === "all" ? children.length : until === "any" ? 1 : (until ?? 1));
+  return outcome === "time_limit" || ended >= neededEnds(until, children.length);
 }
 
 function toWaited({ outcome, children }: Awaited, ids: readonly string[]): WaitedFor {

@@ -151,9 +151,9 @@ export const FIELDS = {
   awaits_left: { ...number(0), doc: "how many of them must still end" },
   awaits_since: { ...INSTANT, doc: "when the wait began" },
   awaits_until: { ...instant(null), doc: "when it no longer waits" },
-  awaits_set: { ...TEXT, doc: "the hash of the set of these children" },
-  awaits_over: { ...number(0), doc: "1: the newest wait ended because its time was over" },
-  expected: { ...NUMBER, doc: "1: its parent waits for its end" },
+  wait_hash: { ...TEXT, doc: "identifies the wait: a hash of its children and of how many must end" },
+  awaits_over: { ...number(0), doc: "1: the newest wait ended by its time limit" },
+  expected: { ...NUMBER, doc: "1: its parent waits, or once waited, for its end" },
   // Its messages and limits.
   spoken: { ...NUMBER, doc: "1: it has a history" },
   unseen: { ...NUMBER, doc: "how many follow-ups its holder has not seen" },
@@ -196,7 +196,7 @@ export const KEYED_FIELDS = {
   "answer_hash:<interrupt_id>":
     "the hash by which a repeat of the answer is recognized: of its content, or for an `auth` question of its principal and request key",
   "used:<interrupt_id>:<request_id>": "which call has used the answer: the fence of its lease and its key",
-  "over:<set>": "how many waits for this set of children ended because their time was over",
+  "over:<wait_hash>": "how often this wait ended by its time limit",
   "notify:<seq>": "the stream id of an event for the callback, until the call is made or given up",
 } as const;
 

@@ -66,7 +66,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     awaits_until: z.number().optional(),
     /** Its children must be canceled, in the name of this principal. */
     cascade: z.string().optional(),
-    /** The fence of the lease that began to wait for children, which must learn of it. */
+    /** The children must be marked as expected; the fence of the lease that began to wait. */
     expecting: z.number().optional(),
     /** The parent that waits for its end. */
     reports_to: z.string().optional(),
@@ -128,13 +128,13 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   base.extend({ kind: z.literal("empty"), next_due_at: z.number().optional() }),
   live.extend({ kind: z.literal("no_question") }),
   live.extend({ kind: z.literal("attempts") }),
-  /** So many waits for these children have ended because their time was over. */
+  /** This wait has timed out as often as the command's `round`. */
   live.extend({ kind: z.literal("waited"), lease_expires_at: z.number().optional() }),
   /** The child is not waited for, or its end is known. */
   live.extend({ kind: z.literal("not_awaited") }),
   live.extend({ kind: z.literal("not_due") }),
   live.extend({ kind: z.literal("check") }),
-  /** Its parent was canceled before it was created. */
+  /** Its parent ended, and canceled its children, before it was created. */
   base.extend({ kind: z.literal("tombstone") }),
   base.extend({ kind: z.literal("too_large") }),
   /** Memory is short, and the move would use more. */

@@ -19,7 +19,7 @@ export const GUARDS = {
   unused: "nothing is stored under its id",
   agent:
     "its target exists, is not being deleted and, if the command says when it was created, is that agent",
-  parent: "its parent, if it names one, was not canceled",
+  parent: "its parent, if it names one, has not ended and canceled its children",
   room: "the target's queue is not full",
   holder: "the caller's lease is the newest, and it has not ended",
   lapsed: "the caller's lease is the newest, it expired, and nothing was leased since",
@@ -37,8 +37,8 @@ export const GUARDS = {
   due: "its timer has passed",
   attempts_left: "an attempt is left",
   attempts_spent: "no attempt is left",
-  new_wait: "if the command counts the waits for these children, that many have not run out of time before",
-  awaited: "this child is waited for, and has not ended before",
+  new_wait: "if the command has a `round`, fewer waits like this one have timed out",
+  awaited: "the child is waited for and was not counted; a time limit needs none",
   result: "if the delegation has a result schema, a gateway has checked the result",
   quota: "its events are below their limits in number and bytes",
   pace: "its updates within this second are below their limit",
@@ -306,7 +306,7 @@ export const MOVES = {
     status: "resumed",
     queue: "ticket",
     returned: true,
-    doc: "The children that it waits for have ended, or the time for that is over; any worker of the agent continues.",
+    doc: "The children that it waits for have ended, or the time limit passed; any worker of the agent continues.",
   },
   expect: {
     from: LIVE,

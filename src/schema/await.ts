@@ -20,9 +20,8 @@ export const awaitRequestSchema = z
     /** How long it waits, 1 second to a year. Default: until its deadline. */
     time_limit_seconds: z.number().min(1).max(31_536_000).optional(),
     /**
-     * How often this same wait (the children, and how many of them) may have run out of time before, and one: a worker that
-     * starts over each time counts from 1, and a wait that ran out of time in an earlier run is answered at once. Default: it
-     * waits.
+     * Which time this run makes this wait, from 1, for a worker that starts over with each lease: if the same wait (these
+     * children, and how many must end) timed out that often before, the answer is `time_limit` at once. Default: it waits.
      */
     round: z.int().min(1).max(LIMITS.delegation_events.value).optional(),
     /** Replaces the previous checkpoint; null deletes it. */
@@ -32,19 +31,23 @@ export const awaitRequestSchema = z
     error: "must be at most the number of children",
     path: ["until"],
   });
+/** How many of so many children must end. */
+export const neededEnds = (until: AwaitRequest["until"], children: number): number =>
+  until === "all" ? children : until === "any" ? 1 : until;
+
 export type AwaitRequest = z.output<typeof awaitRequestSchema>;
 export type AwaitInput = z.input<typeof awaitRequestSchema>;
 
 /** The children that a delegation waited for, as they were when the answer was made. */
 export const awaitedSchema = z.strictObject({
-  /** `ended`: enough of them ended. `time_limit`: the time was over before. */
+  /** `ended`: enough of them ended. `time_limit`: the time limit passed first. */
   outcome: z.enum(["ended", "time_limit"]),
   /** The children, in the order of the request. */
   children: z.array(
     z.strictObject({
       /** The child. */
       delegation_id: delegationIdSchema,
-      /** Its state, even if its record was deleted since; null: there was no record when its end was counted. */
+      /** Its state, also if its record was deleted since; null: it had no record when its end was counted. */
       state: stateSchema.nullable(),
       /**
        * The child, if it has ended. Absent: read it by its id, because the answer would be too large, or another principal

@@ -78,7 +78,10 @@ export const leaseSchema = z.strictObject({
   traceparent: z.string().optional(),
   /** What the last worker saved; absent: nothing. */
   checkpoint: checkpointSchema.optional(),
-  /** The children that it waited for last; absent: it never waited for any. */
+  /**
+   * The children that it waited for last. Absent: it never waited for any, or they could not be read: then the same wait is
+   * answered again.
+   */
   awaited: awaitedSchema.optional(),
 });
 export type Lease = z.infer<typeof leaseSchema>;

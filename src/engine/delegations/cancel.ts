@@ -25,7 +25,7 @@ export async function cancel(
 
 export interface CancelOptions {
   readonly reason?: string | undefined;
-  /** Whether its children are canceled, too. Default: unless the delegation keeps them. */
+  /** Whether its children are canceled, too. Default: yes, unless the delegation keeps them. */
   readonly cascade?: boolean | undefined;
 }
 

@@ -46,12 +46,15 @@ const milliseconds = (seconds: number | undefined): number | undefined =>
 const instant = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Date.parse(text);
 
+type Start = Pick<DelegateRequest, "not_before" | "delay_seconds">;
+
+/** May be in the past. */
+const earliestStart = ({ not_before, delay_seconds }: Start, now: number): number =>
+  instant(not_before) ?? now + (milliseconds(delay_seconds) ?? 0);
+
 /** Time until the deadline. */
 function lifetimeMs(request: DelegateRequest, now: number): number {
-  const start = Math.max(
-    now,
-    instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0),
-  );
+  const start = Math.max(now, earliestStart(request, now));
   const end = instant(request.deadline) ?? start + (milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS);
   return Math.max(0, end - now);
 }
@@ -61,7 +64,7 @@ function requireFuture(
   now: number,
 ): void {
   const deadline = instant(request.deadline);
-  const start = instant(request.not_before) ?? now + (milliseconds(request.delay_seconds) ?? 0);
+  const start = earliestStart(request, now);
   if (deadline === undefined || deadline > Math.max(start, now)) return;
   throw new ErrandError(
     "invalid_request",
@@ -73,17 +76,13 @@ function requireFuture(
 }
 
 /** A child that could only start after the end of its parent would never run. */
-function requireStart(
-  { not_before, delay_seconds }: Pick<DelegateRequest, "not_before" | "delay_seconds">,
-  now: number,
-  { latestEnd }: Lineage,
-): void {
-  const start = instant(not_before) ?? now + (milliseconds(delay_seconds) ?? 0);
-  if (latestEnd === undefined || start < latestEnd) return;
-  const path =
-    not_before !== undefined ? "not_before" : delay_seconds !== undefined ? "delay_seconds" : "parent_id";
+function requireStartBeforeParentEnds(request: Start, now: number, { latestEnd }: Lineage): void {
+  if (latestEnd === undefined || earliestStart(request, now) < latestEnd) return;
+  const path = (["not_before", "delay_seconds"] as const).find((name) => request[name] !== undefined);
   throw new ErrandError("invalid_request", "The delegation would start after the deadline of its parent.", {
-    details: { issues: [{ path, reason: `its parent's deadline is ${toInstant(latestEnd)}` }] },
+    details: {
+      issues: [{ path: path ?? "parent_id", reason: `its parent's deadline is ${toInstant(latestEnd)}` }],
+    },
   });
 }
 
@@ -248,7 +247,7 @@ async function check(
   requireFuture(request, now);
   if (callback) broker.egress.requireCallable(callback.url, "callback.url");
   const lineage = await lineageOf(broker, principal, target, parent_id);
-  requireStart(request, now, lineage);
+  requireStartBeforeParentEnds(request, now, lineage);
   return lineage;
 }
 

@@ -66,7 +66,7 @@ export async function erase(
   }
   throw new ErrandError(
     "wrong_state",
-    `What the end of ${id} leads to is not done yet: its children are canceled, its parent and its receivers are told.`,
+    `The end of ${id} is not fully processed: its children, its parent or its receivers still have to learn of it.`,
     {
       delegation_id: id,
       delegation_valid: false,

@@ -8,7 +8,6 @@ import { delegateRequestSchema } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { type Principal, requireControl, toPrincipal } from "../access/access.ts";
 import type { StoredAgent } from "../agents/stored-agent.ts";
-
 import { refusal } from "../errors.ts";
 import { autoApproveOf } from "../questions/approved-in-advance.ts";
 import { type Submits, submit } from "./delegate.ts";
@@ -76,7 +75,8 @@ export async function redriveRecord(
     // A parent that accepts no children is left out.
     ...(parent && isOpen(parent, broker) && { parent_id: parent.id }),
   });
-  // As long as the original, which may exceed the largest ttl_seconds of a request.
+  // As long as the original, whose time its parent's deadline may have cut, and which may exceed a request's largest
+  // ttl_seconds.
   const ttl_seconds =
     (failed.get("deadline_at") - (failed.get("not_before_at") ?? failed.get("created_at"))) / 1000;
   const request = { ...asked, ttl_seconds };

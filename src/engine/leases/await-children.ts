@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
 import { readSummaries } from "../../lifecycle/summary.ts";
 import { leaseIdOf } from "../../redis/shards.ts";
-import type { AwaitRequest, AwaitResult } from "../../schema/await.ts";
+import { type AwaitRequest, type AwaitResult, neededEnds } from "../../schema/await.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
@@ -35,26 +35,30 @@ export async function awaitChildren(
   const { children, until, checkpoint } = request;
   const others = await othersThanChildren(broker, id, children);
   const ended = await endedStates(broker, children);
-  const count = until === "all" ? children.length : until === "any" ? 1 : until;
-  const isMet = ended.filter((state) => state !== "").length >= count;
+  const needed = neededEnds(until, children.length);
+  const isMet = ended.filter((state) => state !== "").length >= needed;
   const fields = { checkpoint: checkpointText(checkpoint) };
   const { outcome } = await asHolder(broker, id, params, () =>
     broker.writer.move(
       isMet || others.length > 0
         ? { move: "heartbeat", id, params, fields: others.length > 0 ? {} : fields }
-        : awaitCommand(id, { ...params, ended, count }, request, fields),
+        : awaitCommand(id, { ...params, ended, needed }, request, fields),
     ),
   );
   if (outcome.kind !== "ok" && outcome.kind !== "waited")
     throw refusal(outcome, id, leaseIdOf(id, params.fence));
-  // Only now: whoever does not hold the lease must not learn which delegations are its children.
+  // Checked after the move: only the holder may learn which delegations are its children.
   if (others.length > 0) throw notChildren(id, others);
+  // The refused move stored nothing.
+  if (outcome.kind === "waited" && fields.checkpoint !== undefined)
+    await asHolder(broker, id, params, () => broker.writer.move({ move: "heartbeat", id, params, fields }));
   if (isMet || outcome.kind === "waited") {
     const how = isMet ? "ended" : "time_limit";
     return { awaited: await awaitedJson(broker, principal, id, children, how, outcome.target) };
   }
   await afterMove(broker, id, outcome);
-  const { awaits_left: left = count, awaits_until = outcome.now } = outcome;
+  const { awaits_left: left, awaits_until } = outcome;
+  if (left === undefined || awaits_until === undefined) throw new Error("a wait has no end");
   return { awaits: { children, left, expires_at: toInstant(awaits_until) } };
 }
 
@@ -74,7 +78,7 @@ function awaitCommand(
   fields: { readonly checkpoint: string | undefined },
 ): Command {
   const awaits = JSON.stringify(children);
-  const wait = `${params?.count} ${[...children].sort().join(" ")}`;
+  const wait = `${params?.needed} ${[...children].sort().join(" ")}`;
   return {
     move: "await",
     id,
@@ -83,7 +87,7 @@ function awaitCommand(
       children,
       awaits,
       shown: JSON.stringify(children.slice(0, NAMED)),
-      set: createHash("sha256").update(wait).digest("base64url").slice(0, 22),
+      wait: createHash("sha256").update(wait).digest("base64url").slice(0, 22),
       round,
       wait_ms: time_limit_seconds === undefined ? undefined : Math.round(time_limit_seconds * 1000),
     },

@@ -1,6 +1,6 @@
 /**
- * The children that a delegation waited for, for its holder. Limit: whole children up to {@link WHOLE_BYTES} together, those
- * first that were named first; of the others only the state.
+ * The children that a delegation waited for, for its holder. Limit: in the order of the request, each whole
+ * that still fits into {@link WHOLE_BYTES} together; of the others only the state.
  */
 import * as z from "zod";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
@@ -18,10 +18,10 @@ export const GONE = "-";
 export type AwaitedReads = BulkReads & Pick<Broker, "readLimiter">;
 
 const idsSchema = z.array(z.string());
-/** The ids of the children that a delegation waits for, or waited for last; empty: it never did. */
-export function awaitedIds(record: StoredDelegation): readonly string[] {
+/** The ids of the children that a delegation waits for, or waited for last; null: it never did. */
+export function awaitedIds(record: StoredDelegation): readonly string[] | null {
   const json = record.get("awaits");
-  return json === null ? [] : idsSchema.parse(JSON.parse(json));
+  return json === null ? null : idsSchema.parse(JSON.parse(json));
 }
 
 /** `awaited` of a lease or an answer, as JSON text. `target`: the agent that gets it. */
@@ -54,7 +54,7 @@ async function countedStates({ bulk, shards }: BulkReads, id: string): Promise<R
   return keys ? bulk.hgetall(keys.awaits(id)) : {};
 }
 
-/** The JSON texts of those that have ended and that the principal `by` delegated, one after another until the limit. */
+/** The JSON texts of those that have ended and that the principal `by` delegated, each that still fits into the limit. */
 async function readWhole(
   broker: BulkReads,
   summaries: readonly (RecordSummary | null)[],
@@ -64,7 +64,7 @@ async function readWhole(
   const whole = new Map<string, string>();
   let left = WHOLE_BYTES;
   for (const group of groupsToRead(shown)) {
-    // The text of a record is longer than its bodies.
+    // `bytes` is a lower bound of the text's length.
     const fitting = group.filter((summary) => summary.get("bytes") < left);
     const records = await Promise.all(fitting.map(({ id }) => readRecord(broker.bulk, broker.shards, id)));
     for (const record of records) {

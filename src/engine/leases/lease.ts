@@ -14,8 +14,7 @@ import type { Granted } from "./handoff.ts";
 import type { LeaseRef } from "./in-doubt.ts";
 import { WaitingPoll } from "./waiting-poll.ts";
 
-type LeaseNeeds = AwaitedReads &
-  Pick<Broker, "agents" | "bulk" | "deliverPending" | "handoff" | "log" | "presence" | "shards">;
+type LeaseNeeds = AwaitedReads & Pick<Broker, "agents" | "deliverPending" | "handoff" | "log" | "presence">;
 
 export interface GrantedLease extends LeaseRef {
   /** The lease, as JSON text. */
@@ -61,8 +60,8 @@ async function collect(
     for (let next = await first; next !== null; next = await poll.more()) {
       const { record } = next;
       if (record.get("auto_approve") !== null) isAllowed ??= showsAutoApprove(broker, agent);
-      const awaited =
-        record.get("awaits") === null ? undefined : await readAwaited(broker, principal, record);
+      const ids = awaitedIds(record);
+      const awaited = ids === null ? undefined : await readAwaited(broker, principal, record, ids);
       const shown = (await isAllowed) === false ? record.withoutAutoApprove() : record;
       const one = toLease(broker, next, shown, awaited);
       granted.push(one);
@@ -100,16 +99,17 @@ function toLease(
   };
 }
 
-/** What the delegation waited for. If Redis does not answer, the worker asks again, and is answered then. */
+/** What the delegation waited for. If Redis does not answer, the lease comes without it. */
 async function readAwaited(
   broker: LeaseNeeds,
   principal: Principal,
   record: StoredDelegation,
+  ids: readonly string[],
 ): Promise<string | undefined> {
   const { id } = record;
   const outcome = record.get("awaits_over") === 1 ? "time_limit" : "ended";
   const target = record.get("target");
-  return awaitedJson(broker, principal, id, awaitedIds(record), outcome, target).catch((error: unknown) => {
+  return awaitedJson(broker, principal, id, ids, outcome, target).catch((error: unknown) => {
     broker.log.warn({ delegation_id: id, err: String(error) }, "children of a lease not read");
     return undefined;
   });

@@ -1,7 +1,7 @@
 /**
- * Ends of children that their parent waits for. The parent's wait is a pending delivery, until each child is marked as
- * expected; the end of such a child is one, until its parent counts it. Each step may repeat, and in any order: a child
- * that ended before it is marked is counted by whoever finds that out.
+ * Tells a waiting parent when its children end. Marking the children as expected is a pending delivery of the parent;
+ * reporting an end is a pending delivery of the child. Each step may repeat, in any order: a child that ended before it was
+ * marked is counted by whoever finds that out.
  *
  *   parent  await, expecting 3 ──► expect each child ──► follow_up, nothing is pending
  *   child                          expected … complete, reports ──► child_ended at the parent ──► follow_up

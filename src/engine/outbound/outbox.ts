@@ -1,7 +1,7 @@
 /**
- * The outbox of a delegation: the deliveries that a move requires, which are the cancel of its children, the reports of their
- * ends, and the calls to its receivers. The record lists them until they are done, so the sweep finishes them if the gateway dies. At least
- * once; each step may repeat.
+ * The outbox of a delegation: what a move requires besides the record. It marks awaited children, reports the delegation's
+ * own end to its parent, cancels its children, and calls its receivers. The record lists all of it until it is done, so the
+ * sweep finishes it if the gateway dies. At least once; each step may repeat.
  */
 import type { PendingEvents } from "../../lifecycle/outcome.ts";
 import { readRecord } from "../../lifecycle/stored-delegation.ts";

@@ -328,7 +328,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
 
     const parked = await work("wait_for_parts", { lease_id: first, ids });
     expect(parked.data).toMatchObject({ waiting: true, left: 2 });
-    expect(parked.text).toContain("until 2 delegations more ended");
+    expect(parked.text).toContain("until 2 more delegations ended");
     const asked = await call("check_task_status", { delegation_id });
     expect(asked.data).toMatchObject({ state: "awaiting_children" });
     expect(asked.data.next).toContain("check_task_status");

@@ -38,7 +38,7 @@ export const partsTool = defineTool({
       const text = `You keep the lease, because enough of them had ended. ${partsText(view)}`;
       return { text, data: { waiting: false, ...view } };
     }
-    const until = awaits ? ` until ${counted(awaits.left, "delegation")} more ended` : "";
+    const until = awaits ? ` until ${counted(awaits.left, "more delegation")} ended` : "";
     return {
       text: `The work waits${until}, and your lease ended. Call poll_inbox; the work returns with the answers.`,
       data: { waiting: true, ...(awaits && { left: awaits.left, expires_at: awaits.expires_at }) },
