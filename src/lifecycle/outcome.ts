@@ -128,6 +128,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   base.extend({ kind: z.literal("empty"), next_due_at: z.number().optional() }),
   live.extend({ kind: z.literal("no_question") }),
   live.extend({ kind: z.literal("attempts") }),
+  /** The command names a delegation that is no child. */
+  live.extend({ kind: z.literal("not_children") }),
   /** This wait has timed out as often as the command's `round`. */
   live.extend({ kind: z.literal("waited"), lease_expires_at: z.number().optional() }),
   /** The child is not waited for, or its end is known. */

@@ -37,7 +37,8 @@ export const GUARDS = {
   due: "its timer has passed",
   attempts_left: "an attempt is left",
   attempts_spent: "no attempt is left",
-  new_wait: "if the command has a `round`, fewer waits like this one have timed out",
+  new_wait:
+    "the command names children only and, if it has a `round`, fewer waits like this one have timed out",
   awaited: "the child is waited for and was not counted; a time limit needs none",
   result: "if the delegation has a result schema, a gateway has checked the result",
   quota: "its events are below their limits in number and bytes",

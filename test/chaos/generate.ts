@@ -98,6 +98,7 @@ function one(draft: Draft, n: number, walk: readonly number[]): void {
   draft.waiting.tickets.push(`${id}w.1`);
   // Finally the delegation is completed, whatever its state.
   if (is("input_required") || is("auth_required")) step(MOVES.answer);
+  if (is("awaiting_children")) step(MOVES.resume);
   if (is("submitted")) step(MOVES.lease);
   let reply = "";
   if (is("working")) {

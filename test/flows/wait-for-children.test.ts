@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { LIMITS } from "../../src/schema/limits.ts";
 import { as, client, startBroker } from "../support/broker.ts";
 import { checkHistory, eventsOf } from "../support/history.ts";
 import { until } from "../support/until.ts";
@@ -157,6 +158,10 @@ test("only its own children can be waited for, each once, and not more than ther
   const stranger = (await alice.delegate("scout")).body.id;
   const before = (await alice.get(id)).body.version;
   const unknown = `dlg_0_${"0".repeat(26)}`;
+  const tooMany = Array.from(
+    { length: LIMITS.awaited.value + 1 },
+    (_, n) => `dlg_0_${String(n).padStart(26, "0")}`,
+  );
   for (const [named, more, wrong] of [
     [
       [...children, stranger, unknown],
@@ -164,6 +169,7 @@ test("only its own children can be waited for, each once, and not more than ther
       { status: 422, body: { code: "not_a_child", details: { children: [stranger, unknown] } } },
     ],
     [[id], {}, { status: 422, body: { code: "not_a_child" } }],
+    [tooMany, {}, { status: 400, body: { details: { issues: [{ path: "children" }] } } }],
     [[], {}, { status: 400, body: { details: { issues: [{ path: "children" }] } } }],
     [[children[0], children[0]], {}, { status: 400, body: { details: { issues: [{ path: "children" }] } } }],
     [children, { until: 3 }, { status: 400, body: { details: { issues: [{ path: "until" }] } } }],
@@ -337,7 +343,7 @@ test("what it waits for is bounded: in the event, in the lease, and in its deleg
   for (const _child of children) await finishOne();
   await lead.erase(children[0] ?? "");
   const again = await lease(lead, "lead");
-  expect(JSON.stringify(again.awaited).length).toBeLessThan(1.1 * 2 ** 20);
+  expect(JSON.stringify(again.awaited).length).toBeLessThan(1.1 * LIMITS.awaited_bytes.value);
   // Its record is gone, and how it ended is known.
   expect(again.awaited.children[0]).toEqual({ delegation_id: children[0], state: "completed" });
   expect(again.awaited.children[1].delegation.metadata.text).toHaveLength(16_000);

@@ -30,15 +30,15 @@ async function waitFor(model: Model, real: Real, { via, pick, by, wrong, until, 
   const lost = model.mayWork(caller, held);
   const ended = item.children.filter(({ state }) => isTerminal(state)).length;
   const left = (until === "any" ? 1 : children.length) - ended;
-  const isMet = isWrong || left <= 0;
-  const refusal = lost ?? (isMet ? null : model.mayMove("await", item));
+  const isMet = !isWrong && left <= 0;
+  const refusal = lost ?? (isMet ? null : (model.mayMove("await", item) ?? other));
   const body = { children, until, time_limit_seconds: limit };
   const answer = await real.call(via, caller, "POST", `/v1/leases/${held.id}/await`, body);
-  judge(answer, refusal ?? other);
+  judge(answer, refusal);
   if (refusal === null && isMet) {
     model.move("heartbeat", item);
-    if (!isWrong) expect(answer.body.awaited.outcome).toBe("ended");
-    if (!isWrong) count(model.made, "waited for what had ended");
+    expect(answer.body.awaited.outcome).toBe("ended");
+    count(model.made, "waited for what had ended");
   } else if (refusal === null) {
     expect(answer.body.awaits.left).toBe(left);
     model.await(item, left, limit);

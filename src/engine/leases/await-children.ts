@@ -40,15 +40,19 @@ export async function awaitChildren(
   const fields = { checkpoint: checkpointText(checkpoint) };
   const { outcome } = await asHolder(broker, id, params, () =>
     broker.writer.move(
-      isMet || others.length > 0
-        ? { move: "heartbeat", id, params, fields: others.length > 0 ? {} : fields }
-        : awaitCommand(id, { ...params, ended, needed }, request, fields),
+      isMet && others.length === 0
+        ? { move: "heartbeat", id, params, fields }
+        : awaitCommand(
+            id,
+            { ...params, ended, needed, others: others.length > 0 || undefined },
+            request,
+            fields,
+          ),
     ),
   );
+  if (outcome.kind === "not_children") throw notChildren(id, others);
   if (outcome.kind !== "ok" && outcome.kind !== "waited")
     throw refusal(outcome, id, leaseIdOf(id, params.fence));
-  // Checked after the move: only the holder may learn which delegations are its children.
-  if (others.length > 0) throw notChildren(id, others);
   // The refused move stored nothing.
   if (outcome.kind === "waited" && fields.checkpoint !== undefined)
     await asHolder(broker, id, params, () => broker.writer.move({ move: "heartbeat", id, params, fields }));

@@ -9,6 +9,8 @@ function guard_repeat()
   elseif rule.needs_claim and cmd.claim and (not record.cascade or record.follow_at ~= cmd.claim) then
     return { kind = 'taken_over' }
   elseif rule.needs_new_wait then
+    -- Checked here, after the holder: nobody else learns which delegations are its children.
+    if cmd.others then return { kind = 'not_children' } end
     if cmd.round and waits_over() >= cmd.round then return { kind = 'waited', extends_lease = true } end
   elseif rule.needs_awaited then
     -- The time limit needs no child.
