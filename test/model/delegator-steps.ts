@@ -49,7 +49,7 @@ interface Delegate {
   readonly byAgent: boolean;
 }
 
-function refusesNew(
+export function refusesNew(
   model: Model,
   by: string,
   target: string,
