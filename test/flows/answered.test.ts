@@ -47,7 +47,10 @@ const answeredEvent = async (api: Api, id: string) =>
 
 const SCALE = {
   text: "Scale it?",
-  action: { name: "scale", arguments: { service: "web", replicas: 3, token: "t0", env: { PASSWORD: "p0" } } },
+  action: {
+    name: "scale",
+    arguments: { service: "web", replicas: 3, token: "t0-canary", env: { PASSWORD: "p0-canary" } },
+  },
   edit: true,
   request_id: "r",
 };
@@ -113,7 +116,7 @@ test("secrets among the arguments are changed without their values, also in the 
     total: 3,
   });
   const shown = JSON.stringify([answer, await answeredEvent(alice, id)]);
-  expect(shown).not.toMatch(/canary|p0|t0/);
+  expect(shown).not.toMatch(/canary/);
 });
 
 test("the answer to a question for a credential shows nothing of it", async () => {
