@@ -189,9 +189,9 @@ export interface Work {
   onMessage(listener: (message: Message) => unknown): () => void;
   /**
    * Delegates a part of the work as a child (`parent_id`), in the same conversation and trace, with the agent's own
-   * token. A cancel of the work also cancels the child. The same input in a later run returns the same child for as long
-   * as its record is kept; set an `idempotencyKey` to delegate it again. Throws `delegation_loop` if the target is this
-   * agent or one that works on an ancestor.
+   * token. The child is canceled if the work does not complete, unless the work keeps its children. The same input in a
+   * later run returns the same child for as long as its record is kept; set an `idempotencyKey` to delegate it again. Throws
+   * `delegation_loop` if the target is this agent or one that works on an ancestor.
    *
    * @example
    * ```ts

@@ -490,7 +490,7 @@ export const MOVES = {
     requires: ["child_slot"],
     event: null,
     memory: "grows",
-    doc: "A child is about to be delegated under it, so that a cancel reaches the child.",
+    doc: "A child is about to be delegated under it, so that the end of the parent reaches the child.",
   },
   redrive: {
     from: ["failed"],
@@ -508,7 +508,7 @@ export const MOVES = {
     lease: "none",
     requires: ["claim"],
     event: null,
-    doc: "Pending deliveries (canceling its children, its events to callbacks and push configs) are done, or claimed for longer.",
+    doc: "Pending deliveries (marking and canceling its children, reporting its end, its events to callbacks and push configs) are done, or claimed for longer.",
   },
   push: {
     from: ANY,

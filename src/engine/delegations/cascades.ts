@@ -1,5 +1,5 @@
 /**
- * Cancels the children of a canceled delegation, in the background. Limit: a few cascades run at once, a few children at a
+ * Cancels the children of a delegation that did not complete, in the background. Limit: a few cascades run at once, a few children at a
  * time; the sweep continues the rest.
  */
 import { Script } from "../../redis/script.ts";

@@ -77,7 +77,7 @@ export async function childrenOf(
   return (await list(broker, principal, { parent_id, limit })).records;
 }
 
-/** Adds a child to its parent: from now on a cancel of the parent reaches the child, even before the child exists. */
+/** Adds a child to its parent: from now on the end of the parent reaches the child, even before the child exists. */
 export async function addChild(
   broker: Pick<Broker, "writer">,
   parentId: string,

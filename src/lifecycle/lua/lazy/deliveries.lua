@@ -1,4 +1,4 @@
--- Pending deliveries, continued: claimed, made, and the children of a canceled delegation. See pending.lua.
+-- Pending deliveries, continued: claimed, made, and the children of a delegation that did not complete. See pending.lua.
 
 -- Claims the deliveries for the caller, for a limited time.
 function claim_pending()

@@ -20,12 +20,12 @@ function choose_due_move()
   if record.lease_expires_at then cmd.fence = record.fence end
 end
 
--- Schedules the sweep's next check of the ticket.
+-- Schedules the sweep's next check of the ticket, or of awaited children.
 function check_later()
   record.check_at = now + check_pause(math.max(record.ready_at, record.awaits_since or 0))
   save()
   schedule()
 end
 
--- As long as the wait so far, which makes checks rare.
+-- As long as the wait so far, so checks become rarer.
 function check_pause(since) return math.min(LIMITS.check_max_ms, math.max(LIMITS.check_ms, now - since)) end
