@@ -24,8 +24,7 @@ export async function readIfKept(
 }
 
 /** True when the delegation is finished or waits for an answer. */
-export const isSettled = (record: StoredDelegation): boolean =>
-  record.finished || record.get("state").endsWith("_required");
+export const isSettled = (record: StoredDelegation): boolean => !isPending(record.get("state"));
 
 export interface WaitOptions {
   readonly wait_seconds: number;

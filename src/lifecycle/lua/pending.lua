@@ -1,6 +1,5 @@
--- Pending deliveries: canceling its children, asking them to report their ends, reporting its own end to its parent, and
--- its events to callbacks and push configs. The record lists them until
--- they are done, so the sweep finishes them if the gateway dies.
+-- Pending deliveries: marking its children as expected, canceling them, reporting its own end to its parent, and its events
+-- to callbacks and push configs. The record lists them until they are done, so the sweep finishes them if the gateway dies.
 
 function has_pending()
   return record.cascade ~= nil or record.expecting ~= nil or record.reports ~= nil or

@@ -17,20 +17,15 @@ function await_children()
   record.wait_hash = cmd.wait
   record.awaits_over = nil
   record.check_at = now + LIMITS.check_ms
-  expect_children()
+  record.expecting = record.fence
+  record.follow_at = now + LIMITS.follow_ms
   show('awaits', '{"children":' .. cmd.shown .. ',"count":' .. digits(#cmd.children) .. ',"left":' .. digits(left) ..
     ',"expires_at":' .. quoted(iso(record.awaits_until)) .. '}')
 end
 
--- Makes it a pending delivery to mark the children as expected.
-function expect_children()
-  record.expecting = record.fence
-  record.follow_at = now + LIMITS.follow_ms
-end
-
 -- A fail-over may have lost a mark or a counted end, so the children are marked again.
 function look_again()
-  expect_children()
+  record.expecting = record.fence
   return claim_pending()
 end
 

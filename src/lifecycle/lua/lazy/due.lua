@@ -12,19 +12,14 @@ function choose_due_move()
     return refusal_outcome({ kind = 'not_due' })
   end
   if due == 'check' then
-    check_later()
+    record.check_at = now + check_pause(math.max(record.ready_at, record.awaits_since or 0))
     if record.state == 'awaiting_children' then return look_again() end
+    save()
+    schedule()
     return refusal_outcome({ kind = 'check' })
   end
   move, failure = due, due_code
   if record.lease_expires_at then cmd.fence = record.fence end
-end
-
--- Schedules the sweep's next check of the ticket, or of awaited children.
-function check_later()
-  record.check_at = now + check_pause(math.max(record.ready_at, record.awaits_since or 0))
-  save()
-  schedule()
 end
 
 -- As long as the wait so far, so checks become rarer.
