@@ -22,7 +22,7 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 226_000 };
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
  * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
  * the page sends), the texts of limits, the check of the schemas that agents ask with, and the clients' proxies, batches,
- * bulk changes, inbox and waits.
+ * bulk changes, inbox, waits and nodes of trees.
  */
 const lean = {
   name: "lean",
@@ -66,7 +66,7 @@ const lean = {
     onLoad({ filter: /src\/client\/environment-fetch\.ts$/ }, () => ({
       contents: "export const environmentFetch = (input, init) => globalThis.fetch(input, init);",
     }));
-    onLoad({ filter: /src\/client\/(?:batch|bulk|inbox|wait)\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /src\/client\/(?:batch|bulk|inbox|nodes|wait)\.ts$/ }, ({ path }) => {
       const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
       return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
     });

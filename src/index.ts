@@ -101,5 +101,6 @@ export type {
 } from "./schema/stats.ts";
 export type { Status } from "./schema/status.ts";
 export type { TokenInfo } from "./schema/token.ts";
+export type { NodeEvent, Tree, TreeEvent, TreeNode } from "./schema/tree.ts";
 export type { Usage, UsageReport, UsageSum } from "./schema/usage.ts";
 export type { Checkpoint } from "./schema/values.ts";

@@ -11,6 +11,7 @@ import {
   isPending,
 } from "../schema/delegation.ts";
 import type { StreamEvent } from "../schema/event.ts";
+import type { Tree, TreeEvent } from "../schema/tree.ts";
 import { type Answer, type Answers, type DecideOptions, decide, sendAnswer } from "./answer.ts";
 import { type BatchInput, type BatchOptions, type BatchResult, delegateAll } from "./batch.ts";
 import { type BulkFilter, type BulkOptions, changeMany } from "./bulk.ts";
@@ -31,6 +32,7 @@ import { Download, type Downloadable, type DownloadOptions } from "./download.ts
 import { eachPage } from "./each-page.ts";
 import { type ConnectionOptions, Http, route, seconds } from "./http.ts";
 import { type Result, type ResultsOptions, readResults } from "./inbox.ts";
+import { readNodes, watchNodes } from "./nodes.ts";
 import type { FileContent } from "./pieces.ts";
 import { randomKey } from "./random-key.ts";
 import { readEvents } from "./sse.ts";
@@ -347,6 +349,22 @@ export class Delegator {
   async *tree(id: string, options: ListOptions = {}): AsyncGenerator<Branch, void> {
     const root = await this.get(id, { signal: options.signal });
     yield* readTree(root, (filter) => this.list(filter, options));
+  }
+
+  /**
+   * The tree of a delegation in one call: place, agent and state of each, also of what agents delegated further. The
+   * answer has up to 2000 nodes; `more_below` says where some are missing.
+   */
+  nodes(id: string, options: ControlOptions = {}): Promise<Tree> {
+    return readNodes(this.#http, id, options);
+  }
+
+  /**
+   * Watches a tree from its root, without contents and without an end: an event for each delegation that is added or
+   * changes its state. Without `after`, it begins now; to miss nothing, begin after the `cursor` of {@link nodes}.
+   */
+  watchNodes(id: string, options: WatchOptions = {}): AsyncGenerator<TreeEvent, void> {
+    return watchNodes(this.#http, id, options);
   }
 
   #post(path: string, body: object, signal?: AbortSignal): Promise<Delegation> {

@@ -31,8 +31,34 @@ const MAX_FRAME_CHARS = 16 * 1024 * 1024;
 /** How many of the last events are remembered, to drop those that the broker repeats after a reconnect. */
 const REMEMBERED = 1024;
 
+/** What a stream has. */
+export interface Kind<Event> {
+  /** Null: to be dropped. */
+  readonly parse: (data: unknown) => Event | null;
+  /** The same for an event and its repeat; null: it is never repeated. */
+  readonly keyOf: (event: Event) => string | null;
+  readonly isLast: (event: Event) => boolean;
+}
+
+/** Compares delegation and seq, because events of different shards may have the same id. */
+export const keyOf = (event: { readonly delegation_id: string; readonly seq: number }): string =>
+  `${event.delegation_id}/${event.seq}`;
+
+const EVENTS: Kind<StreamEvent> = {
+  parse: toEvent,
+  keyOf: (event) => (event.type === "DELEGATION_SNAPSHOT" || event.type === "RESET" ? null : keyOf(event)),
+  isLast,
+};
+
+export const readEvents = (http: Http, options: EventsOptions): AsyncGenerator<StreamEvent, void> =>
+  readStream(http, options, EVENTS);
+
 /** Retries during an outage. Throws the signal's reason when it aborts, and errors that a retry cannot fix. */
-export async function* readEvents(http: Http, options: EventsOptions): AsyncGenerator<StreamEvent, void> {
+export async function* readStream<Event>(
+  http: Http,
+  options: EventsOptions,
+  kind: Kind<Event>,
+): AsyncGenerator<Event, void> {
   const seen = new BoundedSet<string>(REMEMBERED);
   let cursor = options.after;
   let failures = 0;
@@ -49,10 +75,13 @@ export async function* readEvents(http: Http, options: EventsOptions): AsyncGene
       for await (const frame of frames(http, options, cursor, limit, onRetry)) {
         failures = 0;
         cursor = frame.id ?? cursor;
-        const event = eventOf(frame);
-        if (event === null || isRepeat(seen, event)) continue;
+        const event = kind.parse(dataOf(frame));
+        if (event === null) continue;
+        const key = kind.keyOf(event);
+        if (key !== null && seen.has(key)) continue;
+        if (key !== null) seen.add(key);
         yield event;
-        if (options.ends && isLast(event)) return;
+        if (options.ends && kind.isLast(event)) return;
       }
     } catch (error) {
       if (error === ENDED) return;
@@ -113,21 +142,10 @@ async function* frames(
   }
 }
 
-function eventOf(frame: EventSourceMessage): StreamEvent | null {
-  let data: unknown;
+function dataOf(frame: EventSourceMessage): unknown {
   try {
-    data = JSON.parse(frame.data);
+    return JSON.parse(frame.data);
   } catch {
     throw unreadable("not JSON");
   }
-  return toEvent(data);
-}
-
-/** Compares delegation and seq, because events of different shards may have the same id. */
-function isRepeat(seen: Set<string>, event: StreamEvent): boolean {
-  if (event.type === "DELEGATION_SNAPSHOT" || event.type === "RESET") return false;
-  const key = `${event.delegation_id}/${event.seq}`;
-  if (seen.has(key)) return true;
-  seen.add(key);
-  return false;
 }

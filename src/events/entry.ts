@@ -48,6 +48,12 @@ export function toEntry(shard: number, id: string, [, text = "", hint, value]: r
   };
 }
 
+const ROOT = /^"root_id":"(dlg_[0-9a-z_]+)"/;
+
+/** The root of the tree that the event's delegation is in; the script writes it as the first member. */
+export const rootOf = ({ more, delegation_id }: Pick<Entry, "more" | "delegation_id">): string =>
+  ROOT.exec(more)?.[1] ?? delegation_id;
+
 /** The approximate size of an event: the characters of its members, and the bytes of the bodies that it refers to. */
 export const sizeOf = ({ more, refs }: Pick<Entry, "more" | "refs">): number =>
   more.length + (refs === "" ? 0 : Number.parseInt(refs, 10));

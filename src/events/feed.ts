@@ -6,7 +6,7 @@
  *     → [["{errand:0}:events", [["1718000000250-0", ["e", "DELEGATION_SENT\ndlg_0_…\n1\n…"]]]]]   an entry: entry.ts
  *
  * The entry goes to the sinks of its delegation (`d dlg_0_…`), its delegator (`p caller:alice`), its target
- * (`p agent:scout`) and of everything (`all`).
+ * (`p agent:scout`), its tree (`t dlg_0_…`, the root) and of everything (`all`).
  */
 import type { Redis } from "../redis/connect.ts";
 import type { Reader } from "../redis/connections.ts";
@@ -15,7 +15,7 @@ import type { Shards } from "../redis/shards.ts";
 import type { Log } from "../telemetry/log.ts";
 import { ownText } from "../util/text.ts";
 import { doublingMs, sleep } from "../util/timing.ts";
-import { compareIds, type Entry, sizeOf, toEntry } from "./entry.ts";
+import { compareIds, type Entry, rootOf, sizeOf, toEntry } from "./entry.ts";
 import { FanOut } from "./fan-out.ts";
 import { edges } from "./stored.ts";
 
@@ -23,6 +23,8 @@ import { edges } from "./stored.ts";
 export type Source =
   | { readonly kind: "delegation"; readonly id: string }
   | { readonly kind: "principal"; readonly principal: string }
+  /** A delegation and everything delegated under it. Stored ones are read from the feed of this principal. */
+  | { readonly kind: "tree"; readonly root: string; readonly principal: string }
   | { readonly kind: "all" };
 
 export interface Sink {
@@ -40,12 +42,18 @@ const MIN_BATCH = 16;
 const REMEMBERED = 5_000;
 const BATCH_CHARS = 4 * 1024 * 1024;
 
-const keyOf = (source: Source): string =>
-  source.kind === "delegation"
-    ? `d ${source.id}`
-    : source.kind === "principal"
-      ? `p ${source.principal}`
-      : "all";
+function keyOf(source: Source): string {
+  switch (source.kind) {
+    case "delegation":
+      return `d ${source.id}`;
+    case "principal":
+      return `p ${source.principal}`;
+    case "tree":
+      return `t ${source.root}`;
+    case "all":
+      return "all";
+  }
+}
 
 /** A connection whose reads block, and the shards that it reads. */
 class ShardReader {
@@ -234,6 +242,7 @@ export class Feed {
     this.#push(`d ${entry.delegation_id}`, entry);
     this.#push(`p ${entry.delegator}`, entry);
     if (target !== entry.delegator) this.#push(`p ${target}`, entry);
+    this.#push(`t ${rootOf(entry)}`, entry);
     this.#push("all", entry);
   }
 

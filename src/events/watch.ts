@@ -72,7 +72,7 @@ export function shardsOf(shards: Shards, source: Source): number[] {
 function streamOf(shards: Shards, shard: number, source: Source): string {
   const keys = shards.at(shard);
   if (source.kind === "delegation") return keys.delegationEvents(source.id);
-  return source.kind === "principal" ? keys.feed(source.principal) : keys.events;
+  return source.kind === "all" ? keys.events : keys.feed(source.principal);
 }
 
 /** The newest position of every shard; a subscriber that starts there gets only new events. */
@@ -194,7 +194,7 @@ export async function* watch(options: Watch): AsyncGenerator<Watched, void, unde
   try {
     const streams = indexes.map((shard) => streamOf(shards, shard, source));
     // The events of a delegation are never trimmed and have no age limit: they are shown as long as its record exists.
-    const expires = source.kind === "principal";
+    const expires = source.kind !== "all";
     // The first page of the first stream comes with its edges, which saves a call when a reader resumes.
     const pages: Page[] = [];
     const begin = async (stream: string, at: number): Promise<Edges> => {

@@ -65,6 +65,11 @@ export const FIELDS = {
     read: (value: Value): readonly Ancestor[] => ancestorsSchema.parse(JSON.parse(String(value || "[]"))),
     doc: "the delegations above it, the root first: id and target of each",
   },
+  root_id: { ...TEXT, doc: "the first of the delegations above it" },
+  root_delegator: {
+    ...text(null),
+    doc: "the principal that created the first of the delegations above it, if it is another than its own delegator",
+  },
   children: { ...NUMBER, doc: "1: delegations were created under it" },
   keeps_children: { ...number(0), doc: "1: its children go on if it does not complete" },
   priority: { ...number(5), doc: "0 to 9; higher goes first" },

@@ -11,11 +11,11 @@ import { FIELDS, READERS, type Readable, type Value } from "./fields.ts";
 import { FIELDS_OF_LUA } from "./read-fields.ts";
 
 const PARSED = [
-  ...(["state", "target", "delegator", "context_id", "parent_id"] as const),
+  ...(["state", "target", "delegator", "context_id", "parent_id", "root_delegator"] as const),
   ...(["created_at", "updated_at", "finished_at", "bytes"] as const),
 ] as const;
 /** Packed fields. */
-const SUMMARIZED = [...PARSED, "interrupt_id"] as const;
+const SUMMARIZED = [...PARSED, "interrupt_id", "children"] as const;
 
 type SummaryField = (typeof PARSED)[number] | "error";
 
@@ -24,6 +24,8 @@ export interface RecordSummary extends Readable<SummaryField> {
   /** Of the open question. */
   readonly interrupt_id: string | null;
   readonly finished: boolean;
+  /** Delegations were created under it. */
+  readonly hasChildren: boolean;
   /** Its text, parsed; empty unless requested. */
   readonly task_preview: string;
 }
@@ -87,6 +89,7 @@ function toSummary(id: string, value: (name: string) => Value): RecordSummary | 
     id,
     interrupt_id: interrupt_id === "" ? null : String(interrupt_id),
     finished: isTerminal(state),
+    hasChildren: value("children") !== "",
     task_preview: previewSchema.parse(JSON.parse(FIELDS.task_preview.read(value("task_preview")))),
     get: (name) => READERS[name].read(value(name)),
   };

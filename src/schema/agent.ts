@@ -111,6 +111,13 @@ export const deliveryPatchSchema = z.strictObject({
 export const approvalsSchema = z.enum(["any", "person"]);
 export type Approvals = z.infer<typeof approvalsSchema>;
 
+/**
+ * Whether who delegated the root of a tree may read what agents below it delegated to this agent. `nodes`: only its place,
+ * name and state; `contents`: everything.
+ */
+export const treeReadsSchema = z.enum(["nodes", "contents"]);
+export type TreeReads = z.infer<typeof treeReadsSchema>;
+
 /** Only the operator changes them. People see the risk beside the action that they are asked about. */
 const risksSchema = z.array(riskRuleSchema).max(100);
 
@@ -131,6 +138,11 @@ export const agentSpecSchema = z.strictObject({
    * `auto_approve`.
    */
   approvals: approvalsSchema.default("any"),
+  /**
+   * What the delegator of a root may read of the work that others delegated to this agent below it. `nodes`: its place in
+   * the tree, and its state; `contents`: everything.
+   */
+  tree_reads: treeReadsSchema.default("nodes"),
   /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.default([]),
   /** How work reaches the agent. */
@@ -185,6 +197,11 @@ export const agentPatchSchema = z.strictObject({
    * `auto_approve`.
    */
   approvals: approvalsSchema.nullish(),
+  /**
+   * What the delegator of a root may read of the work that others delegated to this agent below it. `nodes`: its place in
+   * the tree, and its state; `contents`: everything.
+   */
+  tree_reads: treeReadsSchema.nullish(),
   /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.nullish(),
   /** Changes to how work reaches the agent. */
@@ -227,6 +244,11 @@ export const agentSchema = z.strictObject({
    * whether that is accepted.
    */
   approvals: approvalsSchema.default("any"),
+  /**
+   * What the delegator of a root may read of the work that others delegated to this agent below it. `nodes`: its place in
+   * the tree, and its state; `contents`: everything. Visible to everybody.
+   */
+  tree_reads: treeReadsSchema.default("nodes"),
   /** How risky the agent's actions are. Visible to everybody, because people see it with the questions. */
   risks: risksSchema.default([]),
   /** The agent's limits; visible to the agent and the operator only. */

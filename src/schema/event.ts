@@ -50,6 +50,8 @@ const envelope = {
 };
 const common = {
   ...envelope,
+  /** Only of a delegation that has a parent: the first delegation above it, which has none. */
+  root_id: delegationIdSchema.optional(),
   /** What its attempts have used so far, after a report; absent: nothing new was reported. */
   usage: usageSoFarSchema.optional(),
   /** True: the artifacts of earlier attempts are gone, so that the next worker starts from scratch. */

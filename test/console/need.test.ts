@@ -57,7 +57,14 @@ function agent(name: string, { seen = "free", counts, presence, ...more }: Given
   const isOnline = seen === "free" || seen === "busy";
   return {
     ...{ name, description: "", skills: [], version: "1", delivery: { mode: "poll" }, paused: false },
-    ...{ approvals: "any", risks: [], created_at: at(0), updated_at: at(0), a2a_card_url: "" },
+    ...{
+      approvals: "any",
+      tree_reads: "nodes",
+      risks: [],
+      created_at: at(0),
+      updated_at: at(0),
+      a2a_card_url: "",
+    },
     presence: {
       state: isOnline ? "online" : "offline",
       last_seen_at: seen === "never" ? null : at(1),

@@ -5,7 +5,7 @@ import { eventPageSchema, eventSchema } from "../../src/schema/event.ts";
 import { OPERATOR } from "../support/broker.ts";
 
 const COMMON =
-  "id type delegation_id seq at state target delegator context_id status usage artifacts_dropped";
+  "id type delegation_id seq at state target delegator context_id status usage artifacts_dropped root_id";
 
 const namesOf = (schema: z.ZodEnum | z.ZodLiteral<string>): readonly string[] =>
   schema instanceof z.ZodEnum ? schema.options.map(String) : [...schema.values];

@@ -11,6 +11,8 @@ import {
   approvalsSchema,
   backoffPatchSchema,
   limitsPatchSchema,
+  type TreeReads,
+  treeReadsSchema,
 } from "../../schema/agent.ts";
 import type { Credentials } from "../../schema/credentials.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
@@ -33,6 +35,7 @@ interface PutOptions extends GlobalOptions {
   readonly description?: string;
   readonly acceptsFrom?: string[];
   readonly approvals?: Approvals;
+  readonly treeReads?: TreeReads;
   readonly risk?: RiskRule[];
   readonly lease?: number;
   readonly maxAttempts?: number;
@@ -75,6 +78,12 @@ export function addPut(agent: Command, { host }: Cli): void {
         "--approvals <who>",
         "any (default), or person: nothing is approved in advance; each question waits for whoever may answer it, also its delegator",
       ).choices(approvalsSchema.options),
+    )
+    .addOption(
+      new Option(
+        "--tree-reads <what>",
+        "of what others delegate to it: what the delegator of the whole tree may read, nodes (default: names and states) or contents",
+      ).choices(treeReadsSchema.options),
     )
     .option(
       "--risk <rules...>",
@@ -150,6 +159,7 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     delivery: deliveryOf(base.delivery, options.pushTo, credentials),
     accepts_from: options.acceptsFrom,
     approvals: options.approvals,
+    tree_reads: options.treeReads,
     risks: options.risk,
     limits: {
       lease_seconds: options.lease,

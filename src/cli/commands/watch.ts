@@ -8,7 +8,7 @@ import { didYouMean } from "../../util/similar.ts";
 import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import { agentName, DELEGATION, delegationId, separated } from "../input/arguments.ts";
-import { asSent, eventLine } from "../show/event-line.ts";
+import { asSent, eventLine, nodeLine } from "../show/event-line.ts";
 import { note, oneLine, painter, print, printJson } from "../show/output.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
 import { localTime } from "../show/time.ts";
@@ -21,6 +21,7 @@ interface WatchOptions extends GlobalOptions {
   readonly context?: string;
   readonly types?: EventType[];
   readonly questions?: boolean;
+  readonly tree?: boolean;
   readonly after?: string;
   readonly wide?: boolean;
 }
@@ -50,6 +51,10 @@ export function addWatch(program: Command, { host }: Cli): void {
       separated(EVENT_TYPES, eventTypes),
     )
     .option("--questions", "only questions: those that are open now, then each at the moment it is asked")
+    .option(
+      "--tree",
+      "the delegation and everything delegated under it: agents and states; the id is that of the root",
+    )
     .option("--after <cursor>", "resume after this event; 0 is the beginning (default: now)")
     .option("--wide", "show whole lines, however long they become")
     .addHelpText("after", ABOUT)
@@ -58,6 +63,7 @@ export function addWatch(program: Command, { host }: Cli): void {
       examples(
         "errand watch",
         "errand watch dlg_…",
+        "errand watch --tree dlg_…",
         "errand watch --target scout --json",
         "errand watch --questions --json | while read -r _; do printf '\\a'; done",
       ),
@@ -68,6 +74,9 @@ export function addWatch(program: Command, { host }: Cli): void {
       if (questions && options.types !== undefined) throw usageError("give either --questions or --types");
       if (id !== undefined && (target ?? delegator ?? context ?? options.types) !== undefined) {
         throw usageError("give either an id or filters");
+      }
+      if (options.tree && (id === undefined || questions)) {
+        throw usageError("--tree goes with the id of a root, and without --questions");
       }
       const connection = await connect(host, options);
       let isNoted = false;
@@ -93,6 +102,11 @@ export function addWatch(program: Command, { host }: Cli): void {
       const what = id ?? { target, delegator, context_id: context, types: options.types };
       await interruptible(async (signal) => {
         const delegator = new Delegator({ ...connection, onRetry, fetch: watching });
+        if (options.tree && id !== undefined) {
+          for await (const event of delegator.watchNodes(id, { after, signal }))
+            await (json ? printJson(host, event) : print(host, nodeLine(event, paint)));
+          return;
+        }
         const events = questions
           ? watchQuestions(delegator, what, { after, signal })
           : delegator.watch(what, { after, signal });
@@ -107,18 +121,18 @@ export function addWatch(program: Command, { host }: Cli): void {
 
 /** The first line, because nothing may happen for a long time. */
 function whatIsWatched(id: string | undefined, options: WatchOptions): string {
-  const { target, delegator, context, types, questions, after } = options;
+  const { target, delegator, context, types, questions, tree, after } = options;
   const zone = localTime(new Date().toISOString()).split(" ")[2];
   const of = [
     target && `for ${target}`,
     delegator && `from ${oneLine(delegator)}`,
     context && `in the conversation ${oneLine(context)}`,
   ].filter(Boolean);
-  const asked = questions ? "questions of " : "";
+  const asked = tree ? "the tree of " : questions ? "questions of " : "";
   const work = id ?? (of.length > 0 ? `work ${of.join(" ")}` : "all work that you may see");
   const since = after === undefined ? "" : after === "0" ? " from the beginning" : ` after ${oneLine(after)}`;
   const only = types === undefined ? "" : ` (only ${types.join(", ")})`;
-  const end = id === undefined ? "Ctrl-C ends it" : "until it ends, or Ctrl-C";
+  const end = id === undefined || tree ? "Ctrl-C ends it" : "until it ends, or Ctrl-C";
   return `watching ${asked}${work}${only}${since}, in local time (${zone}); ${end}.`;
 }
 

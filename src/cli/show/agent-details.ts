@@ -28,6 +28,7 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (paused) rows.push(["paused", `yes; resume with 'errand agent resume ${name}'`]);
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (agent.approvals === "person") rows.push(["approvals", "not in advance"]);
+  if (agent.tree_reads === "contents") rows.push(["tree reads", "contents"]);
   const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
   if (risks !== "") rows.push(["risks", oneLine(risks)]);
   if (limits) {

@@ -5,24 +5,24 @@ import { shortIds } from "../input/short-id.ts";
 import { ageColumn, type Column } from "./list-table.ts";
 import { oneLine, statePaint, stateText } from "./output.ts";
 
-/** Only what a line shows, because whole delegations may have megabytes. */
-export type Listed = Pick<
-  Delegation,
-  | "attempt"
-  | "context_id"
-  | "created_at"
-  | "delegator"
-  | "error"
-  | "id"
-  | "max_attempts"
-  | "parent_id"
-  | "priority"
-  | "state"
-  | "target"
-  | "task_preview"
-  | "updated_at"
-  | "usage"
->;
+/**
+ * Only what a line shows, because whole delegations may have megabytes. Of a delegation whose node alone may be read, the
+ * rest is absent.
+ */
+export type Listed = Pick<Delegation, "created_at" | "delegator" | "id" | "parent_id" | "state" | "target"> &
+  Partial<
+    Pick<
+      Delegation,
+      | "attempt"
+      | "context_id"
+      | "error"
+      | "max_attempts"
+      | "priority"
+      | "task_preview"
+      | "updated_at"
+      | "usage"
+    >
+  >;
 
 export interface DelegationRow {
   readonly one: Listed;
@@ -48,10 +48,14 @@ export const COLUMNS: readonly Column<DelegationRow>[] = [
   { name: "target", cell: ({ one }) => one.target },
   { name: "delegator", cell: ({ one }) => one.delegator },
   ageColumn("age", ({ one }) => one.created_at, { wideName: "created" }),
-  ageColumn("updated", ({ one }) => one.updated_at, { shown: "wide" }),
-  { name: "attempt", cell: ({ one }) => `${one.attempt}/${one.max_attempts}`, shown: "wide" },
-  { name: "priority", cell: ({ one }) => String(one.priority), shown: "named" },
-  { name: "context", cell: ({ one }) => one.context_id, shown: "wide" },
+  ageColumn("updated", ({ one }) => one.updated_at ?? null, { shown: "wide" }),
+  {
+    name: "attempt",
+    cell: ({ one }) => (one.attempt === undefined ? "-" : `${one.attempt}/${one.max_attempts}`),
+    shown: "wide",
+  },
+  { name: "priority", cell: ({ one }) => String(one.priority ?? "-"), shown: "named" },
+  { name: "context", cell: ({ one }) => one.context_id ?? "-", shown: "wide" },
   { name: "parent", cell: ({ one }) => one.parent_id ?? "-", shown: "named" },
   { name: "error", cell: ({ one }) => one.error?.code ?? "-", shown: "named" },
   { name: "tokens", cell: ({ one }) => tokensCell(one), shown: "named" },
@@ -64,6 +68,9 @@ export function delegationRows(delegations: readonly Listed[]): DelegationRow[] 
   return delegations.map((one) => ({ one, shortId: short.get(one.id) ?? one.id }));
 }
 
+/** Of a delegation that the caller may not read. */
+const NODE_ONLY = "-";
+
 function tokensCell({ usage }: Listed): string {
   if (usage === undefined) return "-";
   const { input_tokens = 0, output_tokens = 0 } = usage.total;
@@ -71,6 +78,6 @@ function tokensCell({ usage }: Listed): string {
 }
 
 /** The error, if there is one, and the task. */
-function taskCell({ error, state, task_preview }: Listed): string {
+function taskCell({ error, state, task_preview = NODE_ONLY }: Listed): string {
   return error && error.code !== state ? `(${oneLine(error.code)}) ${task_preview}` : task_preview;
 }

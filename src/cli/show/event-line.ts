@@ -3,9 +3,10 @@ import { durationText } from "../../client/words.ts";
 import { changeTexts } from "../../schema/change-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import type { AnsweredEvent, AwaitingEvent, DelegationEvent, StatusEvent } from "../../schema/event.ts";
+import type { TreeEvent } from "../../schema/tree.ts";
 import { shortIds } from "../input/short-id.ts";
 import type { WatchedEvent } from "../watch-questions.ts";
-import { oneLine, type Painter, stateText } from "./output.ts";
+import { oneLine, type Painter, statePaint, stateText } from "./output.ts";
 import { questionText } from "./questions.ts";
 import { cutTo, displayWidth } from "./text.ts";
 import { localTime } from "./time.ts";
@@ -25,6 +26,14 @@ export function eventLine(event: WatchedEvent, paint: Painter, width = Number.PO
   const words = isSnapshot ? snapshotWords(event.delegation) : summary(event);
   const text = cutTo(words, Math.max(1, width - displayWidth(head)));
   return paint.dim(head) + colorOf(event, paint)(text);
+}
+
+/** An event of a tree: local time, short id, agent and state. */
+export function nodeLine(event: TreeEvent, paint: Painter): string {
+  if (event.type === "RESET") return paint.yellow("earlier events are no longer stored");
+  const id = shortIds([event.delegation_id]).get(event.delegation_id) ?? "";
+  const head = [time(event.at), id, oneLine(event.target), ""].join("  ");
+  return paint.dim(head) + statePaint(event.state, paint)(stateText(event.state));
 }
 
 /** With the open question, or else the task. */

@@ -1,6 +1,6 @@
 /**
  * `errand list --tree`: delegations with their children. A tree is drawn once all of it has been read; with --json, it
- * is printed level by level.
+ * is printed level by level, and then what of it may be seen only as a node.
  */
 import type { Delegator } from "../../client/delegator.ts";
 import { type Nested, nest } from "../../client/tree.ts";
@@ -28,6 +28,11 @@ export async function printTree(
     const { message: _message, artifacts: _artifacts, reply: _reply, history: _history, ...one } = delegation;
     found.push(one);
     if (table === undefined) await printJson(host, { depth, ...delegation });
+  }
+  for (const node of (await delegator.nodes(id, { signal })).nodes) {
+    if (node.readable) continue;
+    found.push(node);
+    if (table === undefined) await printJson(host, node);
   }
   const root = nest(found, found[0]?.id ?? id);
   if (root && table) await table.print(rowsOf(root));

@@ -34,6 +34,7 @@ import { sessionRoutes } from "../rest/sessions.ts";
 import { statsRoutes } from "../rest/stats.ts";
 import { statusRoutes } from "../rest/status.ts";
 import { tokenRoutes } from "../rest/tokens.ts";
+import { treeRoutes } from "../rest/trees.ts";
 import type { AuthenticatedRequest } from "./authenticated-request.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import type { EventStream } from "./event-stream.ts";
@@ -60,6 +61,7 @@ export const ROUTES: readonly Route[] = [
   ...delegationActionRoutes,
   ...answerRoutes,
   ...eventRoutes,
+  ...treeRoutes,
   ...leaseRoutes,
   ...replyRoutes,
   ...fileRoutes,

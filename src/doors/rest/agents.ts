@@ -51,6 +51,7 @@ function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agen
     version: spec.version,
     delivery: deliveryOf(agent, own),
     approvals: spec.approvals,
+    tree_reads: spec.tree_reads,
     risks: spec.risks,
     ...(own && { accepts_from: spec.accepts_from, limits: spec.limits, backoff: spec.backoff }),
     paused: agent.paused,

@@ -28,10 +28,11 @@ import { EventStream, type Frame, toFrame } from "../http/event-stream.ts";
 import { type Route, route } from "../http/route.ts";
 import { jsonText, noContent } from "../http/text-response.ts";
 
-const wantsStream = (request: AuthenticatedRequest): boolean => prefersStream(request.header("accept") ?? "");
+export const wantsStream = (request: AuthenticatedRequest): boolean =>
+  prefersStream(request.header("accept") ?? "");
 
 /** A browser reconnects to the same URL and sends its cursor in the header; an empty header counts as absent. */
-const cursorOf = (request: AuthenticatedRequest, after: string | undefined): string | undefined =>
+export const cursorOf = (request: AuthenticatedRequest, after: string | undefined): string | undefined =>
   request.header("last-event-id") || after;
 
 function snapshot(record: StoredDelegation): Frame {
@@ -44,9 +45,9 @@ function snapshot(record: StoredDelegation): Frame {
   return { id: record.get("event_id"), type: "DELEGATION_SNAPSHOT", json };
 }
 
-const sizeOf = ({ json }: Frame): number => json.length;
+export const sizeOf = ({ json }: Frame): number => json.length;
 
-function pageText(events: readonly Frame[], positions: Positions): string {
+export function pageText(events: readonly Frame[], positions: Positions): string {
   const cursor = JSON.stringify(formatCursor(positions));
   return `{"events":[${events.map(({ json }) => json).join(",")}],"cursor":${cursor}}`;
 }

@@ -61,6 +61,31 @@ export async function canSee(
   return record.get("created_at") >= (await agents.since(principal.name));
 }
 
+/** Whether the principal may read everything of it, and not only its place in a tree and its state. */
+export async function canRead(
+  broker: { readonly agents: Pick<AgentStore, "since" | "find"> },
+  principal: Principal,
+  record: Readable<"delegator" | "root_delegator" | "target" | "created_at">,
+): Promise<boolean> {
+  if (await canSee(broker, principal, record)) return true;
+  if (!(await canSeeNode(broker, principal, record))) return false;
+  const target = await broker.agents.find(record.get("target"));
+  return target?.spec.tree_reads === "contents" && record.get("created_at") >= target.created_at;
+}
+
+/** Whether the principal may know of it: where it is in its tree, who it is for, and its state. */
+export async function canSeeNode(
+  broker: { readonly agents: Pick<AgentStore, "since"> },
+  principal: Principal,
+  record: Readable<"delegator" | "root_delegator" | "target" | "created_at">,
+): Promise<boolean> {
+  if (await canSee(broker, principal, record)) return true;
+  if (record.get("root_delegator") !== principal.text) return false;
+  return (
+    principal.kind !== "agent" || record.get("created_at") >= (await broker.agents.since(principal.name))
+  );
+}
+
 /** Throws `forbidden` unless the principal may cancel, answer and send messages. (The target uses its lease.) */
 export function requireControl(principal: Principal, record: StoredDelegation, what: string): void {
   if (principal.kind === "operator" || principal.kind === "approver") return;

@@ -32,9 +32,13 @@ export interface Settings {
 export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): string =>
   `${agent.created_at}-${agent.version}`;
 
-/** Without `risks` if there are none: a gateway of version 0.1.0 can read no agent that has them. */
-export const docOf = ({ risks, ...spec }: AgentSpec): string =>
-  JSON.stringify({ ...spec, ...(risks.length > 0 && { risks }) });
+/** Without newer settings that have their default: a gateway of version 0.1.0 can read no agent that has them. */
+export const docOf = ({ risks, tree_reads, ...spec }: AgentSpec): string =>
+  JSON.stringify({
+    ...spec,
+    ...(risks.length > 0 && { risks }),
+    ...(tree_reads !== "nodes" && { tree_reads }),
+  });
 
 type Fields = { readonly doc: string } & {
   readonly [field in "paused" | "version" | "created_at" | "updated_at" | "credentials_for"]?:

@@ -257,7 +257,7 @@ async function create(
   principal: Principal,
   request: DelegateRequest,
   id: string,
-  { ancestors, latestEnd }: Lineage,
+  { ancestors, latestEnd, rootDelegator }: Lineage,
   options: DelegateOptions,
 ): Promise<StoredDelegation | null> {
   const { parent_id, callback } = request;
@@ -276,6 +276,8 @@ async function create(
       delegator: principal.text,
       context_id: contextOf(request),
       parent_id,
+      root_id: ancestors[0]?.[0],
+      root_delegator: rootDelegator === principal.text ? undefined : (rootDelegator ?? undefined),
       callbacks: callback && 1,
       has_result_schema: result_schema && 1,
       priority: request.priority,

@@ -2,7 +2,7 @@
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isPending } from "../../schema/delegation.ts";
 import type { StopSignal } from "../../util/stop-signal.ts";
-import { canSee, type Principal } from "../access/access.ts";
+import { canRead, type Principal } from "../access/access.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { notFound } from "../errors.ts";
 
@@ -88,6 +88,6 @@ async function requireVisible(
   principal: Principal,
   record: StoredDelegation,
 ): Promise<StoredDelegation> {
-  if (!(await canSee(broker, principal, record))) throw notFound(record.id);
+  if (!(await canRead(broker, principal, record))) throw notFound(record.id);
   return record;
 }

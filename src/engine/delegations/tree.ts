@@ -16,6 +16,8 @@ import { read } from "./read.ts";
 
 export interface Lineage {
   readonly ancestors: readonly Ancestor[];
+  /** The principal that created the first ancestor; null: unknown, or it has none. */
+  readonly rootDelegator: string | null;
   /** Its parent's deadline, ms since 1970, which also ends it; undefined: it has no parent. */
   readonly latestEnd: number | undefined;
 }
@@ -29,11 +31,13 @@ export async function lineageOf(
 ): Promise<Lineage> {
   const ancestors: Ancestor[] = [];
   let latestEnd: number | undefined;
+  let rootDelegator: string | null = null;
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
     if (parent.finished) throw finishedParent(parentId, parent.get("state"));
     ancestors.push(...parent.get("ancestors"), [parent.id, parent.get("target")]);
     latestEnd = parent.get("deadline_at");
+    rootDelegator = parent.get("root_delegator") ?? parent.get("delegator");
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
     throw new ErrandError(
@@ -55,7 +59,7 @@ export async function lineageOf(
       },
     );
   }
-  return { ancestors, latestEnd };
+  return { ancestors, latestEnd, rootDelegator };
 }
 
 const finishedParent = (id: string, state: State): ErrandError =>

@@ -45,12 +45,16 @@ export async function subscribe(
   });
   const record =
     filter.delegation_id === undefined ? null : await read(broker, principal, filter.delegation_id);
-  if (principal.kind === "agent") {
-    const since = await broker.agents.since(principal.name);
-    return of(principal.text, { matches: (entry) => entry.created_at >= since });
+  const isItsOwn = (delegator: string, target: string) =>
+    delegator === principal.text || `agent:${target}` === principal.text;
+  if (record && !isItsOwn(record.get("delegator"), record.get("target"))) return of(record.get("delegator"));
+  if (!seesAll(principal)) {
+    const since = principal.kind === "agent" ? await broker.agents.since(principal.name) : 0;
+    // The feed also has what was delegated further below its own work; `treeEvents` shows that.
+    const matches = ({ delegator, target, created_at }: Entry) =>
+      created_at >= since && isItsOwn(delegator, target);
+    return of(principal.text, { matches });
   }
-  if (!seesAll(principal)) return of(principal.text);
-  if (record) return of(record.get("delegator"));
   if (filter.delegator !== undefined) return of(filter.delegator);
   if (filter.target !== undefined) return of(`agent:${filter.target}`);
   return { source: { kind: "all" }, filter };
@@ -90,7 +94,7 @@ export function subscribedEvents(
 }
 
 /** What every watch reads from. */
-const sourcesOf = (
+export const sourcesOf = (
   { shards, feed, bodies, retentionMs: keptMs }: Streams & Pick<Broker, "shards">,
   redis: Broker["redis"],
 ) => ({

@@ -19,6 +19,8 @@ function create()
   record.keeps_children = cmd.keeps_children
   if cmd.parent_id then
     record.parent_id = cmd.parent_id
+    record.root_id = cmd.root_id
+    record.root_delegator = cmd.root_delegator
     show('parent_id', quoted(cmd.parent_id))
   end
   for _, name in ipairs(lists()) do redis.call('ZADD', name, digits(now), cmd.id) end

@@ -1,5 +1,5 @@
 -- Events: one text each (fields.ts), under one id, in the shard's stream and the delegation's own list. The feeds of its
--- two principals refer to it. Event 1 of dlg_0_x, with the id 1790000000000-0:
+-- two principals refer to it, and that of its root's delegator. Event 1 of dlg_0_x, with the id 1790000000000-0:
 --   {errand:0}:events             e = the text: its lines DELEGATION_SENT, dlg_0_x, 1, 1790000000000, submitted, …
 --   {errand:0}:d:dlg_0_x:events   1790000000000-0, the text
 --   {errand:0}:feed:caller:ana    r = 'dlg_0_x 1'
@@ -20,10 +20,18 @@ function copy(text, id, seq, at)
   -- A feed's entry has the event's id. Its text is the delegation's id and the event's number.
   local ref = cmd.id .. ' ' .. seq
   copy_to_feed(record.delegator, ref, id, renew)
-  if record.delegator ~= 'agent:' .. record.target then copy_to_feed('agent:' .. record.target, ref, id, renew) end
+  for _, principal in ipairs(other_readers()) do copy_to_feed(principal, ref, id, renew) end
   -- The list comes last: a feed refuses an id that is not greater than its newest, so the list gets no event twice, and
   -- its ids grow. It is smaller than a stream, for which Redis allocates 4 kB at once.
   redis.call('RPUSH', key .. ':events', id, text)
+end
+
+-- The principals besides its delegator whose feeds have its events.
+function other_readers()
+  local target, root = 'agent:' .. record.target, record.root_delegator
+  local others = { record.delegator ~= target and target or nil }
+  if root and root ~= target then others[#others + 1] = root end
+  return others
 end
 
 function copy_to_feed(principal, ref, id, renew)
@@ -38,8 +46,10 @@ function compose_event()
   record.version = record.version + 1
   -- The members of the record, then those of the command: {"progress":…},"reason":"…"} without the braces. All are joined at
   -- once: Lua takes about 12 instructions for each byte of a new text, and they may be long.
-  local head, comma = event_text(''), #members > 0 and ',' or ''
-  local parts = { head, table.concat(members, ',') }
+  -- First, so that a reader of the tree finds it without parsing the rest (events/entry.ts).
+  local root = record.root_id and '"root_id":' .. quoted(record.root_id) or ''
+  local head, comma = event_text(root), (root ~= '' or #members > 0) and ',' or ''
+  local parts = { head, root ~= '' and #members > 0 and ',' or '', table.concat(members, ',') }
   for i = 4, 2 + 2 * cmd.in_event, 2 do
     parts[#parts + 1] = comma .. '"' .. argv[i] .. '":'
     parts[#parts + 1] = argv[i + 1]

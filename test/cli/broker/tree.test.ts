@@ -2,8 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { delegationSchema } from "../../../src/schema/delegation.ts";
-import { as, client } from "../../support/broker.ts";
-import { run as runHere } from "../fake-host.ts";
+import { as, client, OPERATOR } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
+import { run as runHere, start as startHere } from "../fake-host.ts";
 import { lines, setup } from "./cli.ts";
 
 type Setting = Awaited<ReturnType<typeof setup>>;
@@ -72,6 +73,49 @@ describe("a tree", () => {
     expect(used.stdout).toMatch(/ 1500 +0\.5 USD$/m);
     const unknown = await run(["list", "--tree", "dlg_0_00000000000000000000000000"]);
     expect(unknown.code).toBe(66);
+  });
+
+  test("has what its caller sees only as a node, without the task", async () => {
+    const setting = await setup();
+    const { run, url } = setting;
+    const { root, a, b, c, d, e } = await grown(setting);
+    const { token } = await as(url, "caller:bob");
+    const drawn = await run(["list", "--tree", root, "--wide"], { token });
+    expect(drawn.code).toBe(0);
+    const shown = drawn.stdout.split("\n").map((line) => /(dlg_\w+) .*? {2}(\S.*)$/.exec(line)?.[1]);
+    expect(shown.slice(1, -1)).toEqual([root, a, c, e, d, b]);
+    expect(drawn.stdout).toContain("all of it");
+    expect(drawn.stdout).not.toContain("part ");
+    const json = await run(["list", "--tree", root, "--json"], { token });
+    const shape = z.looseObject({ id: z.string(), depth: z.int(), readable: z.boolean().optional() });
+    expect(lines(shape, json.stdout).map(({ id, depth, readable }) => [id, depth, readable])).toEqual([
+      [root, 0, undefined],
+      ...[a, b].map((id) => [id, 1, false]),
+      ...[c, e].map((id) => [id, 2, false]),
+      [d, 3, false],
+    ]);
+  });
+
+  test("is watched from its root", async () => {
+    const setting = await setup();
+    const { run, api, url } = setting;
+    const { root, a, b } = await grown(setting);
+    const env = { url, token: OPERATOR };
+    const watched = startHere(["watch", root, "--tree", "--after", "0"], { env });
+    await until(() => watched.stdout().split("\n").length > 6);
+    await api.cancel(root);
+    await until(() => watched.stdout().split("\n").length > 12);
+    const short = (id: string) => id.slice(6, 14);
+    expect(watched.stdout()).toMatch(new RegExp(`  ${short(a)}  a  submitted$`, "m"));
+    expect(watched.stdout()).toMatch(new RegExp(`  ${short(b)}  b  canceled$`, "m"));
+    watched.closeStdout();
+    for (const wrong of [
+      ["watch", "--tree"],
+      ["watch", root, "--tree", "--questions"],
+    ]) {
+      const { code, stderr } = await run(wrong);
+      expect([code, stderr]).toEqual([64, expect.stringContaining("--tree goes with the id of a root")]);
+    }
   });
 
   test("of each listed delegation, none twice", async () => {

@@ -34,6 +34,8 @@ POST /v1/delegations/redrive                   403    403    403    403    403  
 POST /v1/delegations/cancel                    403    403    403    403    403      403    ok       401
 GET /v1/events                                 sees   sees   blind  blind  sees     sees   sees     401
 GET /v1/delegations/:id/events                 ok     ok     404    404    ok       ok     ok       401
+GET /v1/delegations/:id/tree                   ok     ok     404    404    ok       ok     ok       401
+GET /v1/delegations/:id/tree/events            ok     ok     404    404    ok       ok     ok       401
 POST /v1/files                                 ok     ok     ok     ok     403      403    ok       401
 GET /v1/files                                  ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/files/:file                            ok     404    404    404    404      404    404      401

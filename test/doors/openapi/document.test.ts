@@ -301,6 +301,8 @@ test("the responses of a broker, on every route, match the document", async () =
   expect(resumed.awaited.outcome).toBe("ended");
   await call("POST", `/v1/leases/${resumed.lease_id}/await`, waits);
   await call("GET", `/v1/delegations/${led}/events?after=0`, undefined, json);
+  await call("GET", `/v1/delegations/${led}/tree`);
+  await call("GET", `/v1/delegations/${led}/tree/events?after=0`, undefined, json);
 
   await call("PUT", "/v1/agents/relay", {});
   await call("POST", "/v1/delegations", { target: "relay", task: "x" });

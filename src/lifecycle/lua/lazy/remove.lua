@@ -27,7 +27,7 @@ end
 -- Deletes its events from the streams that outlive it, and counts them, so that readers do not take them for trimmed.
 function erase_events()
   local streams = { base .. ':events', base .. ':feed:' .. record.delegator }
-  if record.delegator ~= 'agent:' .. record.target then streams[3] = base .. ':feed:agent:' .. record.target end
+  for _, principal in ipairs(other_readers()) do streams[#streams + 1] = base .. ':feed:' .. principal end
   for _, stream in ipairs(streams) do store_oldest(stream) end
   local count, ids = 0, {}
   repeat
