@@ -17,6 +17,8 @@ export const NUMBERS = {
   free_releases: 10,
   /** After failed hand-offs beyond this number, the work waits for the agent's backoff. */
   free_handoffs: 100,
+  /** Beyond this many leases, returned work is queued as new work, so that it cannot hold up other work for ever. */
+  returned_leases: 100,
   /** How often workers that cannot work may return it. */
   returns: LIMITS.returns.value,
   graces: LIMITS.graces.value,

@@ -1,4 +1,4 @@
--- Tickets, made and taken inside a script. `queue` is `<prefix>:<agent>`, `at` is ms by Redis' clock.
+-- Tickets, made and taken inside a script. `queue` is `<shard>:q:<agent>`, `at` is ms by Redis' clock.
 -- ticket-script.ts defines redis_ms() and BullMQ's scripts, bull_addPrioritizedJob, bull_addDelayedJob and
 -- bull_moveToActive.
 --   digits(number)       a number as text
@@ -8,6 +8,15 @@
 --                        returns nil and when the next delayed one is due (nil: there is none)
 --   ticket_remove(queue, id, ticket)  removes this ticket, unless somebody took it
 --   ticket_is_first(queue, at)  true if a ticket added now would be the first, and be taken at once
+--
+-- The order is BullMQ's own: the score in `prioritized` is a priority times 2^32, plus 32 bits. Lower scores run first. A band
+-- of 2^16 priorities belongs to each rank: by the delegation's priority, and returned work before new work of the same one.
+-- So a band has 48 bits.
+--   Returned work  is first in, first out.
+--   New work       takes turns (start-time fair queueing). A delegator's next ticket is one turn after its last one, or at
+--                  the band's first waiting ticket if that is later: nobody saves turns. Delegators at the same turn are
+--                  first in, first out. The turns key has the next turn of each delegator; see next_turn().
+-- Tickets of brokers without turns have the ranks themselves as priorities, and so run before all others.
 
 -- Formats a number, once in a script: the conversions of Redis and Lua are several times slower.
 local written = {}
@@ -40,50 +49,138 @@ local function is_plain(queue, adding)
   return true
 end
 
--- Lower ranks run first: by priority, and returned work before new work of the same priority. BullMQ's marker and events
--- are left out: only its Worker and QueueEvents use them.
-local function ticket_add(queue, id, ticket, priority, returned, delay, at)
+-- The scores of a band; a turn at weight 1; between two delegators at the same turn; delegators whose turns are kept.
+local BAND, TURN, BEHIND, MAX_TURNS = 0x1000000000000, 0x10000, 0x10, 10000
+
+local function turns_key(queue) return (string.gsub(queue, ':q:', ':turns:', 1)) end
+
+-- The delegator of a job's delegation; nil when the job is no ticket or the delegation is deleted.
+local function delegator_of(queue, job)
+  local id = string.match(job, '^(dlg_[%w_]+)%.%d+$')
+  local packed = id and redis.call('HGET', string.match(queue, '^(.-):q:') .. ':d:' .. id, 'packed')
+  return packed and cmsgpack.unpack(packed).delegator
+end
+
+-- How far apart the tickets of a delegator are. `weight`: that of the agent's settings, if it is known.
+local function turn_of(queue, delegator, weight)
+  weight = weight or redis.call('HGET', (string.gsub(queue, ':q:', ':agent:', 1)), 'weight:' .. delegator)
+  return math.floor(TURN / (tonumber(weight or '') or 1))
+end
+
+-- The score of a new ticket. Members of the turns key, each with a score of the band: `<rank> <delegator>` is its next turn,
+-- `<rank>` the newest ticket of a delegator that had none. Nothing is kept for a band's only ticket.
+local function next_turn(queue, rank, delegator, weight)
+  local from, turns = rank * BAND, turns_key(queue)
+  local till = '(' .. digits(from + BAND)
+  local first = redis.call('ZRANGE', queue .. ':prioritized', digits(from), till, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+  if not first[1] then
+    redis.call('ZREMRANGEBYSCORE', turns, digits(from), till)
+    -- BullMQ puts jobs back at the beginning of their priority.
+    return from + TURN
+  end
+  local at, band, own = tonumber(first[2]), digits(rank), digits(rank) .. ' ' .. delegator
+  local known = redis.call('ZMSCORE', turns, band, own)
+  local newest, turn = tonumber(known[1] or ''), tonumber(known[2] or '')
+  if not newest then
+    -- The first ticket was the only one.
+    newest = at
+    local other = delegator_of(queue, first[1]) or ''
+    local after = at + turn_of(queue, other)
+    redis.call('ZADD', turns, digits(at), band, digits(after), band .. ' ' .. other)
+    if other == delegator then turn = after end
+  end
+  if not turn or turn <= at then
+    redis.call('ZREMRANGEBYSCORE', turns, digits(from), '(' .. digits(at))
+    turn = math.min(math.max(at, newest) + BEHIND, from + BAND - 1)
+    redis.call('ZADD', turns, digits(turn), band)
+    if redis.call('ZCARD', turns) >= MAX_TURNS then return turn end
+  end
+  turn = math.min(turn, from + BAND - 1)
+  redis.call('ZADD', turns, digits(math.min(turn + turn_of(queue, delegator, weight), from + BAND - 1)), own)
+  return turn
+end
+
+local function score_of(queue, rank, delegator, weight)
+  if rank % 2 == 0 then return next_turn(queue, rank, delegator, weight) end
+  return rank * BAND + redis.call('INCR', queue .. ':pc') % 0x100000000
+end
+
+local function rank_of(priority, returned) return (9 - priority) * 2 + (returned and 1 or 2) end
+
+local function priority_of(score) return math.floor(score / 0x100000000) end
+
+-- BullMQ's marker and events are left out in a plain queue: only its Worker and QueueEvents use them.
+local function ticket_add(queue, id, ticket, priority, returned, delay, at, delegator, weight)
   local function k(name) return queue .. ':' .. name end
   local job = ticket_id(id, ticket)
-  local rank = (9 - priority) * 2 + (returned and 1 or 2)
+  local rank = rank_of(priority, returned)
   local data = '{"delegation_id":"' .. id .. '","ticket":' .. digits(ticket) .. '}'
-  if delay == 0 and is_plain(queue, true) then
-    if redis.call('EXISTS', k(job)) == 1 then return job end
-    local options = '{"jobId":"' .. job .. '","attempts":0,"delay":0,"priority":' .. digits(rank) ..
+  local plain = delay == 0 and is_plain(queue, true)
+  if redis.call('EXISTS', k(job)) == 1 then return job end
+  -- A delayed ticket gets its turn when it is ready.
+  local score = delay > 0 and rank * BAND or score_of(queue, rank, delegator or delegator_of(queue, job) or '', weight)
+  local level = priority_of(score)
+  if plain then
+    local options = '{"jobId":"' .. job .. '","attempts":0,"delay":0,"priority":' .. digits(level) ..
       ',"removeOnComplete":true,"removeOnFail":true}'
     redis.call('HSET', k(job), 'name', 'ticket', 'data', data, 'opts', options, 'timestamp', digits(at), 'delay', '0',
-      'priority', digits(rank))
-    local nth = redis.call('INCR', k('pc')) % 0x100000000
-    redis.call('ZADD', k('prioritized'), digits(rank * 0x100000000 + nth), job)
+      'priority', digits(level))
+    redis.call('ZADD', k('prioritized'), digits(score), job)
     return job
   end
   keep_few_events(queue)
-  local options = { jobId = job, attempts = 0, delay = delay, priority = rank, removeOnComplete = true, removeOnFail = true }
+  local options = { jobId = job, attempts = 0, delay = delay, priority = level, removeOnComplete = true, removeOnFail = true }
   local args = { cmsgpack.pack({ k(''), job, 'ticket', at }), data, cmsgpack.pack(options) }
   if delay > 0 then
     return bull_addDelayedJob({ k('marker'), k('meta'), k('id'), k('delayed'), k('completed'), k('events') }, args)
   end
-  return bull_addPrioritizedJob({ k('marker'), k('meta'), k('id'), k('prioritized'), k('delayed'), k('completed'),
+  bull_addPrioritizedJob({ k('marker'), k('meta'), k('id'), k('prioritized'), k('delayed'), k('completed'),
     k('active'), k('events'), k('pc') }, args)
+  redis.call('ZADD', k('prioritized'), 'XX', digits(score), job)
+  return job
 end
 
-local function ticket_offer(queue, id, ticket, priority, returned, delay, at)
-  local made = pcall(ticket_add, queue, id, ticket, priority, returned, delay, at)
+local function ticket_offer(queue, id, ticket, ...)
+  local made = pcall(ticket_add, queue, id, ticket, ...)
   -- A job that was written in part would count as a job.
   if not made then redis.call('DEL', queue .. ':' .. ticket_id(id, ticket)) end
   return made
 end
 
--- True if the next job is the first of `prioritized`: the queue is plain, has no job without a priority, and has no
--- delayed job that is due.
-local function is_by_priority(queue, at)
-  if not is_plain(queue) or redis.call('EXISTS', queue .. ':wait') == 1 then return false end
+-- When the next delayed job is due, as BullMQ scores it; nil: there is none, or it is not due.
+local function is_due(queue, at)
   local delayed = redis.call('ZRANGE', queue .. ':delayed', 0, 0, 'WITHSCORES')[2]
-  return not delayed or tonumber(delayed) >= (at + 1) * 0x1000
+  return delayed and tonumber(delayed) < (at + 1) * 0x1000
 end
 
+-- True if the next job is the first of `prioritized`: the queue is plain and has no job without a priority. Delayed jobs that
+-- are due come first.
+local function is_by_priority(queue) return is_plain(queue) and redis.call('EXISTS', queue .. ':wait') == 0 end
+
 local function ticket_is_first(queue, at)
-  return is_by_priority(queue, at) and redis.call('ZCARD', queue .. ':prioritized') == 0
+  return is_by_priority(queue) and not is_due(queue, at) and redis.call('ZCARD', queue .. ':prioritized') == 0
+end
+
+-- Gives their turns to delayed tickets that are due: BullMQ would score them by its own counter. Returns true if other jobs
+-- are due, which BullMQ moves.
+local function move_due(queue, at)
+  local function k(name) return queue .. ':' .. name end
+  local others = false
+  for _, job in ipairs(redis.call('ZRANGE', k('delayed'), 0, digits((at + 1) * 0x1000 - 1), 'BYSCORE', 'LIMIT', 0, 500)) do
+    local delegator = delegator_of(queue, job)
+    local priority = delegator and tonumber(redis.call('HGET', k(job), 'priority') or '')
+    if priority then
+      -- Brokers without turns store the rank itself.
+      local rank = priority < 0x10000 and priority or math.floor(priority / 0x10000)
+      redis.call('ZREM', k('delayed'), job)
+      local score = score_of(queue, rank, delegator)
+      redis.call('HSET', k(job), 'delay', '0', 'priority', digits(priority_of(score)))
+      redis.call('ZADD', k('prioritized'), digits(score), job)
+    else
+      others = true
+    end
+  end
+  return others
 end
 
 -- Removes a ticket that nobody has taken; false when there is none.
@@ -101,9 +198,12 @@ end
 local ticket_take
 function ticket_take(queue, at)
   local function k(name) return queue .. ':' .. name end
+  local others_due = is_due(queue, at) and move_due(queue, at)
   -- Otherwise BullMQ decides which is the first.
-  local job = is_by_priority(queue, at) and redis.call('ZPOPMIN', queue .. ':prioritized')[1]
+  local by_priority = is_by_priority(queue) and not others_due
+  local job = by_priority and redis.call('ZPOPMIN', queue .. ':prioritized')[1]
   if not job then
+    if by_priority then redis.call('DEL', turns_key(queue)) end
     local found = bull_moveToActive({ k('wait'), k('active'), k('prioritized'), k('events'), k('stalled'), k('limiter'),
       k('delayed'), k('paused'), k('meta'), k('pc'), k('marker') }, { k(''), at, cmsgpack.pack({ token = '0' }) })
     job = found[2]

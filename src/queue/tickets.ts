@@ -145,6 +145,7 @@ export class Tickets {
     // Pauses the queue as BullMQ does, which `obliterate` requires, but also at full memory.
     await writeEvenIfFull(this.#redis, "HSET", `${this.#key(agent)}:meta`, "paused", 1);
     while ((await backend.obliterate({ force: true, count: 1000 })) > 0);
+    await this.#redis.unlink(this.#shards.ofAgent(agent).turns(agent));
     this.#queues.delete(agent);
   }
 }

@@ -185,6 +185,11 @@ export interface ShardKeys {
   readonly workers: (agent: string) => string;
   /** HASH worker id → the tickets that are kept for it, `<delegation> <number>` lines; one for each agent, expires. */
   readonly sticky: (agent: string) => string;
+  /**
+   * ZSET: the next turns of the delegators in an agent's queue; one for each agent, bounded, deleted with the last ticket
+   * (queue/tickets.lua).
+   */
+  readonly turns: (agent: string) => string;
   /** SET: the names of this shard's push agents. */
   readonly pushAgents: string;
   /** HASH push agent → the time, ms, since which its server cannot be reached. */
@@ -231,6 +236,7 @@ export function shardKeys(shard: number): ShardKeys {
     agentNames: `${base}:agents:names`,
     workers: (agent) => `${base}:workers:${agent}`,
     sticky: (agent) => `${base}:sticky:${agent}`,
+    turns: (agent) => `${base}:turns:${agent}`,
     pushAgents: `${base}:push_agents`,
     unreached: `${base}:unreached`,
     seen: `${base}:seen`,

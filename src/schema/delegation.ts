@@ -229,7 +229,7 @@ export const delegateRequestSchema = z
     message: messageInputSchema.optional(),
     /** The conversation that it belongs to, 1 to 512 characters without controls. Default: a new one. */
     context_id: contextIdSchema.optional(),
-    /** 0 to 9, higher first; first in, first out within a priority. Default 5. */
+    /** 0 to 9, higher first; within a priority, delegators take turns. Default 5. */
     priority: z.int().min(0).max(9).default(5),
     /** No worker gets it for this many seconds, up to a year; this or `not_before`. */
     delay_seconds: z.number().min(0).max(31_536_000).optional(),

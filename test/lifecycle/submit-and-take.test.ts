@@ -47,7 +47,7 @@ test("new work is created and taken in one script with the taker's settings, and
     confirm_by: String(Date.parse(lease.granted_at) + 3_000),
   });
   // Nobody was before it, so it needed no ticket.
-  expect([await ticketOf(id), await redis.exists("{errand:0}:q:scout:pc")]).toEqual(["missing", 0]);
+  expect([await ticketOf(id), await redis.exists("{errand:0}:q:scout:prioritized")]).toEqual(["missing", 0]);
   const events = await ownEvents(redis, id);
   expect(events.map(([, text]) => text.split("\n").slice(0, 6))).toEqual([
     ["DELEGATION_SENT", id, "1", expect.any(String), "submitted", "queued"],
@@ -151,7 +151,7 @@ test("if the queue refuses the ticket, none is taken and the move is returned as
 
 test("if the poll does not take the new work, and the queue refuses its ticket, the move is not ticketed", async () => {
   const { submit, agents, redis } = await takingDesk();
-  await redis.set("{errand:0}:q:scout:pc", "no number");
+  await redis.set("{errand:0}:turns:scout", "no sorted set");
   await agents.setPaused("scout", true);
   const { outcome, record, taken } = await submit();
   expect(outcome).toMatchObject({ kind: "ok", ticketed: false });

@@ -253,16 +253,21 @@ export class Model {
     item.lost = true;
   }
 
-  /** The delegations that may be leased next: several, if one sweep queued them. */
+  /**
+   * The delegations that may be leased next: several, if one sweep queued them, or if several delegators take turns. Limit:
+   * whose turn it is, test/queue/turns.test.ts knows.
+   */
   firsts(agent: string): Item[] {
     const { paused, maxWorking } = this.agent(agent);
     if (paused || (maxWorking !== null && this.#count(agent, "working") >= maxWorking)) return [];
     const ready = this.items.filter(
       ({ target, state, queued }) => target === agent && state === "submitted" && queued,
     );
-    const order = (a: Item, b: Item) => rank(a) - rank(b) || a.place - b.place;
-    const [first] = ready.sort(order);
-    return first ? ready.filter((item) => order(item, first) === 0) : [];
+    const best = Math.min(...ready.map(rank));
+    const next = ready.filter((item) => rank(item) === best);
+    // New work is in order only among that of its delegator.
+    const isAfter = (a: Item, b: Item) => a.place > b.place && (a.returned || a.delegator === b.delegator);
+    return next.filter((item) => !next.some((other) => isAfter(item, other)));
   }
 
   grant(item: Item, id: string, seconds: number, confirm: number | undefined): void {

@@ -55,6 +55,18 @@ export async function takeTicket(redis: Redis, queue: string = QUEUE) {
 
 /** Keys that only BullMQ's Worker, its QueueEvents and jobs without an id need. */
 export const FOR_OTHERS = ["id", "events", "marker"].map((name) => `${QUEUE}:${name}`);
+/** What the script keeps of turns, and the counter by which BullMQ orders jobs. */
+export const FOR_TURNS = ["{errand:0}:turns:scout", `${QUEUE}:pc`];
+
+/** The part of a delegation's record that a ticket needs. */
+export const RECORD_LUA = `
+local function set_record(queue, id, delegator)
+  redis.call('HSET', string.match(queue, '^(.-):q:') .. ':d:' .. id, 'packed', cmsgpack.pack({ delegator = delegator }))
+end`;
+
+/** A band of the script's priorities is one priority of BullMQ's. */
+const rankOf = (priority: unknown): number =>
+  Number(priority) < 0x10000 ? Number(priority) : Math.floor(Number(priority) / 0x10000);
 
 /** A database as text, without instants. */
 export async function comparable(redis: Redis, without: readonly string[]): Promise<string> {
@@ -64,15 +76,20 @@ export async function comparable(redis: Redis, without: readonly string[]): Prom
     .replaceAll(/\b\d{16,}\b/g, "<due>");
 }
 
-/** A database as text, without BullMQ's name of itself. */
+/** A database as text, without BullMQ's name of itself, records, and the scores in a band. */
 export async function exact(redis: Redis, without: readonly string[]): Promise<string> {
   const state = await dump(redis);
   for (const key of without) delete state[key];
+  for (const key of Object.keys(state)) if (key.startsWith("{errand:0}:d:")) delete state[key];
+  const waiting = state[`${QUEUE}:prioritized`];
+  if (Array.isArray(waiting)) state[`${QUEUE}:prioritized`] = waiting.filter((_, at) => at % 2 === 0);
   for (const [key, fields] of Object.entries(state)) {
     // The order of a hash's fields and an object's members is irrelevant. A caller that passes the time has it among
     // the options.
     if (!fields || Array.isArray(fields) || typeof fields !== "object") continue;
     const { timestamp: _, ...opts } = JSON.parse("opts" in fields ? String(fields.opts) : "{}");
+    if ("priority" in fields) Object.assign(fields, { priority: rankOf(fields.priority) });
+    if ("priority" in opts) opts.priority = rankOf(opts.priority);
     state[key] = [...Object.entries({ ...fields, opts: null }).sort(), ...Object.entries(opts).sort()];
   }
   return JSON.stringify(state, (_, value) => (Array.isArray(value) && value[0] === "version" ? null : value));

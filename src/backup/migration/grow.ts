@@ -145,7 +145,7 @@ async function move(redis: Redis, { agent, from, to }: Misplaced, queue: readonl
   if (seen !== null) await redis.hset(to.seen, agent, seen);
   await redis.zadd(to.agentNames, 0, agent);
   await redis.sadd(to.agents, agent);
-  for (const name of names) await redis.unlink(name);
+  for (const name of [...names, from.turns(agent)]) await redis.unlink(name);
   await redis.srem(from.pushAgents, agent);
   await redis.hdel(from.unreached, agent);
   await redis.hdel(from.seen, agent, pausedField(agent));

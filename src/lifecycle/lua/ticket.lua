@@ -32,7 +32,8 @@ function number_ticket()
       delay = backoff_delay()
     end
     record.ready_at = now + delay
-    record.returned = rule.returned and 1 or nil
+    -- Returned work comes before new work, but not for ever.
+    record.returned = rule.returned and record.fence <= LIMITS.returned_leases and 1 or nil
     record.others_at = nil
     if rule.sticky and record.sticky_ms then keep_ticket() end
     record.check_at = ticket_at() + LIMITS.check_ms
@@ -56,7 +57,14 @@ end
 -- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway or the sweep adds it.
 function offer_ticket()
   return ticket_offer(queue(), cmd.id, record.ticket, record.priority, record.returned == 1,
-    math.max(0, ticket_at() - now), time_ms)
+    math.max(0, ticket_at() - now), time_ms, record.delegator, weight())
+end
+
+-- How many turns its delegator has in the queue; returned work takes none.
+function weight()
+  if record.returned then return nil end
+  local name = 'weight:' .. record.delegator
+  return settings(name)[name] or 1
 end
 
 -- When the ticket may be taken: by any worker, if it is kept for one.
