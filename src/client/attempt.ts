@@ -249,6 +249,7 @@ export class Attempt {
       messages: { [Symbol.asyncIterator]: () => followUps.read() },
       onMessage: (listener) => followUps.listen(listener),
       delegate: alive((input, options) => children.delegate(input, options)),
+      waited: this.#wait.waited,
       waitFor: (given, options) => sign(handled(this.#wait.waitFor(given, options))),
       delegator,
     };
@@ -393,8 +394,10 @@ export class Attempt {
   #leaseOver(work?: Work) {
     const { lost: reason, interruptId } = this.#holder;
     if (isParked(reason)) this.#turn.worked();
-    if (work && isParked(reason)) this.#context.report({ type: "parked", work, interruptId });
-    else
+    if (work && isParked(reason)) {
+      const waitsFor = reason === "awaiting" ? "children" : "answer";
+      this.#context.report({ type: "parked", work, waitsFor, interruptId });
+    } else
       this.#context.report({
         type: "lost",
         delegationId: this.#lease.delegation.id,

@@ -70,6 +70,18 @@ export class ChildrenWait {
     this.#known = holder.lease.awaited;
   }
 
+  /** What became of the children for which the run before waited; undefined: it did not wait. */
+  get waited(): WaitedFor | undefined {
+    const { awaited } = this.#holder.lease;
+    return (
+      awaited &&
+      toWaited(
+        awaited,
+        awaited.children.map(({ delegation_id }) => delegation_id),
+      )
+    );
+  }
+
   waitFor(
     children: readonly (string | { readonly id: string })[],
     options: WaitForOptions = {},

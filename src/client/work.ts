@@ -219,6 +219,8 @@ export interface Work {
     children: readonly (string | { readonly id: string })[],
     options?: WaitForOptions,
   ): Promise<WaitedFor>;
+  /** If this run begins because children have ended: what the last run got to wait for, as `waitFor` returns it. */
+  readonly waited: WaitedFor | undefined;
   /** A delegator with the agent's own token, to read, answer or cancel children. */
   readonly delegator: Delegator;
 }
@@ -312,7 +314,12 @@ export type AgentEvent =
       readonly durationMs: number;
     }
   /** The handler asked a question, or waits for children; then this worker or another one continues. */
-  | { readonly type: "parked"; readonly work: Work; readonly interruptId: string | undefined }
+  | {
+      readonly type: "parked";
+      readonly work: Work;
+      readonly waitsFor: "answer" | "children";
+      readonly interruptId: string | undefined;
+    }
   /** The lease was lost: canceled, expired, or released by the operator. No reply was sent. */
   | {
       readonly type: "lost";

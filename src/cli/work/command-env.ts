@@ -33,6 +33,7 @@ export function envFor(
     ...(answer && answer.text !== "" && fits(answer.text) && { ERRAND_ANSWER: answer.text }),
     ...(answer?.decision && { ERRAND_DECISION: answer.decision }),
     ERRAND_ANSWERS_FILE: files.answers,
+    ...(files.children !== undefined && { ERRAND_CHILDREN_FILE: files.children }),
     ERRAND_MESSAGES_FILE: files.messages,
     ERRAND_ARTIFACTS_DIR: files.artifacts,
     ERRAND_USAGE_FILE: files.usage,

@@ -1,12 +1,13 @@
 /**
- * The files from which a command of `errand work` reads the answers so far, the follow-up messages as they arrive, and
- * the files that came with the task; its script, if the task is one; the schema of its result, if it has one; and the folder in which it returns files. They exist for one attempt. A worker that
+ * The files from which a command of `errand work` reads the answers so far, the children that it waited for, the follow-up
+ * messages as they arrive, and the files that came with the task; its script, if the task is one; the schema of its result, if it has one; and the folder in which it returns files. They exist for one attempt. A worker that
  * is killed leaves them behind, until the next one starts.
  */
 
 import { appendFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { WaitedFor } from "../../client/wait-for.ts";
 import type { Work } from "../../client/work.ts";
 import { isStored } from "../../schema/file-url.ts";
 import { FileNames } from "../file-names.ts";
@@ -16,6 +17,8 @@ import { makeFolder, noteGroup, removeFolder } from "./temp-folder.ts";
 export interface CommandFiles {
   /** One JSON object: `{request_id: {text?, decision?, data?, by?, at?, message}}`. */
   readonly answers: string;
+  /** One JSON object: `{outcome, children: [{id, state, delegation?}]}`; undefined: it did not wait. */
+  readonly children: string | undefined;
   /** One A2A Message per line, oldest first. It grows while the command runs. */
   readonly messages: string;
   /** The folder with the files of the task; undefined without any. */
@@ -37,18 +40,24 @@ export interface CommandFiles {
 
 type Task = Pick<Work, "answers" | "delegation" | "delegator" | "onMessage" | "signal">;
 
+export interface Given {
+  readonly script?: string | undefined;
+  /** What became of the children for which the command waited. */
+  readonly waited?: WaitedFor | undefined;
+}
+
 /** Creates the files in a private directory: all or none. */
-export async function createCommandFiles(task: Task, script?: string): Promise<CommandFiles> {
+export async function createCommandFiles(task: Task, given: Given = {}): Promise<CommandFiles> {
   const folder = await makeFolder();
   try {
-    return await filesIn(folder, task, script);
+    return await filesIn(folder, task, given);
   } catch (error) {
     await removeFolder(folder).catch(() => undefined);
     throw error;
   }
 }
 
-async function filesIn(folder: string, task: Task, script: string | undefined): Promise<CommandFiles> {
+async function filesIn(folder: string, task: Task, { script, waited }: Given): Promise<CommandFiles> {
   const answers = join(folder, "answers.json");
   const messages = join(folder, "messages.jsonl");
   const entries = [...task.answers].map(([id, { text, decision, data, by, at, message }]) => {
@@ -58,13 +67,15 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
   await writeFile(messages, "");
   const artifacts = join(folder, "artifacts");
   await mkdir(artifacts);
-  const scriptFile = await writeScript(join(folder, "task.sh"), script);
-  const resultSchema = await writeSchema(join(folder, "result-schema.json"), task.delegation.result_schema);
+  const scriptFile = await writeText(join(folder, "task.sh"), script);
+  const children = await writeJson(join(folder, "children.json"), waited);
+  const resultSchema = await writeJson(join(folder, "result-schema.json"), task.delegation.result_schema);
   const attached = await writeAttached(join(folder, "files"), task);
   // Synchronous, to keep the order, and so that the file has the earlier messages when the command starts.
   const stop = task.onMessage((message) => appendFileSync(messages, `${JSON.stringify(message)}\n`));
   return {
     answers,
+    children,
     messages,
     folder: attached.length === 0 ? undefined : join(folder, "files"),
     attached,
@@ -80,17 +91,14 @@ async function filesIn(folder: string, task: Task, script: string | undefined): 
   };
 }
 
-async function writeScript(path: string, script: string | undefined): Promise<string | undefined> {
-  if (script === undefined) return undefined;
-  await writeFile(path, script);
+async function writeText(path: string, text: string | undefined): Promise<string | undefined> {
+  if (text === undefined) return undefined;
+  await writeFile(path, text);
   return path;
 }
 
-async function writeSchema(path: string, schema: unknown): Promise<string | undefined> {
-  if (schema === undefined) return undefined;
-  await writeFile(path, JSON.stringify(schema));
-  return path;
-}
+const writeJson = (path: string, value: unknown): Promise<string | undefined> =>
+  writeText(path, value === undefined ? undefined : JSON.stringify(value));
 
 /** Those in the message, and those of the broker that it names. */
 async function writeAttached(

@@ -19,18 +19,21 @@ const TEXT_MAX = 64 * 1024;
 const LINE = /^\s*\{\s*"interrupt"\s*:/;
 
 /** True for a line with a question, which is not reported as progress. */
-export function isQuestionLine(line: string): boolean {
-  return LINE.test(line);
+export const isQuestionLine = (line: string): boolean => LINE.test(line);
+
+export function lastLineOf({ stdout }: Pick<CommandResult, "stdout">): string {
+  const text = new TextDecoder().decode(stdout.bytes()).trim();
+  return text.slice(text.lastIndexOf("\n") + 1);
 }
 
 /**
  * The question of the last line, if that is `{"interrupt": {…}}` with the fields of POST /v1/leases/{id}/interrupt.
  * Otherwise all output is the question's text.
  */
-export function toQuestion({ stdout }: CommandResult): QuestionOutcome | Reply {
-  const text = new TextDecoder().decode(stdout.bytes()).trim();
-  const last = text.slice(text.lastIndexOf("\n") + 1);
+export function toQuestion(result: CommandResult): QuestionOutcome | Reply {
+  const last = lastLineOf(result);
   if (!isQuestionLine(last)) {
+    const text = new TextDecoder().decode(result.stdout.bytes()).trim();
     return new QuestionOutcome({ kind: "input", ...(text !== "" && { text: cutBytes(text, TEXT_MAX) }) });
   }
   const asked = parsed(last);

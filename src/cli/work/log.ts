@@ -97,8 +97,12 @@ function asText(
       const why = reply.error ? `: ${oneLine(reply.error.message, 200)}` : "";
       return `${id}${from} ${paint.red(reply.state)} in ${durationText(durationMs)}${again}${why}`;
     }
-    case "parked":
-      return `${event.work.delegation.id}${from} ${paint.yellow("asks")} a question${after}`;
+    case "parked": {
+      const { yellow } = paint;
+      const what =
+        event.waitsFor === "children" ? `${yellow("waits")} for children` : `${yellow("asks")} a question`;
+      return `${event.work.delegation.id}${from} ${what}${after}`;
+    }
     case "lost":
       return `${event.delegationId}${from} ${paint.yellow("dropped")}${after}: the lease is lost (${event.reason})${event.blockedMs === undefined ? "" : `; this process was blocked for ${durationText(event.blockedMs)}`}`;
     case "cut_off":
@@ -157,6 +161,7 @@ function asJson(event: AgentEvent): object {
       return {
         event: event.type,
         delegation_id: event.work.delegation.id,
+        waits_for: event.waitsFor,
         interrupt_id: event.interruptId ?? null,
       };
     case "lost":

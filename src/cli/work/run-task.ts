@@ -1,6 +1,7 @@
 /** Runs the command of `errand work` for one delegation, and turns its end into the handler's outcome. */
 import { readFile } from "node:fs/promises";
 import type { QuestionOutcome } from "../../client/questions.ts";
+import type { WaitedFor } from "../../client/wait-for.ts";
 import type { Outcome, Reply, Work } from "../../client/work.ts";
 import { type UsageReport, usageReportSchema } from "../../schema/usage.ts";
 import { parseJson } from "../../util/parse-json.ts";
@@ -11,6 +12,7 @@ import type { CommandFiles } from "./command-files.ts";
 import { OutputProgress, toProgress } from "./command-progress.ts";
 import { EXIT_QUESTION, isQuestionLine, toQuestion } from "./command-question.ts";
 import { cannotStart, throwIfUnavailable, toReply } from "./command-reply.ts";
+import { CommandWaits, isWaitLine } from "./command-wait.ts";
 import { isCompleted } from "./is-completed.ts";
 import { ConversationUsage, usageNotKept } from "./presets/conversation-usage.ts";
 import type { Preset } from "./presets/preset.ts";
@@ -56,9 +58,19 @@ export async function runTask(task: Work, workspace: Workspace, job: Job): Promi
 }
 
 async function runOnce(task: Work, workspace: Workspace, job: Job): Promise<Reply | QuestionOutcome> {
-  const result = await runCommand(task, workspace, job, undefined);
-  if (!("exitCode" in result)) return result;
-  if (result.exitCode === EXIT_QUESTION && result.stoppedBy === undefined) return toQuestion(result);
+  const waits = new CommandWaits(task);
+  for (;;) {
+    const result = await runCommand(task, workspace, job, { waited: waits.newest });
+    if (!("exitCode" in result)) return result;
+    if (result.exitCode !== EXIT_QUESTION || result.stoppedBy !== undefined) {
+      return replyOf(result, task, job);
+    }
+    const waited = await waits.wait(result);
+    if (waited !== "again") return waited ?? toQuestion(result);
+  }
+}
+
+async function replyOf(result: CommandResult, task: Work, job: Job): Promise<Reply> {
   // A script of a delegator may end as it likes.
   if (!job.runsScripts) throwIfUnavailable(result, job.hasWorked);
   return toReply(result, replyContext(task, job));
@@ -82,7 +94,7 @@ async function runPreset(
       const progress = toProgress(text, false);
       if (progress !== undefined) task.progress(progress);
     });
-    return { run, result: await runCommand(task, workspace, job, id, run) };
+    return { run, result: await runCommand(task, workspace, job, { session: id, preset: run }) };
   };
   let { run, result } = await begin(session.id);
   if (!("exitCode" in result)) return result;
@@ -117,17 +129,22 @@ async function reportUsage(task: Work, { used, session }: PresetRun, { id, usage
 export const notKept = (error: unknown): string =>
   `cannot store the conversation, so the next delegation of its context begins a new one: ${oneLine(String(error))}`;
 
+interface Run {
+  readonly session?: string | undefined;
+  readonly preset?: PresetRun;
+  readonly waited?: WaitedFor | undefined;
+}
+
 /** Returns a reply if its files cannot be returned. Throws if the command cannot be started. */
 async function runCommand(
   task: Work,
   { folder }: Workspace,
   job: Job,
-  session: string | undefined,
-  preset?: PresetRun,
+  { session, preset, waited }: Run,
 ): Promise<CommandResult | Reply> {
   const { children, environment, limits, warn } = job;
   const script = job.runsScripts ? task.text : undefined;
-  return withCommandFiles(task, { script, warn }, async (files) => {
+  return withCommandFiles(task, { script, waited, warn }, async (files) => {
     const { command, input } = job.start(task, session, files);
     const [program] = command;
     const output = new OutputProgress((progress) => task.progress(progress));
@@ -164,7 +181,7 @@ async function runCommand(
 
 function progressOf(line: string, from: Source, fd: number | undefined) {
   const wanted = fd === undefined || from === (fd === 2 ? "stderr" : "progress");
-  if (!wanted || isQuestionLine(line)) return undefined;
+  if (!wanted || isQuestionLine(line) || isWaitLine(line)) return undefined;
   return toProgress(line, from !== "stdout");
 }
 

@@ -1,21 +1,20 @@
 /** Makes the files of a delegation for as long as they are used. */
 import type { Work } from "../../client/work.ts";
 import { oneLine } from "../show/output.ts";
-import { type CommandFiles, createCommandFiles } from "./command-files.ts";
+import { type CommandFiles, createCommandFiles, type Given } from "./command-files.ts";
 import { cannotWrite } from "./command-reply.ts";
 
-interface Making {
-  readonly script?: string | undefined;
+interface Making extends Given {
   /** Prints a line for the person who runs the worker. */
   readonly warn: (text: string) => void;
 }
 
 export async function withCommandFiles<T>(
   task: Work,
-  { script, warn }: Making,
+  { warn, ...given }: Making,
   use: (files: CommandFiles) => Promise<T>,
 ): Promise<T> {
-  const files = await createCommandFiles(task, script).catch((error) => {
+  const files = await createCommandFiles(task, given).catch((error) => {
     throw cannotWrite(error);
   });
   try {
