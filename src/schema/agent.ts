@@ -6,7 +6,13 @@ import * as z from "zod";
 import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
 import { riskRuleSchema } from "./risk.ts";
-import { agentNameSchema, httpUrlSchema, instantSchema, principalPatternSchema } from "./values.ts";
+import {
+  agentNameSchema,
+  httpUrlSchema,
+  instantSchema,
+  principalPatternSchema,
+  principalSchema,
+} from "./values.ts";
 
 export const presenceSchema = z.strictObject({
   /** `online`: a worker polls, or did just now; `stale`: one polled minutes ago; `offline`: none did since. */
@@ -118,6 +124,11 @@ export type Approvals = z.infer<typeof approvalsSchema>;
 export const treeReadsSchema = z.enum(["nodes", "contents"]);
 export type TreeReads = z.infer<typeof treeReadsSchema>;
 
+/** How many turns of the queue a delegator gets where the others get one, for up to 100 delegators. */
+const delegatorWeightsSchema = z
+  .record(principalSchema, z.int().min(1).max(100))
+  .refine((weights) => Object.keys(weights).length <= 100, "at most 100 delegators have a weight");
+
 /** Only the operator changes them. People see the risk beside the action that they are asked about. */
 const risksSchema = z.array(riskRuleSchema).max(100);
 
@@ -143,6 +154,11 @@ export const agentSpecSchema = z.strictObject({
    * the tree, and its state; `contents`: everything.
    */
   tree_reads: treeReadsSchema.default("nodes"),
+  /**
+   * How many turns of the queue a delegator gets where the others get one: a number of 1 to 100 by principal, for up to
+   * 100 principals.
+   */
+  delegator_weights: delegatorWeightsSchema.default({}),
   /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.default([]),
   /** How work reaches the agent. */
@@ -202,6 +218,8 @@ export const agentPatchSchema = z.strictObject({
    * the tree, and its state; `contents`: everything.
    */
   tree_reads: treeReadsSchema.nullish(),
+  /** Changes to how many turns of the queue a delegator gets: a number of 1 to 100 by principal; null: 1 again. */
+  delegator_weights: z.record(principalSchema, z.int().min(1).max(100).nullable()).nullish(),
   /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.nullish(),
   /** Changes to how work reaches the agent. */
@@ -239,6 +257,8 @@ export const agentSchema = z.strictObject({
   paused: z.boolean(),
   /** Who may delegate to the agent; visible to the agent and the operator only. */
   accepts_from: z.array(z.string()).optional(),
+  /** How many turns of the queue a delegator gets where the others get one; visible to the agent and the operator only. */
+  delegator_weights: z.record(z.string(), z.int()).optional(),
   /**
    * `person`: the agent refuses every delegation with `auto_approve`. Visible to everybody, because it decides
    * whether that is accepted.

@@ -8,6 +8,7 @@ import {
   type AgentPatch,
   type Approvals,
   agentPatchSchema,
+  agentSpecSchema,
   approvalsSchema,
   backoffPatchSchema,
   limitsPatchSchema,
@@ -36,6 +37,7 @@ interface PutOptions extends GlobalOptions {
   readonly acceptsFrom?: string[];
   readonly approvals?: Approvals;
   readonly treeReads?: TreeReads;
+  readonly weight?: Record<string, number>;
   readonly risk?: RiskRule[];
   readonly lease?: number;
   readonly maxAttempts?: number;
@@ -57,6 +59,16 @@ function riskRule(text: string, before: RiskRule[] | undefined): RiskRule[] {
     );
   }
   return [...(before ?? []), rule.data];
+}
+
+/** Collects the weights of one option. */
+function delegatorWeight(text: string, before: Record<string, number> | undefined): Record<string, number> {
+  const [, principal = "", weight = ""] = /^([^=]*)=(\d{1,9})$/.exec(text) ?? [];
+  const parsed = agentSpecSchema.shape.delegator_weights.safeParse({ [principal]: Number(weight) });
+  if (!parsed.success) {
+    throw new InvalidArgumentError("A weight is a principal and a number of 1 to 100: caller:ci=3.");
+  }
+  return { ...before, ...parsed.data };
 }
 
 const ABOUT = `
@@ -84,6 +96,11 @@ export function addPut(agent: Command, { host }: Cli): void {
         "--tree-reads <what>",
         "of what others delegate to it: what the delegator of the whole tree may read, nodes (default: names and states) or contents",
       ).choices(treeReadsSchema.options),
+    )
+    .option(
+      "--weight <weights...>",
+      "how many turns of the queue a delegator gets where the others get one, 1 to 100, for example caller:ci=3",
+      delegatorWeight,
     )
     .option(
       "--risk <rules...>",
@@ -119,6 +136,7 @@ export function addPut(agent: Command, { host }: Cli): void {
         "errand agent put builder --lease 5m --max-working 4 --accepts-from caller:ci agent:*",
         "errand agent put builder --lease 10m --reset accepts_from",
         "errand agent put builder --risk deploy=high 'fs.*=medium'",
+        "errand agent put builder --weight caller:ci=3",
         "errand agent put scout --push-to https://a2a.example/agents/scout --push-token-file ./token",
         "errand agent put scout --reset delivery.credentials",
       ),
@@ -160,6 +178,7 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     accepts_from: options.acceptsFrom,
     approvals: options.approvals,
     tree_reads: options.treeReads,
+    delegator_weights: options.weight && { ...base.delegator_weights, ...options.weight },
     risks: options.risk,
     limits: {
       lease_seconds: options.lease,

@@ -29,6 +29,8 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (accepts_from) rows.push(["accepts from", accepts_from.join(" ")]);
   if (agent.approvals === "person") rows.push(["approvals", "not in advance"]);
   if (agent.tree_reads === "contents") rows.push(["tree reads", "contents"]);
+  const weights = Object.entries(agent.delegator_weights ?? {}).map(([who, weight]) => `${who}=${weight}`);
+  if (weights.length > 0) rows.push(["weights", oneLine(weights.join(" "))]);
   const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
   if (risks !== "") rows.push(["risks", oneLine(risks)]);
   if (limits) {

@@ -71,6 +71,13 @@ export function AgentSettings({ agent, onChanged }: Props) {
           </option>
         </select>
       </label>
+      <label class="wide">
+        <span>
+          Turns in the queue{" "}
+          <small>of a delegator where the others get one, one in a line: caller:ci 3</small>
+        </span>
+        <textarea name="delegator_weights" rows={2} defaultValue={weightLines(agent)} />
+      </label>
       {LIMITS.map((limit) =>
         "seconds" in limit ? (
           <DurationField key={limit.name} {...limit} value={limits[limit.name]} />
@@ -146,11 +153,27 @@ function DurationField({ name, label, note, value, seconds }: DurationProps) {
   );
 }
 
+const weightLines = ({ delegator_weights = {} }: Agent): string =>
+  Object.entries(delegator_weights)
+    .map(([who, weight]) => `${who} ${weight}`)
+    .join("\n");
+
+/** The lines as weights; those that are left out are removed. The broker refuses what is no weight. */
+function weightsOf(text: string, before: Agent["delegator_weights"] = {}): AgentPatch["delegator_weights"] {
+  const removed = Object.keys(before).map((who) => [who, null] as const);
+  const lines = text.split("\n").map((line) => line.trim().split(/[\s=]+/));
+  const given = lines.flatMap(([who = "", weight = ""]) =>
+    who === "" ? [] : [[who, Number(weight) || 0] as const],
+  );
+  return Object.fromEntries([...removed, ...given]);
+}
+
 function patchOf(agent: Agent, form: FormData): AgentPatch {
   const text = (name: string): string => String(form.get(name) ?? "");
   const description = text("description");
   const accepts = text("accepts_from").split(/\s+/).filter(Boolean);
   const approvals: Approvals = text("approvals") === "person" ? "person" : "any";
+  const weights = text("delegator_weights");
   const limits = LIMITS.flatMap(({ name }) => {
     const number = Number(text(name));
     const value = text(name) === "" ? null : toSeconds(number, text(unitOf(name)));
@@ -160,6 +183,9 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
     ...(description !== agent.description && { description }),
     ...(accepts.join(" ") !== agent.accepts_from?.join(" ") && { accepts_from: accepts }),
     ...(approvals !== agent.approvals && { approvals }),
+    ...(weights.trim() !== weightLines(agent) && {
+      delegator_weights: weightsOf(weights, agent.delegator_weights),
+    }),
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
   };
 }

@@ -53,7 +53,11 @@ function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agen
     approvals: spec.approvals,
     tree_reads: spec.tree_reads,
     risks: spec.risks,
-    ...(own && { accepts_from: spec.accepts_from, limits: spec.limits, backoff: spec.backoff }),
+    ...(own && {
+      accepts_from: spec.accepts_from,
+      delegator_weights: spec.delegator_weights,
+    }),
+    ...(own && { limits: spec.limits, backoff: spec.backoff }),
     paused: agent.paused,
     created_at: toInstant(agent.created_at),
     updated_at: toInstant(agent.updated_at),

@@ -13,6 +13,9 @@ if not stored[1] then
   redis.call('HSET', KEYS[1], 'created_at', now)
 end
 redis.call('HSET', KEYS[1], 'updated_at', now, 'version', version + 1, unpack(ARGV, 7))
+for i = 7, #ARGV, 2 do
+  if ARGV[i + 1] == '' and string.sub(ARGV[i], 1, 7) == 'weight:' then redis.call('HDEL', KEYS[1], ARGV[i]) end
+end
 redis.call('SET', KEYS[5], ARGV[6])
 redis.call('SADD', KEYS[2], ARGV[1])
 redis.call('ZADD', KEYS[4], 0, ARGV[1])

@@ -97,6 +97,16 @@ const tooManyChanges = (name: string): ErrandError =>
     retry_after_seconds: 1,
   });
 
+/** The weight of each delegator is a field, so that the script reads only one. */
+const weightFields = (weights: AgentSpec["delegator_weights"]): Record<string, number> =>
+  Object.fromEntries(Object.entries(weights).map(([principal, weight]) => [`weight:${principal}`, weight]));
+
+/** The fields of weights that a change removes, unless it sets them again. */
+const withoutWeights = (before: AgentSpec | undefined): Record<string, string> =>
+  Object.fromEntries(
+    Object.keys(before?.delegator_weights ?? {}).map((principal) => [`weight:${principal}`, ""]),
+  );
+
 /** Written for an agent without credentials, to overwrite stored ones. */
 const NO_CREDENTIALS: CredentialFields = { credentials: "", credentials_for: "" };
 
@@ -218,10 +228,10 @@ export class AgentStore {
   async #write(name: string, { spec, credentials }: Settings, before: StoredAgent | null): Promise<boolean> {
     const keys = this.#shards.ofAgent(name);
     const secret = credentials?.toFields() ?? NO_CREDENTIALS;
-    const fields = Object.entries({ ...agentNumbers(spec), ...secret }).flatMap(([key, value]) => [
-      key,
-      value ?? "",
-    ]);
+    const weights = { ...withoutWeights(before?.spec), ...weightFields(spec.delegator_weights) };
+    const fields = Object.entries({ ...agentNumbers(spec), ...weights, ...secret }).flatMap(
+      ([key, value]) => [key, value ?? ""],
+    );
     const written = await putScript.run(
       this.#redis,
       [keys.agent(name), keys.agents, keys.pushAgents, keys.agentNames, keys.agentsMark],

@@ -33,11 +33,12 @@ export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): strin
   `${agent.created_at}-${agent.version}`;
 
 /** Without newer settings that have their default: a gateway of version 0.1.0 can read no agent that has them. */
-export const docOf = ({ risks, tree_reads, ...spec }: AgentSpec): string =>
+export const docOf = ({ risks, tree_reads, delegator_weights, ...spec }: AgentSpec): string =>
   JSON.stringify({
     ...spec,
     ...(risks.length > 0 && { risks }),
     ...(tree_reads !== "nodes" && { tree_reads }),
+    ...(Object.keys(delegator_weights).length > 0 && { delegator_weights }),
   });
 
 type Fields = { readonly doc: string } & {

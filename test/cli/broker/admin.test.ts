@@ -71,6 +71,20 @@ test("put --risk says how risky actions are, and replaces the rules before", asy
   expect(reset.stdout).toMatch(/\nreset to the default: risks\n$/);
 });
 
+test("put --weight gives delegators turns, and says what a weight is", async () => {
+  const { run } = await setup();
+  const put = await run(["agent", "put", "scout", "--weight", "caller:ci=3", "agent:lead=10"]);
+  expect(put).toMatchObject({ code: 0, stderr: "" });
+  expect(put.stdout).toMatch(/^weights +caller:ci=3 agent:lead=10$/m);
+  for (const wrong of ["caller:ci", "caller:ci=0", "caller:ci=101", "ci=2", "caller:ci=1.5"]) {
+    const { code, stderr } = await run(["agent", "put", "scout", "--weight", wrong]);
+    expect([wrong, code]).toEqual([wrong, 64]);
+    expect(stderr).toContain("caller:ci=3");
+  }
+  const reset = await run(["agent", "put", "scout", "--reset", "delegator_weights"]);
+  expect(reset.stdout).toMatch(/\nreset to the default: delegator_weights\n$/);
+});
+
 test("put keeps a restriction that it does not name; --reset and --replace remove it and say so", async () => {
   const { run } = await setup();
   await run(["agent", "put", "locked", "--accepts-from", "caller:ci", "--max-working", "1"]);
