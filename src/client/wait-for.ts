@@ -14,6 +14,8 @@ import {
 import { type Delegation, isTerminal, type State } from "../schema/delegation.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import type { Artifacts } from "./artifacts.ts";
+import { endsOf } from "./child-ends.ts";
+import type { Delegator } from "./delegator.ts";
 import { isFull } from "./errors.ts";
 import { type Http, route } from "./http.ts";
 
@@ -22,6 +24,11 @@ export interface WaitForOptions {
   readonly until?: AwaitInput["until"];
   /** How long it waits, 1 second to a year. Default: until the delegation's deadline. */
   readonly timeLimitSeconds?: number | undefined;
+  /**
+   * How long the handler first waits with its lease, default 0: if enough children end in this time, it goes on. Then the
+   * delegation waits without a lease. Limit: 20 children are watched at once.
+   */
+  readonly holdSeconds?: number | undefined;
   /** Saved with the wait, as by `saveCheckpoint`; null deletes the one before. */
   readonly checkpoint?: Checkpoint | null | undefined;
 }
@@ -47,6 +54,7 @@ export interface WaitedChild {
 
 interface Context {
   readonly http: Http;
+  readonly delegator: Pick<Delegator, "watch">;
   readonly giveUp: AbortSignal;
 }
 
@@ -98,9 +106,15 @@ export class ChildrenWait {
 
   async #waitFor(
     given: readonly (string | { readonly id: string })[],
-    { until = "all", timeLimitSeconds, checkpoint }: WaitForOptions,
+    { until = "all", timeLimitSeconds, holdSeconds = 0, checkpoint }: WaitForOptions,
   ): Promise<WaitedFor> {
     const children = given.map((one) => (typeof one === "string" ? one : one.id));
+    if (holdSeconds > 0 && this.#known === undefined) {
+      const { callSignal: signal } = this.#holder;
+      const needed = neededEnds(until, children.length);
+      const seconds = Math.min(holdSeconds, timeLimitSeconds ?? holdSeconds);
+      await endsOf(this.#context.delegator, children, { needed, seconds, signal });
+    }
     // The broker tells waits apart in the same way.
     const wait = `${neededEnds(until, children.length)} ${[...children].sort().join(" ")}`;
     const round = (this.#timeLimits.get(wait) ?? 0) + 1;

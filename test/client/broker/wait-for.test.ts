@@ -1,4 +1,5 @@
 /** Handlers that wait for parts of their work, with a real broker: parked, resumed, run again from the start. */
+import { once } from "node:events";
 import { expect, onTestFinished, test } from "vitest";
 import {
   Agent,
@@ -168,4 +169,38 @@ test("two waits with a time limit, one after the other, both end", async () => {
   const { reply } = await delegator.wait(id, PATIENT);
   expect(reply && textOf(reply)).toBe("time_limit time_limit");
   expect(runs).toEqual(["a", "a", "b", "a", "b"]);
+});
+
+test("with holdSeconds the handler goes on in the same run if enough parts end meanwhile", async () => {
+  const { delegator, leader, smith } = await setup();
+  let runs = 0;
+  const { types } = leader(async (work) => {
+    runs += 1;
+    const parts = [];
+    for (const task of ["one", "two", "never"]) parts.push(await work.delegate({ target: "smith", task }));
+    const some = await work.waitFor(parts, { until: 2, holdSeconds: 60 });
+    return doneOf(some).join(", ");
+  });
+  smith(async (work) => {
+    if (work.text === "never") await once(work.signal, "abort");
+    return `did ${work.text}`;
+  });
+  const { id } = await delegator.delegate({ target: "lead", task: "long" });
+  const { reply } = await delegator.wait(id, PATIENT);
+  expect(reply && textOf(reply)).toBe("did one, did two, working");
+  expect(runs).toBe(1);
+  await until(() => types().at(-1) === "replied");
+  expect(types()).toEqual(["leased", "replied"]);
+});
+
+test("after holdSeconds it waits without a lease", async () => {
+  const { delegator, leader } = await setup();
+  leader(async (work) => {
+    const part = await work.delegate({ target: "smith", task: "never" });
+    await work.waitFor([part], { holdSeconds: 0.01 });
+    return "ended";
+  });
+  const { id } = await delegator.delegate({ target: "lead", task: "short" });
+  for await (const event of delegator.watch(id)) if (event.status === "awaiting") break;
+  expect(await delegator.get(id)).toMatchObject({ state: "awaiting_children", lease: null });
 });
