@@ -21,7 +21,7 @@ const LIMITS = { firstLoad: 60_000, part: 40_000, everything: 226_000 };
  * Leaves out what the page never calls, a quarter of it: zod's export of schemas as JSON Schema, its compiler (which the
  * page's security policy forbids), its codecs, its care for values with cycles (JSON has none), its checks of e-mail
  * addresses and the like, its English messages; and of ours the words for what a schema refuses (the broker checks what
- * the page sends), the texts of limits, the check of the schemas that agents ask with, and the clients' proxies, batches,
+ * the page sends), the texts of limits, the checks of budgets, of usage and of the schemas that agents ask with, and the clients' proxies, batches,
  * bulk changes, inbox, waits and nodes of trees.
  */
 const lean = {
@@ -69,6 +69,16 @@ const lean = {
     onLoad({ filter: /src\/client\/(?:batch|bulk|inbox|nodes|wait)\.ts$/ }, ({ path }) => {
       const names = readFileSync(path, "utf8").matchAll(/^export (?:async )?function\*? (\w+)/gm);
       return { contents: [...names].map(([, name]) => `export const ${name} = () => {};`).join("\n") };
+    });
+    onLoad({ filter: /src\/schema\/(?:budget|usage)\.ts$/ }, ({ path }) => {
+      const names = readFileSync(path, "utf8").matchAll(/^export const (\w+Schema)/gm);
+      const schemas = [...names].map(([, name]) => `export const ${name} = /* @__PURE__ */ z.unknown();`);
+      return {
+        contents: ['import * as z from "zod";', ...schemas, "export const isLimiting = () => true;"].join(
+          "\n",
+        ),
+        resolveDir: dirname(path),
+      };
     });
     onLoad({ filter: /src\/schema\/(?:json-schema\/)?[a-z0-9-]+\.ts$/ }, async ({ path }) => {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "ts" });

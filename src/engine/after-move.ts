@@ -34,13 +34,17 @@ export function inBackground(broker: Pick<Broker, "background">, work: Promise<v
   return tracked;
 }
 
-/** For a move that changes neither tickets nor leases: delivers its event to callbacks and push notifications. */
+/**
+ * For a move that changes no tickets: delivers its event to callbacks and push notifications, and what it used to the
+ * budgets above.
+ */
 export function notifyReceivers(
   broker: Pick<Broker, "deliverPending">,
   id: string,
-  { pending_events, event_id }: Moved,
+  { pending_events, event_id, spends_to, spent }: Moved,
 ): void {
   if (pending_events && event_id !== undefined) void broker.deliverPending(id, { pending_events });
+  if (spends_to !== undefined) void broker.deliverPending(id, { spends_to, spent });
 }
 
 /** Call it after a move that may make a ticket or end a lease or a delegation, unless its ticket was announced with it. */
@@ -62,10 +66,11 @@ export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: M
     await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old_ticket }));
 }
 
-const hasPending = ({ cascade, expecting, reports_to, pending_events }: Moved): boolean =>
+const hasPending = ({ cascade, expecting, reports_to, spends_to, pending_events }: Moved): boolean =>
   cascade !== undefined ||
   expecting !== undefined ||
   reports_to !== undefined ||
+  spends_to !== undefined ||
   pending_events !== undefined;
 
 async function announceTicket({ handoff }: Pick<Broker, "handoff">, id: string, moved: Moved): Promise<void> {

@@ -149,6 +149,9 @@ export interface PendingDeliveries {
   readonly expecting?: number | undefined;
   /** The parent that waits for its end. */
   readonly reports_to?: string | undefined;
+  /** The parent that must learn what its tree has used so far, and that as the script writes it. */
+  readonly spends_to?: string | undefined;
+  readonly spent?: string | undefined;
   readonly pending_events?: PendingEvents | undefined;
   /** Queued calls may have lost their jobs. The value is the instant of the sweep's next look. */
   readonly calls_at?: number | undefined;

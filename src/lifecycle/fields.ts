@@ -130,6 +130,14 @@ export const FIELDS = {
   },
   usage: { ...json(null), doc: "what its newest attempts have used; lua/lazy/usage.lua has its layout" },
   used: { ...text(null), doc: "what all its attempts have used together, as JSON" },
+  // Its budget.
+  budget: {
+    ...text(null),
+    doc: "as JSON, how much its tree may use, and has used; lua/lazy/budget.lua has its layout",
+  },
+  over_at: { ...INSTANT, doc: "when its worker is to learn that it used more than its budget" },
+  stop_at: { ...instant(null), doc: "when it fails for its budget, or the broker asks for a larger one" },
+  spends: { ...NUMBER, doc: "1: what its tree has used is to be reported to its parent" },
   reply: { ...json("null"), doc: "the agent's reply" },
   a2a_form: {
     ...text(null),

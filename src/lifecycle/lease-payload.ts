@@ -6,6 +6,7 @@ import * as z from "zod";
 import { type Message, messageSchema } from "../schema/a2a.ts";
 import { givenAnswersSchema } from "../schema/interrupt.ts";
 import { toInstant } from "../schema/values.ts";
+import { isBudgetQuestion } from "./stored-budget.ts";
 import { type StoredDelegation, toFields } from "./stored-delegation.ts";
 
 const historySchema = z.array(messageSchema);
@@ -36,7 +37,10 @@ function partsOf({ parts, metadata }: Message): Message["parts"] {
 function newestAnswer(record: StoredDelegation): Message | undefined {
   if (record.get("answered") === 0) return undefined;
   const answers = historyOf(record).filter(
-    ({ role, metadata }) => role === "ROLE_USER" && metadata?.interrupt_id !== undefined,
+    ({ role, metadata }) =>
+      role === "ROLE_USER" &&
+      metadata?.interrupt_id !== undefined &&
+      !isBudgetQuestion(metadata.interrupt_id),
   );
   const last = answers.at(-1);
   if (!last) return undefined;

@@ -29,6 +29,9 @@ export const NUMBERS = {
   delegation_events: LIMITS.delegation_events.value,
   event_bytes: LIMITS.event_bytes.value,
   children: LIMITS.children.value,
+  budget_grace_ms: LIMITS.budget_grace.value * 1000,
+  /** Bytes of a child in the hash of what children have used. */
+  spent_bytes: 128,
   usage_attempts: LIMITS.usage_attempts.value,
   progress_per_second: LIMITS.progress_per_second.value,
   pushes: LIMITS.pushes.value,

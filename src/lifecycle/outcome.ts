@@ -70,6 +70,12 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     expecting: z.number().optional(),
     /** The parent that waits for its end. */
     reports_to: z.string().optional(),
+    /** The parent that must learn what its tree has used so far, and that as the script writes it. */
+    spends_to: z.string().optional(),
+    spent: z.string().optional(),
+    /** Of a move that extends the lease: the stored budget, and when it stops the work. */
+    budget: z.string().optional(),
+    stop_at: z.number().optional(),
     /** When the gateway's claim on the pending deliveries ends, unless it is extended; then the sweep makes them. */
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
@@ -114,6 +120,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
     cascade: z.string().optional(),
     expecting: z.number().optional(),
     reports_to: z.string().optional(),
+    spends_to: z.string().optional(),
+    spent: z.string().optional(),
     claimed_until: z.number().optional(),
     pending_events: pending_events.optional(),
     /** Queued calls may have lost their jobs; when the sweep looks again. */

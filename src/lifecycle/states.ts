@@ -104,6 +104,8 @@ export interface Move {
   readonly degrades_to?: "heartbeat";
   /** The move that replaces this one while the open question is held. A command that names another question is not replaced. */
   readonly held_as?: "hand_over" | "park_question";
+  /** The move that replaces this one if the command denies the broker's question for a larger budget. */
+  readonly denied_as?: "deny_budget";
   /** The move that replaces this one if it is the last end of a child that is waited for. */
   readonly last_as?: "resume";
   /**
@@ -255,6 +257,7 @@ export const MOVES = {
     returned: true,
     sticky: true,
     held_as: "hand_over",
+    denied_as: "deny_budget",
     doc: "The question is answered; any worker of the agent may continue, for a while only the one that asked if it wished so.",
   },
   hand_over: {
@@ -460,6 +463,60 @@ export const MOVES = {
     removes_old_ticket: true,
     cancels_remote_task: true,
     doc: "A deadline passed: of the delegation, of its first lease, or of an answer.",
+  },
+  spend: {
+    from: ANY,
+    to: [],
+    by: ["gateway", "sweep"],
+    lease: "none",
+    requires: [],
+    event: null,
+    doc: "A child reports what its tree has used so far.",
+  },
+  overrun: {
+    from: HOLDING,
+    to: [],
+    by: ["sweep"],
+    lease: "none",
+    requires: ["due"],
+    event: "DELEGATION_STATUS",
+    status: "over_budget",
+    doc: "More was used than its budget allows; its worker has some time to end by itself.",
+  },
+  exceed: {
+    from: LIVE,
+    to: ["failed"],
+    by: ["sweep"],
+    lease: "drop",
+    lease_lost_reason: "over_budget",
+    requires: ["due"],
+    event: "DELEGATION_FAILED",
+    removes_old_ticket: true,
+    cancels_remote_task: true,
+    doc: "That time is over; everything under it is canceled, too.",
+  },
+  ask_budget: {
+    from: ["submitted", "working", "awaiting_children"],
+    to: ASKED,
+    by: ["sweep"],
+    lease: "drop",
+    lease_lost_reason: "over_budget",
+    requires: ["due"],
+    event: "DELEGATION_STATUS",
+    status: "interrupted",
+    removes_old_ticket: true,
+    cancels_remote_task: true,
+    doc: "The same, but the broker asks the delegator for a larger budget; what is under it goes on.",
+  },
+  deny_budget: {
+    from: ASKED,
+    to: ["failed"],
+    by: ["delegator", "approver", "operator"],
+    lease: "drop",
+    lease_lost_reason: "over_budget",
+    requires: ["open_question"],
+    event: "DELEGATION_FAILED",
+    doc: "The broker's question for a larger budget is denied; everything under it is canceled, too.",
   },
   cancel: {
     from: LIVE,

@@ -18,6 +18,7 @@ import {
   type ReadName,
   type Value,
 } from "./fields.ts";
+import { budgetOf } from "./stored-budget.ts";
 import { usageJson } from "./stored-usage.ts";
 
 /** The stored fields that the gateways read, and values derived from them. */
@@ -133,7 +134,7 @@ class Stored implements StoredDelegation {
       `"interrupt":${this.#interruptJson()},${this.#awaitsJson()}"artifacts":${artifactsJson(this.#lists.artifacts)},` +
       `"reply":${this.get("reply")},"error":${this.get("error")},` +
       `"attempt":${this.get("attempt")},"max_attempts":${this.get("max_attempts")},` +
-      `"lease":${this.#leaseJson()},${this.#usageJson()}"history":[${this.#lists.history.join(",")}],` +
+      `"lease":${this.#leaseJson()},${this.#usageJson()}${this.#budgetJson()}"history":[${this.#lists.history.join(",")}],` +
       `"created_at":${instant("created_at")},"updated_at":${instant("updated_at")},` +
       `"not_before_at":${instant("not_before_at")},"deadline_at":${instant("deadline_at")},` +
       `"finished_at":${instant("finished_at")}}`
@@ -159,6 +160,11 @@ class Stored implements StoredDelegation {
     const used = this.get("used");
     if (usage === null || used === null) return "";
     return `"usage":${usageJson(usage, used, this.get("fence"))},`;
+  }
+
+  #budgetJson(): string {
+    const budget = this.get("budget");
+    return budget === null ? "" : `"budget":${JSON.stringify(budgetOf(budget, this.get("stop_at")))},`;
   }
 
   #leaseJson(): string {

@@ -74,6 +74,9 @@ const CONDITIONS: Record<Condition, (at: Timer["at"]) => string> = {
   pending: () => "not record.unpublished and has_pending()",
   unpublished: () => "record.unpublished",
   never_leased: () => "record.fence == 0",
+  leased: () => "record.lease_expires_at",
+  fails_over_budget: () => "record.stop_at and not asks_over_budget()",
+  asks_over_budget: () => "record.stop_at and asks_over_budget()",
   attempts_left: () => "record.attempt < record.max_attempts",
   attempts_spent: () => "record.attempt >= record.max_attempts",
   // The first comparison is cheap, and almost always decides.
@@ -125,6 +128,7 @@ export function tables(lazyGuards: ReadonlySet<string>): string {
 export function lazyTables(): string {
   const codes = [
     "attempts_exhausted",
+    "budget_exceeded",
     "worker_unavailable",
     "deadline_exceeded",
     "interrupt_expired",

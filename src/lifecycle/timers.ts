@@ -12,6 +12,9 @@ export const CONDITIONS = {
   pending: "deliveries are pending, and all its events are published",
   unpublished: "an event is not published yet",
   never_leased: "it was never leased",
+  leased: "a worker has it",
+  fails_over_budget: "its `on_budget` is `fail`",
+  asks_over_budget: "its `on_budget` is `ask`",
   attempts_left: "an attempt is left",
   attempts_spent: "no attempt is left",
   outage:
@@ -81,6 +84,28 @@ export const TIMERS = [
     does: "expire",
     code: "interrupt_expired",
     doc: "The deadline of the answer.",
+  },
+  {
+    at: "over_at",
+    in: HOLDING,
+    if: "leased",
+    does: "overrun",
+    doc: "More was used than its budget allows.",
+  },
+  {
+    at: "stop_at",
+    in: LIVE,
+    if: "fails_over_budget",
+    does: "exceed",
+    code: "budget_exceeded",
+    doc: "The same, and the time of its worker to end by itself is over.",
+  },
+  {
+    at: "stop_at",
+    in: ["submitted", "working", "awaiting_children"],
+    if: "asks_over_budget",
+    does: "ask_budget",
+    doc: "The same, and its delegator is asked.",
   },
   {
     at: "awaits_until",

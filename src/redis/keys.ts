@@ -123,6 +123,8 @@ export interface ShardKeys {
   readonly children: (id: string) => string;
   /** HASH: the children that it waits for, each with its state when it ended, or nothing. */
   readonly awaits: (id: string) => string;
+  /** HASH: its children, each with what its tree had used when it was counted last; only under a budget. */
+  readonly spent: (id: string) => string;
   /**
    * HASH push config id → JSON with its secrets; added by the script, deleted by
    * engine/outbound/push-notifications/delivery-state.ts.
@@ -216,6 +218,7 @@ export function shardKeys(shard: number): ShardKeys {
     secrets: (id) => `${base}:d:${id}:secrets`,
     children: (id) => `${base}:d:${id}:children`,
     awaits: (id) => `${base}:d:${id}:awaits`,
+    spent: (id) => `${base}:d:${id}:spent`,
     pushes: (id) => `${base}:d:${id}:pushes`,
     pushed: (id) => `${base}:d:${id}:pushed`,
     unpublished: (id) => `${base}:d:${id}:unpublished`,

@@ -73,6 +73,7 @@ export const A2A_ERRORS = {
   redis_unavailable: "UNAVAILABLE",
   overloaded: "UNAVAILABLE",
   shutting_down: "UNAVAILABLE",
+  budget_exceeded: null,
   attempts_exhausted: null,
   worker_unavailable: null,
   deadline_exceeded: null,

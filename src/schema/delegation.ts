@@ -3,6 +3,7 @@ import * as z from "zod";
 import { artifactSchema, messageInputSchema, messageSchema } from "./a2a.ts";
 import { presenceSchema } from "./agent.ts";
 import { autoApproveSchema } from "./auto-approve.ts";
+import { budgetSchema, budgetShownSchema, isLimiting, onBudgetSchema } from "./budget.ts";
 import { callbackSchema } from "./callback.ts";
 import { categorySchema } from "./errors.ts";
 import { jsonObjectSchema } from "./json-object.ts";
@@ -194,6 +195,8 @@ export const delegationSchema = z.strictObject({
     .nullable(),
   /** What its attempts have used; absent: nothing was reported. */
   usage: usageSchema.optional(),
+  /** How much its tree may use, and has used; absent: neither it nor a delegation above it has a budget. */
+  budget: budgetShownSchema.optional(),
   /** Follow-ups, questions and answers, oldest first. */
   history: z.array(messageSchema),
   /** When it was delegated. All instants are ISO 8601 in UTC, with milliseconds. */
@@ -261,6 +264,16 @@ export const delegateRequestSchema = z
      * go on. Default `cancel`.
      */
     children_on_failure: childrenOnFailureSchema.default("cancel"),
+    /**
+     * How much it and everything under it may use: at least one of `tokens`, `cost` with `currency`, `seconds` and
+     * `attempts`. It counts for the budgets above it, too. Default: no budget of its own.
+     */
+    budget: budgetSchema.optional(),
+    /**
+     * What happens 30 seconds after it used more than its `budget`: `fail` fails it with `budget_exceeded` and cancels
+     * everything under it, `ask` asks you for a larger budget. Default `fail`.
+     */
+    on_budget: onBudgetSchema.default("fail"),
     /** Receives the delegation's questions and its end, signed as Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
     /** Up to 16 KiB as JSON; the broker does not read it. */
@@ -286,7 +299,19 @@ export const delegateRequestSchema = z
     exactlyOne("task", "message"),
     atMostOne("delay_seconds", "not_before"),
     atMostOne("ttl_seconds", "deadline"),
-  );
+  )
+  .refine(({ budget }) => budget === undefined || isLimiting(budget), {
+    error: "name at least one of tokens, cost, seconds and attempts",
+    path: ["budget"],
+  })
+  .refine(({ budget }) => (budget?.cost === undefined) === (budget?.currency === undefined), {
+    error: "a cost needs its currency, and a currency its cost",
+    path: ["budget", "currency"],
+  })
+  .refine(({ budget, on_budget }) => on_budget === "fail" || budget !== undefined, {
+    error: "needs a budget",
+    path: ["on_budget"],
+  });
 export type DelegateRequest = z.output<typeof delegateRequestSchema>;
 /** Work for an agent: `target`, and either `task` or `message`. */
 export type DelegateInput = z.input<typeof delegateRequestSchema>;

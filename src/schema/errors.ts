@@ -373,6 +373,12 @@ export const ERRORS = {
     true,
     "Try again in a moment.",
   ),
+  budget_exceeded: row(
+    "UPSTREAM",
+    null,
+    "The delegation and everything under it used more than its budget",
+    "See its budget for what was used. Delegate again with a larger budget, or smaller work.",
+  ),
   attempts_exhausted: row(
     "UPSTREAM",
     null,

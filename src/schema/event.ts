@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { artifactSchema, messageSchema } from "./a2a.ts";
 import { changesByRequestSchema, shownAnswerShape } from "./answered.ts";
+import { budgetShownSchema } from "./budget.ts";
 import {
   awaitsSchema,
   delegationErrorSchema,
@@ -265,6 +266,16 @@ export const resumedEventSchema = z.object({
 /** The delegation waited for its children, and is queued again. */
 export type ResumedEvent = z.infer<typeof resumedEventSchema>;
 
+export const overBudgetEventSchema = z.object({
+  ...status,
+  /** More was used than its budget allows. */
+  status: z.literal("over_budget"),
+  /** The budget, and what was used. Its `stops_at` is when the delegation fails or the broker asks. */
+  budget: budgetShownSchema,
+});
+/** The delegation and everything under it used more than its budget, and its worker has some time left to end. */
+export type OverBudgetEvent = z.infer<typeof overBudgetEventSchema>;
+
 export const brokerAwayEventSchema = z.object({
   ...status,
   /** The broker was away, and the lease got more time. */
@@ -305,9 +316,9 @@ export const failedEventSchema = z.object({
   state: z.enum(["failed", "canceled", "rejected"]),
   /** Why it did not complete. */
   error: delegationErrorSchema,
-  /** Who canceled it. */
+  /** Who canceled it, or denied it a larger budget. */
   by: principalSchema.optional(),
-  /** The id of the question that expired unanswered. */
+  /** The id of the question that expired unanswered, or whose answer denied a larger budget. */
   interrupt_id: z.string().optional(),
   /** The number of the attempt, from 1. */
   attempt,
@@ -327,6 +338,7 @@ export const statusEventSchema = z.discriminatedUnion("status", [
   retryingEventSchema,
   awaitingEventSchema,
   resumedEventSchema,
+  overBudgetEventSchema,
   brokerAwayEventSchema,
 ]);
 /** What happens between the first event and the last; `status` says what. */

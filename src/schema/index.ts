@@ -7,6 +7,7 @@ export * from "./answered.ts";
 export * from "./audit.ts";
 export * from "./await.ts";
 export * from "./batch.ts";
+export * from "./budget.ts";
 export { boundedChangesSchema, changeSchema } from "./changes.ts";
 export * from "./credentials.ts";
 export * from "./delegation.ts";

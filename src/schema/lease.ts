@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { artifactInputSchema, messageSchema, replyMessageInputSchema } from "./a2a.ts";
 import { awaitedSchema } from "./await.ts";
+import { budgetShownSchema } from "./budget.ts";
 import { delegationSchema, progressSchema } from "./delegation.ts";
 import { LIMITS } from "./limits.ts";
 import { atMostOne } from "./rules.ts";
@@ -119,6 +120,8 @@ export const heartbeatSchema = z.strictObject({
   state: holdingStateSchema,
   /** The follow-ups that the holder has not acknowledged by `seen`, oldest first. */
   messages: z.array(messageSchema),
+  /** The budget of the delegation, and what its tree has used; absent: neither it nor a delegation above it has one. */
+  budget: budgetShownSchema.optional(),
   /** The lease is extended, but the progress was dropped: the delegation's events or the memory are at their limit. */
   progress_dropped: z.literal(true).optional(),
 });
@@ -157,6 +160,7 @@ export const LEASE_LOST_REASONS = [
   "retried",
   "not_leased",
   "awaiting",
+  "over_budget",
 ] as const;
 export type LeaseLostReason = (typeof LEASE_LOST_REASONS)[number];
 

@@ -120,6 +120,12 @@ export const LIMITS = {
     "of children in a lease after a wait for them; of the others it has the states",
     null,
   ),
+  budget_grace: limit(
+    30,
+    "seconds",
+    "of a worker whose delegation used more than its budget, to end by itself",
+    null,
+  ),
   idempotency_hours: limit(
     24,
     "hours",
@@ -408,6 +414,7 @@ export const AT_REST: readonly LimitName[] = [
   "children",
   "awaited",
   "awaited_bytes",
+  "budget_grace",
   "idempotency_hours",
   "void_minutes",
   "live_events",

@@ -2,6 +2,7 @@
  * What agents used for their work, as workers report it. Limit: the broker knows no prices and converts no currencies.
  */
 import * as z from "zod";
+import { currencySchema, isKnownCurrency, UNKNOWN_CURRENCY } from "./currency.ts";
 
 const tokensSchema = z.int().min(0).optional();
 
@@ -16,11 +17,8 @@ const amounts = {
   reasoning_tokens: tokensSchema,
   /** In `currency`, from 0 to 10^12; stored with 12 significant digits. */
   cost: z.number().min(0).max(1e12).optional(),
-  /** ISO 4217, for example `USD`; the same in all reports of a delegation. */
-  currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/, "a currency is three capital letters (ISO 4217), for example 'USD'")
-    .optional(),
+  /** ISO 4217, for example `USD`; the same in all reports of a delegation, and that of its budget. */
+  currency: currencySchema.optional(),
 };
 const modelSchema = z.string().min(1).max(128).optional();
 
@@ -44,7 +42,8 @@ export const usageReportSchema = z
   .refine(({ cost, currency }) => cost === undefined || currency !== undefined, {
     error: "a cost needs its currency",
     path: ["currency"],
-  });
+  })
+  .refine(({ currency }) => isKnownCurrency(currency), { error: UNKNOWN_CURRENCY, path: ["currency"] });
 /** What the lease has used so far. A member that a report leaves out keeps its value. */
 export type UsageReport = z.output<typeof usageReportSchema>;
 

@@ -7,12 +7,22 @@ import { openLifecycle, readFieldsOf } from "../support/lifecycle.ts";
 import { ownEvents } from "../support/own-events.ts";
 
 const WEEK_MS = 604_800_000;
+interface TimedMove {
+  readonly after_ms: number;
+  readonly attempts: number;
+  readonly away?: true;
+  /** What happens when its budget is exceeded. */
+  readonly on_budget?: "fail" | "ask";
+}
 /** Moves that only a timer makes: the sweep's `due` makes them after this time. */
-const BY_TIME: Partial<Record<MoveName, { after_ms: number; attempts: number; away?: true }>> = {
+const BY_TIME: Partial<Record<MoveName, TimedMove>> = {
   grace: { after_ms: 61_000, attempts: 3, away: true },
   lapse: { after_ms: 61_000, attempts: 3 },
   exhaust: { after_ms: 61_000, attempts: 1 },
   expire: { after_ms: WEEK_MS + 1_000, attempts: 3 },
+  overrun: { after_ms: 0, attempts: 3, on_budget: "fail" },
+  exceed: { after_ms: 31_000, attempts: 3, on_budget: "fail" },
+  ask_budget: { after_ms: 31_000, attempts: 3, on_budget: "ask" },
 };
 
 /** What must have happened before, besides the state. */
@@ -22,7 +32,7 @@ const AFTER: Partial<Record<MoveName, { state: State; lapses: true }>> = {
 
 /** In an asked state, only a held question has a lease. */
 const holds = (name: MoveName, { requires }: Move): boolean =>
-  requires.includes("holder") || name === "hand_over" || name === "grace";
+  requires.includes("holder") || name === "hand_over" || name === "grace" || name === "overrun";
 
 /** Moves that replace another one beyond the event limit, with this `max_attempts`. */
 const GIVES_UP: Partial<Record<MoveName, number>> = { give_up: 1 };
@@ -37,7 +47,17 @@ describe.each(MOVE_NAMES)("%s", (name) => {
     const uses = name === "use" && move.from.includes(state);
     const id = await lifecycle.inState(
       uses ? "working" : state,
-      max_attempts === undefined ? {} : { max_attempts },
+      {
+        ...(max_attempts !== undefined && { max_attempts }),
+        ...(timed?.on_budget && {
+          budget: JSON.stringify({
+            limit: { tokens: 1 },
+            used: { tokens: 0, attempts: 0 },
+            on_budget: timed.on_budget,
+            begun: 0,
+          }),
+        }),
+      },
       { isHeld: move.from.includes(state) && holds(name, move) },
     );
     if (uses) {
@@ -50,6 +70,12 @@ describe.each(MOVE_NAMES)("%s", (name) => {
       await lifecycle.move("lease", id);
       lifecycle.clock.offset_ms = 61_000;
       expect(await lifecycle.move("due", id)).toMatchObject({ move: "lapse" });
+    }
+    if (timed?.on_budget) {
+      await lifecycle.move("spend", id, { child_id: "dlg_0_child", spent: "2 0 0" });
+      // Its worker must know it first.
+      if (state === "working" && name !== "overrun")
+        expect(await lifecycle.move("due", id)).toMatchObject({ move: "overrun" });
     }
     const before = await lifecycle.read(id);
     lifecycle.clock.offset_ms = timed?.after_ms ?? 0;

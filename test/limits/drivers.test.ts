@@ -15,6 +15,7 @@ const TESTS: Partial<Record<LimitName, readonly [file: string, words: string]>> 
   queued_calls: ["test/limits/queued-calls.test.ts", "LIMITS.queued_calls"],
   file_hours: ["test/files/upload.test.ts", "an upload that is not continued expires"],
   awaited: ["test/flows/wait-for-children.test.ts", "LIMITS.awaited.value"],
+  budget_grace: ["test/lifecycle/budget.test.ts", "clock.offset_ms = 30_500"],
   awaited_bytes: ["test/flows/wait-for-children.test.ts", "LIMITS.awaited_bytes.value"],
   children: ["test/limits/at-rest.slow.test.ts", "LIMITS.children"],
   idempotency_hours: ["test/engine/delegations/idempotency.test.ts", "86_400"],

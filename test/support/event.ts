@@ -21,6 +21,9 @@ export const MEMBERS: Readonly<Record<string, object>> = {
   awaiting: { awaits: { children: ["dlg_0_00000000000000000000000002"], count: 1, left: 1, expires_at: AT } },
   message: { message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "more" }] }, by: "operator" },
   retrying: { error: ERROR, attempt: 2 },
+  over_budget: {
+    budget: { limit: { tokens: 1 }, used: { tokens: 2, attempts: 1 }, exceeded: true, stops_at: AT },
+  },
   broker_away: { attempt: 1, until: AT, expires_at: AT },
   completed: { type: "DELEGATION_COMPLETE", duration_ms: 0, attempt: 1 },
   failed: { type: "DELEGATION_FAILED", error: ERROR, attempt: 1 },

@@ -70,6 +70,8 @@ export async function openLifecycle(spec: unknown = {}, own?: Redis) {
         wait: "s",
       },
       child_ended: { child_id: "dlg_0_child", child_state: "completed" },
+      spend: { child_id: "dlg_0_child", spent: "1 0 1" },
+      deny_budget: { interrupt_id: "int_1", answer_hash: "h", answers: "{}" },
       follow_up: { expected: record?.get("fence") ?? 0 },
       resume: { child_id: "dlg_0_child", child_state: "completed" },
       message: { message_id: "h", message_hash: "h" },

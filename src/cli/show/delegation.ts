@@ -1,6 +1,8 @@
 /** A delegation as text for a person: its fields as a table, then its reply. */
+import { budgetText } from "../../client/budget-text.ts";
 import { usageLine } from "../../client/usage.ts";
 import { textOf } from "../../schema/a2a.ts";
+import type { BudgetShown } from "../../schema/budget.ts";
 import type { Delegation } from "../../schema/delegation.ts";
 import { artifactText, filesText, howToSave } from "./artifact-line.ts";
 import { historyRows } from "./history.ts";
@@ -13,6 +15,12 @@ import { localTime } from "./time.ts";
 /** How many of the newest messages are shown; `errand get --history` shows all. */
 const MESSAGES = 6;
 const MESSAGE_CHARS = 200;
+
+/** What it and everything under it have used, and may use. */
+function budgetRow({ exceeded, stops_at, of, ...budget }: BudgetShown): string {
+  const until = exceeded && stops_at !== undefined ? `, until ${localTime(stops_at)}` : "";
+  return `${budgetText(budget)}${exceeded ? ` (exceeded${until})` : ""}${of === undefined ? "" : `, part of that of ${of}`}`;
+}
 
 /** `stateDetails` are rows of state-details.ts. `columns`: where rows continue on the next line. */
 export function describe(
@@ -40,6 +48,7 @@ export function describe(
   if (lease) rows.push(["leased", `by ${oneLine(lease.worker_id)} until ${localTime(lease.expires_at)}`]);
   const progressLine = progress && progressText(progress);
   if (progressLine) rows.push(["progress", progressLine]);
+  if (delegation.budget) rows.push(["budget", budgetRow(delegation.budget)]);
   if (delegation.usage) rows.push(["usage", oneLine(usageLine(delegation.usage))]);
   const { interrupt } = delegation;
   const messages = historyRows(delegation.history, MESSAGE_CHARS);

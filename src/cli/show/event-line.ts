@@ -1,4 +1,5 @@
 /** An event as one line of text. It shows the most useful fields; --json has all. */
+import { budgetText } from "../../client/budget-text.ts";
 import { durationText } from "../../client/words.ts";
 import { changeTexts } from "../../schema/change-text.ts";
 import type { Delegation } from "../../schema/delegation.ts";
@@ -80,6 +81,8 @@ function statusWords(event: StatusEvent): Words {
       return ["asks", quoted(questionText(event.interrupt))];
     case "answered":
       return ["answered", ...answered(event)];
+    case "over_budget":
+      return ["over budget:", budgetText(event.budget)];
     case "awaiting":
       return [`waits for ${childrenText(event.awaits)}`];
     case "resumed":

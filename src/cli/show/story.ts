@@ -1,4 +1,5 @@
 /** The story of a delegation: each event as a line in words, with local time and the time since the line before. */
+import { budgetText } from "../../client/budget-text.ts";
 import { durationText, largestUnit } from "../../client/words.ts";
 import { textOf } from "../../schema/a2a.ts";
 import type { DelegationError, Progress } from "../../schema/delegation.ts";
@@ -98,6 +99,8 @@ function statusWords(event: StatusEvent): string {
       return `given back by the worker${event.reason === undefined ? "" : `: ${event.reason}`}${againWords(event)}`;
     case "broker_away":
       return `the broker was away; the worker has time until ${timeOfDay(event.expires_at)}`;
+    case "over_budget":
+      return `used more than its budget: ${budgetText(event.budget)}`;
     case "awaiting":
       return `waits for ${childrenText(event.awaits)}`;
     case "resumed":

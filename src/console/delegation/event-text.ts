@@ -37,6 +37,7 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   answered: "answered",
   message: "follow-up",
   released: "the worker gave it back",
+  over_budget: "more was used than its budget; the worker has some time to end",
   broker_away: "the broker was away; the worker still holds it",
   lease_expired: "the worker gave no sign of life",
   retrying: "the attempt failed",

@@ -3,10 +3,12 @@
  * engine/leases/handoff.ts explains how accepted work reaches a worker's poll.
  */
 import { randomUUID } from "node:crypto";
+import { newBudget } from "../../lifecycle/stored-budget.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isOutOfMemory } from "../../redis/errors.ts";
 import { randomId } from "../../redis/shards.ts";
 import { textOf } from "../../schema/a2a.ts";
+import { isKnownCurrency, UNKNOWN_CURRENCY } from "../../schema/currency.ts";
 import type { DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { contextIdSchema, toInstant } from "../../schema/values.ts";
@@ -83,6 +85,17 @@ function requireStartBeforeParentEnds(request: Start, now: number, { latestEnd }
     details: {
       issues: [{ path: path ?? "parent_id", reason: `its parent's deadline is ${toInstant(latestEnd)}` }],
     },
+  });
+}
+
+/** Costs of a tree are in one currency, because they are added up. */
+function requireCurrency({ budget }: Pick<DelegateRequest, "budget">, { inherited }: Lineage): void {
+  const [own, above] = [budget?.currency, inherited?.currency];
+  const isOther = own !== undefined && above !== undefined && own !== above;
+  if (isKnownCurrency(own) && !isOther) return;
+  const reason = isOther ? `the budget of ${inherited?.of} is in ${above}` : UNKNOWN_CURRENCY;
+  throw new ErrandError("invalid_request", `The currency of the budget cannot be ${own}.`, {
+    details: { issues: [{ path: "budget.currency", reason }] },
   });
 }
 
@@ -248,6 +261,7 @@ async function check(
   if (callback) broker.egress.requireCallable(callback.url, "callback.url");
   const lineage = await lineageOf(broker, principal, target, parent_id);
   requireStartBeforeParentEnds(request, now, lineage);
+  requireCurrency(request, lineage);
   return lineage;
 }
 
@@ -257,7 +271,7 @@ async function create(
   principal: Principal,
   request: DelegateRequest,
   id: string,
-  { ancestors, latestEnd, rootDelegator }: Lineage,
+  { ancestors, latestEnd, rootDelegator, inherited }: Lineage,
   options: DelegateOptions,
 ): Promise<StoredDelegation | null> {
   const { parent_id, callback } = request;
@@ -288,6 +302,7 @@ async function create(
       deadline_at: instant(request.deadline),
       latest_at: latestEnd,
       keeps_children: request.children_on_failure === "keep" ? 1 : undefined,
+      budget: newBudget(request.budget, request.on_budget === "ask", inherited),
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
       agent_created_at: options.agentCreatedAt,

@@ -2,6 +2,7 @@
  * Delegates failed work again, once for each failure. Limit: the new delegation queues behind waiting work, and may be
  * refused like any other; a later call then retries with the same id.
  */
+import { ownBudget } from "../../lifecycle/stored-budget.ts";
 import { readRecord, type StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { messageInputSchema } from "../../schema/a2a.ts";
 import { delegateRequestSchema } from "../../schema/delegation.ts";
@@ -61,6 +62,7 @@ export async function redriveRecord(
   const auto_approve = isStillApproved(principal, failed, agent) ? autoApproveOf(failed) : null;
   const result_schema = failed.get("result_schema");
   const callback = failed.get("callback");
+  const budget = ownBudget(failed.get("budget"));
   const asked = delegateRequestSchema.parse({
     target: failed.get("target"),
     message: messageInputSchema.parse(JSON.parse(failed.get("message"))),
@@ -69,6 +71,7 @@ export async function redriveRecord(
     max_attempts: failed.get("max_attempts"),
     metadata: JSON.parse(failed.get("metadata")),
     ...(failed.get("keeps_children") === 1 && { children_on_failure: "keep" }),
+    ...(budget && { budget: budget.limit, on_budget: budget.asks ? "ask" : "fail" }),
     ...(auto_approve && { auto_approve }),
     ...(result_schema !== null && { result_schema: JSON.parse(result_schema) }),
     ...(callback !== null && { callback: JSON.parse(callback) }),

@@ -3,6 +3,7 @@
  * child before the child exists. If the gateway dies before the submit, the entry stays, and costs a cancel one look-up.
  */
 import type { Ancestor } from "../../lifecycle/fields.ts";
+import { type Inherited, inheritedFrom } from "../../lifecycle/stored-budget.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isTerminal, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
@@ -20,6 +21,8 @@ export interface Lineage {
   readonly rootDelegator: string | null;
   /** Its parent's deadline, ms since 1970, which also ends it; undefined: it has no parent. */
   readonly latestEnd: number | undefined;
+  /** The budget above it that it counts for; undefined: there is none. */
+  readonly inherited: Inherited | undefined;
 }
 
 /** Where a new delegation belongs; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
@@ -32,12 +35,14 @@ export async function lineageOf(
   const ancestors: Ancestor[] = [];
   let latestEnd: number | undefined;
   let rootDelegator: string | null = null;
+  let inherited: Inherited | undefined;
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
     if (parent.finished) throw finishedParent(parentId, parent.get("state"));
     ancestors.push(...parent.get("ancestors"), [parent.id, parent.get("target")]);
     latestEnd = parent.get("deadline_at");
     rootDelegator = parent.get("root_delegator") ?? parent.get("delegator");
+    inherited = inheritedFrom(parentId, parent.get("budget"));
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
     throw new ErrandError(
@@ -59,7 +64,7 @@ export async function lineageOf(
       },
     );
   }
-  return { ancestors, latestEnd, rootDelegator };
+  return { ancestors, latestEnd, rootDelegator, inherited };
 }
 
 const finishedParent = (id: string, state: State): ErrandError =>

@@ -3,7 +3,9 @@ import * as z from "zod";
 import type { Entry } from "../../events/entry.ts";
 import type { Outcome } from "../../lifecycle/outcome.ts";
 import { MOVES } from "../../lifecycle/states.ts";
+import { budgetOf } from "../../lifecycle/stored-budget.ts";
 import { type Message, messageSchema } from "../../schema/a2a.ts";
+import type { BudgetShown } from "../../schema/budget.ts";
 import type { State } from "../../schema/delegation.ts";
 import { type HoldingState, type heartbeatRequestSchema, heartbeatSchema } from "../../schema/lease.ts";
 import { toInstant } from "../../schema/values.ts";
@@ -25,6 +27,7 @@ export interface HeartbeatResult {
   readonly state: HoldingState;
   /** Follow-ups that the holder has not seen, oldest first. */
   readonly messages: readonly Message[];
+  readonly budget?: BudgetShown | undefined;
   readonly progress_dropped?: true | undefined;
 }
 
@@ -33,6 +36,7 @@ const stateSchema = heartbeatSchema.shape.state;
 const isAfter = (entry: Entry | null, version: number): entry is Entry =>
   entry !== null && entry.seq > version;
 const isFollowUp = (entry: Entry): boolean => entry.status === "message";
+const isOverBudget = (entry: Entry): boolean => entry.status === MOVES.overrun.status;
 
 /**
  * Extends the lease; returns the follow-ups that the holder has not seen. With `wait_seconds` it waits for one, for the
@@ -72,6 +76,7 @@ export async function heartbeat(
     expires_at: toInstant(outcome.lease_expires_at ?? outcome.now),
     state: stateSchema.parse(outcome.state),
     messages: messagesSchema.parse(JSON.parse(`[${outcome.unseen.join(",")}]`)),
+    ...(outcome.budget !== undefined && { budget: budgetOf(outcome.budget, outcome.stop_at) }),
     ...(outcome.progress_dropped && { progress_dropped: outcome.progress_dropped }),
   });
   const checkpoint = checkpointText(request.checkpoint);
@@ -82,7 +87,10 @@ export async function heartbeat(
   let state: State | null = null;
   let early: Entry | null = null;
   const isNews = (entry: Entry): boolean =>
-    entry.state !== state || entry.status === MOVES.park_question.status || isFollowUp(entry);
+    entry.state !== state ||
+    entry.status === MOVES.park_question.status ||
+    isFollowUp(entry) ||
+    isOverBudget(entry);
   // Subscribed before the first beat, so that a cancel right after it is not missed.
   const waiting = waitUntil(broker.feed, id, limits, (entry) => {
     if (state === null) early = entry;

@@ -1,6 +1,6 @@
 /**
  * The outbox of a delegation: what a move requires besides the record. It marks awaited children, reports the delegation's
- * own end to its parent, cancels its children, and calls its receivers. The record lists all of it until it is done, so the
+ * own end and what its tree has used to its parent, cancels its children, and calls its receivers. The record lists all of it until it is done, so the
  * sweep finishes it if the gateway dies. At least once; each step may repeat.
  */
 import type { PendingEvents } from "../../lifecycle/outcome.ts";
@@ -10,17 +10,32 @@ import type { Broker, PendingDeliveries } from "../broker.ts";
 import { callbackJobs, queueCallbacks } from "./callbacks.ts";
 import { expectEnds, reportEnd } from "./child-ends.ts";
 import { pushJobs, queuePushes } from "./push-notifications/deliver.ts";
+import { reportSpent } from "./spent.ts";
 
 /** Resolves when all deliveries are done, or left to the sweep. A failure of one kind leaves the others alone. */
 export async function deliverPending(broker: Broker, id: string, pending: PendingDeliveries): Promise<void> {
-  const { expecting, reports_to, pending_events, calls_at, cascade, claimed_until = 0 } = pending;
+  const {
+    expecting,
+    reports_to,
+    spends_to,
+    spent,
+    pending_events,
+    calls_at,
+    cascade,
+    claimed_until = 0,
+  } = pending;
   const calls = async () => {
     if (pending_events) await queueCalls(broker, id, pending_events);
     if (calls_at !== undefined) await restoreCalls(broker, id, calls_at);
   };
+  // First what it has used: the end may queue the parent, whose worker then sees the sum.
+  const toParent = async () => {
+    if (spends_to !== undefined && spent !== undefined) await reportSpent(broker, id, spends_to, spent);
+    if (reports_to !== undefined) await reportEnd(broker, id, reports_to);
+  };
   const done = await Promise.allSettled([
     expecting === undefined ? undefined : expectEnds(broker, id, expecting),
-    reports_to === undefined ? undefined : reportEnd(broker, id, reports_to),
+    toParent(),
     calls(),
     cascade === undefined ? undefined : broker.cascades.run(id, { by: cascade, claim: claimed_until }),
   ]);

@@ -7,6 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Command } from "../../lifecycle/command.ts";
+import { isBudgetQuestion } from "../../lifecycle/stored-budget.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { type Message, textOf } from "../../schema/a2a.ts";
 import type { AnswerWay, ChangesByRequest } from "../../schema/answered.ts";
@@ -114,12 +115,20 @@ export function answerCommand({ id, request, author, open, inputs }: Answering):
       answers: answersJson,
       secret: secret || undefined,
       stamp,
+      ...(open?.id === interrupt_id && isBudgetQuestion(interrupt_id) && budgetParams(open, inputs)),
     },
     event: eventOf(interrupt_id, author, composed, { secret, asked: open?.requests ?? [], changes }),
     history: composed.map(({ answer: { message } }) => JSON.stringify(secret ? redacted(message) : message)),
     ...(secret && { bytes: Buffer.byteLength(answersJson) }),
     read: true,
   };
+}
+
+/** What the answer to the broker's question for a larger budget says. */
+function budgetParams({ requests }: Asked, [first]: Inputs): Command["params"] {
+  const [, { decision, data }] = first ?? [undefined, {}];
+  if (decision === "deny") return { denies_budget: true };
+  return { raised: JSON.stringify(data ?? requests[0]?.action?.arguments ?? {}) };
 }
 
 /** The answers in the order of the requests. Throws when a request has no answer, or an answer no request. */

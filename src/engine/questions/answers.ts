@@ -130,7 +130,9 @@ const expiredEventSchema = z.object({ interrupt_id: z.string() });
 
 function toSettled(position: Position, entry: Entry, question: EventPlace): Settled {
   const more: unknown = JSON.parse(`{${entry.more}}`);
-  const answered = entry.status === "answered" ? answerSchema.parse(more) : null;
+  // A denial of a larger budget is the last event of its delegation.
+  const answered =
+    entry.status === "answered" ? answerSchema.parse(more) : (answerSchema.safeParse(more).data ?? null);
   const { interrupt_id } = answered ?? expiredEventSchema.parse(more);
   return { position, entry, answered, interrupt_id, question };
 }

@@ -42,7 +42,12 @@ function apply_table()
   local attempt_left = record.state and record.attempt < record.max_attempts
   if rule.retry_as and cmd.retryable and attempt_left then replace_by(rule.retry_as) end
   if rule.last_as and (record.awaits_left or 0) <= 1 then replace_by(rule.last_as) end
-  if rule.held_as and is_held() then replace_by(rule.held_as) end
+  if rule.denied_as and cmd.denies_budget then
+    failure = 'budget_exceeded'
+    replace_by(rule.denied_as)
+  elseif rule.held_as and is_held() then
+    replace_by(rule.held_as)
+  end
   spends, event_limit = rule.spends, record.state and reached_event_limit()
   if cmd.unable and rule.gives_up_as and (record.releases or 0) >= LIMITS.returns then
     failure = 'worker_unavailable'

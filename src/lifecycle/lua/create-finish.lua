@@ -17,6 +17,7 @@ function create()
   record.callbacks = cmd.callbacks
   record.has_result_schema = cmd.has_result_schema
   record.keeps_children = cmd.keeps_children
+  record.budget = cmd.budget
   if cmd.parent_id then
     record.parent_id = cmd.parent_id
     record.root_id = cmd.root_id
@@ -51,7 +52,9 @@ function finish()
   show('attempt', digits(record.attempt))
   if record.used then show('usage', record.used) end
   -- A cancel says itself whether it reaches them.
-  if record.children and record.state ~= 'completed' and move ~= 'cancel' then cascade_to_children(record.delegator) end
+  if record.children and record.state ~= 'completed' and move ~= 'cancel' then
+    cascade_to_children(record.delegator, failure == 'budget_exceeded')
+  end
   if record.expected then
     record.reports = 1
     record.follow_at = now + LIMITS.follow_ms

@@ -84,6 +84,7 @@ function change()
   change_lease()
   if rule.to == 'asked' or record.interrupt_id and from ~= record.state then change_question() end
   if rule.queue == 'ticket' then number_ticket() end
+  if record.budget and (counts_spending() or move == 'overrun' or from ~= record.state) then change_budget() end
   if finishes then finish() end
   if record.callbacks and rule.event then add_pending() end
 end
@@ -99,7 +100,7 @@ function change_own()
     record_delivered()
   elseif move == 'message' then
     store_message()
-  elseif move == 'interrupt' or move == 'hold' then
+  elseif rule.to == 'asked' then
     store_question()
     record.sticky_ms = cmd.sticky_ms
   elseif move == 'park_question' then
@@ -107,7 +108,7 @@ function change_own()
     if cmd.move ~= 'release' then record.sticky_ms = cmd.sticky_ms end
   elseif move == 'use' then
     use_answer()
-  elseif move == 'answer' or move == 'hand_over' then
+  elseif move == 'answer' or move == 'hand_over' or move == 'deny_budget' then
     store_answers()
   elseif move == 'await' then
     await_children()

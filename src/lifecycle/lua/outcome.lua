@@ -59,6 +59,8 @@ function success_json(tail)
   rest.pending_events = pending_events()
   -- Only the move that makes it pending starts a delivery between records; the sweep repeats it.
   if finishes and record.reports then rest.reports_to = record.parent_id end
+  if cmd.spent_now then rest.spends_to, rest.spent = record.parent_id, cmd.spent_now end
+  if record.budget and rule.lease == 'extend' then rest.budget, rest.stop_at = record.budget, record.stop_at end
   rest.kept_for = kept_worker()
   if cmd.usage then rest.used = added_usage() end
   if move == 'await' then

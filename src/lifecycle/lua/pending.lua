@@ -1,8 +1,8 @@
--- Pending deliveries: marking its children as expected, canceling them, reporting its own end to its parent, and its events
--- to callbacks and push configs. The record lists them until they are done, so the sweep finishes them if the gateway dies.
+-- Pending deliveries: marking its children as expected, canceling them, reporting its own end and what its tree has used
+-- to its parent, and its events to callbacks and push configs. The record lists them until they are done, so the sweep finishes them if the gateway dies.
 
 function has_pending()
-  return record.cascade ~= nil or record.expecting ~= nil or record.reports ~= nil or
+  return record.cascade ~= nil or record.expecting ~= nil or record.reports ~= nil or record.spends ~= nil or
     (record.notify_seq or 0) > (record.notified_seq or 0)
 end
 

@@ -20,6 +20,7 @@ const REQUESTS: Partial<Record<MoveName, readonly string[]>> = {
   hold: ["POST /v1/leases/:lease_id/interrupt"],
   park_question: ["POST /v1/leases/:lease_id/interrupt"],
   answer: ["POST /v1/delegations/:id/answer"],
+  deny_budget: ["POST /v1/delegations/:id/answer"],
   hand_over: ["POST /v1/delegations/:id/answer"],
   use: ["POST /v1/leases/:lease_id/use"],
   release: ["POST /v1/leases/:lease_id/release"],

@@ -6,7 +6,9 @@ function claim_pending()
   save()
   schedule()
   return refusal_outcome({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
-    expecting = record.expecting, reports_to = record.reports and record.parent_id, pending_events = pending_events() })
+    expecting = record.expecting, reports_to = record.reports and record.parent_id,
+    spends_to = record.spends and record.parent_id, spent = record.spends and spent_text(read_budget()),
+    pending_events = pending_events() })
 end
 
 -- The caller looks whether the jobs of the queued calls are still there.
@@ -30,6 +32,8 @@ function record_delivered()
   -- A later wait has a greater fence.
   if cmd.expected and cmd.expected == record.expecting then record.expecting = nil end
   if cmd.reported then record.reports = nil end
+  -- More may have been used since.
+  if cmd.spent and cmd.spent == spent_text(read_budget()) then record.spends = nil end
   if cmd.claim then record.follow_at = now + LIMITS.follow_ms end
   if cmd.notified then
     record.notified_seq = math.max(cmd.notified, record.notified_seq or 0)

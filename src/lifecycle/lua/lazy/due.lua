@@ -20,6 +20,7 @@ function choose_due_move()
   end
   move, failure = due, due_code
   if record.lease_expires_at then cmd.fence = record.fence end
+  if move == 'ask_budget' then word_question() end
 end
 
 -- As long as the wait so far, so checks become rarer.

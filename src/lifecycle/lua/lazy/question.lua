@@ -59,7 +59,7 @@ function change_question()
       quoted(iso(record.interrupt_expires_at)) .. ',' .. string.sub(cmd.interrupt, 2))
   else
     redis.call('DEL', key .. ':answers:' .. record.interrupt_id)
-    if rule.status == 'answered' or move == 'expire' then settle_question() end
+    if rule.status == 'answered' or move == 'expire' or move == 'deny_budget' then settle_question() end
     record.interrupt_id = nil
     store('interrupt', '')
     record.interrupt_expires_at = nil

@@ -14,7 +14,7 @@ function remove()
   add_kept(record.delegator, -record.kept)
   redis.call('ZREM', base .. ':due', cmd.id)
   redis.call('DEL', key, key .. ':events', key .. ':history', key .. ':artifacts', key .. ':unseen', key .. ':children',
-    key .. ':awaits', key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
+    key .. ':awaits', key .. ':spent', key .. ':secrets', key .. ':pushes', key .. ':pushed', key .. ':unpublished')
   if idempotency then
     -- A retry that read the key before it was retired may still submit under this id.
     redis.call('HSET', key, 'deleted', 1)

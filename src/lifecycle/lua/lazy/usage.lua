@@ -14,7 +14,7 @@ function guard_usage()
   local report = cmd.usage
   report.total = cjson.decode(record.used or '{}')
   report.stored = cjson.decode(redis.call('HGET', key, 'usage') or '{"attempts":[]}')
-  local currency = report.total.currency
+  local currency = report.total.currency or (record.budget and read_budget().currency)
   if currency and report.currency and report.currency ~= currency then
     return { kind = 'usage_currency', currency = currency }
   end
