@@ -348,7 +348,7 @@ function json(value) {
   const root = new URL("../", import.meta.url);
   return execFileSync(
     fileURLToPath(new URL("node_modules/.bin/biome", root)),
-    ["format", "--stdin-file-path=docs/openapi.json"],
+    ["format", "--stdin-file-path=src/doors/openapi/descriptions.json"],
     { cwd: root, input: JSON.stringify(value), encoding: "utf8", maxBuffer: 64 * 1024 * 1024 },
   );
 }
@@ -359,7 +359,18 @@ const texts = Object.fromEntries(
 );
 const descriptions = () => json(texts);
 /** With the newest texts, not those of the build. */
-const api = () => json(openapi(ROUTES, API_INFO, { texts }));
+const api = () => `${inLines(openapi(ROUTES, API_INFO, { texts }))}\n`;
+
+/** Each operation and each schema in a line of its own: a third of the file would be the space before deeper lines. */
+function inLines(value, depth = 0) {
+  if (depth === 3 || typeof value !== "object" || value === null || Array.isArray(value))
+    return JSON.stringify(value);
+  const space = " ".repeat(depth + 1);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${space}${JSON.stringify(name)}: ${inLines(member, depth + 1)}`,
+  );
+  return `{\n${members.join(",\n")}\n${" ".repeat(depth)}}`;
+}
 
 function mcp() {
   const rows = TOOLS.map(({ name, description, inputSchema, visibleTo: kinds }) => {

@@ -1,9 +1,11 @@
 /** The error for an id of a wrong form: to whoever sent it, it is one that does not exist. */
 import { notFound, unknownLease } from "../engine/errors.ts";
 import { fileNotFound, uploadNotFound } from "../engine/files/file-errors.ts";
+import { noSchedule } from "../engine/schedules/read.ts";
 import type { ErrandError } from "../schema/errors.ts";
 import { FILE_ID, UPLOAD_ID } from "../schema/file.ts";
 import type { Misfit } from "../schema/issues.ts";
+import { SCHEDULE_ID } from "../schema/schedule.ts";
 import { shownName } from "../schema/text.ts";
 import { DELEGATION_ID, LEASE_ID } from "../schema/values.ts";
 
@@ -12,6 +14,7 @@ const UNKNOWN: ReadonlyMap<string | undefined, (id: string) => ErrandError> = ne
   [String(LEASE_ID), unknownLease],
   [String(FILE_ID), fileNotFound],
   [String(UPLOAD_ID), uploadNotFound],
+  [String(SCHEDULE_ID), noSchedule],
 ]);
 
 /** Undefined: nothing in the value that had to be such an id is one of a wrong form. */

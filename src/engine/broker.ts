@@ -32,6 +32,8 @@ import type { HeldHeartbeats } from "./leases/held-heartbeats.ts";
 import type { Egress } from "./outbound/egress.ts";
 import type { HostLimiter } from "./outbound/host-limiter.ts";
 import type { RenderPush } from "./outbound/push-notifications/render.ts";
+import type { ScheduleStore } from "./schedules/store.ts";
+import type { StoredSchedule } from "./schedules/stored-schedule.ts";
 import type { Counters } from "./stats/counters.ts";
 import type { MemoryGuard } from "./upkeep/memory-guard.ts";
 
@@ -128,7 +130,12 @@ export interface Outbound {
   readonly background: Set<Promise<void>>;
 }
 
-export interface Broker extends Gateway, Storage, Delegations, Work, Principals, Outbound {}
+/** What is delegated again and again. */
+export interface Scheduling {
+  readonly schedules: ScheduleService;
+}
+
+export interface Broker extends Gateway, Storage, Delegations, Work, Principals, Outbound, Scheduling {}
 
 /** To read a record and what is stored beside it. */
 export type Records = Pick<Broker, "redis" | "shards">;
@@ -167,6 +174,16 @@ export interface Cascade {
 export interface CascadeService {
   /** Resolves when all descendants are canceled, or left to the sweep. Joins a cascade that already runs here. */
   run(id: string, cascade: Cascade): Promise<void>;
+}
+
+/** Makes the ticks of schedules. */
+export interface ScheduleService {
+  readonly store: ScheduleStore;
+  /** Call it when its calendar or its state has changed. */
+  setWakes(schedule: Pick<StoredSchedule, "id" | "state" | "settings">): Promise<void>;
+  removeWakes(id: string): Promise<void>;
+  /** Makes everything that is due now; returns the number of schedules. */
+  tick(): Promise<number>;
 }
 
 /** Serves push agents, which do not poll, but have an A2A server. */

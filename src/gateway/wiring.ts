@@ -23,6 +23,7 @@ import { retryAfterMs } from "../engine/outbound/http-call.ts";
 import { deliverPending } from "../engine/outbound/outbox.ts";
 import { deliverPush } from "../engine/outbound/push-notifications/deliver.ts";
 import { PushAgentRunner } from "../engine/push-agents/runner.ts";
+import { Schedules } from "../engine/schedules/schedules.ts";
 import { Counters } from "../engine/stats/counters.ts";
 import { AgentFiguresCache } from "../engine/stats/read-agents.ts";
 import { QueueSampler } from "../engine/stats/sampler.ts";
@@ -34,10 +35,12 @@ import { Bodies } from "../events/bodies.ts";
 import { Feed } from "../events/feed.ts";
 import { type Observe, Writer } from "../lifecycle/writer.ts";
 import { OUTBOUND_QUEUE, OutboundQueue } from "../queue/outbound-queue.ts";
+import { ScheduleQueue } from "../queue/schedule-queue.ts";
 import { Tickets } from "../queue/tickets.ts";
 import { Bus } from "../redis/bus.ts";
 import type { Redis } from "../redis/connect.ts";
 import type { Connections } from "../redis/connections.ts";
+import { keys } from "../redis/keys.ts";
 import type { CheckedLayout } from "../redis/layout.ts";
 import type { Shards } from "../redis/shards.ts";
 import { Metrics } from "../telemetry/metrics.ts";
@@ -132,6 +135,19 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     },
     onError: (error) => warnOf(error, "the outbound queue failed"),
   });
+  const schedules = new Schedules(
+    { redis, clock },
+    () => broker,
+    (wake) =>
+      new ScheduleQueue({
+        redis,
+        blocking: connections.openJobs(keys.scheduleQueuePrefix),
+        prefix: keys.scheduleQueuePrefix,
+        wake,
+        onError: (error) => warnOf(error, "the queue of schedules failed"),
+      }),
+    seams.sweepEveryMs === 0 ? 0 : undefined,
+  );
   const broker: Broker = {
     id: layout.brokerId,
     gateway,
@@ -171,6 +187,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     quotas: new Quotas(options.quotas, options.siblings?.quotaCounts),
     readLimiter: new ReadLimiter(),
     outbound,
+    schedules,
     egress: new Egress(options.callbackAllow ?? [], seams.callbackLookup, options.egressProxy),
     hostLimiter: new HostLimiter(),
     renderPush: (entry, version, context) => renderPush(publicUrl(), entry, version, context),
@@ -226,6 +243,7 @@ export function wireEngine(options: GatewayOptions, seams: Partial<Seams>, base:
     { name: "cascades", start: nothing, stop: () => cascades.stop() },
     { name: "hand-off", start: () => handoff.start(), stop: () => handoff.stop() },
     { name: "push agents", start: () => pushAgents.start(), stop: stopPushAgents },
+    { name: "schedules", start: () => schedules.start(), stop: () => schedules.stop() },
   ];
   return { broker, sweep, fileUpkeep, services, stopPushAgents };
 }

@@ -5,19 +5,9 @@
  * gone is queued again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  DelayedError,
-  type Job,
-  type JobsOptions,
-  Queue,
-  type QueueBaseOptions,
-  QueueKeys,
-  RedisConnection,
-  RedisQueueBackend,
-  Worker,
-} from "bullmq";
+import { DelayedError, type Job, type JobsOptions, Queue, Worker } from "bullmq";
 import * as z from "zod";
-import type { Redis, ServerConnection } from "../redis/connect.ts";
+import { backendOf, type QueueConnections } from "./backend.ts";
 
 /** Not a valid name of an agent, so no agent has this queue. */
 export const OUTBOUND_QUEUE = "~outbound";
@@ -56,12 +46,7 @@ const JOB: JobsOptions = {
   stackTraceLimit: 1,
 };
 
-export interface OutboundQueueOptions {
-  /** For commands. */
-  readonly redis: Redis;
-  /** A connection of its own to the master of the queue, for waiting. */
-  readonly blocking: ServerConnection;
-  readonly prefix: string;
+export interface OutboundQueueOptions extends QueueConnections {
   /** Makes one call. Resolves to null when the call is finished, or to the delay before the next try, ms. */
   readonly deliver: (call: OutboundJob, stopping: AbortSignal) => Promise<number | null>;
   readonly onError: (error: unknown) => void;
@@ -78,7 +63,7 @@ export class OutboundQueue {
     this.#options = options;
     const { redis: connection, prefix } = options;
     const common = { connection, prefix, streams: { events: { maxLen: 1 } } };
-    const access = accessBy(options);
+    const access = backendOf(options);
     this.#queue = new Queue(OUTBOUND_QUEUE, common, access);
     this.#queue.on("error", options.onError);
     this.#worker = new Worker(
@@ -150,24 +135,4 @@ export class OutboundQueue {
       void this.#worker.resume();
     }, PAUSE_MS).unref();
   }
-}
-
-/** Makes the access to the queue in Redis, on connections that the gateway opened, watches and closes itself. */
-function accessBy({ redis, blocking, prefix }: OutboundQueueOptions) {
-  const keys = new QueueKeys(prefix);
-  const shared = { shared: true, skipWaitingForReady: true };
-  // Without the check of the version: BullMQ keeps its failure for ever, and would never wait for a job again.
-  const commands = new RedisConnection(redis, { ...shared, blocking: false, skipVersionCheck: true });
-  const waits = new RedisConnection(blocking, { ...shared, blocking: true, skipVersionCheck: true });
-  // Instead of those of the oldest version, which waits for whole seconds.
-  const capable = () => {
-    waits.capabilities = { canDoubleTimeout: true, canBlockFor1Ms: false };
-  };
-  waits.client.then(capable, () => {});
-  // The gateway logs their errors; without a listener they would end the process.
-  for (const connection of [commands, waits]) connection.on("error", () => {});
-  return (name: string, options: QueueBaseOptions) => {
-    const toKey = (type: string) => keys.toKey(name, type);
-    return new RedisQueueBackend(commands, name, keys.getKeys(name), toKey, options, waits, false);
-  };
 }

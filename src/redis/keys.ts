@@ -68,6 +68,20 @@ export const keys = {
    * (engine/files/store.ts).
    */
   files: `${COMMON}:files`,
+  /** HASH: a schedule; engine/schedules/stored-schedule.ts has the fields. */
+  schedule: (id: string) => `${COMMON}:schedule:${id}`,
+  /** LIST: JSON of its runs, newest first; bounded. */
+  scheduleRuns: (id: string) => `${COMMON}:schedule:${id}:runs`,
+  /** ZSET schedule → when it was created, ms. */
+  schedules: `${COMMON}:schedules`,
+  /** The same for one principal. */
+  schedulesOf: (principal: string) => `${COMMON}:schedules:of:${principal}`,
+  /** ZSET schedule → when it needs something next, ms; only of active ones and of those with a tick in progress. */
+  schedulesDue: `${COMMON}:schedules:due`,
+  /** PUB/SUB: there are schedules; gateways that run none begin to. */
+  schedulesMade: `${COMMON}:schedules:made`,
+  /** Prefix of BullMQ's keys for the wakes of schedules. */
+  scheduleQueuePrefix: `${COMMON}:q`,
   /** PUB/SUB: answers and cancellations of MCP clients for a call at another gateway (doors/mcp/session/sessions.ts). */
   mcpMessages: `${COMMON}:mcp`,
 } as const;

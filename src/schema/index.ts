@@ -18,6 +18,7 @@ export * from "./file-url.ts";
 export * from "./json-object.ts";
 export * from "./lease.ts";
 export * from "./problem.ts";
+export * from "./schedule.ts";
 export * from "./session.ts";
 export * from "./stats.ts";
 export * from "./status.ts";

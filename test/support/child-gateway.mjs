@@ -1,6 +1,7 @@
 /**
  * A gateway in its own process, to be killed. It sends its port, then accepts `{arm: n}`: the process ends by SIGKILL
- * just before its n-th command to Redis from then on. It runs the build; gateway-process.ts bundles and starts it.
+ * just before its n-th command to Redis from then on; and `{schedules: true}`: it looks at the schedules that are due. It
+ * runs the build; gateway-process.ts bundles and starts it.
  */
 import { Redis } from "ioredis";
 import { startGateway } from "../../build/gateway/gateway.js";
@@ -17,7 +18,12 @@ Redis.prototype.sendCommand = function (...args) {
 };
 process.on("message", (message) => {
   if (typeof message === "object" && message !== null && "arm" in message) armed = Number(message.arm);
-  process.send?.("armed");
+  if ("arm" in Object(message)) process.send?.("armed");
+});
+process.on("message", async (message) => {
+  if (typeof message !== "object" || message === null || !("schedules" in message)) return;
+  await gateway.broker.schedules.tick();
+  process.send?.("looked");
 });
 process.on("disconnect", () => process.exit(0));
 

@@ -30,6 +30,7 @@ import { eventRoutes } from "../rest/events.ts";
 import { fileRoutes } from "../rest/files.ts";
 import { leaseRoutes } from "../rest/leases.ts";
 import { replyRoutes } from "../rest/replies.ts";
+import { scheduleRoutes } from "../rest/schedules.ts";
 import { sessionRoutes } from "../rest/sessions.ts";
 import { statsRoutes } from "../rest/stats.ts";
 import { statusRoutes } from "../rest/status.ts";
@@ -60,6 +61,7 @@ export const ROUTES: readonly Route[] = [
   ...batchRoutes,
   ...delegationActionRoutes,
   ...answerRoutes,
+  ...scheduleRoutes,
   ...eventRoutes,
   ...treeRoutes,
   ...leaseRoutes,

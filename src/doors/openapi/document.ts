@@ -40,6 +40,7 @@ const TAGS: Named<{ segments: readonly string[]; description: string }> = {
     segments: ["delegations", "results", "answers"],
     description: "Delegate work to an agent and read its results.",
   },
+  Schedules: { segments: ["schedules", "runs"], description: "What is delegated again and again, and when." },
   Working: {
     segments: ["leases", "replies"],
     description: "The worker's side: it calls the broker, never the reverse.",
@@ -120,7 +121,7 @@ const RESPONSE_HEADERS: Record<
       "The version of the agent's settings, and a hash of the whole answer; for If-Match and If-None-Match.",
     schema: { type: "string" },
   },
-  Location: { description: "The path of the delegation.", schema: { type: "string" } },
+  Location: { description: "The path of what was created.", schema: { type: "string" } },
   "Idempotency-Replayed": {
     description: "Present if an earlier request with this key created the delegation.",
     schema: { type: "string", const: "true" },

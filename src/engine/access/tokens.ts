@@ -180,6 +180,12 @@ export class Tokens implements Lookup {
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
 
+  /** Whether there is such a token, and it has not expired. */
+  async isValid(id: string): Promise<boolean> {
+    const found = await this.#find(id);
+    return found !== null && !hasPassed(found.identity.expires_at);
+  }
+
   /** Calls `end` when the token or session is revoked or expires, or at once if that has already happened. */
   watch(identity: Identity, end: () => void): TokenWatch {
     return this.#revocations.watch(identity, end);

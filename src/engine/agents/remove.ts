@@ -4,15 +4,16 @@ import { type Principal, requireOperator } from "../access/access.ts";
 import type { Moves } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { cancelIfLive } from "../delegations/cancel.ts";
+import { deleteSchedulesOf } from "../schedules/delete-of.ts";
 import { audit } from "../upkeep/audit.ts";
 import type { Conditions } from "./conditions.ts";
 
 /**
- * Deletes an agent, its tokens, its queue and its unfinished delegations; false when it is busy and `force` is off. Every
+ * Deletes an agent, its tokens, its schedules, its queue and its unfinished delegations; false when it is busy and `force` is off. Every
  * step may be repeated, so a second request finishes a deletion that was cut short.
  */
 export async function removeAgent(
-  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "tokens">,
+  broker: Moves & Reads & Pick<Broker, "clock" | "counters" | "schedules" | "tokens">,
   principal: Principal,
   agent: string,
   force: boolean,
@@ -26,6 +27,7 @@ export async function removeAgent(
   if (!begun) return false;
   await audit(broker, principal, "agent.delete", agent, { force });
   await broker.tokens.revokeAll(`agent:${agent}`);
+  await deleteSchedulesOf(broker, `agent:${agent}`);
   const options = { reason: "the agent was deleted" };
   for (
     let ids = await broker.agents.liveDelegations(agent);

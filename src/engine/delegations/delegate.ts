@@ -249,7 +249,7 @@ export async function submit(
 }
 
 /** Throws the refusals that need no script; returns the ancestors of the new delegation. */
-async function check(
+export async function check(
   broker: Reads & Pick<Broker, "clock" | "egress" | "memory">,
   principal: Principal,
   { target, parent_id, callback, ...request }: DelegateRequest,

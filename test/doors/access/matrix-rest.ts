@@ -54,6 +54,15 @@ POST /v1/leases/:lease_id/use                  403    ok     404    403    403  
 POST /v1/leases/:lease_id/release              403    ok     404    403    403      403    ok       401
 POST /v1/leases/:lease_id/reply                403    ok     404    403    403      403    ok       401
 POST /v1/agents/:agent/replies                 403    ok     403    403    403      403    ok       401
+POST /v1/schedules                             ok     loop   ok     ok     403      403    ok       401
+GET /v1/schedules                              ok     ok     ok     ok     ok       ok     ok       401
+GET /v1/schedules/:schedule                    ok     404    404    404    ok       ok     ok       401
+PATCH /v1/schedules/:schedule                  ok     404    404    404    403      403    ok       401
+POST /v1/schedules/:schedule/pause             ok     404    404    404    403      403    ok       401
+POST /v1/schedules/:schedule/resume            ok     404    404    404    403      403    ok       401
+POST /v1/schedules/:schedule/run               ok     404    404    404    403      403    ok       401
+GET /v1/schedules/:schedule/runs               ok     404    404    404    ok       ok     ok       401
+DELETE /v1/schedules/:schedule                 ok     404    404    404    403      403    ok       401
 GET /v1/audit                                  403    403    403    403    403      403    ok       401
 GET /v1/stats                                  ok     ok     ok     ok     ok       ok     ok       401
 GET /v1/stats/agents                           ok     ok     ok     ok     ok       ok     ok       401
@@ -129,6 +138,14 @@ const NEEDS: Readonly<Record<string, Need>> = {
   "GET /v1/uploads/:upload": { stage: "filed" },
   "PATCH /v1/uploads/:upload": { stage: "filed", headers: { "upload-offset": "0" }, body: () => 1 },
   "DELETE /v1/uploads/:upload": { stage: "filed" },
+  "POST /v1/schedules": { body: () => ({ every_seconds: 3600, paused: true, delegation: work }) },
+  "GET /v1/schedules/:schedule": { stage: "scheduled" },
+  "PATCH /v1/schedules/:schedule": { stage: "scheduled", body: () => ({ name: "nightly" }) },
+  "POST /v1/schedules/:schedule/pause": { stage: "scheduled" },
+  "POST /v1/schedules/:schedule/resume": { stage: "scheduled" },
+  "POST /v1/schedules/:schedule/run": { stage: "scheduled" },
+  "GET /v1/schedules/:schedule/runs": { stage: "scheduled" },
+  "DELETE /v1/schedules/:schedule": { stage: "scheduled" },
   "POST /v1/agents/:agent/leases": { body: () => ({ wait_seconds: 0 }) },
   "POST /v1/leases/:lease_id/heartbeat": { stage: "working" },
   "POST /v1/leases/:lease_id/artifacts": {
@@ -190,6 +207,7 @@ export function askOf(row: string, subject: Subject): Ask {
     .replace(":id", subject.id)
     .replace(":file", subject.file)
     .replace(":upload", subject.upload)
+    .replace(":schedule", subject.schedule)
     .replace(":lease_id", subject.lease)
     .replace(":agent", stage === "spare" ? "spare" : "scout");
   return {

@@ -2,6 +2,7 @@
  * The world of the access matrix: one broker, a caller for each column, and a delegation (the subject) from alice to the
  * agent scout in the state that a row needs. Limit: one subject at a time; preparing the next one cancels the last.
  */
+import { keys } from "../../../src/redis/keys.ts";
 import { strictFetch } from "../../support/a2a-schema/check.ts";
 import { as, client, OPERATOR } from "../../support/broker.ts";
 import { fileCalls, startFileBroker } from "../../support/files.ts";
@@ -90,7 +91,7 @@ const WORD_OF_CODE: Readonly<Record<string, Word>> = {
 
 /**
  * The state of the subject; `spare` adds an agent of that name, and a token and a session that nobody uses; `filed`:
- * alice has uploaded a file that the subject names, and has begun an upload.
+ * alice has uploaded a file that the subject names, and has begun an upload; `scheduled`: alice has a schedule.
  */
 export type Stage =
   | "spare"
@@ -101,7 +102,8 @@ export type Stage =
   | "answered"
   | "leading"
   | "failed"
-  | "filed";
+  | "filed"
+  | "scheduled";
 
 export interface Subject {
   readonly id: string;
@@ -114,6 +116,7 @@ export interface Subject {
   readonly spareSession: string;
   readonly file: string;
   readonly upload: string;
+  readonly schedule: string;
 }
 
 export interface Ask {
@@ -187,7 +190,13 @@ export async function openWorld() {
       spareSession: "",
       file: file?.id ?? "",
       upload: file ? (await files.begin(3)).body.id : "",
+      schedule: "",
     };
+    if (stage === "scheduled") {
+      const delegation = { target: "scout", task: "do it", context_id: context };
+      const schedule = { every_seconds: 3600, paused: true, delegation };
+      return { ...made, schedule: (await alice.call("POST", "/v1/schedules", schedule)).body.id };
+    }
     if (stage === "spare") {
       await admin.agent("spare");
       const spare = await as(url, "caller:spare");
@@ -219,6 +228,7 @@ export async function openWorld() {
   const kept = async (subject: Subject) => ({
     ...(await fieldsOf(broker.redis, `{errand:0}:d:${subject.id}`)),
     events: (await ownEvents(broker.redis, subject.id)).length,
+    schedule: await broker.redis.hgetall(keys.schedule(subject.schedule)),
   });
 
   return { ...broker, tokens, prepare, kept };
@@ -304,6 +314,7 @@ export const unknownOf = (subject: Subject): Subject => ({
   lease: subject.lease.replace(core(subject), other(subject)),
   file: subject.file.replace(/.{4}$/, "0000"),
   upload: subject.upload.replace(/.{4}$/, "zzzz"),
+  schedule: subject.schedule.replace(/.{4}$/, "zzzz"),
 });
 
 /** Without values that always differ: the ids of the subject and of requests. */
@@ -313,6 +324,7 @@ export const shapeOf = ({ status, text }: Received, subject: Subject): { status:
     .replaceAll(core(subject), "<id>")
     .replaceAll(/fil_[0-9a-f_]+/g, "<file>")
     .replaceAll(/upl_[0-9a-z]+/g, "<upload>")
+    .replaceAll(/sch_[0-9a-z]+/g, "<schedule>")
     .replaceAll(/req_[0-9a-z]+/g, "<request>")
     .replaceAll(/"id":\d+/g, '"id":"<call>"'),
 });

@@ -319,6 +319,16 @@ test("the responses of a broker, on every route, match the document", async () =
   await call("DELETE", "/v1/agents/scout");
   await call("POST", `/v1/delegations/${waiting.id}/cancel`, { reason: "enough" });
   await call("POST", `/v1/delegations/${id}/cancel`);
+  const schedule = { cron: "0 9 * * *", delegation: { target: "scout", task: "do it" } };
+  const scheduled = (await call("POST", "/v1/schedules", schedule)).body.id;
+  await call("PATCH", `/v1/schedules/${scheduled}`, { name: "daily", cron: null, every_seconds: 60 });
+  await call("POST", `/v1/schedules/${scheduled}/run`);
+  await call("POST", `/v1/schedules/${scheduled}/pause`);
+  await call("POST", `/v1/schedules/${scheduled}/resume`);
+  await call("GET", "/v1/schedules");
+  await call("GET", `/v1/schedules/${scheduled}`);
+  await call("GET", `/v1/schedules/${scheduled}/runs`);
+  await call("DELETE", `/v1/schedules/${scheduled}`);
   await call("DELETE", "/v1/agents/scout?force=true");
   expect([...seen].sort()).toEqual(ROUTES.map(nameOf).sort());
 });
@@ -327,7 +337,11 @@ const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 describe("unknown fields", () => {
   const filled = (path: string) =>
-    path.replace("{agent}", "scout").replace("{lease_id}", LEASE).replace("{id}", DELEGATION);
+    path
+      .replace("{agent}", "scout")
+      .replace("{lease_id}", LEASE)
+      .replace("{schedule}", `sch_${"0".repeat(26)}`)
+      .replace("{id}", DELEGATION);
 
   test("are refused in the query of every route", async () => {
     const { call } = await setup();

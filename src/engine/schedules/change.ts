@@ -1,0 +1,224 @@
+/**
+ * Creates, changes, pauses, resumes and deletes schedules, and runs one now. Limit: the delegation is checked as a submit
+ * would be, in the name of the owner; whether it is still accepted shows at each tick.
+ */
+import { createHash } from "node:crypto";
+import { randomId } from "../../redis/shards.ts";
+import type { DelegateRequest } from "../../schema/delegation.ts";
+import { ErrandError } from "../../schema/errors.ts";
+import { invalidRequest, readAs } from "../../schema/issues.ts";
+import { LIMITS } from "../../schema/limits.ts";
+import { type SchedulePatch, type ScheduleRequest, scheduleRequestSchema } from "../../schema/schedule.ts";
+import { type Principal, requireDelegator, toPrincipal } from "../access/access.ts";
+import type { Identity } from "../access/revocations.ts";
+import { check } from "../delegations/delegate.ts";
+import { bodyHash, requireKey } from "../delegations/idempotency.ts";
+import { type Advances, submitRun } from "./advance.ts";
+import { requireCalendar } from "./check.ts";
+import { findSchedule, noSchedule } from "./read.ts";
+import type { ScheduleAt, ScheduleChange } from "./store.ts";
+import {
+  dueAfter,
+  type Settings,
+  type StoredRun,
+  type StoredSchedule,
+  settingsOf,
+} from "./stored-schedule.ts";
+
+const ID_LENGTH = 26;
+
+export interface Creator {
+  readonly principal: Principal;
+  readonly identity: Identity;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** Returns whether an earlier request with the same key created it. */
+export async function createSchedule(
+  broker: Advances,
+  { principal, identity, idempotencyKey }: Creator,
+  request: ScheduleRequest,
+  /** The delegation without defaults. */
+  delegation: Record<string, unknown>,
+): Promise<{ schedule: StoredSchedule; replayed: boolean }> {
+  requireDelegator(principal);
+  if (idempotencyKey !== undefined) requireKey(idempotencyKey);
+  const now = await broker.schedules.store.now();
+  requireCalendar(request, now);
+  await requireDelegation(broker, principal, request.delegation);
+  const settings = settingsOf(request, delegation, now);
+  const id = `sch_${idempotencyKey === undefined ? randomId(ID_LENGTH) : derivedId(principal.text, idempotencyKey)}`;
+  const body = bodyHash({ ...request, delegation });
+  const state = request.paused ? "paused" : "active";
+  const owner = principal.text;
+  const fields = {
+    ...{ owner, token: identity.token_id ?? "", body, settings: textOf(settings), state, problem: "" },
+    ...{ last: now, pending: "", tick_run: "", manual_run: "", created_at: now, updated_at: now },
+  };
+  const due = request.paused ? null : dueAfter(settings, now);
+  const made = await broker.schedules.store.create(id, owner, fields, { at: now, due });
+  if (made === "too_many") {
+    const maximum = LIMITS.schedules.value;
+    throw new ErrandError("limit_reached", `You have ${maximum} schedules, which is the limit.`, {
+      details: { limit: "schedules", maximum },
+      recovery: "Delete schedules that are no longer used.",
+    });
+  }
+  const found = await broker.schedules.store.find(id);
+  if (!found) throw noSchedule(id);
+  if (found.schedule.body !== body)
+    throw new ErrandError(
+      "idempotency_conflict",
+      `This Idempotency-Key was used with another body, for ${id}.`,
+    );
+  await broker.schedules.setWakes(found.schedule);
+  return { schedule: found.schedule, replayed: made === "exists" };
+}
+
+const derivedId = (principal: string, key: string): string =>
+  BigInt(`0x${createHash("sha256").update(`${principal}\n${key}`).digest("hex")}`)
+    .toString(36)
+    .padStart(ID_LENGTH, "0")
+    .slice(-ID_LENGTH);
+
+function textOf(settings: Settings): string {
+  const text = JSON.stringify(settings);
+  const maximum = LIMITS.schedule_bytes.value;
+  if (Buffer.byteLength(text) <= maximum) return text;
+  throw new ErrandError("invalid_request", `The schedule exceeds ${maximum} bytes as JSON.`, {
+    details: {
+      issues: [{ path: "delegation", reason: `at most ${maximum} bytes as JSON, with the other settings` }],
+    },
+  });
+}
+
+async function requireDelegation(
+  broker: Advances,
+  owner: Principal,
+  request: DelegateRequest,
+): Promise<void> {
+  await check(broker, owner, request);
+}
+
+/** Repeats the change while others change the schedule at the same time. */
+async function change(
+  broker: Advances,
+  principal: Principal,
+  id: string,
+  next: (found: ScheduleAt) => Promise<ScheduleChange> | ScheduleChange,
+): Promise<StoredSchedule> {
+  for (;;) {
+    const found = await findSchedule(broker, principal, id, "change it");
+    const { fields, ...more } = await next(found);
+    const changed = { ...more, fields: { ...fields, updated_at: found.now } };
+    if (!(await broker.schedules.store.exchange(found.schedule, changed))) continue;
+    const after = await findSchedule(broker, principal, id, "change it");
+    await broker.schedules.setWakes(after.schedule);
+    return after.schedule;
+  }
+}
+
+/** A tick that is being made stays due; a schedule that is not active has nothing else. */
+const dueOf = (
+  { schedule, now }: ScheduleAt,
+  settings: Settings,
+  last: number,
+  isActive: boolean,
+): number | null => (schedule.pending ? now : isActive ? dueAfter(settings, last) : null);
+
+export const pauseSchedule = (broker: Advances, principal: Principal, id: string): Promise<StoredSchedule> =>
+  change(broker, principal, id, (found) => ({
+    fields: { state: "paused", problem: "" },
+    due: dueOf(found, found.schedule.settings, found.schedule.last, false),
+  }));
+
+/** It continues from now, without the ticks in between; and from now on, this token stands for its owner. */
+export const resumeSchedule = (
+  broker: Advances,
+  { principal, identity }: Creator,
+  id: string,
+): Promise<StoredSchedule> =>
+  change(broker, principal, id, (found) => {
+    const { settings, state } = found.schedule;
+    const last = state === "active" ? found.schedule.last : found.now;
+    return {
+      fields: { state: "active", problem: "", last, token: identity.token_id ?? "" },
+      due: dueOf(found, settings, last, true),
+    };
+  });
+
+/** A changed calendar counts from now. */
+export const patchSchedule = (
+  broker: Advances,
+  principal: Principal,
+  id: string,
+  patch: SchedulePatch,
+  /** The new delegation without defaults. */
+  delegation: Record<string, unknown> | undefined,
+): Promise<StoredSchedule> =>
+  change(broker, principal, id, async (found) => {
+    const { schedule, now } = found;
+    const before = schedule.settings;
+    const request = merged(before, delegation === undefined ? patch : { ...patch, delegation });
+    requireCalendar(request, now);
+    const owner = toPrincipal(schedule.owner);
+    if (patch.delegation) await requireDelegation(broker, owner, request.delegation);
+    const settings = settingsOf(request, delegation ?? before.delegation, now);
+    const last = isSameCalendar(before, settings) ? schedule.last : now;
+    return {
+      fields: { settings: textOf(settings), last },
+      due: dueOf(found, settings, last, schedule.state === "active"),
+    };
+  });
+
+/** The kind of calendar that the patch does not have gives way. */
+function merged(before: Settings, patch: Readonly<Record<string, unknown>>): ScheduleRequest {
+  const { cron, time_zone, every_seconds, anchor, ...rest } = before;
+  const isCron = patch.cron ?? (cron !== undefined && (patch.every_seconds ?? null) === null);
+  const base = isCron ? { ...rest, cron, time_zone } : { ...rest, every_seconds, anchor };
+  const members = Object.entries({ ...base, ...patch }).filter(
+    ([, value]) => value !== null && value !== undefined,
+  );
+  const parsed = readAs(scheduleRequestSchema, Object.fromEntries(members));
+  if (parsed.success) return parsed.data;
+  throw invalidRequest(parsed.error, { where: "body", whole: "The schedule" });
+}
+
+const CALENDAR = ["cron", "time_zone", "every_seconds", "anchor"] as const;
+const isSameCalendar = (one: Settings, other: Settings): boolean =>
+  CALENDAR.every((name) => one[name] === other[name]);
+
+/** Safe to repeat. A tick that is being made may still be made. */
+export async function deleteSchedule(broker: Advances, principal: Principal, id: string): Promise<void> {
+  const { schedule } = await findSchedule(broker, principal, id, "delete it");
+  await broker.schedules.store.delete(id, schedule.owner);
+  await broker.schedules.removeWakes(id);
+}
+
+/** Delegates at once, outside the calendar, also while it is paused; the overlap does not matter. */
+export async function runSchedule(
+  broker: Advances,
+  { principal, idempotencyKey }: Creator,
+  id: string,
+): Promise<StoredRun> {
+  if (idempotencyKey !== undefined) requireKey(idempotencyKey);
+  const { schedule, now } = await findSchedule(broker, principal, id, "run it");
+  const key = idempotencyKey === undefined ? randomId(ID_LENGTH) : derivedId(principal.text, idempotencyKey);
+  const delegation_id = await submitRun(broker, schedule, `run ${key}`, now);
+  for (;;) {
+    const found = await broker.schedules.store.find(id);
+    const run = { kind: "manual" as const, at: now, delegation_id, skipped: null };
+    // A repeat finds its run; a schedule that was deleted meanwhile has no history.
+    if (!found || found.schedule.manual_run === delegation_id) return run;
+    const { settings, last, state } = found.schedule;
+    const due = dueOf(found, settings, last, state === "active");
+    if (
+      await broker.schedules.store.exchange(found.schedule, {
+        fields: { manual_run: delegation_id },
+        due,
+        run,
+      })
+    )
+      return run;
+  }
+}
