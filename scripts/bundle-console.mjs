@@ -38,6 +38,7 @@ const lean = {
       contents: readFileSync(path, "utf8")
         .replaceAll(/this\.check\(core\._\w+\(Zod\w+, params\)\)/g, "undefined")
         .replaceAll("$ZodObjectJIT", "$ZodObject")
+        .replaceAll(/^ *inst\._zod\.processJSONSchema = .*;$/gm, "")
         // As a member of the index, all of it would stay in the bundle.
         .replace('{ util } from "../core/index.js"', '* as util from "../core/util.js"')
         .replaceAll("core.util.", "util."),

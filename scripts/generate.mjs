@@ -337,6 +337,9 @@ Its settings, in \`limits\`: \`errand agent put\`, \`new Admin().putAgent(name, 
 
 ${table(["limit", "default", "of what", "beyond it"], agentLimits())}
 
+Two settings beside them, \`serial_by\` and \`sticky_seconds\`, are about
+[the work of one conversation](agent-protocol-details.md#one-at-a-time-in-a-conversation).
+
 ### What the bounds cost
 
 ${costs()}`;

@@ -19,7 +19,7 @@ import { largestUnit, nameOf, pausedWorkers, timeLeft } from "./words.ts";
 export function explainWait(
   delegation: Pick<
     Delegation,
-    "state" | "target" | "delegator" | "not_before_at" | "interrupt" | "awaits"
+    "state" | "target" | "delegator" | "not_before_at" | "interrupt" | "awaits" | "behind"
   > & {
     readonly retry_at?: string | null | undefined;
   },
@@ -45,6 +45,8 @@ export function explainWait(
       return `It may start in ${timeLeft(Date.parse(not_before_at ?? "") - now)}, as requested.`;
     case "retry":
       return `The next attempt may start in ${timeLeft(Date.parse(retry_at ?? "") - now)}.`;
+    case "conversation":
+      return `Waiting for ${delegation.behind} of its conversation to end.`;
     case "paused":
       return `${target} is paused until the operator resumes it.`;
     case "limit":

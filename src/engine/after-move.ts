@@ -61,6 +61,7 @@ export async function afterAnnouncedMove(broker: AfterMove, id: string, moved: M
   const { removes_old_ticket, cancels_remote_task }: Move = MOVES[moved.move];
   const { target, old_ticket = 0 } = moved;
   if (hasPending(moved)) await waitBriefly(broker.deliverPending(id, moved));
+  if (moved.admitted) await afterMove(broker, moved.admitted.id, moved.admitted);
   if (cancels_remote_task) await waitBriefly(broker.pushAgents.queueTaskCancel(target, id));
   if (removes_old_ticket && old_ticket > 0)
     await waitBriefly(discard(broker, target, { delegation_id: id, ticket: old_ticket }));
@@ -75,6 +76,8 @@ const hasPending = ({ cascade, expecting, reports_to, spends_to, pending_events 
 
 async function announceTicket({ handoff }: Pick<Broker, "handoff">, id: string, moved: Moved): Promise<void> {
   const { target, kept_for } = moved;
+  // It waits for its turn in its conversation.
+  if (moved.behind !== undefined) return;
   if (moved.ticketed) handoff.wakeUnlessPublished(target, moved.event_id, kept_for);
   else await waitBriefly(handoff.offer(offerOf(id, moved)));
 }

@@ -96,10 +96,24 @@ export const FIELDS = {
   ready_at: { ...INSTANT, doc: "when its newest ticket may be taken" },
   returned: { ...NUMBER, doc: "1: it is queued before new work of its priority" },
   sticky_ms: { ...NUMBER, doc: "how long the answer to the open question is kept for its asker" },
-  others_at: { ...INSTANT, doc: "until when only the worker of the last lease may take the ticket" },
+  others_at: { ...INSTANT, doc: "until when only one worker may take the ticket" },
+  kept_for: { ...TEXT, doc: "that worker; absent: the one of the last lease" },
   check_at: {
     ...INSTANT,
-    doc: "when the sweep checks that the ticket is in the queue, or which children have ended",
+    doc: "when the sweep checks that the ticket is in the queue, whether its turn has come, or which children have ended",
+  },
+  // Its place among the delegations of its conversation.
+  line: {
+    ...NUMBER,
+    doc: "its number in the line of its conversation; 0: it never stands in one; absent: it does not yet",
+  },
+  behind: {
+    ...text(null),
+    doc: "the delegation before it in that line, for whose end it waits without a ticket; absent: it has its turn, or is in no line",
+  },
+  last_ms: {
+    ...NUMBER,
+    doc: "how long after its reply the next ones of its conversation are kept for its worker",
   },
   // Its attempts and leases.
   attempt: { ...number(1), doc: "the number of its attempt, from 1" },

@@ -25,6 +25,8 @@ export const NUMBERS = {
   /** For how many workers of an agent tickets are kept, and how many bytes of them for one. */
   sticky_workers: 1_000,
   sticky_bytes: 4_096,
+  /** For how many conversations of an agent the last worker is remembered, at least; at most for twice as many. */
+  last_workers: 5_000,
   delegation_bytes: LIMITS.delegation_bytes.value,
   delegation_events: LIMITS.delegation_events.value,
   event_bytes: LIMITS.event_bytes.value,
@@ -64,7 +66,7 @@ export function failure(code: StoredErrorCode, message: string = ERRORS[code].ti
 
 /** The numbers of an agent that the script works with, in the units it works in; stored in the agent's hash. */
 export function agentNumbers(spec: AgentSpec) {
-  const { limits, backoff } = spec;
+  const { limits, backoff, delivery, serial_by, sticky_seconds } = spec;
   return {
     max_attempts: limits.max_attempts,
     lease_ms: Math.round(limits.lease_seconds * 1000),
@@ -75,5 +77,8 @@ export function agentNumbers(spec: AgentSpec) {
     backoff_factor: backoff.factor,
     backoff_max_ms: backoff.max_ms,
     backoff_jitter: backoff.jitter,
+    serial: serial_by === "context" ? 1 : null,
+    // The relays of a push agent are as good as each other.
+    sticky_ms: sticky_seconds === null || delivery.mode === "push" ? null : Math.round(sticky_seconds * 1000),
   };
 }

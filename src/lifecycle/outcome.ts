@@ -43,48 +43,55 @@ export type Used = z.infer<typeof usedSchema>;
 /** The limits of one delegation that do not reset with time. */
 const CAPS = ["delegation_events", "event_bytes", "pushes", "children"] as const;
 
+const ok = live.extend({
+  kind: z.literal("ok"),
+  move: z.enum(MOVE_NAMES),
+  event_id: z.string().optional(),
+  ready_at: z.number().optional(),
+  priority: z.number().optional(),
+  returned: z.boolean().optional(),
+  old_ticket: z.number().optional(),
+  /** True: its new ticket is in the queue. False: the queue refused it, and the caller must add it. */
+  ticketed: z.boolean().optional(),
+  /** For now, the new ticket is for this worker only. */
+  kept_for: z.string().optional(),
+  lease_expires_at: z.number().optional(),
+  /**
+   * The move only extended the lease: the delegation is at a limit, or memory is short, so the progress was dropped.
+   */
+  progress_dropped: z.literal(true).optional(),
+  /** Of the move `await`: how many children must still end, and when it no longer waits. */
+  awaits_left: z.number().optional(),
+  awaits_until: z.number().optional(),
+  /** Its children must be canceled, in the name of this principal. */
+  cascade: z.string().optional(),
+  /** The children must be marked as expected; the fence of the lease that began to wait. */
+  expecting: z.number().optional(),
+  /** The parent that waits for its end. */
+  reports_to: z.string().optional(),
+  /** The parent that must learn what its tree has used so far, and that as the script writes it. */
+  spends_to: z.string().optional(),
+  spent: z.string().optional(),
+  /** Of a move that extends the lease: the stored budget, and when it stops the work. */
+  budget: z.string().optional(),
+  stop_at: z.number().optional(),
+  /** When the gateway's claim on the pending deliveries ends, unless it is extended; then the sweep makes them. */
+  claimed_until: z.number().optional(),
+  pending_events: pending_events.optional(),
+  /** What the move's report adds to the usage of its delegation, and whose delegation it is. */
+  used: usedSchema.optional(),
+  /** Of the move `use`: JSON text of the answers to the question. */
+  answers: z.string().optional(),
+  /** With a lease: the answers to `auth` questions, as the script stores them; only for the holder. */
+  secrets: z.array(z.string()).optional(),
+  /** It made no ticket: it waits for the end of this delegation, which is before it in the line of its conversation. */
+  behind: z.string().optional(),
+});
+
 export const outcomeSchema = z.discriminatedUnion("kind", [
-  live.extend({
-    kind: z.literal("ok"),
-    move: z.enum(MOVE_NAMES),
-    event_id: z.string().optional(),
-    ready_at: z.number().optional(),
-    priority: z.number().optional(),
-    returned: z.boolean().optional(),
-    old_ticket: z.number().optional(),
-    /** True: its new ticket is in the queue. False: the queue refused it, and the caller must add it. */
-    ticketed: z.boolean().optional(),
-    /** For now, the new ticket is for this worker only. */
-    kept_for: z.string().optional(),
-    lease_expires_at: z.number().optional(),
-    /**
-     * The move only extended the lease: the delegation is at a limit, or memory is short, so the progress was dropped.
-     */
-    progress_dropped: z.literal(true).optional(),
-    /** Of the move `await`: how many children must still end, and when it no longer waits. */
-    awaits_left: z.number().optional(),
-    awaits_until: z.number().optional(),
-    /** Its children must be canceled, in the name of this principal. */
-    cascade: z.string().optional(),
-    /** The children must be marked as expected; the fence of the lease that began to wait. */
-    expecting: z.number().optional(),
-    /** The parent that waits for its end. */
-    reports_to: z.string().optional(),
-    /** The parent that must learn what its tree has used so far, and that as the script writes it. */
-    spends_to: z.string().optional(),
-    spent: z.string().optional(),
-    /** Of a move that extends the lease: the stored budget, and when it stops the work. */
-    budget: z.string().optional(),
-    stop_at: z.number().optional(),
-    /** When the gateway's claim on the pending deliveries ends, unless it is extended; then the sweep makes them. */
-    claimed_until: z.number().optional(),
-    pending_events: pending_events.optional(),
-    /** What the move's report adds to the usage of its delegation, and whose delegation it is. */
-    used: usedSchema.optional(),
-    /** Of the move `use`: JSON text of the answers to the question. */
-    answers: z.string().optional(),
-    /** With a lease: the answers to `auth` questions, as the script stores them; only for the holder. */
-    secrets: z.array(z.string()).optional(),
+  ok.extend({
+    /** The next one in the line of its conversation, whose turn it is now. */
+    admitted: ok.extend({ id: z.string() }).optional(),
   }),
   base.extend({ kind: z.literal("missing") }),
   base.extend({ kind: z.literal("no_agent") }),
@@ -131,6 +138,8 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({ kind: z.literal("unchecked") }),
   live.extend({ kind: z.literal("ticket") }),
   live.extend({ kind: z.literal("not_ready"), ready_at: z.number() }),
+  /** It waits for its turn in its conversation; of the move `admit`: or has its turn already. */
+  live.extend({ kind: z.literal("behind") }),
   base.extend({ kind: z.literal("blocked"), why: z.enum(["paused", "max_working"]) }),
   /** No ticket is ready; when the next delayed one is due, ms by Redis' own clock. */
   base.extend({ kind: z.literal("empty"), next_due_at: z.number().optional() }),

@@ -131,7 +131,7 @@ class Stored implements StoredDelegation {
       `"metadata":${this.get("metadata")},${optional("auto_approve")}` +
       `${optional("result_schema")}"task_preview":${this.get("task_preview")},` +
       `"message":${this.get("message")},"progress":${this.get("progress")},` +
-      `"interrupt":${this.#interruptJson()},${this.#awaitsJson()}"artifacts":${artifactsJson(this.#lists.artifacts)},` +
+      `"interrupt":${this.#interruptJson()},${this.#awaitsJson()}${this.#behindJson()}"artifacts":${artifactsJson(this.#lists.artifacts)},` +
       `"reply":${this.get("reply")},"error":${this.get("error")},` +
       `"attempt":${this.get("attempt")},"max_attempts":${this.get("max_attempts")},` +
       `"lease":${this.#leaseJson()},${this.#usageJson()}${this.#budgetJson()}"history":[${this.#lists.history.join(",")}],` +
@@ -153,6 +153,11 @@ class Stored implements StoredDelegation {
     if (this.get("state") !== "awaiting_children") return "";
     const expires = INSTANT(this.#value("awaits_until"));
     return `"awaits":{"children":${this.get("awaits")},"left":${this.get("awaits_left")},"expires_at":${expires}},`;
+  }
+
+  #behindJson(): string {
+    const behind = this.get("behind");
+    return behind === null ? "" : `"behind":"${behind}",`;
   }
 
   #usageJson(): string {

@@ -117,7 +117,7 @@ export const TIMERS = [
     at: "check_at",
     in: ["submitted", "awaiting_children"],
     does: "check",
-    doc: "The sweep checks that its ticket is in the queue, or which of its children have ended; the longer it waits, the less often.",
+    doc: "The sweep checks that its ticket is in the queue, whether its turn has come, or which of its children have ended; the longer it waits, the less often.",
   },
   {
     at: "confirm_by",

@@ -206,6 +206,13 @@ export interface ShardKeys {
    * (queue/tickets.lua).
    */
   readonly turns: (agent: string) => string;
+  /** ZSET delegation id → its number: the unfinished delegations of one conversation (lifecycle/lua/lazy/line.lua). */
+  readonly line: (agent: string, conversation: string) => string;
+  /**
+   * HASH conversation → until when its last worker is preferred, ms, and that worker; expires. Beside it `:older`
+   * (lifecycle/lua/lazy/sticky.lua).
+   */
+  readonly last: (agent: string) => string;
   /** SET: the names of this shard's push agents. */
   readonly pushAgents: string;
   /** HASH push agent → the time, ms, since which its server cannot be reached. */
@@ -254,6 +261,8 @@ export function shardKeys(shard: number): ShardKeys {
     workers: (agent) => `${base}:workers:${agent}`,
     sticky: (agent) => `${base}:sticky:${agent}`,
     turns: (agent) => `${base}:turns:${agent}`,
+    line: (agent, conversation) => `${base}:line:${agent}:${conversation}`,
+    last: (agent) => `${base}:last:${agent}`,
     pushAgents: `${base}:push_agents`,
     unreached: `${base}:unreached`,
     seen: `${base}:seen`,

@@ -123,6 +123,11 @@ export type Approvals = z.infer<typeof approvalsSchema>;
  */
 export const treeReadsSchema = z.enum(["nodes", "contents"]);
 export type TreeReads = z.infer<typeof treeReadsSchema>;
+/** `context`: of each conversation of a delegator (`context_id`), the agent works on one delegation at a time, in order. */
+const serialBySchema = z.enum(["context"]);
+
+/** For how long a worker is preferred, in seconds, up to an hour. */
+const stickySecondsSchema = z.number().gt(0).max(3600);
 
 /** How many turns of the queue a delegator gets where the others get one, for up to 100 delegators. */
 const delegatorWeightsSchema = z
@@ -167,6 +172,16 @@ export const agentSpecSchema = z.strictObject({
   limits: limitsSchema.prefault({}),
   /** The wait before a failed attempt is repeated. */
   backoff: backoffSchema.prefault({}),
+  /**
+   * `context`: of each conversation of a delegator (`context_id`), the agent works on one delegation at a time, in the
+   * order in which they were accepted; the others wait for their turn. Null: on any number.
+   */
+  serial_by: serialBySchema.nullable().default(null),
+  /**
+   * For this long after the reply to a delegation of a conversation, up to 3600 seconds, the next ones of the same
+   * delegator and conversation are kept for the worker that had it. Null: any worker gets them.
+   */
+  sticky_seconds: stickySecondsSchema.nullable().default(null),
 });
 export type AgentSpec = z.output<typeof agentSpecSchema>;
 
@@ -228,6 +243,10 @@ export const agentPatchSchema = z.strictObject({
   limits: limitsPatchSchema.nullish(),
   /** Changes to the wait before a failed attempt is repeated. */
   backoff: backoffPatchSchema.nullish(),
+  /** `context`: the agent works on one delegation of a conversation at a time; null: on any number. */
+  serial_by: serialBySchema.nullish(),
+  /** For how many seconds the next delegations of a conversation are kept for its last worker; null: not at all. */
+  sticky_seconds: stickySecondsSchema.nullish(),
 });
 /** Changes to an agent's settings. */
 export type AgentPatch = z.input<typeof agentPatchSchema>;
@@ -275,6 +294,13 @@ export const agentSchema = z.strictObject({
   limits: limitsSchema.optional(),
   /** The wait before a failed attempt is repeated; visible to the agent and the operator only. */
   backoff: backoffSchema.optional(),
+  /**
+   * `context`: of each conversation of a delegator, the agent works on one delegation at a time. Visible to everybody,
+   * because it explains why work waits.
+   */
+  serial_by: serialBySchema.nullable().default(null),
+  /** For how many seconds the next delegations of a conversation are kept for its last worker. */
+  sticky_seconds: stickySecondsSchema.nullable().default(null),
   /** When the agent was created. */
   created_at: instantSchema,
   /** When its settings last changed. */

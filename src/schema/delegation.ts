@@ -172,6 +172,11 @@ export const delegationSchema = z.strictObject({
   interrupt: interruptSchema.nullable(),
   /** The children that it waits for, in the state `awaiting_children`; absent in others. */
   awaits: awaitsSchema.optional(),
+  /**
+   * The delegation before it in its conversation, for whose end it waits because its agent has `serial_by`; absent: it
+   * waits for none.
+   */
+  behind: delegationIdSchema.optional(),
   /** What the agent sent before its reply, whole. */
   artifacts: z.array(artifactSchema),
   /** The agent's last message; null: there is none yet, or none came. */

@@ -94,6 +94,14 @@ const pieces = {
   last_chunk: z.boolean().optional(),
 };
 
+/** The ticket is kept for one worker. */
+const kept = {
+  /** Until `kept_until`, only this worker gets the delegation; absent: any worker of the agent. */
+  kept_for: z.string().optional(),
+  /** Until then, only the worker `kept_for` gets the delegation. */
+  kept_until: instantSchema.optional(),
+};
+
 export const sentEventSchema = z.object({
   ...head,
   /** The delegation was accepted. */
@@ -109,6 +117,9 @@ export const sentEventSchema = z.object({
   parent_id: delegationIdSchema.optional(),
   /** Only of `delayed`: no worker gets it before this instant. */
   not_before_at: instantSchema.optional(),
+  /** The delegation of the same conversation whose end it waits for; absent: it waits for a worker only. */
+  behind: delegationIdSchema.optional(),
+  ...kept,
 });
 /** The first event of a delegation: the broker accepted it. */
 export type SentEvent = z.infer<typeof sentEventSchema>;
@@ -189,10 +200,7 @@ export const answeredEventSchema = z.object({
   /** The answers, by `request_id`. */
   answers: z.record(z.string(), z.object(shownAnswerShape)),
   ...shownAnswerShape,
-  /** Until `kept_until`, only this worker gets the delegation; absent: any worker of the agent. */
-  kept_for: z.string().optional(),
-  /** Until then, only the worker `kept_for` gets the delegation. */
-  kept_until: instantSchema.optional(),
+  ...kept,
 });
 /** The question was answered. If it was a single one, the answer is also at the top. */
 export type AnsweredEvent = z.infer<typeof answeredEventSchema>;
@@ -276,6 +284,15 @@ export const overBudgetEventSchema = z.object({
 /** The delegation and everything under it used more than its budget, and its worker has some time left to end. */
 export type OverBudgetEvent = z.infer<typeof overBudgetEventSchema>;
 
+export const admittedEventSchema = z.object({
+  ...status,
+  /** What was before it in its conversation has ended, and it waits for a worker. */
+  status: z.literal("admitted"),
+  ...kept,
+});
+/** The delegation has its turn in its conversation: it waits for a worker. */
+export type AdmittedEvent = z.infer<typeof admittedEventSchema>;
+
 export const brokerAwayEventSchema = z.object({
   ...status,
   /** The broker was away, and the lease got more time. */
@@ -339,6 +356,7 @@ export const statusEventSchema = z.discriminatedUnion("status", [
   awaitingEventSchema,
   resumedEventSchema,
   overBudgetEventSchema,
+  admittedEventSchema,
   brokerAwayEventSchema,
 ]);
 /** What happens between the first event and the last; `status` says what. */

@@ -61,6 +61,8 @@ function agent(name: string, { seen = "free", counts, presence, ...more }: Given
       approvals: "any",
       tree_reads: "nodes",
       risks: [],
+      serial_by: null,
+      sticky_seconds: null,
       created_at: at(0),
       updated_at: at(0),
       a2a_card_url: "",

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toEntry } from "../../src/events/entry.ts";
 import { MOVE_NAMES, MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
+import { agentRequestSchema } from "../../src/schema/agent.ts";
 import { type State, stateSchema } from "../../src/schema/delegation.ts";
 import { dump } from "../support/dump.ts";
 import { openLifecycle, readFieldsOf } from "../support/lifecycle.ts";
@@ -41,7 +42,9 @@ describe.each(MOVE_NAMES)("%s", (name) => {
   const move: Move = MOVES[name];
 
   test.each(stateSchema.options)("from %s", async (state) => {
-    const lifecycle = await openLifecycle();
+    const inLine = name === "admit" && state === "submitted";
+    const lifecycle = await openLifecycle(inLine ? { serial_by: "context" } : {});
+    if (inLine) await lifecycle.inState("submitted");
     const timed = BY_TIME[name];
     const max_attempts = timed?.attempts ?? GIVES_UP[name];
     const uses = name === "use" && move.from.includes(state);
@@ -77,6 +80,8 @@ describe.each(MOVE_NAMES)("%s", (name) => {
       if (state === "working" && name !== "overrun")
         expect(await lifecycle.move("due", id)).toMatchObject({ move: "overrun" });
     }
+    // Without the setting, nothing waits for its turn.
+    if (inLine) await lifecycle.agents.put("scout", agentRequestSchema.parse({}));
     const before = await lifecycle.read(id);
     lifecycle.clock.offset_ms = timed?.after_ms ?? 0;
     if (timed?.away) {

@@ -44,6 +44,8 @@ interface PutOptions extends GlobalOptions {
   readonly maxWorking?: number;
   readonly maxWaiting?: number;
   readonly interruptTtl?: number;
+  readonly serialBy?: "context" | "none";
+  readonly sticky?: number;
   readonly file?: string;
   readonly reset?: string[];
   readonly replace?: boolean;
@@ -112,6 +114,17 @@ export function addPut(agent: Command, { host }: Cli): void {
     .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))
     .option("--max-waiting <n>", "maximum number of queued delegations", wholeBetween(1, 10_000_000))
     .option("--interrupt-ttl <duration>", "how long its questions stay open (default: 1d)", duration)
+    .addOption(
+      new Option(
+        "--serial-by <what>",
+        "context: of each conversation it works on one delegation at a time, in order; none (default): on any number",
+      ).choices(["context", "none"]),
+    )
+    .option(
+      "--sticky <duration>",
+      "keep the next delegations of a conversation this long for the worker that had the last one, up to 1h",
+      duration,
+    )
     .option("--push-to <url>", "push its work to this A2A server (default: workers poll for it)")
     .option("--push-token-file <path>", "a file with the bearer token for that server; - reads stdin")
     .option("--push-token-env", "take the bearer token for that server from ERRAND_REMOTE_TOKEN")
@@ -135,6 +148,7 @@ export function addPut(agent: Command, { host }: Cli): void {
         'errand agent put scout --description "counts words"',
         "errand agent put builder --lease 5m --max-working 4 --accepts-from caller:ci agent:*",
         "errand agent put builder --lease 10m --reset accepts_from",
+        "errand agent put chat --serial-by context --sticky 5m",
         "errand agent put builder --risk deploy=high 'fs.*=medium'",
         "errand agent put builder --weight caller:ci=3",
         "errand agent put scout --push-to https://a2a.example/agents/scout --push-token-file ./token",
@@ -180,6 +194,8 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     tree_reads: options.treeReads,
     delegator_weights: options.weight && { ...base.delegator_weights, ...options.weight },
     risks: options.risk,
+    serial_by: options.serialBy === "none" ? null : options.serialBy,
+    sticky_seconds: options.sticky,
     limits: {
       lease_seconds: options.lease,
       max_attempts: options.maxAttempts,

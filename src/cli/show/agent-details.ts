@@ -33,6 +33,10 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (weights.length > 0) rows.push(["weights", oneLine(weights.join(" "))]);
   const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
   if (risks !== "") rows.push(["risks", oneLine(risks)]);
+  const turns = agent.serial_by === "context" ? ["one at a time"] : [];
+  if (agent.sticky_seconds !== null)
+    turns.push(`kept for its last worker for ${durationText(agent.sticky_seconds * 1000)}`);
+  if (turns.length > 0) rows.push(["conversation", turns.join(", ")]);
   if (limits) {
     const running = limits.max_working === null ? "no limit on running" : `${limits.max_working} running`;
     rows.push([

@@ -51,7 +51,7 @@ function colorOf({ type, ...event }: WatchedEvent, { green, red, yellow, bold }:
 function summary(event: DelegationEvent): string {
   switch (event.type) {
     case "DELEGATION_SENT":
-      return words(event.status, quoted(event.task_preview));
+      return words(event.status, event.behind && `behind ${event.behind}`, quoted(event.task_preview));
     case "DELEGATION_STATUS":
       return words(...statusWords(event));
     case "DELEGATION_COMPLETE": {
@@ -87,6 +87,8 @@ function statusWords(event: StatusEvent): Words {
       return [`waits for ${childrenText(event.awaits)}`];
     case "resumed":
       return ["resumed", event.time_limit && "(the time is over)"];
+    case "admitted":
+      return ["its turn in its conversation"];
     case "retrying":
       return ["retrying", attempt, again, `(${reason(event.error, event.state)})`];
     case "released":

@@ -107,6 +107,8 @@ function statusWords(event: StatusEvent): string {
       return event.time_limit
         ? "no longer waits for its children: the time is over"
         : "its children have ended";
+    case "admitted":
+      return "what was before it in its conversation has ended";
     case "lease_expired":
       return `worker gave no sign of life${againWords(event)}`;
     case "retrying":
@@ -133,8 +135,10 @@ function sentText({ artifact, artifacts = [] }: ArtifactEvent): string {
 const nameOf = (artifact: object): string | undefined =>
   "name" in artifact && typeof artifact.name === "string" ? artifact.name : undefined;
 
-function sentWords({ delegator, target, not_before_at, task_preview }: SentEvent, files: string): string {
-  const when = not_before_at === undefined ? "" : `, to start not before ${timeOfDay(not_before_at)}`;
+function sentWords(event: SentEvent, files: string): string {
+  const { delegator, target, not_before_at, behind, task_preview } = event;
+  const after = behind === undefined ? "" : `, after ${behind} of its conversation`;
+  const when = not_before_at === undefined ? after : `, to start not before ${timeOfDay(not_before_at)}`;
   return `${delegator} delegated it to ${target}${when}${files === "" ? "" : `, with ${files}`}: ${quoted(task_preview)}`;
 }
 

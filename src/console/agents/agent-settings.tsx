@@ -78,6 +78,33 @@ export function AgentSettings({ agent, onChanged }: Props) {
         </span>
         <textarea name="delegator_weights" rows={2} defaultValue={weightLines(agent)} />
       </label>
+      <label class="wide">
+        <span>
+          Of one conversation <small>the work of one delegator with one context_id</small>
+        </span>
+        <select name="serial_by">
+          <option value="" selected={agent.serial_by === null}>
+            any number at once
+          </option>
+          <option value="context" selected={agent.serial_by === "context"}>
+            one at a time, in order
+          </option>
+        </select>
+      </label>
+      <label>
+        <span>
+          Its last worker is preferred for <small>seconds after its reply</small>
+        </span>
+        <input
+          type="number"
+          name="sticky_seconds"
+          min={0.001}
+          max={3600}
+          step="any"
+          placeholder="not at all"
+          defaultValue={agent.sticky_seconds === null ? "" : String(agent.sticky_seconds)}
+        />
+      </label>
       {LIMITS.map((limit) =>
         "seconds" in limit ? (
           <DurationField key={limit.name} {...limit} value={limits[limit.name]} />
@@ -174,6 +201,8 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
   const accepts = text("accepts_from").split(/\s+/).filter(Boolean);
   const approvals: Approvals = text("approvals") === "person" ? "person" : "any";
   const weights = text("delegator_weights");
+  const serial_by = text("serial_by") === "context" ? "context" : null;
+  const sticky_seconds = text("sticky_seconds") === "" ? null : Number(text("sticky_seconds"));
   const limits = LIMITS.flatMap(({ name }) => {
     const number = Number(text(name));
     const value = text(name) === "" ? null : toSeconds(number, text(unitOf(name)));
@@ -186,6 +215,8 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
     ...(weights.trim() !== weightLines(agent) && {
       delegator_weights: weightsOf(weights, agent.delegator_weights),
     }),
+    ...(serial_by !== agent.serial_by && { serial_by }),
+    ...(sticky_seconds !== agent.sticky_seconds && { sticky_seconds }),
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
   };
 }

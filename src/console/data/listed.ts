@@ -30,6 +30,7 @@ export interface ListedDelegation
     | "not_before_at"
     | "attempt"
     | "awaits"
+    | "behind"
   > {
   /** How the task ends, unless it is long. */
   readonly task_end?: string;
@@ -43,10 +44,11 @@ export interface ListedDelegation
 
 export function toListed(delegation: Delegation): ListedDelegation {
   const { id, state, version, target, delegator, task_preview, created_at, updated_at } = delegation;
-  const { not_before_at, attempt, progress, lease, interrupt, finished_at, error, awaits } = delegation;
+  const { not_before_at, attempt, progress, lease, interrupt, finished_at, error, awaits, behind } =
+    delegation;
   return {
     ...{ id, state, version, target, delegator, task_preview, created_at, updated_at },
-    ...{ not_before_at, attempt, progress, interrupt, finished_at, awaits },
+    ...{ not_before_at, attempt, progress, interrupt, finished_at, awaits, behind },
     task_end: taskEnd(delegation.message),
     lease: lease && { expires_at: lease.expires_at },
     error: error && errorText(error),
@@ -69,6 +71,7 @@ export function afterEvent(
     updated_at: event.at,
     interrupt: null,
     awaits: "awaits" in event ? event.awaits : undefined,
+    behind: event.status === "message" ? listed.behind : undefined,
     progress:
       event.state === "submitted" ? null : event.status === "progress" ? event.progress : listed.progress,
     attempt: ("attempt" in event ? event.attempt : undefined) ?? listed.attempt,
@@ -110,7 +113,7 @@ function departure(event: SentEvent): ListedDelegation {
       task_preview: event.task_preview,
     },
     ...{ delegator: event.delegator, created_at: event.at, updated_at: event.at },
-    ...{ not_before_at: event.not_before_at ?? null, attempt: 1 },
+    ...{ not_before_at: event.not_before_at ?? null, attempt: 1, behind: event.behind },
     ...{ progress: null, lease: null, interrupt: null, error: null, finished_at: null },
   };
 }

@@ -54,7 +54,8 @@ function Queued({ delegation }: Props) {
   );
   const agent = agentOf(target);
   const waiting = agent?.counts.waiting ?? 0;
-  const place = usePlace(delegation, waiting);
+  const inQueue = usePlace(delegation, waiting);
+  const place = delegation.behind === undefined ? inQueue : null;
   // Its place says how many there are.
   const alone = agent && place !== null ? { ...agent, counts: { ...agent.counts, waiting: 1 } } : agent;
   const retry_at = retryAtOf(events ?? []);

@@ -3,9 +3,11 @@ import { type WaitingAgent, waitCause } from "../../client/wait-cause.ts";
 import { timeLeft } from "../../client/words.ts";
 import type { ListedDelegation } from "../data/listed.ts";
 
+type Behind = { readonly behind?: ListedDelegation["behind"] };
+
 /** `queued`, or `queued: no worker`. Without the agent, what the delegation itself says. */
 export function queuedText(
-  listed: Pick<ListedDelegation, "state" | "not_before_at" | "attempt">,
+  listed: Pick<ListedDelegation, "state" | "not_before_at" | "attempt"> & Behind,
   agent: WaitingAgent | undefined,
   now: number,
 ): string {
@@ -15,12 +17,13 @@ export function queuedText(
 }
 
 function reasonOf(
-  listed: Pick<ListedDelegation, "state" | "not_before_at">,
+  listed: Pick<ListedDelegation, "state" | "not_before_at"> & Behind,
   agent: WaitingAgent | undefined,
   now: number,
 ): string {
   const cause = waitCause(listed, agent, now);
   if (cause === "delay") return `starts in ${timeLeft(Date.parse(listed.not_before_at ?? "") - now)}`;
+  if (cause === "conversation") return "waits for another of its conversation";
   if (agent === undefined || cause === null) return "";
   if (cause === "limit") return `agent at its limit of ${agent.limits?.max_working}`;
   if (cause === "worker_pause") return "its workers are paused";

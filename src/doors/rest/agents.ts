@@ -53,6 +53,8 @@ function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agen
     approvals: spec.approvals,
     tree_reads: spec.tree_reads,
     risks: spec.risks,
+    serial_by: spec.serial_by,
+    sticky_seconds: spec.sticky_seconds,
     ...(own && {
       accepts_from: spec.accepts_from,
       delegator_weights: spec.delegator_weights,

@@ -33,12 +33,21 @@ export const tagOf = (agent: Pick<StoredAgent, "created_at" | "version">): strin
   `${agent.created_at}-${agent.version}`;
 
 /** Without newer settings that have their default: a gateway of version 0.1.0 can read no agent that has them. */
-export const docOf = ({ risks, tree_reads, delegator_weights, ...spec }: AgentSpec): string =>
+export const docOf = ({
+  risks,
+  tree_reads,
+  delegator_weights,
+  serial_by,
+  sticky_seconds,
+  ...spec
+}: AgentSpec): string =>
   JSON.stringify({
     ...spec,
     ...(risks.length > 0 && { risks }),
     ...(tree_reads !== "nodes" && { tree_reads }),
     ...(Object.keys(delegator_weights).length > 0 && { delegator_weights }),
+    ...(serial_by !== null && { serial_by }),
+    ...(sticky_seconds !== null && { sticky_seconds }),
   });
 
 type Fields = { readonly doc: string } & {

@@ -230,6 +230,7 @@ async function requireAccepted(
 async function offerAgain(broker: Pick<Broker, "handoff">, record: StoredDelegation): Promise<void> {
   if (record.get("state") !== "submitted" || record.get("fence") > 0 || record.get("not_before_at") !== null)
     return;
+  if (record.get("behind") !== null) return;
   await broker.handoff.offer({
     agent: record.get("target"),
     data: { delegation_id: record.id, ticket: record.get("ticket") },
@@ -301,6 +302,8 @@ async function create(
       ttl_ms: milliseconds(request.ttl_seconds) ?? DEFAULT_TTL_MS,
       deadline_at: instant(request.deadline),
       latest_at: latestEnd,
+      // Who works on an ancestor may wait for it, so it must not wait for the ancestor.
+      line: ancestors.some(([, above]) => above === request.target) ? 0 : undefined,
       keeps_children: request.children_on_failure === "keep" ? 1 : undefined,
       budget: newBudget(request.budget, request.on_budget === "ask", inherited),
       start_within_ms: milliseconds(request.start_within_seconds),

@@ -159,7 +159,8 @@ export class Handoff {
     const match = this.polls.match(agent);
     const result = await (match ? this.#submitFor(match, command) : this.#options.writer.move(command));
     const { outcome } = result;
-    if (outcome.kind === "ok" && outcome.ticketed) this.wakeUnlessPublished(agent, outcome.event_id);
+    if (outcome.kind === "ok" && outcome.ticketed)
+      this.wakeUnlessPublished(agent, outcome.event_id, outcome.kept_for);
     return result;
   }
 
@@ -169,8 +170,9 @@ export class Handoff {
     settle(
       moving.then(
         ({ outcome, taken }) => {
+          const isReady = outcome.kind === "ok" && !outcome.behind && (outcome.ready_at ?? 0) <= outcome.now;
           // A ticket is ready, and its take failed: perhaps after the lease was written.
-          if (!taken && outcome.kind === "ok" && (outcome.ready_at ?? 0) <= outcome.now) {
+          if (!taken && isReady) {
             this.inDoubt.grant(taker.agent, taker.nonce);
           }
           return taken ?? null;

@@ -25,7 +25,7 @@ end
 
 -- Why the target gets no work now; nil when it does.
 function blocked()
-  local agent = settings('paused', 'deleting', 'max_working', 'lease_ms')
+  local agent = settings('paused', 'deleting', 'max_working', 'lease_ms', 'serial', 'sticky_ms')
   if agent.paused == 1 or agent.deleting then return 'paused' end
   if agent.max_working and redis.call('ZCARD', live_set('working')) >= agent.max_working then return 'max_working' end
   return nil

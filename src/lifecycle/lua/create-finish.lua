@@ -18,6 +18,7 @@ function create()
   record.has_result_schema = cmd.has_result_schema
   record.keeps_children = cmd.keeps_children
   record.budget = cmd.budget
+  record.line = cmd.line
   if cmd.parent_id then
     record.parent_id = cmd.parent_id
     record.root_id = cmd.root_id
@@ -59,6 +60,8 @@ function finish()
     record.reports = 1
     record.follow_at = now + LIMITS.follow_ms
   end
+  record.behind = nil
+  if record.last_ms and cmd.reply_hash then remember_worker() end
   if record.unseen then redis.call('DEL', key .. ':unseen') end
   if record.secret_bytes then
     redis.call('DEL', key .. ':secrets')

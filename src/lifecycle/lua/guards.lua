@@ -11,9 +11,9 @@ function guard_submit()
   end
   -- A mark in place of the record says why none may be created; see engine/delegations/idempotency.ts.
   if not known.all then return { kind = redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted' } end
-  -- The last four are for the ticket and for a `take` in the same call, so that one command reads them all.
+  -- The last six are for the ticket and for a `take` in the same call, so that one command reads them all.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms',
-    'weight:' .. cmd.delegator)
+    'serial', 'sticky_ms', 'weight:' .. cmd.delegator)
   if rule.needs_agent and (not agent.created_at or agent.deleting) then return { kind = 'no_agent' } end
   -- What its sender decided about the target holds for this agent only.
   if cmd.agent_created_at and agent.created_at ~= cmd.agent_created_at then return { kind = 'other_agent' } end
@@ -59,12 +59,16 @@ function guard_state()
   if rule.needs_ticket and cmd.ticket ~= record.ticket then return { kind = 'ticket' } end
   if rule.needs_ready then
     -- A ticket that is kept for a worker is ready for it.
-    local ready_at = cmd.worker_id == record.worker_id and record.ready_at or ticket_at()
+    local ready_at = cmd.worker_id == (record.kept_for or record.worker_id) and record.ready_at or ticket_at()
     if now < ready_at then return { kind = 'not_ready', ready_at = ready_at } end
   end
   -- A take checks this before it takes the ticket.
   local why = rule.needs_not_blocked and not cmd.take and blocked()
   if why then return { kind = 'blocked', why = why } end
+  if rule.needs_first and (record.behind or move == 'admit' or (not record.line and settings('serial').serial)) then
+    local refusal = guard_first()
+    if refusal then return refusal end
+  end
   -- Only a gateway can check it: the answer has the record with the schema, and the gateway sends the command again.
   if rule.needs_result and record.has_result_schema and not cmd.checked then return { kind = 'unchecked' } end
   if rule.needs_due and cmd.move ~= 'due' then return { kind = 'not_due' } end

@@ -20,6 +20,10 @@ function grant_lease()
   record.lapsed = nil
   record.sticky_ms = nil
   record.others_at = nil
+  record.kept_for = nil
+  local agent = settings('serial', 'sticky_ms')
+  if agent.serial and not record.line then join_line() end
+  record.last_ms = agent.sticky_ms or nil
   record.nonce = cmd.nonce
   record.worker_id = cmd.worker_id
   record.lease_ms = lease_ms

@@ -37,9 +37,11 @@ function transition(first_key, args, taker, moved)
 
   change()
   -- The taker gets the new ticket if no other ticket is before it. Its event says so.
-  local is_first = taker and rule.queue == 'ticket' and is_ready_first()
-  write(is_first)
-  if rule.queue ~= 'ticket' then return success_outcome() end
+  local waits = rule.queue == 'ticket' and record.behind
+  local is_first = taker and rule.queue == 'ticket' and not waits and is_ready_first()
+  write(is_first or waits)
+  if finishes and (record.line or 0) > 0 then return leave_line() end
+  if rule.queue ~= 'ticket' or waits then return success_outcome() end
   if not taker or ticket_at() > now then return success_outcome(offer_ticket()) end
   if not is_first and not offer_ticket() then return success_outcome(false) end
   return take_for_poll(taker, success_json(''), is_first)
@@ -53,6 +55,10 @@ function refuse()
   if refusal.extends_lease then
     keep_lease()
     refusal.extends_lease, refusal.lease_expires_at = nil, record.lease_expires_at
+  end
+  if refusal.joins then
+    refusal.joins = nil
+    wait_in_line()
   end
   -- A `take` removed the ticket from the queue before it was ready, so it is put back.
   if refusal.kind == 'not_ready' and cmd.take then offer_ticket() end
@@ -121,7 +127,8 @@ function change_own()
   end
 end
 
--- Writes the record, with its indexes, and the event. `matched`: a parked poll takes the new ticket in this call.
+-- Writes the record, with its indexes, and the event. `matched`: there is no new ticket, or a parked poll takes it in
+-- this call.
 function write(matched)
   if not rule.event_only then
     for i = 4, 2 + 2 * cmd.fields, 2 do

@@ -48,7 +48,7 @@ end
 
 -- The worker for which this move keeps the new ticket.
 function kept_worker()
-  return rule.sticky and record.others_at and record.worker_id or nil
+  return rule.queue == 'ticket' and rule.delay ~= 'unchanged' and record.others_at and record.kept_for or nil
 end
 
 -- A successful outcome's JSON. It is concatenated, because names and ids need no escapes and cjson takes three times as
@@ -62,6 +62,7 @@ function success_json(tail)
   if cmd.spent_now then rest.spends_to, rest.spent = record.parent_id, cmd.spent_now end
   if record.budget and rule.lease == 'extend' then rest.budget, rest.stop_at = record.budget, record.stop_at end
   rest.kept_for = kept_worker()
+  if rule.queue == 'ticket' then rest.behind = record.behind end
   if cmd.usage then rest.used = added_usage() end
   if move == 'await' then
     rest.expecting, rest.awaits_left, rest.awaits_until = record.expecting, record.awaits_left, record.awaits_until

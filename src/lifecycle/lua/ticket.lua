@@ -35,7 +35,15 @@ function number_ticket()
     -- Returned work comes before new work, but not for ever.
     record.returned = rule.returned and record.fence <= LIMITS.returned_leases and 1 or nil
     record.others_at = nil
-    if rule.sticky and record.sticky_ms then keep_ticket() end
+    record.kept_for = nil
+    local is_new = move == 'submit' and delay == 0
+    if is_new and not record.line and settings('serial').serial then line_up() end
+    if move == 'admit' then take_turn() end
+    if rule.sticky and record.sticky_ms then
+      keep_ticket(record.worker_id, record.sticky_ms)
+    elseif (is_new or move == 'admit') and not record.behind and settings('sticky_ms').sticky_ms then
+      keep_for_last()
+    end
     record.check_at = ticket_at() + LIMITS.check_ms
     if delay > 0 and move ~= 'submit' then show('retry_at', quoted(iso(record.ready_at))) end
     if spends or rule.needs_holder then show('attempt', digits(record.attempt)) end

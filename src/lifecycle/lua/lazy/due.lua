@@ -14,9 +14,13 @@ function choose_due_move()
   if due == 'check' then
     record.check_at = now + check_pause(math.max(record.ready_at, record.awaits_since or 0))
     if record.state == 'awaiting_children' then return look_again() end
-    save()
-    schedule()
-    return refusal_outcome({ kind = 'check' })
+    local is_waiting = record.behind and is_behind()
+    if not record.behind or is_waiting then
+      save()
+      schedule()
+      return refusal_outcome({ kind = is_waiting and 'behind' or 'check' })
+    end
+    due = 'admit'
   end
   move, failure = due, due_code
   if record.lease_expires_at then cmd.fence = record.fence end

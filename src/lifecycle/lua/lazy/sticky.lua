@@ -1,17 +1,19 @@
--- Sticky answers: after an answer, for a while only the worker that asked gets the new ticket. A hash leads from the
--- worker's id to the tickets that are kept for it. Limit: the hash is a hint; `others_at` of the record decides.
+-- Kept tickets: for a while only one worker gets the ticket. After an answer it is the worker that asked; with the agent's
+-- `sticky_seconds`, the one that had the last delegation of the conversation. A hash leads from the worker's id to the
+-- tickets that are kept for it. Limit: the hash is a hint; `others_at` and `kept_for` of the record decide.
 
 function sticky_key() return base .. ':sticky:' .. (record.target or cmd.target) end
 
--- Keeps the new ticket. Beyond its limits, the ticket is for any worker.
-function keep_ticket()
+-- Keeps the new ticket for the worker. Beyond its limits, the ticket is for any worker.
+function keep_ticket(worker, ms)
   local sticky = sticky_key()
-  local kept = redis.call('HGET', sticky, record.worker_id) or ''
+  local kept = redis.call('HGET', sticky, worker) or ''
   if #kept > LIMITS.sticky_bytes or (kept == '' and redis.call('HLEN', sticky) >= LIMITS.sticky_workers) then return end
-  redis.call('HSET', sticky, record.worker_id, kept .. cmd.id .. ' ' .. digits(record.ticket) .. '\n')
-  if redis.call('PTTL', sticky) < record.sticky_ms then redis.call('PEXPIRE', sticky, record.sticky_ms) end
-  record.others_at = now + record.sticky_ms
-  show('kept_for', cjson.encode(record.worker_id))
+  redis.call('HSET', sticky, worker, kept .. cmd.id .. ' ' .. digits(record.ticket) .. '\n')
+  if redis.call('PTTL', sticky) < ms then redis.call('PEXPIRE', sticky, digits(ms)) end
+  record.others_at = now + ms
+  record.kept_for = worker
+  show('kept_for', cjson.encode(worker))
   show('kept_until', quoted(iso(record.others_at)))
 end
 
@@ -25,4 +27,24 @@ function take_kept(kept)
   end
   if ticket_remove(queue(), id, ticket) then return id, tonumber(ticket) end
   if rest ~= '' then return take_kept(rest) end
+end
+
+-- The last workers of an agent's conversations: a hash from the conversation to until when it is preferred, and the
+-- worker. When the hash is full, it replaces the older one, so that the newest conversations are always remembered.
+--   {errand:0}:last:scout → 5f3a… "1790000060000 laptop-7"
+function last_key() return base .. ':last:' .. record.target end
+
+function remember_worker()
+  local last = last_key()
+  if redis.call('HLEN', last) >= LIMITS.last_workers then redis.call('RENAME', last, last .. ':older') end
+  redis.call('HSET', last, conversation(), digits(now + record.last_ms) .. ' ' .. record.worker_id)
+  redis.call('PEXPIRE', last, digits(record.last_ms))
+end
+
+-- Keeps the new ticket for the last worker of its conversation, if that is still preferred.
+function keep_for_last()
+  local name = conversation()
+  local last = redis.call('HGET', last_key(), name) or redis.call('HGET', last_key() .. ':older', name) or ''
+  local till, worker = string.match(last, '^(%d+) (.*)$')
+  if till and tonumber(till) > now then keep_ticket(worker, tonumber(till) - now) end
 end
