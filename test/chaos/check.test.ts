@@ -100,6 +100,10 @@ const DAMAGE: Record<RuleName, (history: Draft) => void> = {
       calls.push({ proc: "p", op: "use", start: 1, end: 2, result: "ok", ...use });
     }
   },
+  "woken-early": ({ calls }) => {
+    const grant = { id: "dlg_0_0", lease: "lse_0_99", fence: 99, attempt: 1, granted_at: 99_000, unended: 1 };
+    calls.push({ proc: "p", op: "lease", start: 98_000, end: 99_500, result: "ok", grants: [grant] });
+  },
   charged: ({ stored, outages }) => {
     const shown = { type: "DELEGATION_STATUS", hash: "x" };
     outages.push({ t: 1, proc: "n", row: "outage", from: 2_000, to: 9_000 });

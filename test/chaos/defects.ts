@@ -143,6 +143,13 @@ export const DEFECTS: Record<RuleName, Defect> = {
     "if false then",
     { behavior: "ask" },
   ),
+  "woken-early": defect(
+    "wakes work before the last of its children has ended",
+    `${LUA}/choose.lua`,
+    /\(record\.awaits_left or 0\) <= 1/,
+    "(record.awaits_left or 0) <= 2",
+    { behavior: "lead" },
+  ),
   charged: defect(
     "gives leases no grace after an outage",
     `${LUA}/lazy/grace.lua`,

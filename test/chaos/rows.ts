@@ -38,6 +38,8 @@ const factsSchema = z.object({
         attempt: z.number(),
         /** By Redis' clock, ms. */
         granted_at: z.number(),
+        /** Of a wait for all children that has ended: how many of them had not. */
+        unended: z.number().optional(),
       }),
     )
     .optional(),

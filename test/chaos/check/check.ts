@@ -5,7 +5,7 @@ import { charged } from "./charged.ts";
 import { fork, gap, illegalMove, twoEnds } from "./events.ts";
 import { type Facts, toFacts, type Violation } from "./facts.ts";
 import { mismatch, ticket } from "./finals.ts";
-import { fence, lostReply, staleLease, twoReplies, usedTwice } from "./leases.ts";
+import { fence, lostReply, staleLease, twoReplies, usedTwice, wokenEarly } from "./leases.ts";
 import { judge, type Verdict } from "./loss.ts";
 import { a2aOrder, agUiOrder, died, forgedDelivery, internalError, leak, undelivered } from "./outside.ts";
 import { foreignRead, missed, repeated, reset } from "./subscribers.ts";
@@ -30,6 +30,7 @@ export const RULES = {
   "two-replies": twoReplies,
   "lost-reply": lostReply,
   "used-twice": usedTwice,
+  "woken-early": wokenEarly,
   charged,
   mismatch,
   ticket,

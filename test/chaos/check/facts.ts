@@ -8,6 +8,8 @@ export interface Grant {
   readonly lease: string;
   readonly fence: number;
   readonly granted_at: number;
+  /** Of a wait for all children that has ended: how many of them had not. */
+  readonly unended?: number | undefined;
   /** When the holder received it. */
   readonly known: number;
 }

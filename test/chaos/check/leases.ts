@@ -104,6 +104,24 @@ export function usedTwice({ calls }: Facts): Violation[] {
   return violations;
 }
 
+/** A delegation that waits for all its children is leased after they have ended. */
+export function wokenEarly({ grants }: Facts): Violation[] {
+  return [...grants].flatMap(([id, all]) =>
+    all.flatMap(({ fence: own, unended = 0, known }) =>
+      unended === 0
+        ? []
+        : [
+            {
+              rule: "woken-early",
+              id,
+              what: `fence ${own}: ${unended} of its children had not ended`,
+              at: known,
+            },
+          ],
+    ),
+  );
+}
+
 /** The accepted reply is the stored one. */
 export function lostReply(facts: Facts): Violation[] {
   const violations: Violation[] = [];

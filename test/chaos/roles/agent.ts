@@ -3,14 +3,21 @@
  * it, whichever worker that is. Leases last seconds, so that abandoned ones lapse within the run.
  */
 import * as z from "zod";
+import { isTerminal, stateSchema } from "../../../src/schema/delegation.ts";
 import { Random } from "../random.ts";
 import type { Facts } from "../rows.ts";
-import { keyOf, SHELF } from "../setup.ts";
-import type { Part } from "./part.ts";
+import { keyOf, SHELF, taskOf } from "../setup.ts";
+import { type Part, shown, shownSchema } from "./part.ts";
 
 const grantSchema = z.object({
   lease_id: z.string(),
   attempt: z.number(),
+  awaited: z
+    .object({
+      outcome: z.string(),
+      children: z.array(z.looseObject({ state: stateSchema.nullable() })),
+    })
+    .optional(),
   delegation: z.looseObject({
     id: z.string(),
     lease: z.object({ granted_at: z.string() }),
@@ -24,12 +31,15 @@ type Grant = z.infer<typeof grantSchema>;
 export const fenceOf = (lease: string): number => Number(lease.slice(lease.lastIndexOf("_") + 1));
 
 export const grantFacts = (body: unknown): Facts => ({
-  grants: grantsSchema.parse(body).leases.map(({ lease_id, attempt, delegation }) => ({
+  grants: grantsSchema.parse(body).leases.map(({ lease_id, attempt, delegation, awaited }) => ({
     id: delegation.id,
     lease: lease_id,
     fence: fenceOf(lease_id),
     attempt,
     granted_at: Date.parse(delegation.lease.granted_at),
+    ...(awaited?.outcome === "ended" && {
+      unended: awaited.children.filter(({ state }) => state !== null && !isTerminal(state)).length,
+    }),
   })),
 });
 
@@ -38,6 +48,7 @@ const BEHAVIORS = {
   steady: 14,
   pieces: 8,
   ask: 7,
+  lead: 6,
   retry: 4,
   twice: 4,
   fail: 2,
@@ -102,8 +113,10 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
   const answered = delegation.history.find(({ metadata }) => metadata?.interrupt_id !== undefined);
 
   const drawn = part.setup.behavior ?? random.weighted(BEHAVIORS);
-  const asks = drawn === "ask";
-  const behavior = asks && (answered || fence > 2) ? "quick" : drawn;
+  const asks = drawn === "ask" && !isChild(key);
+  const hasWaited = grant.awaited !== undefined;
+  const isOver = asks ? answered !== undefined || fence > 2 : drawn === "lead" && hasWaited;
+  const behavior = isOver || (isChild(key) && ["ask", "lead"].includes(drawn)) ? "quick" : drawn;
 
   const heartbeat = (body: object = {}) =>
     part.call("heartbeat", facts, { as, path: path("heartbeat"), body });
@@ -166,6 +179,17 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
       await reply("completed");
       return;
     }
+    case "lead": {
+      const children = await delegateParts(part, agent, { id, key });
+      if (children === null) return;
+      const raised = await part.insist("await", facts, {
+        ...{ as, path: path("await") },
+        body: { children, ...(random.chance(0.3) && { time_limit_seconds: 2 }) },
+      });
+      const isKnown = awaitSchema.safeParse(raised.body).data?.awaited !== undefined;
+      if (raised.phase === "ok" && isKnown) await reply("completed");
+      return;
+    }
     case "retry":
       await reply("failed", { error: { code: "flaky", message: "try again", retryable: true } });
       return;
@@ -195,6 +219,30 @@ async function work(part: Part, agent: string, grant: Grant): Promise<void> {
   }
 }
 
+/** The key of a child is that of its parent, with a number. */
+const isChild = (key: string): boolean => key.includes("/");
+
+/** The same at every lease of the parent; null: one was not accepted. */
+async function delegateParts(
+  part: Part,
+  agent: string,
+  { id: parent_id, key }: { readonly id: string; readonly key: string },
+): Promise<string[] | null> {
+  const random = new Random(part.setup.seed, `${key}/parts`);
+  const others = part.setup.agents.filter((other) => other !== agent);
+  const children: string[] = [];
+  for (let n = random.int(1, 3); n > 0; n -= 1) {
+    const [as, own, target] = [`agent:${agent}`, `${key}/${n}`, random.pick(others)];
+    const body = { target, task: taskOf(own), parent_id, max_attempts: 4, ttl_seconds: 600 };
+    const request = { as, path: "/v1/delegations", headers: { "idempotency-key": own }, body };
+    const answer = await part.insist("delegate", { key: own, target, via: "child" }, request, shown);
+    if (answer.phase !== "ok") return null;
+    children.push(shownSchema.parse(answer.body).id);
+  }
+  return children;
+}
+
+const awaitSchema = z.looseObject({ awaited: z.looseObject({}).optional() });
 const raisedSchema = z.object({ interrupt_id: z.string(), answers: z.looseObject({}).optional() });
 const usedSchema = z.object({ used: z.string() });
 const usedFacts = (body: unknown): Facts => usedSchema.parse(body);
