@@ -212,13 +212,21 @@ export class Admin {
   /** Returns the secret, which is shown only once. Never retried: a lost answer leaves a token that nobody knows. */
   createToken(
     principal: string,
-    options: CallOptions & { expiresInSeconds?: number | undefined } = {},
+    options: CallOptions & {
+      expiresInSeconds?: number | undefined;
+      /** The highest priority that it may delegate with, 0 to 9. */
+      maxPriority?: number | undefined;
+    } = {},
   ): Promise<NewToken> {
-    const { expiresInSeconds, signal } = options;
+    const { expiresInSeconds, maxPriority, signal } = options;
     return this.#http.request(newTokenSchema, {
       method: "POST",
       path: "/v1/tokens",
-      body: { principal, ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }) },
+      body: {
+        principal,
+        ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }),
+        ...(maxPriority !== undefined && { max_priority: maxPriority }),
+      },
       signal,
     });
   }

@@ -33,6 +33,7 @@ export const A2A_ERRORS = {
   unauthenticated: "UNAUTHENTICATED",
   forbidden: "PERMISSION_DENIED",
   not_accepted: "PERMISSION_DENIED",
+  priority_too_high: "PERMISSION_DENIED",
   agent_unknown: "TaskNotFoundError",
   delegation_not_found: "TaskNotFoundError",
   lease_unknown: "TaskNotFoundError",

@@ -124,7 +124,7 @@ export const agUiPropsSchema = z
     cancel: z.union([z.boolean(), z.strictObject({ reason: z.string().max(1024).optional() })]).optional(),
     auto_approve: settings.auto_approve,
     result_schema: settings.result_schema,
-    priority: settings.priority.unwrap().optional(),
+    priority: settings.priority,
     metadata: settings.metadata.unwrap().optional(),
     delay_seconds: settings.delay_seconds,
     not_before: settings.not_before,

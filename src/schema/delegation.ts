@@ -237,8 +237,11 @@ export const delegateRequestSchema = z
     message: messageInputSchema.optional(),
     /** The conversation that it belongs to, 1 to 512 characters without controls. Default: a new one. */
     context_id: contextIdSchema.optional(),
-    /** 0 to 9, higher first; within a priority, delegators take turns. Default 5. */
-    priority: z.int().min(0).max(9).default(5),
+    /**
+     * 0 to 9, higher first; within a priority, delegators take turns. A token may have a highest priority, which is the
+     * default if it is below 5. Default 5.
+     */
+    priority: z.int().min(0).max(9).optional(),
     /** No worker gets it for this many seconds, up to a year; this or `not_before`. */
     delay_seconds: z.number().min(0).max(31_536_000).optional(),
     /** No worker gets it before this ISO 8601 instant, which is before the year 9000; this or `delay_seconds`. */

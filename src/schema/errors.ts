@@ -285,6 +285,12 @@ export const ERRORS = {
     "The delegation would loop",
     "Do the work in this agent, or delegate to one that is not an ancestor.",
   ),
+  priority_too_high: row(
+    "AUTH",
+    403,
+    "The token may not delegate with this priority",
+    "Delegate with a priority of at most details.max_priority.",
+  ),
   approval_required: row(
     "PROTOCOL",
     422,
@@ -468,6 +474,7 @@ export const NAMED_DETAILS = {
   range_not_satisfiable: "size",
   usage_currency: "currency",
   result_invalid: "issues",
+  priority_too_high: "max_priority",
 } as const satisfies Partial<Record<ErrorCode, string>>;
 type Naming = keyof typeof NAMED_DETAILS;
 

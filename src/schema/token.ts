@@ -10,6 +10,8 @@ export const tokenRequestSchema = z.strictObject({
   }),
   /** How long it is valid, up to 10 years. Default: without an end. */
   expires_in_seconds: z.number().positive().max(315_360_000).optional(),
+  /** The highest priority that it may delegate with, 0 to 9. Default: 9. */
+  max_priority: z.int().min(0).max(9).optional(),
 });
 export type TokenRequest = z.output<typeof tokenRequestSchema>;
 
@@ -22,6 +24,8 @@ export const tokenSchema = z.strictObject({
   created_at: instantSchema,
   /** When it ends; null: never. */
   expires_at: instantSchema.nullable(),
+  /** The highest priority that it may delegate with; absent: any. */
+  max_priority: z.int().optional(),
 });
 /** A token, without its secret. */
 export type TokenInfo = z.infer<typeof tokenSchema>;

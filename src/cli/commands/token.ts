@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
 import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { wholeBetween } from "../input/arguments.ts";
 import { duration } from "../input/duration.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { note, print, printJson } from "../show/output.ts";
@@ -24,17 +25,22 @@ function addCreate(token: Command, { host }: Cli): void {
     .description("create a token; it is shown only once")
     .argument("<principal>", "agent:<name>, caller:<name>, approver:<name> or viewer:<name>")
     .option("--expires <duration>", "how long it is valid (default: forever)", duration)
+    .option("--max-priority <n>", "the highest priority that it may delegate with", wholeBetween(0, 9))
     .addHelpText(
       "after",
       examples(
         "ERRAND_TOKEN=$(errand token create agent:scout)",
         "errand token create caller:ci --expires 90d",
+        "errand token create caller:batch --max-priority 3",
       ),
     )
     .action(async (principal: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { expires?: number }>();
+      const options = command.optsWithGlobals<GlobalOptions & { expires?: number; maxPriority?: number }>();
       const admin = new Admin(await connect(host, options));
-      const created = await admin.createToken(principal, { expiresInSeconds: options.expires });
+      const created = await admin.createToken(principal, {
+        expiresInSeconds: options.expires,
+        maxPriority: options.maxPriority,
+      });
       if (options.json) return printJson(host, created);
       await print(host, created.token);
       if (host.isTty.stdout)
@@ -47,6 +53,7 @@ const COLUMNS: readonly Column<TokenInfo>[] = [
   { name: "principal", cell: ({ principal }) => principal },
   ageColumn("age", ({ created_at }) => created_at),
   { name: "expires", cell: ({ expires_at }) => (expires_at === null ? "never" : localTime(expires_at)) },
+  { name: "max-priority", cell: ({ max_priority }) => String(max_priority ?? "-"), shown: "wide" },
 ];
 
 function addListTokens(token: Command, { host }: Cli): void {

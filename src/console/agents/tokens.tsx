@@ -69,6 +69,7 @@ function Token({ token, onRevoked }: { readonly token: TokenInfo; readonly onRev
             , <Left until={expires_at} />
           </>
         )}
+        {token.max_priority !== undefined && `, priority at most ${token.max_priority}`}
       </span>
       <Confirm
         verb="Revoke"
@@ -88,11 +89,14 @@ const KINDS = ["caller", "approver", "viewer", "agent"] as const;
 function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }) {
   const kind = useSignal<string>("caller");
   const name = useSignal("");
+  const most = useSignal("");
   const { isRunning, error, run } = useAction();
   const submit = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      const made = await session.value?.connection.admin.createToken(`${kind.value}:${name.value}`);
+      const made = await session.value?.connection.admin.createToken(`${kind.value}:${name.value}`, {
+        maxPriority: most.value === "" ? undefined : Number(most.value),
+      });
       if (made) onMade(made);
       name.value = "";
     });
@@ -123,6 +127,19 @@ function NewTokenForm({ onMade }: { readonly onMade: (token: NewToken) => void }
           value={name.value}
           onInput={(event) => {
             name.value = event.currentTarget.value;
+          }}
+        />
+      </label>
+      <label>
+        <span>Priority at most</span>
+        <input
+          type="number"
+          min={0}
+          max={9}
+          placeholder="9"
+          value={most.value}
+          onInput={(event) => {
+            most.value = event.currentTarget.value;
           }}
         />
       </label>

@@ -11,13 +11,15 @@ export interface Principal {
   readonly kind: z.infer<typeof principalKindSchema>;
   /** Empty for the operator. */
   readonly name: string;
+  /** The highest priority that its token may delegate with; absent: any. */
+  readonly maxPriority?: number | undefined;
 }
 
-export function toPrincipal(text: string): Principal {
+export function toPrincipal(text: string, maxPriority?: number): Principal {
   const [head, name = ""] = text.split(":");
   const kind = principalKindSchema.options.find((candidate) => candidate === head);
   if (!kind) throw new TypeError("not a principal");
-  return { text, kind, name };
+  return maxPriority === undefined ? { text, kind, name } : { text, kind, name, maxPriority };
 }
 
 export const seesAll = (principal: Principal): boolean =>

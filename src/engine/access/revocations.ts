@@ -25,6 +25,8 @@ export interface Identity {
   /** Null for a request with the token itself. */
   readonly session_id: string | null;
   readonly expires_at: number | null;
+  /** The highest priority that the token may delegate with; absent: any. */
+  readonly max_priority?: number | undefined;
 }
 
 /** The caller with the configured operator token. */

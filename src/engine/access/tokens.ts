@@ -55,6 +55,7 @@ const storedSchema = z.object({
   principal: z.string(),
   created_at: z.number(),
   expires_at: z.number().nullable(),
+  max_priority: z.int().optional(),
 });
 type Stored = z.infer<typeof storedSchema>;
 
@@ -65,8 +66,8 @@ interface CachedToken {
 }
 
 function toCached(token_id: string, json: string): CachedToken {
-  const { hash, principal, expires_at } = storedSchema.parse(JSON.parse(json));
-  return { identity: { principal, token_id, session_id: null, expires_at }, hash };
+  const { hash, principal, expires_at, max_priority } = storedSchema.parse(JSON.parse(json));
+  return { identity: { principal, token_id, session_id: null, expires_at, max_priority }, hash };
 }
 
 export class Tokens implements Lookup {
@@ -78,6 +79,9 @@ export class Tokens implements Lookup {
     maxBytes: CACHE_BYTES,
     bytesOf: ({ identity }) => CACHED_BYTES + identity.principal.length,
   });
+
+  /** Sessions of tokens with a limit, by what the sessions cache. */
+  readonly #limitedSessions = new WeakMap<Identity, Identity>();
 
   constructor(redis: Redis, revocations: Revocations, sessions: Sessions, operatorToken: string) {
     this.#redis = redis;
@@ -92,11 +96,13 @@ export class Tokens implements Lookup {
     const now = Date.now();
     const expires_at =
       request.expires_in_seconds === undefined ? null : now + Math.round(request.expires_in_seconds * 1000);
-    const stored: Stored = { hash: hashOf(token), principal: request.principal, created_at: now, expires_at };
+    const { principal, max_priority } = request;
+    const stored: Stored = { hash: hashOf(token), principal, created_at: now, expires_at, max_priority };
     const made = describe(id, stored);
     const entry = auditArgs(by, "token.create", id, {
       principal: made.principal,
       expires_at: made.expires_at,
+      max_priority,
     });
     await this.#deleteExpired(now);
     const maximum = LIMITS.tokens.value;
@@ -175,7 +181,8 @@ export class Tokens implements Lookup {
       const session = await this.#sessions.find(token, { lastKnown });
       if (session?.token_id === null) return session;
       // Revoking a token deletes its sessions; this check holds even if one remained.
-      if (session && (await this.#find(session.token_id, { lastKnown }))) return session;
+      const found = session && (await this.#find(session.token_id, { lastKnown }));
+      if (found) return this.#limited(session, found.identity);
     }
     throw new ErrandError("unauthenticated", "The token is unknown, expired or revoked.");
   }
@@ -184,6 +191,19 @@ export class Tokens implements Lookup {
   async isValid(id: string): Promise<boolean> {
     const found = await this.#find(id);
     return found !== null && !hasPassed(found.identity.expires_at);
+  }
+
+  /** The highest priority that the token with this id may delegate with; undefined: any. '' is the operator's. */
+  async maxPriorityOf(id: string): Promise<number | undefined> {
+    return id === "" ? undefined : (await this.#find(id))?.identity.max_priority;
+  }
+
+  /** The session with the limit of its token; one object for all its requests. */
+  #limited(session: Identity, { max_priority }: Identity): Identity {
+    if (max_priority === undefined) return session;
+    const known = this.#limitedSessions.get(session) ?? { ...session, max_priority };
+    this.#limitedSessions.set(session, known);
+    return known;
   }
 
   /** Calls `end` when the token or session is revoked or expires, or at once if that has already happened. */
@@ -224,5 +244,6 @@ function describe(id: string, stored: Stored): TokenInfo {
     principal: stored.principal,
     created_at: toInstant(stored.created_at),
     expires_at: stored.expires_at === null ? null : toInstant(stored.expires_at),
+    ...(stored.max_priority !== undefined && { max_priority: stored.max_priority }),
   };
 }

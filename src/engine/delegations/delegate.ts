@@ -27,6 +27,20 @@ import { addChild, type Lineage, lineageOf, removeChild } from "./tree.ts";
 export type Submits = Moves & NamesFiles & Pick<Broker, "clock" | "egress" | "memory" | "metrics">;
 
 const DEFAULT_TTL_MS = 604_800_000;
+const DEFAULT_PRIORITY = 5;
+const MAX_PRIORITY = 9;
+
+const priorityOf = ({ priority }: Pick<DelegateRequest, "priority">, { maxPriority }: Principal): number =>
+  priority ?? Math.min(DEFAULT_PRIORITY, maxPriority ?? MAX_PRIORITY);
+
+function requirePriority({ priority }: Pick<DelegateRequest, "priority">, { maxPriority }: Principal): void {
+  if (priority === undefined || priority <= (maxPriority ?? MAX_PRIORITY)) return;
+  throw new ErrandError(
+    "priority_too_high",
+    `The token may delegate with a priority of at most ${maxPriority}, not ${priority}.`,
+    { details: { priority, max_priority: maxPriority } },
+  );
+}
 
 /** The delegator's A2A message with defaults, and the delegation's id last in its metadata (see lease-payload.ts). */
 function toMessage(request: DelegateRequest, id: string) {
@@ -149,7 +163,8 @@ export async function delegate(
       longestMs: lifetimeMs(request, Date.now() + broker.clock.offset_ms) + broker.retentionMs,
       principal: principal.text,
       key: options.idempotencyKey,
-      body: options.body ?? request,
+      // With the default, as in version 0.1.0, whose keys must find their delegations.
+      body: options.body ?? { ...request, priority: request.priority ?? DEFAULT_PRIORITY },
       newId: broker.shards.newDelegationId(request.target),
       ...lookups(broker, principal),
       recordKey: (id) => broker.shards.ofId(id)?.delegation(id) ?? "",
@@ -255,6 +270,7 @@ export async function check(
   principal: Principal,
   { target, parent_id, callback, ...request }: DelegateRequest,
 ): Promise<Lineage> {
+  requirePriority(request, principal);
   await requireAccepted(broker, principal, target, request.auto_approve !== undefined);
   broker.memory.requireRoom();
   const now = Date.now() + broker.clock.offset_ms;
@@ -276,6 +292,7 @@ async function create(
   options: DelegateOptions,
 ): Promise<StoredDelegation | null> {
   const { parent_id, callback } = request;
+  const priority = priorityOf(request, principal);
   const startedAt = performance.now();
   if (parent_id !== undefined) await addChild(broker, parent_id, id);
   const message = await nameFilesOf(broker, principal, id, toMessage(request, id), { isNew: true });
@@ -295,7 +312,7 @@ async function create(
       root_delegator: rootDelegator === principal.text ? undefined : (rootDelegator ?? undefined),
       callbacks: callback && 1,
       has_result_schema: result_schema && 1,
-      priority: request.priority,
+      priority,
       max_attempts: request.max_attempts,
       delay_ms: milliseconds(request.delay_seconds),
       not_before_at: instant(request.not_before),
@@ -314,7 +331,7 @@ async function create(
       max_kept: broker.memory.maxKeptBytes(principal),
       ...(options.push && pushParams(options.push(id))),
     },
-    event: { task_preview, priority: String(request.priority) },
+    event: { task_preview, priority: String(priority) },
     fields: {
       message: json,
       task_preview,

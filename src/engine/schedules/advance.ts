@@ -135,7 +135,7 @@ async function make(
 /** Delegates in the name of the owner; safe to repeat with the same key. Returns the delegation's id. */
 export async function submitRun(
   broker: Advances,
-  { id, owner, settings }: StoredSchedule,
+  { id, owner, token, settings }: StoredSchedule,
   key: string,
   at: number,
 ): Promise<string> {
@@ -145,7 +145,8 @@ export async function submitRun(
   const request = { ...parsed.data, metadata: { ...parsed.data.metadata, schedule } };
   try {
     const idempotencyKey = `schedule ${id} ${key}`;
-    const { record } = await delegate(broker, toPrincipal(owner), request, {
+    const principal = toPrincipal(owner, await broker.tokens.maxPriorityOf(token));
+    const { record } = await delegate(broker, principal, request, {
       idempotencyKey,
       body: schedule.id,
     });

@@ -161,7 +161,7 @@ export const patchSchedule = (
     const before = schedule.settings;
     const request = merged(before, delegation === undefined ? patch : { ...patch, delegation });
     requireCalendar(request, now);
-    const owner = toPrincipal(schedule.owner);
+    const owner = toPrincipal(schedule.owner, await broker.tokens.maxPriorityOf(schedule.token));
     if (patch.delegation) await requireDelegation(broker, owner, request.delegation);
     const settings = settingsOf(request, delegation ?? before.delegation, now);
     const last = isSameCalendar(before, settings) ? schedule.last : now;

@@ -30,6 +30,41 @@ describe("tokens", () => {
     expect(JSON.stringify(listed) + stored + log.join("")).not.toContain(secret);
   });
 
+  test("may have a highest priority: a request above it is refused, also by a session, in a batch and for a child", async () => {
+    const { url, admin } = await setup();
+    const create = async (principal: string, max_priority: unknown) =>
+      admin.call("POST", "/v1/tokens", { principal, max_priority });
+    for (const wrong of [-1, 10, 1.5, "3"]) {
+      const { status, body } = await create("caller:carol", wrong);
+      expect([status, body.code]).toEqual([400, "invalid_request"]);
+    }
+    const made = (await create("caller:carol", 3)).body;
+    expect(made.max_priority).toBe(3);
+    const listed = (await admin.call("GET", "/v1/tokens")).body.tokens;
+    expect(listed.map((one: { max_priority?: number }) => one.max_priority)).toEqual([3]);
+    const opened = await request(url, "POST", "/v1/sessions", { token: made.token, body: {} });
+    for (const token of [made.token, opened.body.token]) {
+      const carol = client(url, token);
+      for (const priority of [4, 9]) {
+        const { status, body } = await carol.delegate("scout", { priority });
+        expect(status).toBe(403);
+        expect(body).toMatchObject({ code: "priority_too_high", details: { priority, max_priority: 3 } });
+      }
+      expect((await carol.delegate("scout", { priority: 3 })).body.priority).toBe(3);
+      // The default would be more.
+      expect((await carol.delegate("scout")).body.priority).toBe(3);
+      const delegations = [{ target: "scout", task: "x", priority: 4 }];
+      const { results } = (await carol.call("POST", "/v1/delegations/batch", { delegations })).body;
+      expect(results[0].error.code).toBe("priority_too_high");
+    }
+    const high = (await create("caller:carol", 8)).body;
+    expect((await client(url, high.token).delegate("scout")).body.priority).toBe(5);
+    const scout = client(url, (await create("agent:scout", 5)).body.token);
+    const [lease] = (await scout.lease("scout")).body.leases;
+    const child = await scout.delegate("scout", { priority: 6, parent_id: lease.delegation.id });
+    expect(child.body.code).toBe("priority_too_high");
+  });
+
   test("revoked, they end their streams and polls on every gateway within a second", async () => {
     const withStalls = allowStalls();
     const { url, another, admin } = await setup();

@@ -104,6 +104,12 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await api.agent("scout", { accepts_from: [] });
     return api.delegate("scout");
   },
+  async priority_too_high() {
+    const { api, url } = await setup();
+    const token = (await api.call("POST", "/v1/tokens", { principal: "caller:carol", max_priority: 2 })).body
+      .token;
+    return client(url, token).delegate("scout", { priority: 3 });
+  },
   async approval_required() {
     const { api } = await setup();
     await api.agent("scout", { approvals: "person" });

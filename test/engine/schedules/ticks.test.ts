@@ -50,6 +50,24 @@ test("each tick makes one delegation, which names its schedule", async () => {
   expect((await get(made.id)).next[0]).toBe(made.next[2]);
 });
 
+test("a tick has at most the priority of the token that started the schedule, and so has a change of it", async () => {
+  const { admin, url, alice, get, runs, forward } = await setup();
+  const { token } = (await admin.call("POST", "/v1/tokens", { principal: "caller:alice", max_priority: 3 }))
+    .body;
+  const limited = client(url, token);
+  const delegation = { target: "scout", task: "tidy up" };
+  const create = (priority?: number) =>
+    limited.call("POST", "/v1/schedules", { every_seconds: 3600, delegation: { ...delegation, priority } });
+  expect((await create(4)).body.code).toBe("priority_too_high");
+  const { id } = (await create()).body;
+  const patch = { delegation: { ...delegation, priority: 9 } };
+  expect((await alice.call("PATCH", `/v1/schedules/${id}`, patch)).body.code).toBe("priority_too_high");
+  await forward(3600);
+  const [run] = await runs(id);
+  expect((await alice.get(run.delegation_id)).body.priority).toBe(3);
+  expect((await get(id)).state).toBe("active");
+});
+
 test.each([
   ["skip", 0],
   ["one", 1],

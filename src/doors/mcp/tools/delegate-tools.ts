@@ -108,7 +108,7 @@ async function submit(
     await first?.();
     return await delegate(broker, principal, delegateRequest, {
       idempotencyKey,
-      body: delegateRequest,
+      body: { ...delegateRequest, priority: delegateRequest.priority ?? 5 },
       traceparent,
     });
   } catch (error) {
