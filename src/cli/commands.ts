@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   cancel: async () => (await shared()).addCancel,
   redrive: async () => (await shared()).addRedrive,
   delete: async () => (await shared()).addDelete,
+  schedule: async () => (await shared()).addSchedule,
   files: async () => (await shared()).addFiles,
   work: async () => (await import("./work/work.ts")).addWork,
   relay: async () => (await import("./relay/relay.ts")).addRelay,

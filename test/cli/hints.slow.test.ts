@@ -68,7 +68,7 @@ test.each([
   ["temporal", "redrive", "reset"],
   ["temporal", "message", "signal"],
   ["temporal", "logs", "trace"],
-  ["temporal", "delegate --delay <duration>", "schedule"],
+  ["temporal", "schedule list", "schedules"],
   ["celery", "delegate", "call"],
   ["celery", "get", "result"],
   ["celery", "cancel", "purge"],

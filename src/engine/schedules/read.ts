@@ -16,7 +16,7 @@ const LAST_RUNS = 5;
 
 export const noSchedule = (id: string): ErrandError =>
   new ErrandError("not_found", `There is no schedule '${id}'.`, {
-    recovery: "Check the id with GET /v1/schedules.",
+    recovery: "List your schedules to find its id.",
   });
 
 /** For a stranger it does not exist. `what`: what only its owner and the operator may do. */

@@ -51,6 +51,10 @@ async function world() {
   const works = await make();
   await api.heartbeat(works.lease, { progress: { message: HOSTILE, done: 1, total: 2 } });
   const waits = String((await api.delegate("scout", { task: HOSTILE, parent_id: works.id })).body.id);
+  const delegation = { target: "scout", task: HOSTILE };
+  const scheduled = { every_seconds: 3600, name: HOSTILE.slice(0, 200), delegation };
+  const schedule = String((await api.call("POST", "/v1/schedules", scheduled)).body.id);
+  await api.call("POST", `/v1/schedules/${schedule}/run`);
   const dir = freshDir();
   const batch = join(dir, "batch.jsonl");
   const many = [{ task: HOSTILE }, { target: "nobody", task: HOSTILE }, { task: 1 }];
@@ -78,6 +82,14 @@ async function world() {
     ["agent", "pause", "scout"],
     ["agent", "resume", "scout"],
     ["agent", "delete", "scout"],
+    ["schedule", "list"],
+    ["schedule", "get", schedule],
+    ["schedule", "runs", schedule],
+    ["schedule", "run", schedule],
+    ["schedule", "pause", schedule],
+    ["schedule", "resume", schedule],
+    ["schedule", "delete", `sch_${"0".repeat(26)}`],
+    ["schedule", "create", "scout", "x", "--cron", "0 9 * *"],
     ["stats"],
     ["status"],
     ["top", "--once"],

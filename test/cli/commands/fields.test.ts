@@ -10,6 +10,8 @@ async function world() {
   await api.agent("scout", { description: "counts words" });
   const alice = await as(url, "caller:alice");
   const session = await client(url, alice.token).call("POST", "/v1/sessions");
+  const scheduled = { every_seconds: 3600, paused: true, delegation: { target: "scout", task: "x" } };
+  const schedule = (await api.call("POST", "/v1/schedules", scheduled)).body.id;
   const { id } = (await api.delegate("scout", { task: "one" })).body;
   await api.reply((await api.lease("scout", { worker_id: "scout-host" })).body.leases[0].lease_id);
   const entries = (await api.call("GET", "/v1/audit?subject=scout")).body.entries;
@@ -18,11 +20,11 @@ async function world() {
   const onTerminal = async (...argv: string[]) =>
     (await run(argv, { env, tty: { stdout: true }, childEnv: { NO_COLOR: "1" } })).stdout;
   await until(async () => (await api.call("GET", "/v1/agents/scout/workers")).body.workers.length === 1);
-  return { id, alice, session: session.body.id, entry: entries[0].id, inPipe, onTerminal };
+  return { id, alice, schedule, session: session.body.id, entry: entries[0].id, inPipe, onTerminal };
 }
 
 test("-o name prints one whole identifier per line, into a pipe and on a terminal", async () => {
-  const { id, alice, session, entry, inPipe, onTerminal } = await world();
+  const { id, alice, schedule, session, entry, inPipe, onTerminal } = await world();
   for (const [command, name] of [
     ["list", id],
     ["list --tree", id],
@@ -31,6 +33,7 @@ test("-o name prints one whole identifier per line, into a pipe and on a termina
     ["agent get scout", "scout"],
     ["agent workers scout", "scout-host"],
     ["token list", alice.tokenId],
+    ["schedule list", schedule],
     ["sessions list", session],
     ["audit --subject scout", entry],
   ] as const) {
@@ -58,6 +61,7 @@ test("--no-headers leaves out the header line", async () => {
     "agent list",
     "agent workers scout",
     "token list",
+    "schedule list --wide",
     "sessions list",
     "audit --wide",
     "stats",

@@ -62,6 +62,7 @@ test("a command whose output cannot be written fails by name", async () => {
     ["agent", "pause", "scout"],
     ["agent", "resume", "scout"],
     ["token", "create", "caller:x"],
+    ["schedule", "create", "scout", "x", "--every", "1h"],
     ["invite", "zoe"],
     ["sessions", "link"],
     ["delete", id],

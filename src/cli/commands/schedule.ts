@@ -1,0 +1,154 @@
+/** `errand schedule`: delegates again and again: create, list, get, runs, run, pause, resume, delete. */
+import { type Command, InvalidArgumentError } from "commander";
+import { Schedules } from "../../client/schedules.ts";
+import { SCHEDULE_ID, type Schedule, type ScheduleRun } from "../../schema/schedule.ts";
+import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
+import { addTableOptions, type Column, printRows, type TableOptions } from "../show/list-table.ts";
+import { type Painter, print, printJson } from "../show/output.ts";
+import { runText, scheduleDetails, targetOf, whenText } from "../show/schedule-text.ts";
+import { localTime } from "../show/time.ts";
+import { addCreateSchedule } from "./schedule-create.ts";
+
+export function addSchedule(program: Command, cli: Cli): void {
+  const schedule = program
+    .command("schedule")
+    .description("delegate again and again, at times of a calendar")
+    .addHelpText(
+      "after",
+      examples(
+        'errand schedule create scout "read the news" --cron "30 9 * * MON-FRI" --zone Europe/Berlin',
+        "errand schedule list",
+      ),
+    );
+  addCreateSchedule(schedule, cli);
+  addList(schedule, cli);
+  addGet(schedule, cli);
+  addRuns(schedule, cli);
+  addRun(schedule, cli);
+  addChange(schedule, cli, "pause", "make no more ticks until it is resumed");
+  addChange(schedule, cli, "resume", "continue with the next tick, also of one that is blocked");
+  addDelete(schedule, cli);
+}
+
+const ID = "the schedule's id, from 'errand schedule list'";
+
+function scheduleId(value: string): string {
+  if (SCHEDULE_ID.test(value)) return value;
+  throw new InvalidArgumentError("Pass the id of a schedule (sch_…); 'errand schedule list' shows ids.");
+}
+
+const statePaint = ({ state }: Schedule, { green, yellow, red }: Painter) =>
+  ({ active: green, paused: yellow, blocked: red })[state];
+
+const SCHEDULES: readonly Column<Schedule>[] = [
+  { name: "id", cell: ({ id }) => id, identifier: ({ id }) => id },
+  { name: "state", cell: ({ state }) => state, paint: statePaint },
+  { name: "agent", cell: targetOf },
+  { name: "runs", cell: whenText },
+  { name: "next", cell: ({ next: [at] }) => (at === undefined ? "-" : localTime(at)) },
+  { name: "last", cell: lastText, shown: "wide" },
+  { name: "owner", cell: ({ owner }) => owner, shown: "wide" },
+  { name: "title", cell: ({ name }) => name ?? "-", isText: true, shown: "wide" },
+];
+
+function lastText({ last_runs: [run] }: Schedule): string {
+  return run ? runText(run) : "-";
+}
+
+const RUNS: readonly Column<ScheduleRun>[] = [
+  { name: "at", cell: ({ at }) => localTime(at) },
+  { name: "kind", cell: ({ kind }) => kind },
+  {
+    name: "result",
+    cell: (run) => runText(run),
+    identifier: ({ delegation_id }) => delegation_id ?? "-",
+  },
+];
+
+function addList(schedule: Command, { host }: Cli): void {
+  const list = schedule.command("list").description("list your schedules, or for the operator all");
+  addTableOptions(list, SCHEDULES)
+    .addHelpText("after", examples("errand schedule list", "errand schedule list --json | jq -r .id"))
+    .action(async (_options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<TableOptions>();
+      const found = await new Schedules(await connectToRead(host, options)).list();
+      if (options.json) {
+        for (const one of found) await printJson(host, one);
+        return;
+      }
+      await printRows(host, found, SCHEDULES, options, "no schedules yet");
+    });
+}
+
+function addGet(schedule: Command, { host }: Cli): void {
+  schedule
+    .command("get")
+    .description("show a schedule: what it delegates, its next times, its last runs")
+    .argument("<id>", ID, scheduleId)
+    .addHelpText("after", examples("errand schedule get sch_…"))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const found = await new Schedules(await connectToRead(host, options)).get(id);
+      await (options.json ? printJson(host, found) : print(host, scheduleDetails(host, found)));
+    });
+}
+
+function addRuns(schedule: Command, { host }: Cli): void {
+  const runs = schedule
+    .command("runs")
+    .description("list what a schedule has delegated, newest first, and what it left out and why")
+    .argument("<id>", ID, scheduleId);
+  addTableOptions(runs, RUNS)
+    .addHelpText("after", examples("errand schedule runs sch_…", "errand schedule runs sch_… -o name"))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<TableOptions>();
+      const found = await new Schedules(await connectToRead(host, options)).runs(id);
+      if (options.json) {
+        for (const one of found) await printJson(host, one);
+        return;
+      }
+      await printRows(host, found, RUNS, options, "no runs yet");
+    });
+}
+
+function addRun(schedule: Command, { host }: Cli): void {
+  schedule
+    .command("run")
+    .description("delegate now, outside the calendar; prints the delegation's id")
+    .argument("<id>", ID, scheduleId)
+    .addHelpText("after", examples("errand get $(errand schedule run sch_…) --wait"))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const run = await new Schedules(await connect(host, options)).run(id);
+      await (options.json ? printJson(host, run) : print(host, run.delegation_id ?? "-"));
+    });
+}
+
+function addChange(schedule: Command, { host }: Cli, verb: "pause" | "resume", description: string): void {
+  schedule
+    .command(verb)
+    .description(description)
+    .argument("<id>", ID, scheduleId)
+    .addHelpText("after", examples(`errand schedule ${verb} sch_…`))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      const schedules = new Schedules(await connect(host, options));
+      const found = await (verb === "pause" ? schedules.pause(id) : schedules.resume(id));
+      const [next] = found.next;
+      const text = next === undefined ? `${verb}d ${id}` : `${verb}d ${id}; next at ${localTime(next)}`;
+      await (options.json ? printJson(host, found) : print(host, text));
+    });
+}
+
+function addDelete(schedule: Command, { host }: Cli): void {
+  schedule
+    .command("delete")
+    .description("delete a schedule and its history; its delegations stay")
+    .argument("<id>", ID, scheduleId)
+    .addHelpText("after", examples("errand schedule delete sch_…"))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions>();
+      await new Schedules(await connect(host, options)).delete(id);
+      await (options.json ? printJson(host, { deleted: id }) : print(host, `deleted ${id}`));
+    });
+}
