@@ -63,7 +63,13 @@ export {
   type Reply,
   type Work,
 } from "./client/work.ts";
-export { CutOffError, LeaseLostError, type LostReason, ParkedError } from "./lease-holder/lost.ts";
+export {
+  CutOffError,
+  LeaseLostError,
+  type LostReason,
+  OverBudgetError,
+  ParkedError,
+} from "./lease-holder/lost.ts";
 export { type Artifact, type Message, type MessageInput, type Part, textOf } from "./schema/a2a.ts";
 export type {
   Agent as AgentInfo,
@@ -75,6 +81,7 @@ export type {
 } from "./schema/agent.ts";
 export type { AnswersFilter, AnswerWay, SettledQuestion, SettledRequest } from "./schema/answered.ts";
 export type { AuditAction, AuditEntry, AuditFilter } from "./schema/audit.ts";
+export type { Budget, BudgetShown } from "./schema/budget.ts";
 export type { Callback } from "./schema/callback.ts";
 export {
   type DelegateInput,

@@ -128,6 +128,8 @@ export class Attempt {
       onFailing: (...failure) => outage.heartbeatFailed(...failure),
       onAnswered: () => outage.heartbeatAnswered(),
       onUsageRefused: (error) => this.#reportUsageRefused(error),
+      onOverBudget: (budget) =>
+        context.report({ type: "over_budget", delegationId: lease.delegation.id, budget }),
     });
     this.#artifacts = new Artifacts(http, outage, this.#holder);
     this.#asker = new Asker(context, this.#holder, this.#artifacts);
@@ -209,6 +211,7 @@ export class Attempt {
       <A extends readonly unknown[], R>(call: (...given: A) => R) =>
       (...given: A): R =>
         sign(call(...given));
+    const held = this.#holder;
     return {
       delegation,
       text: textOf(delegation.message),
@@ -227,6 +230,10 @@ export class Attempt {
         this.#holder.progress(typeof given === "string" ? { message: given } : given),
       ),
       usage: alive((report) => this.#holder.use(report)),
+      get budget() {
+        return held.budget;
+      },
+      overBudget: this.#holder.overBudget,
       artifact: alive((artifact, options) => this.#artifacts.send(artifact, options)),
       file: alive((name, content, options) => handled(this.#artifacts.file(name, content, options))),
       ask: <const Q extends string | AskedQuestion, const More extends MoreOfQuestion>(

@@ -1,6 +1,7 @@
 /** The types of a handler: its work, its results, and the agent's events. */
 import type { LostReason } from "../lease-holder/lost.ts";
 import type { Artifact, Message } from "../schema/a2a.ts";
+import type { BudgetShown } from "../schema/budget.ts";
 import type { Delegation, Progress } from "../schema/delegation.ts";
 import type { Lease, ReplyInput } from "../schema/lease.ts";
 import type { UsageReport } from "../schema/usage.ts";
@@ -87,6 +88,21 @@ export interface Work {
    * ```
    */
   usage(report: UsageReport): void;
+  /**
+   * The budget of the delegation, its `limit` and what its tree has `used`, as the broker answered it last; undefined: neither
+   * it nor a delegation above it has one.
+   */
+  readonly budget: BudgetShown | undefined;
+  /**
+   * Aborts when more was used than the budget of this delegation allows, with an {@link OverBudgetError}. The handler then
+   * has until `budget.stops_at`, 30 seconds, to return what it has: after that {@link Work.signal} aborts.
+   *
+   * @example
+   * ```ts
+   * work.overBudget.addEventListener("abort", () => (isEnough = true));
+   * ```
+   */
+  readonly overBudget: AbortSignal;
   /**
    * Sends a piece of output before the reply; it is streamed to watchers and stored with the delegation. Chunks arrive
    * in order and once each, even across broken connections, and before the reply. Resolves when the broker has stored
@@ -343,6 +359,8 @@ export type AgentEvent =
   | { readonly type: "resumed" }
   /** The broker refused the reported usage; the delegation goes on without it. */
   | { readonly type: "usage_refused"; readonly delegationId: string; readonly reason: string }
+  /** More was used than the budget of the delegation allows; its lease is lost at `budget.stops_at`. */
+  | { readonly type: "over_budget"; readonly delegationId: string; readonly budget: BudgetShown }
   /** The handler canceled the delegation. */
   | { readonly type: "canceled"; readonly work: Work }
   /** The release failed: the lease expires by itself. */

@@ -4,13 +4,21 @@
  * the broker ends the lease. Its owner sends questions and replies.
  */
 import type { Message } from "../schema/a2a.ts";
+import type { BudgetShown } from "../schema/budget.ts";
 import type { Progress } from "../schema/delegation.ts";
 import type { HeartbeatInput, HoldingState, Lease } from "../schema/lease.ts";
 import type { UsageReport } from "../schema/usage.ts";
 import type { Checkpoint } from "../schema/values.ts";
 import { backoffMs, LONGEST_MS, onAbort, sleep } from "../util/timing.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { CutOffError, isParked, LeaseLostError, type LostReason, ParkedError } from "./lost.ts";
+import {
+  CutOffError,
+  isParked,
+  LeaseLostError,
+  type LostReason,
+  OverBudgetError,
+  ParkedError,
+} from "./lost.ts";
 import { type Update, UpdateThrottle } from "./progress.ts";
 import { type Moment, now, Silence } from "./silence.ts";
 
@@ -19,7 +27,11 @@ export interface LeaseTransport {
   readonly heartbeat: (
     request: HeartbeatInput,
     limits: { readonly signal: AbortSignal; readonly timeoutMs: number },
-  ) => Promise<{ readonly state: string; readonly messages: readonly Message[] }>;
+  ) => Promise<{
+    readonly state: string;
+    readonly messages: readonly Message[];
+    readonly budget?: BudgetShown | undefined;
+  }>;
   /** Whether the error of a call says that the lease is lost. */
   readonly judge: (error: unknown) => Verdict;
   /** The longest pause between two tries, ms. Default: that of `backoffMs`. */
@@ -50,6 +62,8 @@ export interface HolderOptions {
   readonly onAnswered?: (() => void) | undefined;
   /** The broker refused the usage; the calls are repeated without it. */
   readonly onUsageRefused?: ((error: unknown) => void) | undefined;
+  /** More was used than the budget allows; called once. */
+  readonly onOverBudget?: ((budget: BudgetShown) => void) | undefined;
 }
 
 /** Work that ends sooner than this needs no held heartbeat. */
@@ -74,6 +88,7 @@ export class LeaseHolder {
   readonly #handler = new AbortController();
   readonly #calls = new AbortController();
   readonly #heartbeats = new AbortController();
+  readonly #overBudget = new AbortController();
   readonly #updates: UpdateThrottle;
   readonly #silence: Silence;
   readonly #options: HolderOptions;
@@ -88,6 +103,7 @@ export class LeaseHolder {
   #closed = false;
   #inFlight = 0;
   #interruptId: string | undefined;
+  #budget: BudgetShown | undefined;
   #usage: UsageReport | undefined;
   /** The usage that the broker has. */
   #reportedUsage: UsageReport | undefined;
@@ -117,6 +133,7 @@ export class LeaseHolder {
     const received = { monotonic: receivedAt, wall: Date.now() - (performance.now() - receivedAt) };
     this.#silence = new Silence(this.#leaseMs, received);
     this.#options = options;
+    this.#budget = lease.delegation.budget;
     this.#tickMs = Math.min(LONGEST_TICK_MS, this.#leaseMs / 6);
   }
 
@@ -128,6 +145,16 @@ export class LeaseHolder {
   /** Aborts with the handler's signal, but not when the broker is silent: what is finished is sent when it answers. */
   get callSignal(): AbortSignal {
     return this.#calls.signal;
+  }
+
+  /** The budget of the delegation, as the broker answered it last. */
+  get budget(): BudgetShown | undefined {
+    return this.#budget;
+  }
+
+  /** Aborts when more is used than the budget allows: the lease is lost soon. */
+  get overBudget(): AbortSignal {
+    return this.#overBudget.signal;
   }
 
   get lost(): LostReason | null {
@@ -346,13 +373,14 @@ export class LeaseHolder {
     if (request.progress === undefined && request.usage === undefined) this.#underWay = underWay;
     this.#inFlight += 1;
     try {
-      const { state, messages } = await this.#transport.heartbeat(body, {
+      const { state, messages, budget } = await this.#transport.heartbeat(body, {
         signal: underWay.signal,
         timeoutMs,
       });
       if (state === "working") this.#hold?.end();
       this.#acknowledged = seen;
       this.followUps.add(messages);
+      if (budget) this.#learnBudget(budget);
       this.#silence.answered(sent);
     } catch (error) {
       throw underWay.signal.reason === PAUSED ? PAUSED : error;
@@ -361,6 +389,13 @@ export class LeaseHolder {
       this.#inFlight -= 1;
       if (this.#closed && this.#inFlight === 0) this.#heartbeats.abort(CLOSED);
     }
+  }
+
+  #learnBudget(budget: BudgetShown): void {
+    this.#budget = budget;
+    if (!budget.exceeded || this.#overBudget.signal.aborted) return;
+    this.#overBudget.abort(new OverBudgetError(budget));
+    this.#options.onOverBudget?.(budget);
   }
 
   /** Stops the handler when the broker is silent for too long, and asks at once after a pause of the process. */

@@ -1,4 +1,5 @@
 /** The reasons why a lease is lost, and the errors that report it to a handler. */
+import type { BudgetShown } from "../schema/budget.ts";
 import { LEASE_LOST_REASONS, type LeaseLostReason } from "../schema/lease.ts";
 
 /** The broker's reason; `unknown`: the broker does not know the lease; `refused`: it refuses the token. */
@@ -34,6 +35,17 @@ export class CutOffError extends Error {
       `the last heartbeat that the broker answered was sent ${Math.round(silentMs / 1000)} s ago, so another worker may have the work`,
     );
     this.silentMs = silentMs;
+  }
+}
+
+/** The reason of `work.overBudget`: more was used than the budget allows, and the lease is lost at its `stops_at`. */
+export class OverBudgetError extends Error {
+  override readonly name = "OverBudgetError";
+  readonly budget: BudgetShown;
+
+  constructor(budget: BudgetShown) {
+    super(`more was used than the budget allows; the lease ends at ${budget.stops_at}`);
+    this.budget = budget;
   }
 }
 

@@ -281,7 +281,7 @@ export const delegateRequestSchema = z
      * What happens 30 seconds after it used more than its `budget`: `fail` fails it with `budget_exceeded` and cancels
      * everything under it, `ask` asks you for a larger budget. Default `fail`.
      */
-    on_budget: onBudgetSchema.default("fail"),
+    on_budget: onBudgetSchema.optional(),
     /** Receives the delegation's questions and its end, signed as Standard Webhooks; never shown again. */
     callback: callbackSchema.optional(),
     /** Up to 16 KiB as JSON; the broker does not read it. */
@@ -316,7 +316,7 @@ export const delegateRequestSchema = z
     error: "a cost needs its currency, and a currency its cost",
     path: ["budget", "currency"],
   })
-  .refine(({ budget, on_budget }) => on_budget === "fail" || budget !== undefined, {
+  .refine(({ budget, on_budget }) => on_budget === undefined || budget !== undefined, {
     error: "needs a budget",
     path: ["on_budget"],
   });

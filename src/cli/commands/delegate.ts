@@ -1,11 +1,12 @@
 /** `errand delegate`: hands a task to an agent, and can wait for the reply. */
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { Admin } from "../../client/admin.ts";
 import { Delegator } from "../../client/delegator.ts";
 import { toArguments } from "../../client/delegator-options.ts";
 import { ErrandApiError } from "../../client/errors.ts";
 import type { ConnectionOptions } from "../../client/http.ts";
 import { type AutoApprove, autoApproveSchema } from "../../schema/auto-approve.ts";
+import type { Budget } from "../../schema/budget.ts";
 import { callbackSchema } from "../../schema/callback.ts";
 import type { DelegateInput } from "../../schema/delegation.ts";
 import type { StreamEvent } from "../../schema/event.ts";
@@ -19,6 +20,7 @@ import type { CliHost } from "../host.ts";
 import { agentName, delegationId, keyValue, valid, wholeBetween } from "../input/arguments.ts";
 import { foundIn, uploadsOf } from "../input/attached.ts";
 import { several, withAttachments } from "../input/attachment.ts";
+import { budget } from "../input/budget.ts";
 import { duration } from "../input/duration.ts";
 import { jsonFrom, readTask, textFrom } from "../input/task.ts";
 import { recoveryFor } from "../recovery.ts";
@@ -47,6 +49,8 @@ interface DelegateOptions extends GlobalOptions {
   readonly attach?: readonly string[];
   readonly idempotencyKey?: string;
   readonly keepChildren?: boolean;
+  readonly budget?: Budget;
+  readonly onBudget?: "ask" | "fail";
   readonly parent?: string;
   readonly autoApprove?: AutoApprove;
   readonly resultSchema?: string;
@@ -77,6 +81,10 @@ that stores no files takes about 750 KiB in one request (ERRAND_MAX_BODY_BYTES).
 With --auto-approve all, the broker approves every proposed action in your name, and every question whose options are
 approve and deny. With names, it approves only those actions. A question for a credential always waits for an answer.
 An agent set to --approvals person refuses such a delegation.
+
+With --budget, all that it and its children report to have used counts: tokens, a cost in one currency, attempts, and the
+time since it was first leased. Beyond it the worker has 30 s; then it fails with budget_exceeded, and its children are
+canceled. With --on-budget ask, you are asked for a larger budget instead: 'errand approve' or 'errand deny'.
 
 With --result-schema, the result is JSON that fits the schema, and the broker accepts no other. --wait prints that JSON and
 nothing else. The schema has at most 64 KiB, and no patterns.
@@ -114,6 +122,17 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
     .option("--parent <id>", "the delegation that this one is part of", delegationId)
     .option("--keep-children", "let its children go on if it does not complete (default: cancel them)")
     .option(
+      "--budget <amounts>",
+      "what it and all under it may use: tokens=200000,cost=2USD,time=30m,attempts=5, or some of these",
+      budget,
+    )
+    .addOption(
+      new Option(
+        "--on-budget <what>",
+        "beyond --budget: fail it, or ask you for a larger budget (default: fail)",
+      ).choices(["fail", "ask"]),
+    )
+    .option(
       "--auto-approve <actions>",
       "approve in advance: all, or names of actions, such as deploy,fs.*",
       autoApprove,
@@ -138,6 +157,7 @@ export function addDelegate(program: Command, { host, end }: Cli): void {
         'errand delegate coder "why does the build fail?" --attach src --attach build.log --wait',
         'errand delegate scout "and this part" --parent "$ERRAND_DELEGATION_ID"',
         'errand delegate scout "count the words" --result-schema words.schema.json --wait | jq .words',
+        'errand delegate lead "review the branch" --budget cost=2USD,time=30m --on-budget ask --wait',
         "errand delegate scout --batch tasks.jsonl --idempotency-key nightly-2026-01-31 --wait",
         "errand delegate scout --message-file message.json --idempotency-key nightly-2026-01-31",
       ),
@@ -262,6 +282,8 @@ function requestFields(options: DelegateOptions): Partial<Omit<DelegateInput, "t
     ...(meta !== undefined && { metadata: meta }),
     ...(options.parent !== undefined && { parent_id: options.parent }),
     ...(options.keepChildren && { children_on_failure: "keep" as const }),
+    ...(options.budget && { budget: options.budget }),
+    ...(options.onBudget && { on_budget: options.onBudget }),
     ...(options.autoApprove !== undefined && { auto_approve: options.autoApprove }),
     ...callback(options),
   };

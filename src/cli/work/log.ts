@@ -2,6 +2,7 @@
  * The log of `errand work` and `errand relay`: one line per event, without the output of commands. A task's last line
  * names its id, its delegator, its outcome and its duration.
  */
+import { budgetText } from "../../client/budget-text.ts";
 import { durationText } from "../../client/words.ts";
 import type { AgentEvent, Work } from "../../client/work.ts";
 import type { CliHost } from "../host.ts";
@@ -59,7 +60,7 @@ function origins(): (event: AgentEvent) => Origin {
     }
     const origin = running.get(id);
     // The work is not over: its release or reply follows.
-    if (event.type === "cut_off" || event.type === "usage_refused") return {};
+    if (["cut_off", "usage_refused", "over_budget"].includes(event.type)) return {};
     running.delete(id);
     if (origin === undefined) return {};
     const durationMs = event.type === "replied" ? event.durationMs : performance.now() - origin.since;
@@ -109,6 +110,8 @@ function asText(
       return `${event.delegationId} ${paint.yellow("stopped")}: the last heartbeat that the broker answered was sent ${wholeSeconds(event.silentMs)} ago; the work is returned when the broker answers`;
     case "usage_refused":
       return `${event.delegationId} ${paint.yellow("no usage reported")}: ${oneLine(event.reason, 200)}`;
+    case "over_budget":
+      return `${event.delegationId} ${paint.yellow("over budget")}: ${budgetText(event.budget)}; it must end soon`;
     case "canceled":
       return `${event.work.delegation.id}${from} ${paint.yellow("canceled")} by the agent${after}`;
     case "released":
@@ -179,6 +182,8 @@ function asJson(event: AgentEvent): object {
       };
     case "usage_refused":
       return { event: event.type, delegation_id: event.delegationId, reason: event.reason };
+    case "over_budget":
+      return { event: event.type, delegation_id: event.delegationId, budget: event.budget };
     case "canceled":
       return { event: event.type, delegation_id: event.work.delegation.id };
     case "released":

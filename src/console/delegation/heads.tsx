@@ -1,5 +1,6 @@
 /** The answer to what a reader asks of a delegation first, by its state: why it waits, what it does, how it ended. */
 import type { ComponentType } from "preact";
+import { budgetText } from "../../client/budget-text.ts";
 import { explainWait, retryAtOf } from "../../client/explain-wait.ts";
 import { waitCause } from "../../client/wait-cause.ts";
 import type { Delegation, State } from "../../schema/delegation.ts";
@@ -37,7 +38,18 @@ const HEADS: Readonly<Record<State, ComponentType<Props>>> = {
 
 export function Head({ delegation }: Props) {
   const Of = HEADS[delegation.state];
-  return <Of delegation={delegation} />;
+  const { budget } = delegation;
+  return (
+    <>
+      <Of delegation={delegation} />
+      {budget && (
+        <p class={budget.exceeded ? "late" : "dim"}>
+          {budget.exceeded ? "More than its budget is used" : "Used with its parts"}: {budgetText(budget)}
+          {budget.of && ", as a part of a larger budget"}
+        </p>
+      )}
+    </>
+  );
 }
 
 /** A delegation with more events than this is explained without them. */

@@ -71,7 +71,7 @@ export async function redriveRecord(
     max_attempts: failed.get("max_attempts"),
     metadata: JSON.parse(failed.get("metadata")),
     ...(failed.get("keeps_children") === 1 && { children_on_failure: "keep" }),
-    ...(budget && { budget: budget.limit, on_budget: budget.asks ? "ask" : "fail" }),
+    ...(budget && { budget: budget.limit, ...(budget.asks && { on_budget: "ask" }) }),
     ...(auto_approve && { auto_approve }),
     ...(result_schema !== null && { result_schema: JSON.parse(result_schema) }),
     ...(callback !== null && { callback: JSON.parse(callback) }),

@@ -50,6 +50,28 @@ describe("delegate", () => {
     expect(stub.seen[0]?.headers["idempotency-key"]).toBe("k");
   });
 
+  test("takes a budget in words, and says what is wrong with one", async () => {
+    const { stub, env } = await brokerEnding(() => undefined);
+    const given = ["delegate", "scout", "x", "--budget"];
+    const all = "cost=2.50usd, tokens=200000,time=1h30m,attempts=5";
+    expect((await run([...given, all, "--on-budget", "ask"], { env })).code).toBe(0);
+    expect(stub.seen[0]?.body).toMatchObject({
+      budget: { cost: 2.5, currency: "USD", tokens: 200_000, seconds: 5_400, attempts: 5 },
+      on_budget: "ask",
+    });
+    for (const [text, says] of [
+      ["cost=2", "A cost is a number and a currency, for example cost=2.50USD."],
+      ["tokens=-1", "The budget does not fit: tokens: must be at least 1"],
+      ["attempts=many", "The budget does not fit: attempts:"],
+      ["time=soon", "It must be a duration"],
+      ["money=2", "'money' is no amount of a budget: they are tokens, cost, time and attempts."],
+    ]) {
+      const { code, stderr } = await run([...given, text ?? ""], { env });
+      expect([code, stderr]).toEqual([64, expect.stringContaining(says ?? "")]);
+    }
+    expect(stub.seen).toHaveLength(1);
+  });
+
   test("says on stderr that no worker is polling, also when it waits, but not with --json", async () => {
     const { env } = await brokerEnding((answer) => answer.json(completedWith("done")), OFFLINE);
     const { stdout, stderr } = await run(["delegate", "scout", "x"], { env });

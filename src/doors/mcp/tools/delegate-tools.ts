@@ -12,6 +12,7 @@ import { answeredParts, answerPart } from "../../../engine/questions/answer-part
 import { formatCursor } from "../../../events/cursor.ts";
 import type { StoredDelegation } from "../../../lifecycle/stored-delegation.ts";
 import { autoApproveSchema } from "../../../schema/auto-approve.ts";
+import { budgetSchema, onBudgetSchema } from "../../../schema/budget.ts";
 import { delegateRequestSchema } from "../../../schema/delegation.ts";
 import { ErrandError } from "../../../schema/errors.ts";
 import { jsonObjectSchema } from "../../../schema/json-object.ts";
@@ -44,6 +45,16 @@ const inputShape = {
     .enum(["cancel", "keep"])
     .optional()
     .describe("What becomes of its own children if it does not complete. Default: cancel."),
+  budget: budgetSchema
+    .optional()
+    .describe(
+      "What it and everything under it may use together: tokens, cost with its currency, seconds, attempts, or some of these. Beyond it, it fails with budget_exceeded.",
+    ),
+  on_budget: onBudgetSchema
+    .optional()
+    .describe(
+      "ask: beyond its budget you are asked for a larger one, and answer with answer_task. Default: fail.",
+    ),
   priority: z.int().min(0).max(9).optional().describe("0 to 9; higher goes first. Default: 5."),
   delay_seconds: z
     .number()
