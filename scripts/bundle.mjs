@@ -33,13 +33,22 @@ const ownUrl = {
 };
 
 /**
- * A tenth of the program, which it never reaches: BullMQ's other storage and its calendar of repeated jobs, and zod's
- * messages in other languages.
+ * An eighth of the program, which it never reaches: BullMQ's other storages, its relay and its calendar of repeated jobs,
+ * zod's messages in other languages, and undici's mocks, interceptors, WebSocket, EventSource and cookies.
  */
 const LEFT_OUT = [
   { filter: /\/bullmq\/dist\/cjs\/postgres\/index\.js$/, contents: "module.exports = {};" },
   { filter: /\/cron-parser\/dist\/index\.js$/, contents: "module.exports = {};" },
   { filter: /\/zod\/v4\/locales\/index\.js$/, contents: 'export { default as en } from "./en.js";' },
+  {
+    filter: /\/undici\/lib\/(?:mock|interceptor|cache|web\/(?:websocket|eventsource|cookies))\/.*\.js$/,
+    contents: "module.exports = {};",
+  },
+  {
+    filter:
+      /\/bullmq\/dist\/cjs\/(?:classes\/(?:redis-relay-backend|valkey-glide-client)|scripts\/relay\w+-\d+)\.js$/,
+    contents: "module.exports = {};",
+  },
 ];
 
 const leaveOut = {
