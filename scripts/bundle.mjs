@@ -154,6 +154,7 @@ function licenses(inputs) {
     const [folder] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input) ?? [];
     if (folder !== undefined) folders.add(folder);
   }
+  const seen = new Map();
   return [...folders]
     .sort()
     .map((folder) => {
@@ -163,9 +164,32 @@ function licenses(inputs) {
       const files = readdirSync(path).filter((file) => /^licen[cs]e/i.test(file));
       const texts = files.map((file) => readFileSync(join(path, file), "utf8").trim());
       if (texts.length === 0) texts.push(textOf(manifest));
-      return [`${name} ${version} (${license})`, ...texts].join("\n\n");
+      const short = texts.map((text) => withReferences(text, `${name} ${version}`, seen));
+      return [`${name} ${version} (${license})`, ...short].join("\n\n");
     })
     .join("\n\n---\n\n");
+}
+
+/** What is the same in the licences of many packages: without it, the file would be three times as long. */
+const COMMON_TEXTS = [
+  /Permission is hereby granted, free of charge[\s\S]*?OTHER DEALINGS IN THE\s+SOFTWARE\.?/i,
+  /Apache License\s+Version 2\.0, January 2004[\s\S]*?END OF TERMS AND CONDITIONS/,
+];
+
+/** Names the package where a text appears first instead of repeating it; the copyright of each package stays. */
+function withReferences(text, name, seen) {
+  return COMMON_TEXTS.reduce(
+    (whole, pattern) =>
+      whole.replace(pattern, (common) => {
+        const key = common.replace(/\s+/g, " ").toLowerCase();
+        const first = seen.get(key);
+        if (first === undefined) seen.set(key, name);
+        return first === undefined
+          ? common
+          : `[Here follows, word for word, the text that ${first} has above.]`;
+      }),
+    text,
+  );
 }
 
 /** The licence of a package that names it and has no file of it. */
