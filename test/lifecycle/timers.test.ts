@@ -130,8 +130,8 @@ test("a finished delegation is deleted after the retention time with everything 
   expect((await lifecycle.move("due", done)).kind).toBe("removed");
   expect(await lifecycle.read(done)).toBeNull();
   // Streams with other readers keep the events until their own retention ends; everything else is as before. (The
-  // queue still has its ticket, because this test leases without taking the ticket.)
-  const shared = [keys.events, keys.feed("caller:alice"), keys.feed("agent:scout")];
+  // queue still has its ticket, because this test leases without taking the ticket, and knows whose turn is next.)
+  const shared = [keys.events, keys.feed("caller:alice"), keys.feed("agent:scout"), keys.turns("scout")];
   const without = (state: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries(state).filter(([key]) => !shared.includes(key) && !key.startsWith(keys.queuePrefix)),

@@ -270,7 +270,11 @@ test("a reader that does not read is disconnected, and resumes by its cursor wit
   const note = `"note":"${"x".repeat(EVENT_CHARS)}"`;
   const batch = redis.pipeline();
   for (let n = 0; n < EVENTS; n += 1) {
-    batch.xadd("{errand:0}:feed:caller:alice", "*", ...entryFields({ seq: n, more: note }));
+    batch.xadd(
+      "{errand:0}:feed:caller:alice",
+      "*",
+      ...entryFields({ seq: n, delegator: "caller:alice", more: note }),
+    );
   }
   await batch.exec();
   const open = async () => {
