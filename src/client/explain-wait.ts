@@ -19,7 +19,14 @@ import { largestUnit, nameOf, pausedWorkers, timeLeft } from "./words.ts";
 export function explainWait(
   delegation: Pick<
     Delegation,
-    "state" | "target" | "delegator" | "not_before_at" | "interrupt" | "awaits" | "behind"
+    | "state"
+    | "target"
+    | "delegator"
+    | "not_before_at"
+    | "interrupt"
+    | "awaits"
+    | "behind"
+    | "effective_priority"
   > & {
     readonly retry_at?: string | null | undefined;
   },
@@ -37,7 +44,10 @@ export function explainWait(
     const parts = children.length === 1 ? "a part of it" : `${which}${children.length} parts of it`;
     return `Waiting for ${parts} to end, at most ${timeLeft(Date.parse(expires_at) - now)}.`;
   }
-  const others = agent && agent.counts.waiting > 1 ? `; ${agent.counts.waiting - 1} more in its queue` : "";
+  const { effective_priority: aged } = delegation;
+  const place = aged === undefined ? "" : `, with priority ${aged} after this wait`;
+  const more = agent && agent.counts.waiting > 1 ? `; ${agent.counts.waiting - 1} more in its queue` : "";
+  const others = `${more}${place}`;
   switch (waitCause(delegation, agent, now)) {
     case null:
       return null;

@@ -94,6 +94,8 @@ export const FIELDS = {
   // Its tickets.
   ticket: { ...number(0), doc: "the number of its newest ticket" },
   ready_at: { ...INSTANT, doc: "when its newest ticket may be taken" },
+  aged: { ...number(0), doc: "by how much its priority counts as higher, because it has waited" },
+  age_at: { ...INSTANT, doc: "when it counts as one higher again; absent: never" },
   returned: { ...NUMBER, doc: "1: it is queued before new work of its priority" },
   sticky_ms: { ...NUMBER, doc: "how long the answer to the open question is kept for its asker" },
   others_at: { ...INSTANT, doc: "until when only one worker may take the ticket" },

@@ -77,6 +77,7 @@ export function agentNumbers(spec: AgentSpec) {
     backoff_factor: backoff.factor,
     backoff_max_ms: backoff.max_ms,
     backoff_jitter: backoff.jitter,
+    ageing_ms: spec.priority_ageing_seconds === null ? null : spec.priority_ageing_seconds * 1000,
     serial: serial_by === "context" ? 1 : null,
     // The relays of a push agent are as good as each other.
     sticky_ms: sticky_seconds === null || delivery.mode === "push" ? null : Math.round(sticky_seconds * 1000),

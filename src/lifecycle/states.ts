@@ -70,8 +70,8 @@ export interface Move {
   readonly status?: string;
   /** With `drop`: the holder may reclaim the lease until another one is granted. */
   readonly reclaimable?: true;
-  /** The effect on the agent's queue: it gets a new ticket, or the lease consumes one. */
-  readonly queue?: "ticket" | "consume_ticket";
+  /** The effect on the agent's queue: it gets a new ticket, the lease consumes one, or the ticket moves up. */
+  readonly queue?: "ticket" | "consume_ticket" | "raise_ticket";
   /** Removes the old ticket, which may still be in the queue, or was taken by a process that died before the lease. */
   readonly removes_old_ticket?: true;
   /**
@@ -600,6 +600,16 @@ export const MOVES = {
     status: "admitted",
     queue: "ticket",
     doc: "The one before it in the line of its conversation has ended, in the same step; it waits for a worker now.",
+  },
+  age: {
+    from: ["submitted"],
+    to: [],
+    by: ["sweep"],
+    lease: "none",
+    requires: ["due"],
+    event: null,
+    queue: "raise_ticket",
+    doc: "It has waited so long that it is queued as if its priority were one higher.",
   },
 } as const satisfies Record<string, Move>;
 

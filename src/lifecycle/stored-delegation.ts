@@ -127,7 +127,7 @@ class Stored implements StoredDelegation {
       `"target":${text("target")},"delegator":${text("delegator")},` +
       `"context_id":${text("context_id")},"parent_id":${text("parent_id")},` +
       `${this.get("keeps_children") === 1 ? '"children_on_failure":"keep",' : ""}` +
-      `"redrive_of":${text("redrive_of")},"redriven_as":${text("redriven_as")},"priority":${this.get("priority")},` +
+      `"redrive_of":${text("redrive_of")},"redriven_as":${text("redriven_as")},"priority":${this.get("priority")},${this.#agedJson()}` +
       `"metadata":${this.get("metadata")},${optional("auto_approve")}` +
       `${optional("result_schema")}"task_preview":${this.get("task_preview")},` +
       `"message":${this.get("message")},"progress":${this.get("progress")},` +
@@ -153,6 +153,12 @@ class Stored implements StoredDelegation {
     if (this.get("state") !== "awaiting_children") return "";
     const expires = INSTANT(this.#value("awaits_until"));
     return `"awaits":{"children":${this.get("awaits")},"left":${this.get("awaits_left")},"expires_at":${expires}},`;
+  }
+
+  #agedJson(): string {
+    const aged = this.get("aged");
+    const waits = this.get("state") === "submitted";
+    return waits && aged > 0 ? `"effective_priority":${this.get("priority") + aged},` : "";
   }
 
   #behindJson(): string {

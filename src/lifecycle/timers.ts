@@ -114,6 +114,12 @@ export const TIMERS = [
     doc: "The time to wait for its children is over.",
   },
   {
+    at: "age_at",
+    in: ["submitted"],
+    does: "age",
+    doc: "It has waited for the agent's `priority_ageing_seconds`, since it was queued or since the last time.",
+  },
+  {
     at: "check_at",
     in: ["submitted", "awaiting_children"],
     does: "check",

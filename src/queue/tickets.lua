@@ -6,6 +6,7 @@
 --   ticket_offer(…)      the same; returns false and adds nothing when the queue refuses
 --   ticket_take(queue, at)  removes the first ticket and returns its delegation and number; with no ticket ready it
 --                        returns nil and when the next delayed one is due (nil: there is none)
+--   ticket_raise(…)      moves a ticket to another priority, if it is in the queue
 --   ticket_remove(queue, id, ticket)  removes this ticket, unless somebody took it
 --   ticket_is_first(queue, at)  true if a ticket added now would be the first, and be taken at once
 --
@@ -145,6 +146,16 @@ local function ticket_offer(queue, id, ticket, ...)
   -- A job that was written in part would count as a job.
   if not made then redis.call('DEL', queue .. ':' .. ticket_id(id, ticket)) end
   return made
+end
+
+-- Gives a waiting ticket its place at another priority; a delayed one gets it when it is ready.
+local function ticket_raise(queue, id, ticket, priority, returned, delegator, weight)
+  local job, rank = ticket_id(id, ticket), rank_of(priority, returned)
+  local waits = redis.call('ZSCORE', queue .. ':prioritized', job)
+  if not waits and not redis.call('ZSCORE', queue .. ':delayed', job) then return end
+  local score = waits and score_of(queue, rank, delegator, weight) or rank * BAND
+  redis.call('HSET', queue .. ':' .. job, 'priority', digits(priority_of(score)))
+  if waits then redis.call('ZADD', queue .. ':prioritized', 'XX', digits(score), job) end
 end
 
 -- When the next delayed job is due, as BullMQ scores it; nil: there is none, or it is not due.

@@ -126,6 +126,9 @@ export type TreeReads = z.infer<typeof treeReadsSchema>;
 /** `context`: of each conversation of a delegator (`context_id`), the agent works on one delegation at a time, in order. */
 const serialBySchema = z.enum(["context"]);
 
+/** After how many seconds of waiting work is queued as if its priority were one higher, 1 to 2592000 (30 days). */
+const ageingSchema = z.int().min(1).max(2_592_000);
+
 /** For how long a worker is preferred, in seconds, up to an hour. */
 const stickySecondsSchema = z.number().gt(0).max(3600);
 
@@ -164,6 +167,11 @@ export const agentSpecSchema = z.strictObject({
    * 100 principals.
    */
   delegator_weights: delegatorWeightsSchema.default({}),
+  /**
+   * After this long in the queue, 1 to 2592000 seconds, work goes as if its priority were one higher, again and again, up to
+   * 9. Null: priorities stay.
+   */
+  priority_ageing_seconds: ageingSchema.nullable().default(null),
   /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.default([]),
   /** How work reaches the agent. */
@@ -235,6 +243,8 @@ export const agentPatchSchema = z.strictObject({
   tree_reads: treeReadsSchema.nullish(),
   /** Changes to how many turns of the queue a delegator gets: a number of 1 to 100 by principal; null: 1 again. */
   delegator_weights: z.record(principalSchema, z.int().min(1).max(100).nullable()).nullish(),
+  /** After how many seconds in the queue work goes as if its priority were one higher; null: never. */
+  priority_ageing_seconds: ageingSchema.nullish(),
   /** How risky the agent's actions are; people see it beside the action. Only the operator changes it. */
   risks: risksSchema.nullish(),
   /** Changes to how work reaches the agent. */
@@ -278,6 +288,8 @@ export const agentSchema = z.strictObject({
   accepts_from: z.array(z.string()).optional(),
   /** How many turns of the queue a delegator gets where the others get one; visible to the agent and the operator only. */
   delegator_weights: z.record(z.string(), z.int()).optional(),
+  /** After how many seconds in the queue work goes as if its priority were one higher; null: never. */
+  priority_ageing_seconds: ageingSchema.nullable().default(null),
   /**
    * `person`: the agent refuses every delegation with `auto_approve`. Visible to everybody, because it decides
    * whether that is accepted.

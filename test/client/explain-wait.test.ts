@@ -33,6 +33,12 @@ test("time that is left is rounded", () => {
   expect(left).toEqual(["1 d", "23 h", "1 h", "59 min", "2 min", "59 s", "12 s", "0 s"]);
 });
 
+test("a priority that counts as higher is said where its place in the queue is", () => {
+  expect(explainWait({ ...WAITING, effective_priority: 7 }, SCOUT, NOW)).toBe(
+    "Waiting for a worker of scout, with priority 7 after this wait.",
+  );
+});
+
 test("each reason is a sentence", () => {
   const interrupt = {
     id: "int_1",

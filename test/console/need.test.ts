@@ -61,6 +61,7 @@ function agent(name: string, { seen = "free", counts, presence, ...more }: Given
       approvals: "any",
       tree_reads: "nodes",
       risks: [],
+      priority_ageing_seconds: null,
       serial_by: null,
       sticky_seconds: null,
       created_at: at(0),

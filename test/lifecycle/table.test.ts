@@ -24,6 +24,7 @@ const BY_TIME: Partial<Record<MoveName, TimedMove>> = {
   overrun: { after_ms: 0, attempts: 3, on_budget: "fail" },
   exceed: { after_ms: 31_000, attempts: 3, on_budget: "fail" },
   ask_budget: { after_ms: 31_000, attempts: 3, on_budget: "ask" },
+  age: { after_ms: 1_000, attempts: 3 },
 };
 
 /** What must have happened before, besides the state. */
@@ -35,6 +36,8 @@ const AFTER: Partial<Record<MoveName, { state: State; lapses: true }>> = {
 const holds = (name: MoveName, { requires }: Move): boolean =>
   requires.includes("holder") || name === "hand_over" || name === "grace" || name === "overrun";
 
+const AGEING = { priority_ageing_seconds: 1 };
+
 /** Moves that replace another one beyond the event limit, with this `max_attempts`. */
 const GIVES_UP: Partial<Record<MoveName, number>> = { give_up: 1 };
 
@@ -43,7 +46,8 @@ describe.each(MOVE_NAMES)("%s", (name) => {
 
   test.each(stateSchema.options)("from %s", async (state) => {
     const inLine = name === "admit" && state === "submitted";
-    const lifecycle = await openLifecycle(inLine ? { serial_by: "context" } : {});
+    const settings = { ...(inLine && { serial_by: "context" }), ...(name === "age" && AGEING) };
+    const lifecycle = await openLifecycle(settings);
     if (inLine) await lifecycle.inState("submitted");
     const timed = BY_TIME[name];
     const max_attempts = timed?.attempts ?? GIVES_UP[name];

@@ -17,7 +17,15 @@ const STARTS = 10;
 /** Commands offered to a walk. It skips those that make no sense at their turn, and runs at most as many as step.ts says. */
 const OFFERED = 110;
 /** Moves that no record shows, or that need more events than a walk makes. */
-const ELSEWHERE: readonly string[] = ["adopt", "redrive", "expect", "follow_up", "reticket", "give_up"];
+const ELSEWHERE: readonly string[] = [
+  "adopt",
+  "redrive",
+  "expect",
+  "follow_up",
+  "reticket",
+  "give_up",
+  "age",
+];
 /** The moves that a record shows, and every error code that a walk can get. */
 const EVERYWHERE = [
   ...MOVE_NAMES.filter((name) => !ELSEWHERE.includes(name)),

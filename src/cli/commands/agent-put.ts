@@ -44,6 +44,7 @@ interface PutOptions extends GlobalOptions {
   readonly maxWorking?: number;
   readonly maxWaiting?: number;
   readonly interruptTtl?: number;
+  readonly priorityAgeing?: number;
   readonly serialBy?: "context" | "none";
   readonly sticky?: number;
   readonly file?: string;
@@ -114,6 +115,11 @@ export function addPut(agent: Command, { host }: Cli): void {
     .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))
     .option("--max-waiting <n>", "maximum number of queued delegations", wholeBetween(1, 10_000_000))
     .option("--interrupt-ttl <duration>", "how long its questions stay open (default: 1d)", duration)
+    .option(
+      "--priority-ageing <duration>",
+      "after this long in its queue, work goes as if its priority were one higher, again and again (default: never)",
+      duration,
+    )
     .addOption(
       new Option(
         "--serial-by <what>",
@@ -194,6 +200,7 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     tree_reads: options.treeReads,
     delegator_weights: options.weight && { ...base.delegator_weights, ...options.weight },
     risks: options.risk,
+    priority_ageing_seconds: options.priorityAgeing,
     serial_by: options.serialBy === "none" ? null : options.serialBy,
     sticky_seconds: options.sticky,
     limits: {

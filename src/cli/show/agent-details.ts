@@ -33,6 +33,11 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (weights.length > 0) rows.push(["weights", oneLine(weights.join(" "))]);
   const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
   if (risks !== "") rows.push(["risks", oneLine(risks)]);
+  if (agent.priority_ageing_seconds !== null)
+    rows.push([
+      "ageing",
+      `a priority higher for every ${durationText(agent.priority_ageing_seconds * 1000)} of waiting`,
+    ]);
   const turns = agent.serial_by === "context" ? ["one at a time"] : [];
   if (agent.sticky_seconds !== null)
     turns.push(`kept for its last worker for ${durationText(agent.sticky_seconds * 1000)}`);

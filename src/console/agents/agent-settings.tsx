@@ -105,6 +105,19 @@ export function AgentSettings({ agent, onChanged }: Props) {
           defaultValue={agent.sticky_seconds === null ? "" : String(agent.sticky_seconds)}
         />
       </label>
+      <label>
+        <span>
+          A priority counts as one higher after <small>seconds in the queue</small>
+        </span>
+        <input
+          type="number"
+          name="priority_ageing_seconds"
+          min={1}
+          max={2_592_000}
+          placeholder="never"
+          defaultValue={agent.priority_ageing_seconds === null ? "" : String(agent.priority_ageing_seconds)}
+        />
+      </label>
       {LIMITS.map((limit) =>
         "seconds" in limit ? (
           <DurationField key={limit.name} {...limit} value={limits[limit.name]} />
@@ -202,6 +215,7 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
   const approvals: Approvals = text("approvals") === "person" ? "person" : "any";
   const weights = text("delegator_weights");
   const serial_by = text("serial_by") === "context" ? "context" : null;
+  const ageing = text("priority_ageing_seconds") === "" ? null : Number(text("priority_ageing_seconds"));
   const sticky_seconds = text("sticky_seconds") === "" ? null : Number(text("sticky_seconds"));
   const limits = LIMITS.flatMap(({ name }) => {
     const number = Number(text(name));
@@ -215,6 +229,7 @@ function patchOf(agent: Agent, form: FormData): AgentPatch {
     ...(weights.trim() !== weightLines(agent) && {
       delegator_weights: weightsOf(weights, agent.delegator_weights),
     }),
+    ...(ageing !== agent.priority_ageing_seconds && { priority_ageing_seconds: ageing }),
     ...(serial_by !== agent.serial_by && { serial_by }),
     ...(sticky_seconds !== agent.sticky_seconds && { sticky_seconds }),
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),

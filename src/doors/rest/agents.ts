@@ -53,6 +53,7 @@ function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agen
     approvals: spec.approvals,
     tree_reads: spec.tree_reads,
     risks: spec.risks,
+    priority_ageing_seconds: spec.priority_ageing_seconds,
     serial_by: spec.serial_by,
     sticky_seconds: spec.sticky_seconds,
     ...(own && {

@@ -37,6 +37,7 @@ export const docOf = ({
   risks,
   tree_reads,
   delegator_weights,
+  priority_ageing_seconds,
   serial_by,
   sticky_seconds,
   ...spec
@@ -46,6 +47,7 @@ export const docOf = ({
     ...(risks.length > 0 && { risks }),
     ...(tree_reads !== "nodes" && { tree_reads }),
     ...(Object.keys(delegator_weights).length > 0 && { delegator_weights }),
+    ...(priority_ageing_seconds !== null && { priority_ageing_seconds }),
     ...(serial_by !== null && { serial_by }),
     ...(sticky_seconds !== null && { sticky_seconds }),
   });

@@ -3,6 +3,7 @@
  * Limit: the script decides what is due, by Redis' clock. Any number of gateways may sweep at once.
  */
 import type { Result } from "../../lifecycle/outcome.ts";
+import { MOVES } from "../../lifecycle/states.ts";
 import type { ShardKeys } from "../../redis/keys.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { TIME_LUA } from "../../redis/time.ts";
@@ -138,7 +139,9 @@ class ShardSweep {
   async #handle(id: string): Promise<void> {
     const { outcome } = await this.#due(id);
     if (outcome.kind === "ok") {
-      this.#broker.log.info({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
+      // Without an event there may be thousands, such as those that age.
+      const level = MOVES[outcome.move].event === null ? "debug" : "info";
+      this.#broker.log[level]({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);
     } else if (outcome.kind === "pending") {
       const { cascade, claimed_until, expecting, reports_to, spends_to, spent, ...rest } = outcome;

@@ -11,9 +11,9 @@ function guard_submit()
   end
   -- A mark in place of the record says why none may be created; see engine/delegations/idempotency.ts.
   if not known.all then return { kind = redis.call('HEXISTS', key, 'voided') == 1 and 'voided' or 'deleted' } end
-  -- The last six are for the ticket and for a `take` in the same call, so that one command reads them all.
+  -- The last seven are for the ticket and for a `take` in the same call, so that one command reads them all.
   local agent = settings('created_at', 'deleting', 'max_attempts', 'max_waiting', 'paused', 'max_working', 'lease_ms',
-    'serial', 'sticky_ms', 'weight:' .. cmd.delegator)
+    'serial', 'sticky_ms', 'ageing_ms', 'weight:' .. cmd.delegator)
   if rule.needs_agent and (not agent.created_at or agent.deleting) then return { kind = 'no_agent' } end
   -- What its sender decided about the target holds for this agent only.
   if cmd.agent_created_at and agent.created_at ~= cmd.agent_created_at then return { kind = 'other_agent' } end

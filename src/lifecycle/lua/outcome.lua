@@ -73,7 +73,7 @@ function success_json(tail)
     '","version":' .. digits(record.version) .. ',"target":"' .. record.target .. '","ticket":' .. digits(record.ticket) ..
     ',"fence":' .. digits(record.fence) .. ',"attempt":' .. digits(record.attempt) ..
     ',"created_at":' .. digits(record.created_at) .. ',"ready_at":' .. digits(ticket_at()) ..
-    ',"priority":' .. digits(record.priority) .. (record.returned == 1 and ',"returned":true' or '') ..
+    ',"priority":' .. digits(priority_now()) .. (record.returned == 1 and ',"returned":true' or '') ..
     (cmd.take and ',"id":"' .. cmd.id .. '"' or '') .. (event_id and ',"event_id":"' .. event_id .. '"' or '') ..
     (old_ticket and ',"old_ticket":' .. digits(old_ticket) or '') ..
     (record.lease_expires_at and ',"lease_expires_at":' .. digits(record.lease_expires_at) or '') ..

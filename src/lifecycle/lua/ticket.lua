@@ -44,6 +44,8 @@ function number_ticket()
     elseif (is_new or move == 'admit') and not record.behind and settings('sticky_ms').sticky_ms then
       keep_for_last()
     end
+    local ageing = settings('ageing_ms').ageing_ms
+    if ageing or record.age_at or record.aged then begin_ageing(ageing) end
     record.check_at = ticket_at() + LIMITS.check_ms
     if delay > 0 and move ~= 'submit' then show('retry_at', quoted(iso(record.ready_at))) end
     if spends or rule.needs_holder then show('attempt', digits(record.attempt)) end
@@ -64,9 +66,12 @@ end
 
 -- Puts the record's ticket into the queue; false when the queue refuses. Then the gateway or the sweep adds it.
 function offer_ticket()
-  return ticket_offer(queue(), cmd.id, record.ticket, record.priority, record.returned == 1,
+  return ticket_offer(queue(), cmd.id, record.ticket, priority_now(), record.returned == 1,
     math.max(0, ticket_at() - now), time_ms, record.delegator, weight())
 end
+
+-- The priority that it has after its wait so far.
+function priority_now() return record.priority + (record.aged or 0) end
 
 -- How many turns its delegator has in the queue; returned work takes none.
 function weight()

@@ -85,6 +85,14 @@ test("put --weight gives delegators turns, and says what a weight is", async () 
   expect(reset.stdout).toMatch(/\nreset to the default: delegator_weights\n$/);
 });
 
+test("put --priority-ageing says how long work waits before its priority counts as higher", async () => {
+  const { run } = await setup();
+  const put = await run(["agent", "put", "scout", "--priority-ageing", "1h"]);
+  expect(put.stdout).toMatch(/^ageing +a priority higher for every 1 h of waiting$/m);
+  const reset = await run(["agent", "put", "scout", "--reset", "priority_ageing_seconds"]);
+  expect(reset.stdout).toMatch(/\nreset to the default: priority_ageing_seconds\n$/);
+});
+
 test("put keeps a restriction that it does not name; --reset and --replace remove it and say so", async () => {
   const { run } = await setup();
   await run(["agent", "put", "locked", "--accepts-from", "caller:ci", "--max-working", "1"]);

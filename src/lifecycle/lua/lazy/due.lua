@@ -14,6 +14,7 @@ function choose_due_move()
   if due == 'check' then
     record.check_at = now + check_pause(math.max(record.ready_at, record.awaits_since or 0))
     if record.state == 'awaiting_children' then return look_again() end
+    check_ageing()
     local is_waiting = record.behind and is_behind()
     if not record.behind or is_waiting then
       save()
