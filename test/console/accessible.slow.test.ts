@@ -106,6 +106,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       agent: "#/agents?name=coder",
       tokens: "#/agents?part=tokens",
       log: "#/agents?part=log",
+      schedules: "#/agents?part=schedules",
       charts: "#/charts",
       delegate: "#/delegate",
       conversation: `#/live?open=${ids.asking}`,

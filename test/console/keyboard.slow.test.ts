@@ -171,6 +171,7 @@ describe.skipIf(SKIP)("in Chromium", () => {
       "#/agents?name=deployer",
       "#/agents?part=tokens",
       "#/agents?part=log",
+      "#/agents?part=schedules",
       "#/charts",
       "#/delegate",
       ...["conversation", "timeline", "artifacts", "tree", "raw"].map(

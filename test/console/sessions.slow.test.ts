@@ -13,7 +13,7 @@ async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
-const VIEWS = ["find", "charts", "agents?name=coder", "agents?part=tokens"];
+const VIEWS = ["find", "charts", "agents?name=coder", "agents?part=tokens", "agents?part=schedules"];
 const LOST = /Failed to load resource|net::ERR_/;
 
 /** Each principal: its buttons that change something, and the delegations of the scene that it may see. */

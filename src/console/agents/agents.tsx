@@ -1,5 +1,6 @@
 import { useMemo, useRef } from "preact/hooks";
 import { adopt } from "../app/adopt.ts";
+import { lazyFrom } from "../app/lazy-from.tsx";
 import { href, route } from "../app/route.ts";
 import { agents } from "../data/agents.ts";
 import { now } from "../data/clock.ts";
@@ -19,27 +20,27 @@ import { Tokens } from "./tokens.tsx";
 
 adopt(styles);
 
-/** All agents; with `?name=` one of them; the operator's tokens and log. */
+const Schedules = lazyFrom(
+  () => import("../schedules/schedules.tsx"),
+  ({ Schedules: loaded }) => loaded,
+);
+
+/** All agents; with `?name=` one of them; schedules; the operator's tokens and log. */
 export function Agents() {
   const { params } = route.value;
   const name = params.get("name");
   const part = params.get("part");
   return (
     <>
-      {isOperator.value && (
-        <nav class="tabs" aria-label="Administration">
-          <a href={href("agents")} aria-current={part === null ? "page" : undefined}>
-            Agents
-          </a>
-          <a href={href("agents", { part: "tokens" })} aria-current={part === "tokens" ? "page" : undefined}>
-            Tokens
-          </a>
-          <a href={href("agents", { part: "log" })} aria-current={part === "log" ? "page" : undefined}>
-            Log
-          </a>
-        </nav>
-      )}
-      {part === "tokens" && isOperator.value ? (
+      <nav class="tabs" aria-label="Administration">
+        <Tab part={null} name="Agents" />
+        <Tab part="schedules" name="Schedules" />
+        {isOperator.value && <Tab part="tokens" name="Tokens" />}
+        {isOperator.value && <Tab part="log" name="Log" />}
+      </nav>
+      {part === "schedules" ? (
+        <Schedules />
+      ) : part === "tokens" && isOperator.value ? (
         <Tokens />
       ) : part === "log" && isOperator.value ? (
         <AuditLog />
@@ -49,6 +50,15 @@ export function Agents() {
         <AgentList />
       )}
     </>
+  );
+}
+
+function Tab({ part, name }: { readonly part: string | null; readonly name: string }) {
+  const isHere = route.value.params.get("part") === part;
+  return (
+    <a href={href("agents", part === null ? {} : { part })} aria-current={isHere ? "page" : undefined}>
+      {name}
+    </a>
   );
 }
 

@@ -1,0 +1,129 @@
+import { useComputed } from "@preact/signals";
+import { Schedules as Client } from "../../client/schedules.ts";
+import { durationText } from "../../client/words.ts";
+import type { Schedule, ScheduleRun } from "../../schema/schedule.ts";
+import { adopt } from "../app/adopt.ts";
+import { hrefOf } from "../app/route.ts";
+import { now } from "../data/clock.ts";
+import { isOperator } from "../session/rights.ts";
+import { session } from "../session/session.ts";
+import { Age, Left } from "../ui/age.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useAction } from "../ui/use-action.ts";
+import { useLoaded } from "../ui/use-loaded.ts";
+import { Windowed } from "../ui/windowed.tsx";
+import { styles } from "./schedules.css";
+
+adopt(styles);
+
+/** How often the list is read again, ms. */
+const AGAIN_MS = 10_000;
+
+const clientOf = () => new Client(session.value?.connection.options);
+
+/** What is delegated again and again: when each runs next, how it went last, and the buttons that change it. */
+export function Schedules() {
+  const round = useComputed(() => Math.floor(now.value / AGAIN_MS));
+  const read = (_: unknown, signal: AbortSignal) => clientOf().list({ signal });
+  const { value, error, reload } = useLoaded("schedules", read, round.value);
+  return (
+    <section aria-label="Schedules">
+      <h1>
+        Schedules {value !== null && value.length > 0 && <small>{value.length.toLocaleString("en")}</small>}
+      </h1>
+      <Problem error={error} />
+      {value === null && !error && <p class="loading">Reading the schedules …</p>}
+      {value?.length === 0 && (
+        <Empty
+          title="No schedule yet"
+          line={'errand schedule create scout "read the news" --cron "30 9 * * MON-FRI" --zone Europe/Berlin'}
+        >
+          A schedule delegates again and again, at times of a calendar.
+        </Empty>
+      )}
+      <Windowed items={value ?? []} keyOf={({ id }) => id} kind="tokens">
+        {(schedule) => <Row schedule={schedule} onChange={reload} />}
+      </Windowed>
+    </section>
+  );
+}
+
+const whenOf = ({ cron, time_zone, every_seconds = 0 }: Schedule): string =>
+  cron === undefined ? `every ${durationText(every_seconds * 1000)}` : `${cron} (${time_zone})`;
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+function Row({ schedule, onChange }: { readonly schedule: Schedule; readonly onChange: () => void }) {
+  const { id, name, owner, state, problem, next, last_runs, delegation } = schedule;
+  const { isRunning, error, run } = useAction();
+  const isOwn = isOperator.value || session.value?.principal === owner;
+  const target = textOf(delegation.target);
+  const title = name ?? textOf(delegation.task).slice(0, 100);
+  const act = (work: (client: Client) => Promise<unknown>) =>
+    void run(async () => {
+      await work(clientOf());
+      onChange();
+    });
+  const [last] = last_runs;
+  return (
+    <div class="schedule">
+      <b title={title}>{title || id}</b>
+      <span>
+        {owner} → {target}
+      </span>
+      <span class="dim">
+        {whenOf(schedule)}, {state}
+        {next[0] !== undefined && (
+          <>
+            , next <Left until={next[0]} isBare />
+          </>
+        )}
+        {last && (
+          <>
+            , last <Age at={last.at} ago />: <Result run={last} />
+          </>
+        )}
+      </span>
+      {problem && <span role="status">{problem.message}</span>}
+      {isOwn && (
+        <span class="buttons">
+          <button
+            type="button"
+            aria-label={`Run ${title || id} now`}
+            disabled={isRunning}
+            onClick={() => act((client) => client.run(id))}
+          >
+            Run now
+          </button>
+          {state === "active" ? (
+            <button
+              type="button"
+              aria-label={`Pause ${title || id}`}
+              disabled={isRunning}
+              onClick={() => act((client) => client.pause(id))}
+            >
+              Pause
+            </button>
+          ) : (
+            <button
+              type="button"
+              aria-label={`Resume ${title || id}`}
+              disabled={isRunning}
+              onClick={() => act((client) => client.resume(id))}
+            >
+              Resume
+            </button>
+          )}
+        </span>
+      )}
+      <Problem error={error} />
+    </div>
+  );
+}
+
+function Result({ run: { delegation_id, skipped } }: { readonly run: ScheduleRun }) {
+  if (delegation_id !== null) return <a href={hrefOf(delegation_id)}>delegated</a>;
+  if (skipped === "overlap") return <>left out, the one before had not ended</>;
+  return <>{skipped === "missed" ? "missed" : `refused (${skipped})`}</>;
+}
