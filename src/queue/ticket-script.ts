@@ -32,6 +32,11 @@ if not ticket_offer(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV
 end
 return 1`);
 
+/** KEYS: the queue · ARGV: delegation, ticket · Returns 1 if the ticket waited, and removes it. */
+export const discardTicketScript = new Script(`#!lua flags=allow-oom
+${TICKET_LUA}
+return ticket_discard(KEYS[1], ARGV[1], tonumber(ARGV[2])) and 1 or 0`);
+
 /** KEYS: queues of one shard · Returns the positions, from 1, of those that are not empty. */
 export const findQueuedScript = new Script(`#!lua flags=no-writes
 local found = {}

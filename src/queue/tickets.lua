@@ -8,6 +8,7 @@
 --                        returns nil and when the next delayed one is due (nil: there is none)
 --   ticket_raise(…)      moves a ticket to another priority, if it is in the queue
 --   ticket_remove(queue, id, ticket)  removes this ticket, unless somebody took it
+--   ticket_discard(queue, id, ticket)  the same, for a delegation that is no longer wanted
 --   ticket_is_first(queue, at)  true if a ticket added now would be the first, and be taken at once
 --
 -- The order is BullMQ's own: the score in `prioritized` is a priority times 2^32, plus 32 bits. Lower scores run first. A band
@@ -68,8 +69,22 @@ local function turn_of(queue, delegator, weight)
   return math.floor(TURN / (tonumber(weight or '') or 1))
 end
 
+-- A delegator removed waiting tickets, so its next turn may be too late: it is after its last waiting ticket, or nil if none is
+-- in the band after `at`. Looks at 100 tickets; beyond that, the stored turn is kept.
+local function turn_after_removals(queue, rank, delegator, turn, at)
+  local band = digits(rank) .. ' ' .. delegator
+  redis.call('ZREM', turns_key(queue), '-' .. band)
+  local later = redis.call('ZRANGE', queue .. ':prioritized', '(' .. digits(turn), '(' .. digits(at), 'BYSCORE', 'REV', 'LIMIT',
+    0, 100, 'WITHSCORES')
+  for i = 1, #later, 2 do
+    if delegator_of(queue, later[i]) == delegator then return tonumber(later[i + 1]) + turn_of(queue, delegator) end
+  end
+  if #later == 200 then return turn end
+end
+
 -- The score of a new ticket. Members of the turns key, each with a score of the band: `<rank> <delegator>` is its next turn,
--- `<rank>` the newest ticket of a delegator that had none. Nothing is kept for a band's only ticket.
+-- `<rank>` the newest ticket of a delegator that had none; `-<rank> <delegator>` says that it removed tickets. Nothing is kept
+-- for a band's only ticket.
 local function next_turn(queue, rank, delegator, weight)
   local from, turns = rank * BAND, turns_key(queue)
   local till = '(' .. digits(from + BAND)
@@ -80,8 +95,9 @@ local function next_turn(queue, rank, delegator, weight)
     return from + TURN
   end
   local at, band, own = tonumber(first[2]), digits(rank), digits(rank) .. ' ' .. delegator
-  local known = redis.call('ZMSCORE', turns, band, own)
+  local known = redis.call('ZMSCORE', turns, band, own, '-' .. own)
   local newest, turn = tonumber(known[1] or ''), tonumber(known[2] or '')
+  if known[3] and turn and turn > at then turn = turn_after_removals(queue, rank, delegator, turn, at) end
   if not newest then
     -- The first ticket was the only one.
     newest = at
@@ -204,6 +220,18 @@ local function ticket_remove(queue, id, ticket)
     end
   end
   return false
+end
+
+-- The same for good: the next turn of its delegator is looked up again.
+local function ticket_discard(queue, id, ticket)
+  local job = ticket_id(id, ticket)
+  local score = redis.call('ZSCORE', queue .. ':prioritized', job)
+  local rank = score and math.floor(tonumber(score) / BAND)
+  local delegator = rank and rank % 2 == 0 and delegator_of(queue, job)
+  local own = delegator and digits(rank) .. ' ' .. delegator
+  local turn = own and redis.call('ZSCORE', turns_key(queue), own)
+  if turn then redis.call('ZADD', turns_key(queue), turn, '-' .. own) end
+  return ticket_remove(queue, id, ticket)
 end
 
 local ticket_take

@@ -11,7 +11,7 @@ import type { Shards } from "../redis/shards.ts";
 import { timeOf } from "../redis/time.ts";
 import type { Log } from "../telemetry/log.ts";
 import { BoundedMap } from "../util/bounded.ts";
-import { addTicketScript, findQueuedScript } from "./ticket-script.ts";
+import { addTicketScript, discardTicketScript, findQueuedScript } from "./ticket-script.ts";
 
 /** The ticket with this number of a delegation. */
 export interface TicketData {
@@ -128,6 +128,9 @@ export class Tickets {
 
   /** Removes a ticket from wherever it is. Idempotent. */
   async discard(agent: string, data: TicketData): Promise<void> {
+    const { delegation_id, ticket } = data;
+    if ((await discardTicketScript.run(this.#redis, [this.#key(agent)], [delegation_id, ticket])) === 1)
+      return;
     const { backend } = this.#of(agent);
     const id = ticketId(data);
     if ((await backend.getState(id)) === "active") {

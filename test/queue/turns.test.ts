@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { expect, test } from "vitest";
-import { TICKET_LUA } from "../../src/queue/ticket-script.ts";
+import { discardTicketScript, TICKET_LUA } from "../../src/queue/ticket-script.ts";
 import { Script } from "../../src/redis/script.ts";
 import { bullmq, database, QUEUE, RECORD_LUA } from "../support/ticket-queue.ts";
 
@@ -102,6 +102,27 @@ test("weights of 3 and 1 give turns of 3 and 1", async () => {
     const some = taken.slice(at, at + 40).filter((id) => id.startsWith("a")).length;
     expect(Math.abs(some - 30)).toBeLessThanOrEqual(1);
   }
+});
+
+test("a delegator whose waiting work was removed takes the turn after what it has left", async () => {
+  const { redis, add, take } = await setup();
+  const discard = async (who: string, from: number, till: number) => {
+    for (let n = from; n <= till; n += 1)
+      expect(await discardTicketScript.run(redis, [QUEUE], [`dlg_0_${who}${n}`, 1])).toBe(1);
+  };
+  await add("a", { count: 60 });
+  await add("b", { count: 6 });
+  await discard("a", 3, 60);
+  await add("a", { from: 61 });
+  expect((await take(6)).sort()).toEqual(["a1", "a2", "a61", "b1", "b2", "b3"]);
+  await add("a", { from: 70, count: 60 });
+  await discard("a", 70, 129);
+  // Nothing of it is left, so it begins with the others.
+  await add("a", { from: 200, count: 2 });
+  expect((await take(2)).sort()).toEqual(["a200", "b4"]);
+  await discard("a", 201, 201);
+  expect(await discardTicketScript.run(redis, [QUEUE], ["dlg_0_a201", 1])).toBe(0);
+  expect(await take()).toEqual(["b5", "b6"]);
 });
 
 test("returned work comes before new work of its priority, first in, first out, and takes no turns", async () => {
