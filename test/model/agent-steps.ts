@@ -7,7 +7,7 @@ import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import type { ShortAnswer } from "../support/keep-alive-client.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
-import type { AskedQuestion, Held, QuestionShape, Refusal, ReplyKind } from "./item.ts";
+import type { AskedQuestion, Held, Item, QuestionShape, Refusal, ReplyKind } from "./item.ts";
 import { count, type Model } from "./model.ts";
 import { compare, INTERRUPT_TTL, judge, LEASE_SECONDS, type Real } from "./real.ts";
 import { isLiving, mayPick, type Pick, pickLease, type Step, step } from "./step.ts";
@@ -24,8 +24,9 @@ export function principal(model: Model, by: string, { item }: Held): string {
 }
 
 /** Checks the order of the granted leases, and that no available work was left out. */
-function handed(
+async function handed(
   model: Model,
+  real: Real,
   agent: string,
   { leases }: ShortAnswer["body"],
   {
@@ -33,8 +34,10 @@ function handed(
     seconds = LEASE_SECONDS,
     confirm,
   }: { max?: number; seconds?: number; confirm?: number | undefined } = {},
-): void {
+): Promise<void> {
+  const joined = await joinedNow(model, real, agent);
   for (const { lease_id, attempt, delegation } of leases) {
+    joinIn(model, joined);
     const firsts = model.firsts(agent);
     const item = firsts.find(({ id }) => id === delegation.id);
     expect(firsts.map(({ id }) => id)).toContain(delegation.id);
@@ -43,8 +46,32 @@ function handed(
     expect(attempt).toBe(item.attempt);
     compare(item, delegation);
   }
+  joinIn(model, joined);
+  expect([...joined.keys()], "joined the line of their conversation without a reason").toEqual([]);
   if (leases.length < max) expect(model.firsts(agent)).toEqual([]);
 }
+
+/** Those that a worker would have got, but that joined the line of their conversation instead; each with the one before it. */
+async function joinedNow(model: Model, real: Real, agent: string): Promise<Map<Item, string>> {
+  const late = model.items.filter((item) => item.target === agent && model.joinsLate(item));
+  const joined = new Map<Item, string>();
+  for (const item of late) {
+    const { behind } = (await real.read(item)).body;
+    if (behind !== undefined) joined.set(item, behind);
+  }
+  return joined;
+}
+
+function joinIn(model: Model, joined: Map<Item, string>): void {
+  for (let [item] = nextOf(model, joined); item; [item] = nextOf(model, joined)) {
+    count(model.made, "joined late");
+    model.join(item);
+    joined.delete(item);
+  }
+}
+
+const nextOf = (model: Model, joined: ReadonlyMap<Item, string>): Item[] =>
+  [...joined].flatMap(([item, behind]) => (model.lastOf(item)?.id === behind ? [item] : []));
 
 const lease = step<{
   via: number;
@@ -66,7 +93,7 @@ const lease = step<{
       confirm_within_seconds: confirm,
     });
     judge(answer, null);
-    handed(model, name, answer.body, { max, confirm, ...(seconds !== undefined && { seconds }) });
+    await handed(model, real, name, answer.body, { max, confirm, ...(seconds !== undefined && { seconds }) });
   },
 });
 
@@ -99,7 +126,7 @@ const beat = step<{
       expect(answer.body.state).toBe(item.state);
       expect(answer.body.messages.map((one: { messageId: string }) => one.messageId)).toEqual(item.unseen);
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 
@@ -118,7 +145,7 @@ const artifact = step<{ via: number; pick: Pick; by: string }>({
       item.artifacts += 1;
       item.artifactFence = item.fence;
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 
@@ -187,7 +214,7 @@ const interrupt = step<{
       count(model.made, "asked again");
       expect(answer.body).toEqual({ interrupt_id: first?.id });
     } else if (isHeld && !known) {
-      if (refusal) return real.check(item);
+      if (refusal) return real.check(item, model);
       expect(answer.body.interrupt_id).toBe(first?.id);
       if (hold) {
         count(model.made, "held again");
@@ -204,7 +231,7 @@ const interrupt = step<{
       expect("held_until" in answer.body).toBe(hold);
       await raised(real, model, held, question, hold, expires);
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 
@@ -288,7 +315,7 @@ async function useOnce(
       model.extend(item);
     }
   }
-  await real.check(item);
+  await real.check(item, model);
 }
 
 const release = step<{ via: number; pick: Pick; by: string; delay: number | undefined }>({
@@ -302,7 +329,7 @@ const release = step<{ via: number; pick: Pick; by: string; delay: number | unde
     judge(await real.call(via, caller, "POST", path, { delay_seconds: delay }), refusal);
     if (!refusal && model.isHeld(held.item, true)) model.move("park_question", held.item);
     else if (!refusal) model.release(held.item, delay ?? 0);
-    await real.check(held.item);
+    await real.check(held.item, model);
   },
 });
 
@@ -357,10 +384,10 @@ const reply = step<{
         item.closed = { fence, kind, used };
       }
       compare(item, answer.body.delegation);
-      if (next) handed(model, item.target, answer.body);
+      if (next) await handed(model, real, item.target, answer.body);
       else expect(answer.body.leases).toBeUndefined();
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 

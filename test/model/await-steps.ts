@@ -47,7 +47,7 @@ async function waitFor(model: Model, real: Real, { via, pick, by, wrong, until, 
     expect(answer.body.awaits.left).toBe(left);
     model.await(item, left, limit);
   }
-  await real.check(item);
+  await real.check(item, model);
 }
 
 const wait = step<Wait>({ name: "await", check: mayPick, run: waitFor });

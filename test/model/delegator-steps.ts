@@ -46,6 +46,7 @@ interface Delegate {
   readonly startWithin: number | undefined;
   readonly maxAttempts: number | undefined;
   readonly parent: Pick | undefined;
+  readonly context: string | undefined;
   readonly byAgent: boolean;
 }
 
@@ -85,6 +86,7 @@ const delegate = step<Delegate>({
       start_within_seconds: args.startWithin,
       max_attempts: args.maxAttempts,
       parent_id: parent?.id,
+      context_id: args.context,
     });
     judge(answer, refusal, 202);
     if (refusal) return;
@@ -94,6 +96,7 @@ const delegate = step<Delegate>({
       target,
       delegator: by,
       parent,
+      context: args.context ?? null,
       maxAttempts: args.maxAttempts ?? MAX_ATTEMPTS,
     });
     compare(item, answer.body);
@@ -117,8 +120,8 @@ const cancel = step<{ via: number; pick: Pick; by: string; cascade: boolean }>({
       count(model.made, "cascade");
       model.cascade(item);
     }
-    await real.check(item);
-    for (const child of item.children) await real.check(child);
+    await real.check(item, model);
+    for (const child of item.children) await real.check(child, model);
   },
 });
 
@@ -176,7 +179,7 @@ const answer = step<{
       item.history += question.requests.length;
       question.answer = { text, by, key: args.key };
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 
@@ -197,7 +200,7 @@ const message = step<{ via: number; pick: Pick; by: string; id: string; text: st
       item.unseen.push(id);
       item.history += 1;
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 
@@ -218,19 +221,20 @@ const redrive = step<{ via: number; pick: Pick; by: string }>({
     judge(answer, refusal, 202);
     if (!refusal) {
       expect(answer.body.redrive_of).toBe(item.id);
-      const { target, delegator, priority, maxAttempts, ttl } = item;
+      const { target, delegator, context, priority, maxAttempts, ttl } = item;
       item.redriven ??= model.submit({
         id: answer.body.id,
         target,
         delegator,
         parent,
+        context,
         priority,
         maxAttempts,
         ttl,
       });
       compare(item.redriven, answer.body);
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 
@@ -244,6 +248,7 @@ export const delegations: fc.Arbitrary<Step> = fc
     startWithin: rarely(span(2)),
     maxAttempts: rarely(fc.constantFrom(1, 1, 3)),
     parent: rarely(pick),
+    context: fc.constantFrom(undefined, undefined, undefined, "c1", "c1", "c2"),
     byAgent: fc.boolean(),
   })
   .map(delegate);

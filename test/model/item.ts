@@ -15,6 +15,8 @@ export interface ModelAgent {
   readonly name: string;
   maxWorking: number | null;
   maxWaiting: number;
+  /** Of each conversation it works on one delegation at a time. */
+  serial: boolean;
   paused: boolean;
 }
 
@@ -57,6 +59,7 @@ export interface Item {
   readonly target: string;
   readonly delegator: string;
   readonly parent: Item | null;
+  readonly context: string | null;
   readonly priority: number;
   readonly maxAttempts: number;
   readonly startBy: number | null;
@@ -89,6 +92,12 @@ export interface Item {
   /** Its place in the queue, smaller first; delegations that one sweep queued share a place. */
   place: number;
   returned: boolean;
+  /** Its number in the line of its conversation; 0: it never stands in one; null: it does not yet. */
+  line: number | null;
+  /** The one before it in that line; null: it has its turn. */
+  behind: Item | null;
+  /** When the sweep looks next whether its turn has come. */
+  checkAt: number;
   releases: number;
   /** Seconds from its creation to its deadline. */
   readonly ttl: number;
@@ -138,6 +147,7 @@ export interface Submitted {
   readonly target: string;
   readonly delegator: string;
   readonly parent?: Item | null;
+  readonly context?: string | null;
   readonly priority: number;
   readonly maxAttempts: number;
   readonly delay?: number | undefined;

@@ -14,6 +14,7 @@ export const THIRD = 200;
 export const DEFAULT_TTL = 604_800;
 /** The sweep looks for a missing ticket this many seconds after it is due. */
 const CHECK = 5;
+const CHECK_MAX = 300;
 const FREE_RELEASES = 10;
 /** How many outages a shard remembers. */
 const OUTAGES = 8;
@@ -22,6 +23,10 @@ export const MAX_DEPTH = 8;
 export function count(counts: Map<string, number>, what: string): void {
   counts.set(what, (counts.get(what) ?? 0) + 1);
 }
+
+/** Those at the end of a line first: the order in which none of them has its turn before it ends. */
+export const lastFirst = (items: readonly Item[]): Item[] =>
+  [...items].sort((a, b) => (b.behind ? (b.line ?? 0) : 0) - (a.behind ? (a.line ?? 0) : 0));
 
 const rank = ({ priority, returned }: Item): number => (9 - priority) * 2 + (returned ? 1 : 2);
 
@@ -39,6 +44,9 @@ export class Model {
   /** Commands taken in this walk. */
   taken = 0;
   #places = 0;
+  #lines = 0;
+  /** Ended at the same time as others of its conversation, so that it may have had its turn before. */
+  readonly unsure = new Set<Item>();
   /** Ended delegations that their parents have not counted yet. */
   readonly #ended: Item[] = [];
   /** The place of all that the sweep which is under way queues. */
@@ -96,7 +104,16 @@ export class Model {
   }
 
   submit(request: Submitted): Item {
-    const { id, target, delegator, parent = null, priority, maxAttempts, delay = 0 } = request;
+    const {
+      id,
+      target,
+      delegator,
+      parent = null,
+      context = null,
+      priority,
+      maxAttempts,
+      delay = 0,
+    } = request;
     const readyAt = this.now + delay;
     const latest = parent?.deadlineAt ?? Number.POSITIVE_INFINITY;
     const deadlineAt = Math.min(readyAt + (request.ttl ?? DEFAULT_TTL), latest);
@@ -105,6 +122,7 @@ export class Model {
       target,
       delegator,
       parent,
+      context,
       priority,
       maxAttempts,
       startBy: request.startWithin === undefined ? null : readyAt + request.startWithin,
@@ -123,6 +141,9 @@ export class Model {
       lost: false,
       place: 0,
       returned: false,
+      line: this.ancestors(parent).some((above) => above.target === target) ? 0 : null,
+      behind: null,
+      checkAt: readyAt + CHECK,
       releases: 0,
       ttl: deadlineAt - readyAt,
       open: null,
@@ -144,6 +165,7 @@ export class Model {
       redriven: null,
       log: [],
     };
+    if (delay === 0 && item.line === null && this.agent(target).serial) this.join(item);
     this.items.push(item);
     parent?.children.push(item);
     this.move("submit", item, { delay });
@@ -176,19 +198,70 @@ export class Model {
     if (move.queue === "ticket") {
       item.returned = move.returned ?? false;
       item.readyAt = this.now + delay;
-      item.queued = delay === 0;
+      item.queued = delay === 0 && item.behind === null;
       item.lost = false;
       item.place = this.#sweepPlace ?? this.#nextPlace();
     }
-    if (item.state !== before && isTerminal(item.state)) this.#ended.push(item);
+    const ends = item.state !== before && isTerminal(item.state);
+    if (ends) this.#ended.push(item);
     if (error !== undefined) item.error = error;
-    if (move.event === null) return;
+    if (move.event !== null) this.#log(move, name, item, delay);
+    if (ends) this.#leave(item);
+  }
+
+  #log({ event, status: shown }: Move, name: MoveName, item: Item, delay: number): void {
     item.version += 1;
-    const isBeside = ASKED.includes(item.state) && !["interrupted", "artifact"].includes(move.status ?? "");
+    const isBeside = ASKED.includes(item.state) && !["interrupted", "artifact"].includes(shown ?? "");
     if (isBeside) item.unpushed.add(item.version);
-    const status = name === "submit" ? (delay > 0 ? "delayed" : "queued") : move.status;
+    const status = name === "submit" ? (delay > 0 ? "delayed" : "queued") : shown;
     const later = delay > 0 && name !== "submit" ? `+${delay}` : "";
-    item.log.push(status === undefined ? move.event : `${move.event}:${status}${later}`);
+    item.log.push(status === undefined ? `${event}` : `${event}:${status}${later}`);
+  }
+
+  /** The line of its conversation, in order. */
+  #lineOf({ target, delegator, context }: Item): Item[] {
+    if (context === null) return [];
+    return this.items
+      .filter((one) => one.target === target && one.delegator === delegator && one.context === context)
+      .filter(({ line, state }) => line !== null && line > 0 && !isTerminal(state))
+      .sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  }
+
+  lastOf(item: Item): Item | null {
+    return this.#lineOf(item).at(-1) ?? null;
+  }
+
+  join(item: Item): void {
+    item.behind = this.lastOf(item);
+    this.#lines += 1;
+    item.line = this.#lines;
+    if (item.behind === null) return;
+    item.queued = false;
+    item.lost = false;
+    item.checkAt = this.now + CHECK;
+  }
+
+  /** Whether it joins the line of its conversation when a worker would get it. */
+  joinsLate(item: Item): boolean {
+    return item.line === null && this.agent(item.target).serial && item.queued;
+  }
+
+  /** It has ended: if it was the first of its line, the next one is admitted. */
+  #leave(item: Item): void {
+    if (item.line === null || item.line === 0) return;
+    const others = this.#lineOf(item);
+    const before = others.findLast(({ line }) => (line ?? 0) < (item.line ?? 0)) ?? null;
+    const next = others.find(({ line }) => (line ?? 0) > (item.line ?? 0));
+    item.behind = null;
+    if (!next?.behind) return;
+    if (before) next.behind = before;
+    else this.#admit(next);
+  }
+
+  #admit(item: Item): void {
+    item.behind = null;
+    if (!this.agent(item.target).serial) item.line = null;
+    this.move("admit", item);
   }
 
   await(item: Item, left: number, limit: number | undefined): void {
@@ -271,6 +344,7 @@ export class Model {
   }
 
   grant(item: Item, id: string, seconds: number, confirm: number | undefined): void {
+    if (this.joinsLate(item)) this.join(item);
     this.move("lease", item);
     item.fence += 1;
     item.lapsed = null;
@@ -334,10 +408,16 @@ export class Model {
     if (cascade) this.cascade(item);
   }
 
+  /** Cancels it at the same time as others. */
+  cancelBesides(item: Item): void {
+    if (item.behind) this.unsure.add(item);
+    this.cancel(item, true);
+  }
+
   /** Also goes through children that were canceled before without their own children. */
   cascade(item: Item): void {
-    for (const child of item.children) {
-      if (!isTerminal(child.state)) this.cancel(child, true);
+    for (const child of lastFirst(item.children)) {
+      if (!isTerminal(child.state)) this.cancelBesides(child);
       else if (child.state === "canceled") this.cascade(child);
     }
   }
@@ -345,6 +425,7 @@ export class Model {
   #reclaim(item: Item): void {
     item.lease = item.lastLease;
     item.lapsed = null;
+    item.behind = null;
     item.ends.delete(item.fence);
     item.queued = false;
     item.lost = false;
@@ -357,12 +438,14 @@ export class Model {
   sweep(): void {
     const place = this.#nextPlace();
     this.#sweepPlace = place;
-    for (const item of this.items) {
-      const { version } = item;
+    for (const item of lastFirst(this.items)) {
+      const { version, behind } = item;
       this.#sweepOne(item);
+      if (behind && isTerminal(item.state)) this.unsure.add(item);
       if (item.version !== version) item.place = place;
       const isDue = item.lost || this.now >= item.readyAt + CHECK;
-      if (item.state === "submitted" && !item.queued && isDue) {
+      if (item.behind) this.#sweepLine(item);
+      else if (item.state === "submitted" && !item.queued && isDue) {
         if (item.lost) count(this.made, "made again");
         item.queued = true;
         item.lost = false;
@@ -371,6 +454,13 @@ export class Model {
     }
     this.settleEnds();
     this.#sweepPlace = null;
+  }
+
+  /** Without the setting, nobody waits; the longer it has waited, the less often the sweep looks. */
+  #sweepLine(item: Item): void {
+    if (item.state !== "submitted" || this.now < item.checkAt) return;
+    item.checkAt = this.now + Math.min(CHECK_MAX, Math.max(CHECK, this.now - item.readyAt));
+    if (!this.agent(item.target).serial) this.#admit(item);
   }
 
   #sweepOne(item: Item): void {

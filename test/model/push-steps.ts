@@ -45,7 +45,7 @@ const push = step<Args>({
       const from = isTerminal(item.state) ? item.version : item.version + 1;
       if (!standing) item.pushes.push({ id, path, from, until: null });
     }
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 
@@ -60,7 +60,7 @@ const unpush = step<Args>({
     expect(refusal ? codeOf(answer) : answer.status).toBe(refusal?.code ?? 204);
     const standing = item.pushes.find((one) => one.id === id && isThere(one));
     if (!refusal && standing) standing.until = item.version;
-    await real.check(item);
+    await real.check(item, model);
   },
 });
 

@@ -33,7 +33,7 @@ const away = step<{ via: number; units: number }>({
 async function sweepBoth(model: Model, real: Real, via: number): Promise<void> {
   await real.sweep(via);
   model.sweep();
-  for (const item of model.items) await real.check(item);
+  for (const item of model.items) await real.check(item, model);
 }
 
 const sweep = step<{ via: number }>({
@@ -51,11 +51,11 @@ const pause = step<{ via: number; agent: number; paused: boolean }>({
   },
 });
 
-const limit = step<{ agent: number; maxWorking: number | null; maxWaiting: number }>({
+const limit = step<{ agent: number; maxWorking: number | null; maxWaiting: number; serial: boolean }>({
   name: "limit",
-  async run(model, real, { agent, maxWorking, maxWaiting }) {
+  async run(model, real, { agent, maxWorking, maxWaiting, serial }) {
     const found = model.agent(nameOf(model, agent));
-    Object.assign(found, { maxWorking, maxWaiting });
+    Object.assign(found, { maxWorking, maxWaiting, serial });
     await real.set(found);
   },
 });
@@ -99,7 +99,12 @@ export const timeSteps: readonly [number, fc.Arbitrary<Step>][] = [
   [
     2,
     fc
-      .record({ agent, maxWorking: fc.constantFrom(null, 1, 2), maxWaiting: fc.constantFrom(1, 2, 10_000) })
+      .record({
+        agent,
+        maxWorking: fc.constantFrom(null, 1, 2),
+        maxWaiting: fc.constantFrom(1, 2, 10_000),
+        serial: fc.constantFrom(true, true, false),
+      })
       .map(limit),
   ],
 ];

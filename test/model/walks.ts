@@ -52,6 +52,7 @@ const EVERYWHERE = [
   "an answer that does not fit",
   "replied again",
   "made again",
+  "joined late",
 ];
 // Ten times what they take on a quiet machine.
 export const patienceMs = (runs: number): number => 180_000 + runs * 4_000;
