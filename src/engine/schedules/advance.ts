@@ -48,11 +48,14 @@ const EARLY_MS = 500;
 const TAKE_OVER_MS = 2_000;
 const RETRY_MS = 5_000;
 
-export async function advance(broker: Advances, id: string): Promise<void> {
+/** Returns whether it should be woken again: a schedule that is gone or not active needs no wakes. */
+export async function advance(broker: Advances, id: string): Promise<boolean> {
   for (let steps = 0; steps < MAX_STEPS; steps += 1) {
     const found = await broker.schedules.store.find(id);
-    if (!found || !(await step(broker, found, steps === 0))) return;
+    if (!found) return false;
+    if (!(await step(broker, found, steps === 0))) return found.schedule.state === "active";
   }
+  return true;
 }
 
 /** Returns whether there may be more to do at once. */

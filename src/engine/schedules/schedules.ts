@@ -98,7 +98,10 @@ export class Schedules implements ScheduleService {
 
   #begin(): ScheduleQueue | null {
     if (this.#queue || this.#stopped) return this.#queue;
-    this.#queue = this.#openQueue((id) => this.#advance(id));
+    this.#queue = this.#openQueue(async (id) => {
+      // One that stopped by itself, or that was deleted while its wakes were set, is not woken again.
+      if ((await this.#advance(id)) === false) await this.removeWakes(id);
+    });
     this.#queue.start();
     this.#sweepLater();
     return this.#queue;
@@ -120,8 +123,14 @@ export class Schedules implements ScheduleService {
     if (found?.schedule.state === "active") await this.#queue?.set(id, found.schedule.settings);
   }
 
-  async #advance(id: string): Promise<void> {
-    await advance(this.#broker(), id).catch((error: unknown) => this.#warn(error));
+  /** Undefined after an error. */
+  async #advance(id: string): Promise<boolean | undefined> {
+    try {
+      return await advance(this.#broker(), id);
+    } catch (error) {
+      this.#warn(error);
+      return undefined;
+    }
   }
 
   #warn(error: unknown): void {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { keys } from "../../../src/redis/keys.ts";
 import { LIMITS } from "../../../src/schema/limits.ts";
 import { as, client, startBroker } from "../../support/broker.ts";
+import { until } from "../../support/until.ts";
 
 async function setup(more: Record<string, unknown> = {}) {
   const broker = await startBroker();
@@ -227,4 +228,17 @@ test("a deleted schedule leaves nothing", async () => {
   expect((await alice.call("DELETE", `/v1/schedules/${id}`)).status).toBe(204);
   expect((await redis.keys("*sched*")).filter((key) => key.includes(id))).toEqual([]);
   expect((await alice.call("GET", `/v1/schedules/${id}`)).status).toBe(404);
+});
+
+test("BullMQ wakes the ticks of an active schedule, and no longer those of one that stopped by itself", async () => {
+  const { create, runs, admin, redis, get } = await setup();
+  const { id } = await create({ every_seconds: 1 });
+  const wakes = () => redis.zcard("{errand}:q:~schedules:repeat");
+  expect(await wakes()).toBe(1);
+  // Without a sweep, so every tick comes from a wake.
+  await until(async () => (await runs(id)).length >= 2, { what: "two ticks" });
+  await admin.agent("scout", { accepts_from: ["operator"] });
+  await until(async () => (await wakes()) === 0, { what: "the end of the wakes" });
+  expect(await get(id)).toMatchObject({ state: "blocked" });
+  expect((await admin.call("POST", `/v1/schedules/${id}/pause`)).status).toBe(200);
 });
