@@ -6,6 +6,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
 import type { ShortAnswer } from "../support/keep-alive-client.ts";
+import { isCounted } from "./budgets.ts";
 import { agentIndex, nameOf, pick, rarely, span, via } from "./delegator-steps.ts";
 import type { AskedQuestion, Held, Item, QuestionShape, Refusal, ReplyKind } from "./item.ts";
 import { count, type Model } from "./model.ts";
@@ -156,6 +157,7 @@ const QUESTIONS = {
   unsaid: {},
   several: { requests: [{ request_id: "r1", text: "Which?" }, { request_id: "r2" }] },
   unnamedToo: { requests: [{ text: "Which?" }, { text: "Which?" }] },
+  budget: { request_id: "budget", text: "More?" },
   approval: { request_id: "r3", text: "May I?", action: { name: "go", arguments: { at: 1 } } },
 } as const satisfies Record<QuestionShape, object>;
 
@@ -362,7 +364,9 @@ const reply = step<{
     const kind = closed?.item.closed?.kind ?? given.kind;
     // Whether its parent is queued again, or its children are canceled, before the next lease is not certain.
     const hasChildren = item.children.some(({ state }) => !isTerminal(state));
-    const next = wanted && item.parent?.awaits?.children.has(item) !== true && !hasChildren;
+    const isCountedAbove = item.parent !== null && isCounted(item.parent);
+    const next =
+      wanted && item.parent?.awaits?.children.has(item) !== true && !hasChildren && !isCountedAbove;
     const caller = principal(model, by, held);
     const used = closed?.item.closed ? closed.item.closed.used : given.used;
     const body = { ...REPLIES[kind], ...(used !== undefined && { usage: { input_tokens: used } }) };

@@ -4,6 +4,7 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { isTerminal } from "../../src/schema/delegation.ts";
+import { newBudget, raised } from "./budgets.ts";
 import type { AskedQuestion, Item, Refusal } from "./item.ts";
 import { count, MAX_DEPTH, type Model, THIRD, UNIT } from "./model.ts";
 import { compare, judge, MAX_ATTEMPTS } from "./real.ts";
@@ -48,6 +49,7 @@ interface Delegate {
   readonly parent: Pick | undefined;
   readonly context: string | undefined;
   readonly byAgent: boolean;
+  readonly budget: { readonly tokens: number; readonly asks: boolean } | undefined;
 }
 
 export function refusesNew(
@@ -87,6 +89,10 @@ const delegate = step<Delegate>({
       max_attempts: args.maxAttempts,
       parent_id: parent?.id,
       context_id: args.context,
+      ...(args.budget && {
+        budget: { tokens: args.budget.tokens },
+        ...(args.budget.asks && { on_budget: "ask" }),
+      }),
     });
     judge(answer, refusal, 202);
     if (refusal) return;
@@ -98,6 +104,7 @@ const delegate = step<Delegate>({
       parent,
       context: args.context ?? null,
       maxAttempts: args.maxAttempts ?? MAX_ATTEMPTS,
+      budget: args.budget ? newBudget(args.budget.tokens, args.budget.asks) : null,
     });
     compare(item, answer.body);
   },
@@ -128,6 +135,7 @@ const cancel = step<{ via: number; pick: Pick; by: string; cascade: boolean }>({
 const SHAPES = {
   text: { text: "yes" },
   decision: { decision: "approve" },
+  deny: { decision: "deny" },
   wrong: { answers: { "not asked": { text: "yes" } } },
 } as const;
 
@@ -153,15 +161,19 @@ const answer = step<{
     const { questions, open } = item;
     const picked = questions[questions.length - 1 - (args.question.n % 2)];
     const question = (args.question.fitting ? open?.question : undefined) ?? picked;
+    // All of it is a decision: mostly a denial, because approvals are likely anyway.
+    const isBudget = question?.shape === "budget";
+    const shape = isBudget && args.shape === "all" ? "deny" : args.shape;
     const each = Object.fromEntries((question?.requests ?? ["none"]).map((id) => [id, { text: "yes" }]));
-    const given = args.shape === "all" ? { answers: each } : SHAPES[args.shape];
+    const given = shape === "all" ? { answers: each } : SHAPES[shape];
     const body = { interrupt_id: question?.id ?? "int_unknown", ...given };
     const text = JSON.stringify(body);
 
     const control = model.mayControl(by, item);
     const isOpen = question !== undefined && open?.question === question;
-    const isShort = args.shape === "wrong" || (args.shape !== "all" && question?.requests.length !== 1);
-    const isMisfit = question?.shape === "approval" && args.shape !== "decision";
+    const isShort = shape === "wrong" || (shape !== "all" && question?.requests.length !== 1);
+    const isDecided = shape === "decision" || shape === "deny";
+    const isMisfit = (question?.shape === "approval" || isBudget) && !isDecided;
     const isRepeat = question !== undefined && isRepeated(question, text, by, args.key);
     const isSpent = !isOpen && !isRepeat;
     const wrong: Refusal | null = isOpen && (isShort || isMisfit) ? { code: "invalid_request" } : null;
@@ -173,9 +185,11 @@ const answer = step<{
       count(model.made, "again with the key of a credential");
     if (wrong && refusal === wrong && isMisfit) count(model.made, "an answer that does not fit");
     if (!refusal && isOpen) {
-      const name = model.isHeld(item) ? "hand_over" : "answer";
+      const isDenied = isBudget && shape === "deny";
+      const name = isDenied ? "deny_budget" : model.isHeld(item) ? "hand_over" : "answer";
       expect(model.mayMove(name, item)).toBeNull();
-      model.move(name, item);
+      model.move(name, item, isDenied ? { error: "budget_exceeded" } : {});
+      if (isBudget && item.budget && !isDenied) raised(item.budget);
       item.history += question.requests.length;
       question.answer = { text, by, key: args.key };
     }
@@ -221,7 +235,7 @@ const redrive = step<{ via: number; pick: Pick; by: string }>({
     judge(answer, refusal, 202);
     if (!refusal) {
       expect(answer.body.redrive_of).toBe(item.id);
-      const { target, delegator, context, priority, maxAttempts, ttl } = item;
+      const { target, delegator, context, priority, maxAttempts, ttl, budget } = item;
       item.redriven ??= model.submit({
         id: answer.body.id,
         target,
@@ -231,6 +245,7 @@ const redrive = step<{ via: number; pick: Pick; by: string }>({
         priority,
         maxAttempts,
         ttl,
+        budget: budget && newBudget(budget.tokens, budget.asks),
       });
       compare(item.redriven, answer.body);
     }
@@ -250,6 +265,7 @@ export const delegations: fc.Arbitrary<Step> = fc
     parent: rarely(pick),
     context: fc.constantFrom(undefined, undefined, undefined, "c1", "c1", "c2"),
     byAgent: fc.boolean(),
+    budget: rarely(fc.record({ tokens: fc.constantFrom(2, 5, 20), asks: fc.boolean() })),
   })
   .map(delegate);
 
@@ -265,7 +281,7 @@ export const delegatorSteps: readonly [number, fc.Arbitrary<Step>][] = [
         pick,
         by: who,
         question: pick,
-        shape: fc.constantFrom("all", "all", "all", "text", "decision", "wrong"),
+        shape: fc.constantFrom("all", "all", "all", "text", "decision", "deny", "wrong"),
         key: fc.constantFrom("k1", "k2", null),
       })
       .map(answer),

@@ -20,6 +20,16 @@ export interface ModelAgent {
   paused: boolean;
 }
 
+export interface ModelBudget {
+  tokens: number;
+  readonly asks: boolean;
+  isOver: boolean;
+  overAt: number | null;
+  stopAt: number | null;
+  /** The limit that the broker's question proposes. */
+  proposed: number;
+}
+
 export type QuestionShape =
   | "named"
   | "otherwise"
@@ -28,7 +38,9 @@ export type QuestionShape =
   | "several"
   | "unnamedToo"
   /** It proposes an action, so its answer needs a decision. */
-  | "approval";
+  | "approval"
+  /** The broker asks it, for a larger budget. */
+  | "budget";
 export type ReplyKind = "completed" | "otherwise" | "failed" | "retryable" | "rejected";
 
 export interface AskedQuestion {
@@ -131,6 +143,7 @@ export interface Item {
   /** The `seq` of each event that no push config gets: those beside an open question, which are no update of A2A. */
   readonly unpushed: Set<number>;
   readonly children: Item[];
+  readonly budget: ModelBudget | null;
   redriven: Item | null;
   /** The events that it must have: type and status of each, and in how many seconds it is retried. */
   readonly log: string[];
@@ -153,4 +166,5 @@ export interface Submitted {
   readonly delay?: number | undefined;
   readonly ttl?: number | undefined;
   readonly startWithin?: number | undefined;
+  readonly budget?: ModelBudget | null;
 }

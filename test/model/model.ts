@@ -6,6 +6,7 @@
 import { ASKED, MOVES, type Move, type MoveName } from "../../src/lifecycle/states.ts";
 import { isTerminal, type State } from "../../src/schema/delegation.ts";
 import { LIMITS } from "../../src/schema/limits.ts";
+import { budgetQuestion, dueOfBudget, judgeBudget, noted } from "./budgets.ts";
 import type { Held, Item, ModelAgent, Refusal, Submitted } from "./item.ts";
 
 /** Seconds. Time moves in whole units; durations are `n × UNIT + THIRD`. */
@@ -162,6 +163,7 @@ export class Model {
       pushes: [],
       unpushed: new Set(),
       children: [],
+      budget: request.budget ?? null,
       redriven: null,
       log: [],
     };
@@ -463,13 +465,36 @@ export class Model {
     if (!this.agent(item.target).serial) this.#admit(item);
   }
 
+  /** Notes which budgets are exceeded; true if there is one. */
+  settleBudgets(): boolean {
+    const counted = this.items.filter(({ budget }) => budget !== null);
+    for (const item of counted) judgeBudget(item, this.now);
+    return counted.length > 0;
+  }
+
+  #sweepBudget(item: Item, name: "overrun" | "exceed" | "ask_budget"): void {
+    const { budget } = item;
+    if (!budget) return;
+    if (name === "overrun") noted(budget, this.now);
+    if (name === "exceed") this.move(name, item, { error: "budget_exceeded" });
+    else this.move(name, item, name === "ask_budget" ? { to: "input_required" } : {});
+    if (name !== "ask_budget") return;
+    const question = budgetQuestion(item, budget, item.version);
+    const lasts = Math.min(UNIT + THIRD, item.deadlineAt - this.now);
+    item.open = { question, lasts, expiresAt: this.now + lasts };
+    item.questions.push(question);
+    item.history += 1;
+  }
+
   #sweepOne(item: Item): void {
     const due = (at: number | null | undefined): boolean => typeof at === "number" && this.now >= at;
     if (isTerminal(item.state)) return;
+    const budget = dueOfBudget(item, this.now);
     if (due(item.deadlineAt)) this.move("expire", item, { error: "deadline_exceeded" });
     else if (item.state === "submitted" && item.fence === 0 && due(item.startBy))
       this.move("expire", item, { error: "not_picked_up" });
     else if (due(item.open?.expiresAt)) this.move("expire", item, { error: "interrupt_expired" });
+    else if (budget) this.#sweepBudget(item, budget);
     else if (item.state === "awaiting_children" && due(item.awaits?.until)) this.move("resume", item);
     else if (item.lease) this.#sweepLease(item, item.lease, due);
   }

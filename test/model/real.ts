@@ -16,6 +16,7 @@ import { checkSoon, loseTicket } from "../support/lose-ticket.ts";
 import { outage } from "../support/outage.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
+import { isCounted, usedBy } from "./budgets.ts";
 import type { Item, ModelAgent, Refusal } from "./item.ts";
 import { count, lastFirst, Model, THIRD, UNIT } from "./model.ts";
 
@@ -164,6 +165,15 @@ export class Real {
     return this.call(version, "operator", "GET", `/v1/delegations/${id}`);
   }
 
+  /** Checks that what the tree has used is as in the model, and whether that is too much. */
+  async checkBudget(item: Item): Promise<void> {
+    const { budget } = (await this.call(0, "operator", "GET", `/v1/delegations/${item.id}`)).body;
+    expect(budget === undefined).toBe(!isCounted(item));
+    if (!isCounted(item)) return;
+    expect(budget.used.tokens).toBe(usedBy(item));
+    if (item.budget) expect(budget.exceeded ?? false).toBe(item.budget.isOver);
+  }
+
   /** Checks that the whole event stream is as in the model. */
   async checkEvents(item: Item): Promise<void> {
     const events = await eventsOf(
@@ -202,7 +212,10 @@ export class Real {
   /** Ends the walk: deletes the agents, which cancels their work, and compares every record and stream. */
   async end(model: Model): Promise<void> {
     await this.settled();
-    for (const item of model.items) await this.check(item, model);
+    for (const item of model.items) {
+      await this.check(item, model);
+      await this.checkBudget(item);
+    }
     // The deletion of an agent cancels its work in an order of its own, and a wait ends with the children.
     for (const item of model.items) {
       if (item.state !== "awaiting_children") continue;
@@ -266,6 +279,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     error: body.error?.code ?? null,
     usage: body.usage?.attempts ?? [],
     used: body.usage?.total.input_tokens ?? 0,
+    limit: body.budget?.limit?.tokens ?? null,
     isWhole: body.usage?.total.complete ?? false,
     delegator: body.delegator,
     parent_id: body.parent_id,
@@ -288,6 +302,7 @@ export function compare(item: Item, body: ShortAnswer["body"]): void {
     usage: item.usage.map(({ attempt, before, now, complete }) => ({
       ...{ attempt, input_tokens: before + now, complete },
     })),
+    limit: item.budget?.tokens ?? null,
     used: item.usage.reduce((sum, { before, now }) => sum + before + now, 0),
     isWhole: isWhole(item),
     delegator: item.delegator,

@@ -33,7 +33,8 @@ export const step =
       model.taken += 1;
       await run(model, real, args);
       // A gateway does so after it has answered.
-      if (model.settleEnds()) await real.settled();
+      const hasEnds = model.settleEnds();
+      if (model.settleBudgets() || hasEnds) await real.settled();
     },
     toString: () => `${name}(${JSON.stringify(args)})`,
   });

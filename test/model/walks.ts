@@ -21,6 +21,7 @@ const ELSEWHERE: readonly string[] = [
   "adopt",
   "redrive",
   "expect",
+  "spend",
   "follow_up",
   "reticket",
   "give_up",
