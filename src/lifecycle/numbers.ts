@@ -32,6 +32,9 @@ export const NUMBERS = {
   event_bytes: LIMITS.event_bytes.value,
   children: LIMITS.children.value,
   budget_grace_ms: LIMITS.budget_grace.value * 1000,
+  /** How long the sums of a day and of a month are kept. */
+  spent_day_ms: 3 * 86_400_000,
+  spent_month_ms: 40 * 86_400_000,
   /** Bytes of a child in the hash of what children have used. */
   spent_bytes: 128,
   usage_attempts: LIMITS.usage_attempts.value,
@@ -72,6 +75,8 @@ export function agentNumbers(spec: AgentSpec) {
     lease_ms: Math.round(limits.lease_seconds * 1000),
     max_working: limits.max_working,
     max_waiting: limits.max_waiting,
+    /** Whether what it uses in a day and a month is added up. */
+    adds_up: spec.budgets === null ? null : 1,
     interrupt_ttl_ms: Math.round(limits.interrupt_ttl_seconds * 1000),
     backoff_initial_ms: backoff.initial_ms,
     backoff_factor: backoff.factor,

@@ -69,6 +69,7 @@ export const A2A_ERRORS = {
   unknown_task_state: "RequestMalformedError",
   queue_full: "RESOURCE_EXHAUSTED",
   rate_limited: "RESOURCE_EXHAUSTED",
+  budget_exhausted: "RESOURCE_EXHAUSTED",
   quota_exceeded: "RESOURCE_EXHAUSTED",
   internal: "INTERNAL",
   redis_unavailable: "UNAVAILABLE",

@@ -3,6 +3,7 @@
  * Limit: the URL of a push agent is visible to the agent and the operator only, its credentials to nobody.
  */
 import * as z from "zod";
+import { periodBudgetsSchema } from "./budget.ts";
 import { credentialsSchema } from "./credentials.ts";
 import { LIMITS } from "./limits.ts";
 import { riskRuleSchema } from "./risk.ts";
@@ -190,6 +191,11 @@ export const agentSpecSchema = z.strictObject({
    * delegator and conversation are kept for the worker that had it. Null: any worker gets them.
    */
   sticky_seconds: stickySecondsSchema.nullable().default(null),
+  /**
+   * What the agent may use by `day` and by `month`, UTC, as its workers report it. When one is used up, new work for it is
+   * refused with `budget_exhausted` until the next day or month; work in progress goes on. Null: as much as it likes. Only the operator changes it.
+   */
+  budgets: periodBudgetsSchema.nullable().default(null),
 });
 export type AgentSpec = z.output<typeof agentSpecSchema>;
 
@@ -257,6 +263,8 @@ export const agentPatchSchema = z.strictObject({
   serial_by: serialBySchema.nullish(),
   /** For how many seconds the next delegations of a conversation are kept for its last worker; null: not at all. */
   sticky_seconds: stickySecondsSchema.nullish(),
+  /** Changes to what the agent may use by `day` and by `month`; null: as much as it likes. Only the operator changes it. */
+  budgets: periodBudgetsSchema.nullish(),
 });
 /** Changes to an agent's settings. */
 export type AgentPatch = z.input<typeof agentPatchSchema>;
@@ -313,6 +321,8 @@ export const agentSchema = z.strictObject({
   serial_by: serialBySchema.nullable().default(null),
   /** For how many seconds the next delegations of a conversation are kept for its last worker. */
   sticky_seconds: stickySecondsSchema.nullable().default(null),
+  /** What the agent may use by day and by month; visible to the agent and the operator only, and absent without any. */
+  budgets: periodBudgetsSchema.optional(),
   /** When the agent was created. */
   created_at: instantSchema,
   /** When its settings last changed. */

@@ -21,6 +21,34 @@ export const budgetSchema = z.strictObject({
 /** At least one amount. A delegation that uses more exceeds its budget. */
 export type Budget = z.output<typeof budgetSchema>;
 
+const periodBudgetSchema = z.strictObject({
+  /** Input and output tokens together, 1 to 10^12. */
+  tokens: z.int().min(1).max(1e12).optional(),
+  /** In `currency`, more than 0, up to 10^12. Costs in other currencies do not count. */
+  cost: z.number().positive().max(1e12).optional(),
+  /** The currency of the cost, ISO 4217, for example `USD`. */
+  currency: currencySchema.optional(),
+});
+
+/** What may be used in a period. When it is used up, new work is refused until the next period; work in progress goes on. */
+export const periodBudgetsSchema = z
+  .strictObject({
+    /** From midnight to midnight, UTC. */
+    day: periodBudgetSchema.optional(),
+    /** A month of the calendar, UTC. */
+    month: periodBudgetSchema.optional(),
+  })
+  .refine(({ day, month }) => [day, month].every((one) => one === undefined || isLimiting(one)), {
+    error: "name tokens or a cost in each period",
+  })
+  .refine(
+    ({ day, month }) =>
+      [day, month].every((one) => (one?.cost === undefined) === (one?.currency === undefined)),
+    { error: "a cost needs its currency, and a currency its cost" },
+  );
+/** Budgets by day and month. */
+export type PeriodBudgets = z.output<typeof periodBudgetsSchema>;
+
 /** Whether it limits anything. */
 export const isLimiting = ({ currency: _, ...amounts }: Budget): boolean =>
   Object.values(amounts).some((amount) => amount !== undefined);

@@ -341,6 +341,13 @@ export const ERRORS = {
     true,
     "Try again later.",
   ),
+  budget_exhausted: row(
+    "TRANSPORT",
+    429,
+    "The budget of the agent for this day or month is used up",
+    "Delegate again once details.resets_at has passed, or ask the operator for a larger budget.",
+    true,
+  ),
   quota_exceeded: row(
     "TRANSPORT",
     429,
@@ -473,6 +480,7 @@ export const NAMED_DETAILS = {
   hash_mismatch: "sha256",
   range_not_satisfiable: "size",
   usage_currency: "currency",
+  budget_exhausted: "resets_at",
   result_invalid: "issues",
   priority_too_high: "max_priority",
 } as const satisfies Partial<Record<ErrorCode, string>>;

@@ -176,7 +176,7 @@ test("events with a usage have the total so far; a heartbeat with nothing else w
   ]);
 });
 
-test("a heartbeat without usage costs no more commands than before, and one with usage a single read more", async () => {
+test("a heartbeat without usage costs no more commands than before, and one with usage two reads more", async () => {
   const own = await startOwnRedis();
   const { id, report, move } = await setup(3, own.redis);
   const calls = async (usage?: UsageReport) => {
@@ -190,6 +190,6 @@ test("a heartbeat without usage costs no more commands than before, and one with
   };
   const plain = await calls();
   expect(plain).toEqual({ hget: 1, hset: 1, zadd: 1 });
-  expect(await calls({ input_tokens: 1 })).toEqual({ ...plain, hget: 2 });
+  expect(await calls({ input_tokens: 1 })).toEqual({ ...plain, hget: 2, hmget: 1 });
   expect(await calls()).toEqual(plain);
 });

@@ -15,6 +15,7 @@ import {
   type TreeReads,
   treeReadsSchema,
 } from "../../schema/agent.ts";
+import type { PeriodBudgets } from "../../schema/budget.ts";
 import type { Credentials } from "../../schema/credentials.ts";
 import { InexactNumberError, parseExact } from "../../schema/exact-numbers.ts";
 import { issuesOf, readAs } from "../../schema/issues.ts";
@@ -23,6 +24,7 @@ import { type Cli, connect, examples, type GlobalOptions } from "../context.ts";
 import { usageError } from "../failure.ts";
 import type { CliHost } from "../host.ts";
 import { agentName, wholeBetween } from "../input/arguments.ts";
+import { periodBudget } from "../input/budget.ts";
 import { duration } from "../input/duration.ts";
 import { readCredentials } from "../input/server-credentials.ts";
 import { agentDetails } from "../show/agent-details.ts";
@@ -47,6 +49,8 @@ interface PutOptions extends GlobalOptions {
   readonly priorityAgeing?: number;
   readonly serialBy?: "context" | "none";
   readonly sticky?: number;
+  readonly budgetDay?: PeriodBudgets["day"];
+  readonly budgetMonth?: PeriodBudgets["month"];
   readonly file?: string;
   readonly reset?: string[];
   readonly replace?: boolean;
@@ -110,6 +114,12 @@ export function addPut(agent: Command, { host }: Cli): void {
       "how risky its actions are: low, medium or high, for example deploy=high fs.*=medium (operator only)",
       riskRule,
     )
+    .option(
+      "--budget-day <amounts>",
+      "what it may use in a day (UTC) before new work is refused, for example cost=50USD,tokens=2000000 (operator only)",
+      periodBudget,
+    )
+    .option("--budget-month <amounts>", "the same in a month of the calendar", periodBudget)
     .option("--lease <duration>", "how long a lease lasts without a heartbeat", duration)
     .option("--max-attempts <n>", "maximum attempts per delegation", wholeBetween(1, 100))
     .option("--max-working <n>", "maximum number of running delegations", wholeBetween(1, 1_000_000))
@@ -201,6 +211,10 @@ async function settingsOf(host: CliHost, options: PutOptions): Promise<AgentPatc
     delegator_weights: options.weight && { ...base.delegator_weights, ...options.weight },
     risks: options.risk,
     priority_ageing_seconds: options.priorityAgeing,
+    budgets:
+      options.budgetDay || options.budgetMonth
+        ? defined({ day: options.budgetDay, month: options.budgetMonth })
+        : undefined,
     serial_by: options.serialBy === "none" ? null : options.serialBy,
     sticky_seconds: options.sticky,
     limits: {

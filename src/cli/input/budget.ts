@@ -25,6 +25,13 @@ function amounts(name: string, value: string): Budget {
   }
 }
 
+/** Of a day or a month: tokens and a cost. */
+export function periodBudget(text: string): Pick<Budget, "tokens" | "cost" | "currency"> {
+  const { seconds, attempts, ...rest } = budget(text);
+  if (seconds === undefined && attempts === undefined) return rest;
+  throw new InvalidArgumentError("A day or a month has a budget of tokens and cost only.");
+}
+
 export function budget(text: string): Budget {
   const given = text.split(",").map((one) => {
     const [name = "", value = ""] = one.split("=").map((part) => part.trim());

@@ -1,4 +1,5 @@
 /** An agent as text for a person: its presence, its work and its limits. */
+import { costText } from "../../client/usage.ts";
 import { durationText, largestUnit, pausedWorkers } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
@@ -31,6 +32,11 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   if (agent.tree_reads === "contents") rows.push(["tree reads", "contents"]);
   const weights = Object.entries(agent.delegator_weights ?? {}).map(([who, weight]) => `${who}=${weight}`);
   if (weights.length > 0) rows.push(["weights", oneLine(weights.join(" "))]);
+  for (const period of ["day", "month"] as const) {
+    const { tokens, ...cost } = agent.budgets?.[period] ?? {};
+    const amounts = [tokens && `${tokens.toLocaleString("en")} tokens`, costText(cost)].filter(Boolean);
+    if (amounts.length > 0) rows.push([`budget a ${period}`, amounts.join(", ")]);
+  }
   const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
   if (risks !== "") rows.push(["risks", oneLine(risks)]);
   if (agent.priority_ageing_seconds !== null)

@@ -60,6 +60,7 @@ function toAgent(broker: Broker, principal: Principal, agent: ListedAgent): Agen
       accepts_from: spec.accepts_from,
       delegator_weights: spec.delegator_weights,
     }),
+    ...(own && spec.budgets !== null && { budgets: spec.budgets }),
     ...(own && { limits: spec.limits, backoff: spec.backoff }),
     paused: agent.paused,
     created_at: toInstant(agent.created_at),

@@ -10,6 +10,7 @@ import {
   agentRequestSchema,
   type Delivery,
 } from "../../schema/agent.ts";
+import { isKnownCurrency, UNKNOWN_CURRENCY } from "../../schema/currency.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
@@ -43,10 +44,12 @@ export function putAgent(
   return changeAgent(broker, principal, name, conditions, (before) => {
     // Only the operator may reset them, so an agent that replaces its settings keeps them.
     const isKept = principal.kind !== "operator" && request.risks.length === 0;
-    return toSettings({ ...request, risks: isKept ? risksOf(before) : request.risks });
+    const budgets = principal.kind === "operator" ? request.budgets : (request.budgets ?? budgetsOf(before));
+    return toSettings({ ...request, risks: isKept ? risksOf(before) : request.risks, budgets });
   });
 }
 
+const budgetsOf = (agent: StoredAgent | null): AgentSpec["budgets"] => agent?.spec.budgets ?? null;
 const risksOf = (agent: StoredAgent | null): AgentSpec["risks"] => agent?.spec.risks ?? [];
 
 /** Merges a patch into the settings of an agent that exists. */
@@ -88,6 +91,15 @@ function checked(value: unknown): AgentRequest {
   throw invalidRequest(parsed.error, { where: "body", whole: "The agent" });
 }
 
+function requireCurrencies({ budgets }: AgentSpec): void {
+  for (const period of ["day", "month"] as const) {
+    if (isKnownCurrency(budgets?.[period]?.currency)) continue;
+    throw new ErrandError("invalid_request", `The currency of the budget by ${period} does not exist.`, {
+      details: { issues: [{ path: `budgets.${period}.currency`, reason: UNKNOWN_CURRENCY }] },
+    });
+  }
+}
+
 const operatorOnly = (what: string, setting: string): ErrandError =>
   new ErrandError("forbidden", `Only the operator may change ${what}.`, {
     recovery: `Change other settings with PATCH, or ask the operator to change \`${setting}\`.`,
@@ -117,7 +129,10 @@ async function changeAgent(
       if (isRedirected || !isSame) throw operatorOnly(`how work is delivered to agent '${name}'`, "delivery");
       if (!isDeepStrictEqual(spec.risks, risksOf(current)))
         throw operatorOnly(`the risks of agent '${name}'`, "risks");
+      if (!isDeepStrictEqual(spec.budgets, budgetsOf(current)))
+        throw operatorOnly(`the budgets of agent '${name}'`, "budgets");
     }
+    requireCurrencies(spec);
     if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
     after = spec;
     return settings;

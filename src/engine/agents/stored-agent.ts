@@ -40,6 +40,7 @@ export const docOf = ({
   priority_ageing_seconds,
   serial_by,
   sticky_seconds,
+  budgets,
   ...spec
 }: AgentSpec): string =>
   JSON.stringify({
@@ -50,6 +51,7 @@ export const docOf = ({
     ...(priority_ageing_seconds !== null && { priority_ageing_seconds }),
     ...(serial_by !== null && { serial_by }),
     ...(sticky_seconds !== null && { sticky_seconds }),
+    ...(budgets !== null && { budgets }),
   });
 
 type Fields = { readonly doc: string } & {

@@ -20,6 +20,7 @@ import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { unnameFiles } from "../files/upkeep.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
 import { findByKey, reserve } from "./idempotency.ts";
+import { requireBudgetLeft } from "./period-budgets.ts";
 import { preview } from "./preview.ts";
 import { addChild, type Lineage, lineageOf, removeChild } from "./tree.ts";
 
@@ -272,6 +273,7 @@ export async function check(
 ): Promise<Lineage> {
   requirePriority(request, principal);
   await requireAccepted(broker, principal, target, request.auto_approve !== undefined);
+  await requireBudgetLeft(broker, target);
   broker.memory.requireRoom();
   const now = Date.now() + broker.clock.offset_ms;
   requireFuture(request, now);

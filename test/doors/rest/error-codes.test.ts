@@ -242,6 +242,13 @@ const REACHED: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
     await setFields(redis, `{errand:0}:d:${id}`, { version: LIMITS.delegation_events.value });
     return api.message(id, "more");
   },
+  async budget_exhausted() {
+    const { api, leased } = await setup();
+    await api.agent("scout", { budgets: { day: { tokens: 1 } } });
+    const { lease } = await leased();
+    await api.heartbeat(lease, { usage: { input_tokens: 1 } });
+    return api.delegate("scout");
+  },
   async quota_exceeded() {
     const { url } = await setup({ quotas: { streams: 0 } });
     return (await as(url, "caller:alice")).call("GET", "/v1/events", undefined, {
