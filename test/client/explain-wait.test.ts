@@ -39,6 +39,14 @@ test("a priority that counts as higher is said where its place in the queue is",
   );
 });
 
+test("one that waits for its turn in its conversation says for whom, whatever its agent does", () => {
+  const behind = "dlg_0_00000000000000000000000001";
+  for (const agent of [undefined, SCOUT, { ...SCOUT, paused: true }])
+    expect(explainWait({ ...WAITING, behind }, agent, NOW)).toBe(
+      `Waiting for ${behind} of its conversation to end.`,
+    );
+});
+
 test("each reason is a sentence", () => {
   const interrupt = {
     id: "int_1",

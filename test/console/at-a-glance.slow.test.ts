@@ -147,6 +147,21 @@ describe.skipIf(SKIP)("in Chromium", () => {
     expect((await api.call("GET", "/v1/agents/coder")).body.approvals).toBe("person");
   });
 
+  test("the settings of an agent let its operator order the work of a conversation", async () => {
+    const { url } = await startBroker();
+    const api = client(url);
+    await api.agent("coder");
+    const page = await open(url, "#/agents?name=coder");
+    await page.getByLabel("Of one conversation").selectOption("one at a time, in order");
+    await page.getByLabel("Its last worker is preferred for").fill("30");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Changed: serial_by, sticky_seconds.").waitFor();
+    expect((await api.call("GET", "/v1/agents/coder")).body).toMatchObject({
+      serial_by: "context",
+      sticky_seconds: 30,
+    });
+  });
+
   test("Find says you to who delegated, why it failed without a message, and not that a refused repeat was made", async () => {
     const { url } = await startBroker();
     const api = client(url);

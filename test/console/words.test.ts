@@ -25,6 +25,14 @@ const LIMITS = {
   ...{ max_waiting: 10_000, interrupt_ttl_seconds: 86_400 },
 };
 
+test("one that waits for its turn in its conversation says so, until its turn comes", () => {
+  const behind = "dlg_0_00000000000000000000000001";
+  expect([queuedText({ ...QUEUED, behind }, AGENT, NOW), queuedText({ ...QUEUED }, AGENT, NOW)]).toEqual([
+    "queued: waits for another of its conversation",
+    "queued",
+  ]);
+});
+
 test("a queued delegation says in a few words why it waits", () => {
   const of = (agent?: Parameters<typeof queuedText>[1], listed: Parameters<typeof queuedText>[0] = QUEUED) =>
     queuedText(listed, agent, NOW);

@@ -55,6 +55,27 @@ test("an agent is created, shown, listed and deleted", async () => {
   );
 });
 
+test("put --serial-by and --sticky order the work of a conversation, and none undoes it", async () => {
+  const { run } = await setup();
+  const put = await run(["agent", "put", "scout", "--serial-by", "context", "--sticky", "5m"]);
+  expect(put).toMatchObject({ code: 0, stderr: "" });
+  expect(put.stdout).toMatch(/^conversation +one at a time, kept for its last worker for 5 min$/m);
+  const none = await run([
+    "agent",
+    "put",
+    "scout",
+    "--serial-by",
+    "none",
+    "--reset",
+    "sticky_seconds",
+    "--json",
+  ]);
+  expect(lines(agentChangeSchema, none.stdout)).toMatchObject([{ serial_by: null, sticky_seconds: null }]);
+  const wrong = await run(["agent", "put", "scout", "--sticky", "2h"]);
+  expect(wrong.code).not.toBe(0);
+  expect(wrong.stderr).toContain("sticky_seconds");
+});
+
 test("put --risk says how risky actions are, and replaces the rules before", async () => {
   const { run } = await setup();
   const put = await run(["agent", "put", "scout", "--risk", "deploy=high", "fs.*=medium"]);
