@@ -160,7 +160,9 @@ const answer = step<{
     const by = principal(args.by, item);
     const { questions, open } = item;
     const picked = questions[questions.length - 1 - (args.question.n % 2)];
-    const question = (args.question.fitting ? open?.question : undefined) ?? picked;
+    const chosen = (args.question.fitting ? open?.question : undefined) ?? picked;
+    // Asked again after a failed attempt, it has the same id.
+    const question = open !== null && open.question.id === chosen?.id ? open.question : chosen;
     // All of it is a decision: mostly a denial, because approvals are likely anyway.
     const isBudget = question?.shape === "budget";
     const shape = isBudget && args.shape === "all" ? "deny" : args.shape;
