@@ -69,22 +69,36 @@ local function turn_of(queue, delegator, weight)
   return math.floor(TURN / (tonumber(weight or '') or 1))
 end
 
--- A delegator removed waiting tickets, so its next turn may be too late: it is after its last waiting ticket, or nil if none is
--- in the band after `at`. Looks at 100 tickets; beyond that, the stored turn is kept.
-local function turn_after_removals(queue, rank, delegator, turn, at)
-  local band = digits(rank) .. ' ' .. delegator
-  redis.call('ZREM', turns_key(queue), '-' .. band)
-  local later = redis.call('ZRANGE', queue .. ':prioritized', '(' .. digits(turn), '(' .. digits(at), 'BYSCORE', 'REV', 'LIMIT',
-    0, 100, 'WITHSCORES')
+-- A ticket leaves its band without being taken. If its delegator has a next turn there, it is now too late.
+local function note_removal(queue, job, score)
+  local rank = math.floor(tonumber(score) / BAND)
+  local delegator = rank % 2 == 0 and delegator_of(queue, job)
+  local own = delegator and digits(rank) .. ' ' .. delegator
+  local turn = own and redis.call('ZSCORE', turns_key(queue), own)
+  if not turn then return end
+  redis.call('ZADD', turns_key(queue), turn, '-' .. own)
+  redis.call('ZADD', turns_key(queue), 'LT', score, '=' .. own)
+end
+
+-- The next turn of a delegator that removed waiting tickets: one turn after its last waiting ticket, or the turn of the first
+-- ticket that it removed (`free`) if that is later; nil if it begins with the others. So nobody gets an earlier turn than
+-- without the removed tickets. Looks at 100 tickets; beyond that, the stored turn is kept.
+local function turn_after_removals(queue, rank, delegator, turn, at, free)
+  local own = digits(rank) .. ' ' .. delegator
+  redis.call('ZREM', turns_key(queue), '-' .. own, '=' .. own)
+  local from = math.max(at, free)
+  local later = redis.call('ZRANGE', queue .. ':prioritized', '(' .. digits(turn), '(' .. digits(from), 'BYSCORE', 'REV',
+    'LIMIT', 0, 100, 'WITHSCORES')
   for i = 1, #later, 2 do
     if delegator_of(queue, later[i]) == delegator then return tonumber(later[i + 1]) + turn_of(queue, delegator) end
   end
   if #later == 200 then return turn end
+  return free > at and free or nil
 end
 
 -- The score of a new ticket. Members of the turns key, each with a score of the band: `<rank> <delegator>` is its next turn,
--- `<rank>` the newest ticket of a delegator that had none; `-<rank> <delegator>` says that it removed tickets. Nothing is kept
--- for a band's only ticket.
+-- `<rank>` the newest ticket of a delegator that had none; `-<rank> <delegator>` says that it removed tickets, and
+-- `=<rank> <delegator>` has the turn of the first of these. Nothing is kept for a band's only ticket.
 local function next_turn(queue, rank, delegator, weight)
   local from, turns = rank * BAND, turns_key(queue)
   local till = '(' .. digits(from + BAND)
@@ -95,9 +109,11 @@ local function next_turn(queue, rank, delegator, weight)
     return from + TURN
   end
   local at, band, own = tonumber(first[2]), digits(rank), digits(rank) .. ' ' .. delegator
-  local known = redis.call('ZMSCORE', turns, band, own, '-' .. own)
+  local known = redis.call('ZMSCORE', turns, band, own, '-' .. own, '=' .. own)
   local newest, turn = tonumber(known[1] or ''), tonumber(known[2] or '')
-  if known[3] and turn and turn > at then turn = turn_after_removals(queue, rank, delegator, turn, at) end
+  if known[3] and turn and turn > at then
+    turn = turn_after_removals(queue, rank, delegator, turn, at, tonumber(known[4] or '') or 0)
+  end
   if not newest then
     -- The first ticket was the only one.
     newest = at
@@ -169,6 +185,7 @@ local function ticket_raise(queue, id, ticket, priority, returned, delegator, we
   local job, rank = ticket_id(id, ticket), rank_of(priority, returned)
   local waits = redis.call('ZSCORE', queue .. ':prioritized', job)
   if not waits and not redis.call('ZSCORE', queue .. ':delayed', job) then return end
+  if waits then note_removal(queue, job, waits) end
   local score = waits and score_of(queue, rank, delegator, weight) or rank * BAND
   redis.call('HSET', queue .. ':' .. job, 'priority', digits(priority_of(score)))
   if waits then redis.call('ZADD', queue .. ':prioritized', 'XX', digits(score), job) end
@@ -226,11 +243,7 @@ end
 local function ticket_discard(queue, id, ticket)
   local job = ticket_id(id, ticket)
   local score = redis.call('ZSCORE', queue .. ':prioritized', job)
-  local rank = score and math.floor(tonumber(score) / BAND)
-  local delegator = rank and rank % 2 == 0 and delegator_of(queue, job)
-  local own = delegator and digits(rank) .. ' ' .. delegator
-  local turn = own and redis.call('ZSCORE', turns_key(queue), own)
-  if turn then redis.call('ZADD', turns_key(queue), turn, '-' .. own) end
+  if score then note_removal(queue, job, score) end
   return ticket_remove(queue, id, ticket)
 end
 

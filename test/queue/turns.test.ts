@@ -27,6 +27,9 @@ for i = 1, tonumber(ARGV[2]) do
 end
 return taken`);
 
+/** ARGV: delegation, its new priority, its delegator. */
+const raiseScript = script("ticket_raise(KEYS[1], ARGV[1], 1, tonumber(ARGV[2]), false, ARGV[3])");
+
 interface Work {
   readonly priority?: number;
   readonly returned?: boolean;
@@ -123,6 +126,31 @@ test("a delegator whose waiting work was removed takes the turn after what it ha
   await discard("a", 201, 201);
   expect(await discardTicketScript.run(redis, [QUEUE], ["dlg_0_a201", 1])).toBe(0);
   expect(await take()).toEqual(["b5", "b6"]);
+});
+
+test("a delegator that removes its work gets no earlier turn than without that work", async () => {
+  const { redis, add, take } = await setup();
+  for (const who of ["a", "b", "c", "d", "e"]) await add(who, { count: who === "b" ? 1 : 20 });
+  const taken: string[] = [];
+  // Whenever its work is taken, it adds some, removes it, and adds some again.
+  for (let n = 2; taken.length < 40; n += 2) {
+    do taken.push(...(await take(1)));
+    while (taken.length < 40 && !taken.at(-1)?.startsWith("b"));
+    await add("b", { from: n });
+    expect(await discardTicketScript.run(redis, [QUEUE], [`dlg_0_b${n}`, 1])).toBe(1);
+    await add("b", { from: n + 1 });
+  }
+  expect(taken.filter((id) => id.startsWith("b")).length).toBeLessThanOrEqual(9);
+});
+
+test("work that moves to a higher priority leaves no turns behind", async () => {
+  const { redis, add, take } = await setup();
+  await add("a", { count: 50 });
+  await add("b", { count: 5 });
+  for (let n = 2; n <= 50; n += 1) await raiseScript.run(redis, [QUEUE], [`dlg_0_a${n}`, 6, "caller:a"]);
+  await take(49);
+  await add("a", { from: 51 });
+  expect((await take(4)).sort()).toEqual(["a1", "a51", "b1", "b2"]);
 });
 
 test("returned work comes before new work of its priority, first in, first out, and takes no turns", async () => {
