@@ -22,6 +22,10 @@ export function toPrincipal(text: string, maxPriority?: number): Principal {
   return maxPriority === undefined ? { text, kind, name } : { text, kind, name, maxPriority };
 }
 
+/** The lower of two highest priorities; undefined: any. */
+export const lowerPriority = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+
 export const seesAll = (principal: Principal): boolean =>
   principal.kind === "operator" || principal.kind === "approver" || principal.kind === "viewer";
 

@@ -13,6 +13,9 @@
  *    the schedule and the tick, so several gateways get the same delegation.
  * 4. Then one change moves `last` onto the tick, removes `pending`, and adds the line with the delegation's id.
  *
+ * A tick that waits, for example because a queue is full, is made only while the schedule is active and its token is valid.
+ * Otherwise it is looked up by its key, because it may have been submitted before.
+ *
  * If a gateway dies before 2, the tick is still the next one. If it dies between 2 and 4, `pending` is found by the next
  * wake, or by the sweep, which looks at every schedule that is due. A slow gateway that submits after 4 gets the same
  * delegation, and its change fails. A refusal that may pass leaves `pending` for later; any other blocks the schedule, and
@@ -29,11 +32,11 @@ import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { toInstant } from "../../schema/values.ts";
 import { calendarOf } from "../../util/calendar/ticks.ts";
 import { sleep } from "../../util/timing.ts";
-import { toPrincipal } from "../access/access.ts";
+import { lowerPriority, toPrincipal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { cancelIfLive } from "../delegations/cancel.ts";
-import { delegate, type Submits } from "../delegations/delegate.ts";
+import { delegate, findDelegated, type Submits } from "../delegations/delegate.ts";
 import { planOf } from "./plan.ts";
 import type { ScheduleAt, ScheduleChange } from "./store.ts";
 import { dueAfter, type Pending, type Problem, type StoredSchedule } from "./stored-schedule.ts";
@@ -107,10 +110,23 @@ async function make(
   const due = schedule.state === "active" ? dueAfter(settings, last) : null;
   const run = { kind: "tick" as const, at, delegation_id: null, skipped: null };
   const change = (more: ScheduleChange) => broker.schedules.store.exchange(schedule, more);
+  const refuse = (problem: Problem) => {
+    const { fields } = blocked(problem);
+    const skipped = { ...run, skipped: problem.code };
+    return change({ fields: { ...fields, last, pending: "" }, due: null, run: skipped });
+  };
   try {
+    const problem = await whyNot(broker, schedule, now);
+    const mayDelegate = problem === null && schedule.state === "active";
+    if (!mayDelegate && (await findTick(broker, schedule, at)) === null) {
+      // A resume decides about the tick of a paused schedule.
+      if (schedule.state === "active" && problem) await refuse(problem);
+      else await change({ due: null });
+      return false;
+    }
     const reason = `the next tick of schedule ${id}`;
     for (const earlier of cancels) await cancelIfLive(broker, schedule.owner, earlier, { reason });
-    const delegation_id = await submitRun(broker, schedule, `tick ${toInstant(at)}`, at);
+    const delegation_id = await submitRun(broker, schedule, tickKey(at), at);
     await change({
       fields: { last, pending: "", tick_run: delegation_id, problem: "" },
       due,
@@ -125,14 +141,22 @@ async function make(
       await change({ fields: { problem: JSON.stringify(problem) }, due: now + RETRY_MS });
       return false;
     }
-    const { fields } = blocked(problem);
-    await change({
-      fields: { ...fields, last, pending: "" },
-      due: null,
-      run: { ...run, skipped: problem.code },
-    });
+    await refuse(problem);
     return false;
   }
+}
+
+const tickKey = (at: number): string => `tick ${toInstant(at)}`;
+const keyOf = (id: string, key: string): string => `schedule ${id} ${key}`;
+
+/** The delegation that the tick has made; null: none. */
+export async function findTick(
+  broker: Advances,
+  { id, owner }: StoredSchedule,
+  at: number,
+): Promise<string | null> {
+  const made = await findDelegated(broker, toPrincipal(owner), keyOf(id, tickKey(at)));
+  return made?.id ?? null;
 }
 
 /** Delegates in the name of the owner; safe to repeat with the same key. Returns the delegation's id. */
@@ -141,14 +165,17 @@ export async function submitRun(
   { id, owner, token, settings }: StoredSchedule,
   key: string,
   at: number,
+  /** The highest priority that who runs it may delegate with; undefined: any. */
+  maxPriority?: number,
 ): Promise<string> {
   const parsed = readAs(delegateRequestSchema, settings.delegation);
   if (!parsed.success) throw invalidRequest(parsed.error, { whole: "The delegation", under: "delegation" });
   const schedule = { id, at: toInstant(at) };
   const request = { ...parsed.data, metadata: { ...parsed.data.metadata, schedule } };
   try {
-    const idempotencyKey = `schedule ${id} ${key}`;
-    const principal = toPrincipal(owner, await broker.tokens.maxPriorityOf(token));
+    const idempotencyKey = keyOf(id, key);
+    const most = lowerPriority(maxPriority, await broker.tokens.maxPriorityOf(token));
+    const principal = toPrincipal(owner, most);
     const { record } = await delegate(broker, principal, request, {
       idempotencyKey,
       body: schedule.id,
@@ -179,12 +206,17 @@ const blocked = (problem: Problem) => ({
   due: null,
 });
 
-/** Its delegations that have not ended: those of its newest tick and of its newest manual run. */
-async function unfinished(
+/** Its delegations that have not ended: that of its newest tick, and those of manual runs. */
+const unfinished = (broker: Pick<Broker, "redis" | "shards">, { tick_run, manual_run }: StoredSchedule) =>
+  liveOf(
+    broker,
+    [tick_run, ...manual_run].filter((id) => id !== ""),
+  );
+
+export async function liveOf(
   { redis, shards }: Pick<Broker, "redis" | "shards">,
-  { tick_run, manual_run }: StoredSchedule,
+  ids: readonly string[],
 ): Promise<string[]> {
-  const ids = [tick_run, manual_run].filter((id) => id !== "");
   const records = await Promise.all(ids.map((id) => readRecord(redis, shards, id)));
   return records.flatMap((record) => (record && !record.finished ? [record.id] : []));
 }

@@ -4,17 +4,17 @@
  */
 import { createHash } from "node:crypto";
 import { randomId } from "../../redis/shards.ts";
-import type { DelegateRequest } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { LIMITS } from "../../schema/limits.ts";
 import { type SchedulePatch, type ScheduleRequest, scheduleRequestSchema } from "../../schema/schedule.ts";
-import { type Principal, requireDelegator, toPrincipal } from "../access/access.ts";
+import { lowerPriority, type Principal, requireDelegator, toPrincipal } from "../access/access.ts";
 import type { Identity } from "../access/revocations.ts";
 import { check } from "../delegations/delegate.ts";
 import { bodyHash, requireKey } from "../delegations/idempotency.ts";
-import { type Advances, submitRun } from "./advance.ts";
+import { type Advances, findTick, liveOf, submitRun } from "./advance.ts";
 import { requireCalendar } from "./check.ts";
+import { LATE_MS } from "./plan.ts";
 import { findSchedule, noSchedule } from "./read.ts";
 import type { ScheduleAt, ScheduleChange } from "./store.ts";
 import {
@@ -43,12 +43,15 @@ export async function createSchedule(
 ): Promise<{ schedule: StoredSchedule; replayed: boolean }> {
   requireDelegator(principal);
   if (idempotencyKey !== undefined) requireKey(idempotencyKey);
-  const now = await broker.schedules.store.now();
-  requireCalendar(request, now);
-  await requireDelegation(broker, principal, request.delegation);
-  const settings = settingsOf(request, delegation, now);
   const id = `sch_${idempotencyKey === undefined ? randomId(ID_LENGTH) : derivedId(principal.text, idempotencyKey)}`;
   const body = bodyHash({ ...request, delegation });
+  // Before the checks: what was created stays created, even if it would be refused by now.
+  const earlier = idempotencyKey === undefined ? null : await broker.schedules.store.find(id);
+  if (earlier) return { schedule: requireBody(earlier.schedule, body), replayed: true };
+  const now = await broker.schedules.store.now();
+  requireCalendar(request, now);
+  await check(broker, principal, request.delegation);
+  const settings = settingsOf(request, delegation, now);
   const state = request.paused ? "paused" : "active";
   const owner = principal.text;
   const fields = {
@@ -66,13 +69,17 @@ export async function createSchedule(
   }
   const found = await broker.schedules.store.find(id);
   if (!found) throw noSchedule(id);
-  if (found.schedule.body !== body)
-    throw new ErrandError(
-      "idempotency_conflict",
-      `This Idempotency-Key was used with another body, for ${id}.`,
-    );
-  await broker.schedules.setWakes(found.schedule);
-  return { schedule: found.schedule, replayed: made === "exists" };
+  const schedule = requireBody(found.schedule, body);
+  await broker.schedules.setWakes(schedule);
+  return { schedule, replayed: made === "exists" };
+}
+
+function requireBody(schedule: StoredSchedule, body: string): StoredSchedule {
+  if (schedule.body === body) return schedule;
+  throw new ErrandError(
+    "idempotency_conflict",
+    `This Idempotency-Key was used with another body, for ${schedule.id}.`,
+  );
 }
 
 const derivedId = (principal: string, key: string): string =>
@@ -90,14 +97,6 @@ function textOf(settings: Settings): string {
       issues: [{ path: "delegation", reason: `at most ${maximum} bytes as JSON, with the other settings` }],
     },
   });
-}
-
-async function requireDelegation(
-  broker: Advances,
-  owner: Principal,
-  request: DelegateRequest,
-): Promise<void> {
-  await check(broker, owner, request);
 }
 
 /** Repeats the change while others change the schedule at the same time. */
@@ -138,14 +137,24 @@ export const resumeSchedule = (
   { principal, identity }: Creator,
   id: string,
 ): Promise<StoredSchedule> =>
-  change(broker, principal, id, (found) => {
+  change(broker, principal, id, async (found) => {
     const { settings, state } = found.schedule;
     const last = state === "active" ? found.schedule.last : found.now;
-    return {
-      fields: { state: "active", problem: "", last, token: identity.token_id ?? "" },
-      due: dueOf(found, settings, last, true),
-    };
+    const fields = { state: "active", problem: "", last, token: identity.token_id ?? "" };
+    const late = await lateTick(broker, found);
+    if (!late) return { fields, due: dueOf(found, settings, last, true) };
+    const more = late.delegation_id === null ? {} : { tick_run: late.delegation_id };
+    return { fields: { ...fields, ...more, pending: "" }, due: dueAfter(settings, last), run: late };
   });
+
+/** What became of a tick that was being made when the schedule was paused, if it is too late to make it now. */
+async function lateTick(broker: Advances, { schedule, now }: ScheduleAt): Promise<StoredRun | null> {
+  const { pending, state } = schedule;
+  if (state === "active" || !pending || now - pending.at <= LATE_MS) return null;
+  const delegation_id = await findTick(broker, schedule, pending.at);
+  const skipped = delegation_id === null ? "missed" : null;
+  return { kind: "tick", at: pending.at, delegation_id, skipped };
+}
 
 /** A changed calendar counts from now. */
 export const patchSchedule = (
@@ -161,8 +170,10 @@ export const patchSchedule = (
     const before = schedule.settings;
     const request = merged(before, delegation === undefined ? patch : { ...patch, delegation });
     requireCalendar(request, now);
-    const owner = toPrincipal(schedule.owner, await broker.tokens.maxPriorityOf(schedule.token));
-    if (patch.delegation) await requireDelegation(broker, owner, request.delegation);
+    if (patch.delegation) {
+      const most = lowerPriority(principal.maxPriority, await broker.tokens.maxPriorityOf(schedule.token));
+      await check(broker, toPrincipal(schedule.owner, most), request.delegation);
+    }
     const settings = settingsOf(request, delegation ?? before.delegation, now);
     const last = isSameCalendar(before, settings) ? schedule.last : now;
     return {
@@ -204,21 +215,20 @@ export async function runSchedule(
   if (idempotencyKey !== undefined) requireKey(idempotencyKey);
   const { schedule, now } = await findSchedule(broker, principal, id, "run it");
   const key = idempotencyKey === undefined ? randomId(ID_LENGTH) : derivedId(principal.text, idempotencyKey);
-  const delegation_id = await submitRun(broker, schedule, `run ${key}`, now);
+  const delegation_id = await submitRun(broker, schedule, `run ${key}`, now, principal.maxPriority);
+  const { store } = broker.schedules;
   for (;;) {
-    const found = await broker.schedules.store.find(id);
+    const found = await store.find(id);
     const run = { kind: "manual" as const, at: now, delegation_id, skipped: null };
-    // A repeat finds its run; a schedule that was deleted meanwhile has no history.
-    if (!found || found.schedule.manual_run === delegation_id) return run;
-    const { settings, last, state } = found.schedule;
+    // A schedule that was deleted meanwhile has no history.
+    if (!found) return run;
+    const runs = idempotencyKey === undefined ? [] : await store.runs(id, LIMITS.schedule_runs.value);
+    const earlier = runs.find((one) => one.delegation_id === delegation_id);
+    if (earlier) return earlier;
+    const { settings, last, state, manual_run } = found.schedule;
     const due = dueOf(found, settings, last, state === "active");
-    if (
-      await broker.schedules.store.exchange(found.schedule, {
-        fields: { manual_run: delegation_id },
-        due,
-        run,
-      })
-    )
-      return run;
+    const live = [...(await liveOf(broker, manual_run)), delegation_id];
+    const fields = { manual_run: live.slice(-LIMITS.schedule_runs.value).join(" ") };
+    if (await store.exchange(found.schedule, { fields, due, run })) return run;
   }
 }

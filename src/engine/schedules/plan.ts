@@ -3,7 +3,8 @@ import { LIMITS } from "../../schema/limits.ts";
 import { type Calendar, newestTicks, nextTick } from "../../util/calendar/ticks.ts";
 import type { Settings } from "./stored-schedule.ts";
 
-const LATE_MS = LIMITS.schedule_missed_seconds.value * 1000;
+/** A tick that is later than this is missed. */
+export const LATE_MS = LIMITS.schedule_missed_seconds.value * 1000;
 /** How many of the missed ticks are made later. */
 const MADE_LATER = { skip: 0, one: 1, all: LIMITS.schedule_missed.value } as const;
 

@@ -89,8 +89,12 @@ export class Schedules implements ScheduleService {
           await this.#advance(id);
         }),
       );
+      // Those that could not be looked at must not keep others waiting.
+      await this.store.postpone(
+        ids.map(({ id }) => id),
+        { due: now, until: now + SWEEP_MS },
+      );
       handled += ids.length;
-      // Those that have to wait are due later.
       full = ids.length === AT_ONCE;
     }
     return handled;
@@ -119,8 +123,12 @@ export class Schedules implements ScheduleService {
   }
 
   async #heal(id: string): Promise<void> {
-    const found = await this.store.find(id);
-    if (found?.schedule.state === "active") await this.#queue?.set(id, found.schedule.settings);
+    try {
+      const found = await this.store.find(id);
+      if (found?.schedule.state === "active") await this.#queue?.set(id, found.schedule.settings);
+    } catch (error) {
+      this.#warn(error);
+    }
   }
 
   /** Undefined after an error. */

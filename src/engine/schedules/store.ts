@@ -22,6 +22,14 @@ ${readLua("./exchange.lua", import.meta.url)}`);
 const deleteScript = new Script(`#!lua flags=allow-oom
 ${readLua("./delete.lua", import.meta.url)}`);
 
+/** KEYS: due ones · ARGV: due at or before, until, ids · Those that are still due are due later. */
+const postponeScript = new Script(`#!lua flags=allow-oom
+for n = 3, #ARGV do
+  local at = redis.call('ZSCORE', KEYS[1], ARGV[n])
+  if at and tonumber(at) <= tonumber(ARGV[1]) then redis.call('ZADD', KEYS[1], ARGV[2], ARGV[n]) end
+end
+return 1`);
+
 export interface ScheduleChange {
   readonly fields?: Readonly<Record<string, string | number>>;
   /** When it needs something next, ms; null: nothing is due. */
@@ -140,5 +148,13 @@ export class ScheduleStore {
     const now = await this.now();
     const all = found.flatMap((id, n) => (n % 2 === 0 ? [{ id, at: Number(found[n + 1]) }] : []));
     return { ids: all.filter(({ at }) => at <= now), any: all.length > 0, now };
+  }
+
+  /** Those of these that are still due at an instant are looked at again later. */
+  async postpone(
+    ids: readonly string[],
+    { due, until }: { readonly due: number; readonly until: number },
+  ): Promise<void> {
+    if (ids.length > 0) await postponeScript.run(this.#redis, [keys.schedulesDue], [due, until, ...ids]);
   }
 }

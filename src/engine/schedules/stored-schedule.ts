@@ -52,9 +52,10 @@ const storedSchema = z.object({
   /** The tick up to which everything is decided, ms. */
   last: z.coerce.number(),
   pending: json(pendingSchema.nullable()),
-  /** The delegation of its newest tick, and of its newest manual run; empty: none. */
+  /** The delegation of its newest tick; empty: none. */
   tick_run: z.string(),
-  manual_run: z.string(),
+  /** Those of its manual runs that had not ended at the newest one, with spaces in between. */
+  manual_run: z.string().transform((ids) => ids.split(" ").filter((id) => id !== "")),
   created_at: z.coerce.number(),
   updated_at: z.coerce.number(),
   /** Grows with every change. */

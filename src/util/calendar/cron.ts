@@ -110,8 +110,8 @@ function wrong(text: string, { name, from, to, names }: Field): CronError {
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-/** Leap years may be eight years apart. */
-const SEARCHED_DAYS = 9 * 366;
+/** 29 February may be the same weekday again only after 40 years. */
+const SEARCHED_DAYS = 41 * 366;
 
 /**
  * The first time that fits after `wall`, as a clock on the wall shows it: ms since 1970 as if it were UTC. Null if there

@@ -32,6 +32,8 @@ test.each([
   ["45 1 * * *", "Australia/Lord_Howe", "2026-04-04T14:00Z", ["04-04T14:45", "04-05T15:15"]],
   ["0 9 * * *", "Asia/Kathmandu", "2026-10-03T15:00Z", ["10-04T03:15", "10-05T03:15"]],
   ["0 0 29 2 *", "UTC", "2026-01-01T00:00Z", ["02-29T00:00", "02-29T00:00"]],
+  // Only if it is a Sunday: 2032 and 2060.
+  ["0 0 29 2 */7", "UTC", "2026-01-01T00:00Z", ["02-29T00:00", "02-29T00:00"]],
   ["0 12 13 * FRI", "UTC", "2026-02-01T00:00Z", ["02-06T12:00", "02-13T12:00", "02-20T12:00"]],
 ])("%s in %s after %s", (cron, zone, from, expected) => {
   expect(ticks(cron, zone, from, expected.length)).toEqual(expected);
