@@ -8,7 +8,7 @@ import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
 import { isTerminal, type State } from "../../schema/delegation.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import type { Principal } from "../access/access.ts";
+import { canSee, type Principal, toPrincipal } from "../access/access.ts";
 import { type Warns, warn } from "../after-move.ts";
 import type { Broker, Reads, Records } from "../broker.ts";
 import { refusal } from "../errors.ts";
@@ -38,10 +38,12 @@ export async function lineageOf(
   let inherited: Inherited | undefined;
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
+    // The delegator of the root may read it, by `tree_reads`, and no more.
+    if (!(await canSee(broker, principal, parent))) throw strangeParent(parentId);
     if (parent.finished) throw finishedParent(parentId, parent.get("state"));
     ancestors.push(...parent.get("ancestors"), [parent.id, parent.get("target")]);
     latestEnd = parent.get("deadline_at");
-    rootDelegator = parent.get("root_delegator") ?? parent.get("delegator");
+    rootDelegator = await rootDelegatorUnder(broker, parent);
     inherited = inheritedFrom(parentId, parent.get("budget"));
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
@@ -66,6 +68,24 @@ export async function lineageOf(
   }
   return { ancestors, latestEnd, rootDelegator, inherited };
 }
+
+/** The operator if it was an agent that is deleted: a new one of its name must not see what is delegated from now on. */
+async function rootDelegatorUnder({ agents }: Reads, parent: StoredDelegation): Promise<string> {
+  const delegator = parent.get("root_delegator") ?? parent.get("delegator");
+  const { kind, name } = toPrincipal(delegator);
+  const isGone = kind === "agent" && parent.get("created_at") < (await agents.since(name));
+  return isGone ? "operator" : delegator;
+}
+
+/** To somebody who may read the parent. */
+const strangeParent = (delegation_id: string): ErrandError =>
+  new ErrandError(
+    "forbidden",
+    "Only the delegator of the parent, its agent and the operator may delegate under it.",
+    {
+      delegation_id,
+    },
+  );
 
 const finishedParent = (id: string, state: State): ErrandError =>
   new ErrandError("already_finished", `The parent ${id} is ${state}, and takes no more children.`, {
