@@ -38,6 +38,13 @@ const FAILURES: ReadonlyMap<string, Failure> = new Map([
     },
   ],
   [
+    "budget_exceeded",
+    {
+      words: "its budget was used up",
+      help: "If it is still needed, delegate again with a larger budget.",
+    },
+  ],
+  [
     "not_picked_up",
     {
       words: "no worker took it",

@@ -53,10 +53,13 @@ test("polls, waits and streams leave nothing behind, however they end", async ()
         : Array.from({ length: 20 }, () => open("GET", "/v1/events"));
     const sockets = [...parked, ...streams];
     const closed = sockets.map((socket) => once(socket, "close"));
-    await until(() => polls.count("scout") === 60 && quotas.inUse(principal, "streams") === streams.length, {
-      what: `all open, to be ${end}`,
-    });
-    expect(holding).toBeGreaterThanOrEqual(sockets.length);
+    const areOpen = () =>
+      polls.count("scout") === 60 && quotas.inUse(principal, "streams") === streams.length;
+    // On a busy machine, the first of those that end by themselves may end before the last one is open.
+    if (end !== "too late") {
+      await until(areOpen, { what: `all open, to be ${end}` });
+      expect(holding).toBeGreaterThanOrEqual(sockets.length);
+    }
     if (end === "destroyed") for (const socket of sockets) socket.destroy();
     else if (end === "reset") for (const socket of sockets) socket.resetAndDestroy();
     else if (end === "revoked") await api.call("DELETE", `/v1/tokens/${tokenId}`);
