@@ -87,6 +87,21 @@ test("what waits when the setting comes begins to age; what waits when it goes s
   expect((await shown(id)).effective_priority).toBe(4);
 });
 
+test("work behind other work of its conversation does not age: its wait for a worker begins with its turn", async () => {
+  const { api, scout, send, forward, shown } = await setup();
+  await api.call("PATCH", "/v1/agents/scout", { serial_by: "context" });
+  const next = await send("next", 2, { context_id: "d" });
+  const behind = await send("behind", 2, { context_id: "d" });
+  await forward(3 * HOUR);
+  expect((await shown(next)).effective_priority).toBe(5);
+  expect((await shown(behind)).effective_priority).toBeUndefined();
+  const taken = (await scout.lease("scout", { wait_seconds: 0, max: 32 })).body.leases;
+  for (const { lease_id } of taken) await scout.reply(lease_id);
+  expect((await shown(behind)).effective_priority).toBeUndefined();
+  await forward(HOUR + 1);
+  expect((await shown(behind)).effective_priority).toBe(3);
+});
+
 test("without the setting, nothing ages", async () => {
   const { send, forward, shown } = await setup({});
   const id = await send("low", 2);

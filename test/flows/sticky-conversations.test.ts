@@ -102,6 +102,17 @@ test("of very many conversations, the last workers of the newest are remembered,
   await reply(next);
 });
 
+test("workers that are gone, for which tickets were kept, make room for others", async () => {
+  const { redis, say, poll, had } = await setup();
+  await had("w1", "a");
+  // Others have had these tickets; none of the workers came back to look.
+  const gone = Array.from({ length: 1_000 }, (_, n) => [`gone-${n}`, `dlg_0_gone${n} 1\n`]).flat();
+  await redis.call("HSET", "{errand:0}:sticky:scout", ...gone);
+  const next = await say("a");
+  expect([await poll("w2"), await poll("w1")]).toEqual([[], [next]]);
+  expect(await redis.hlen("{errand:0}:sticky:scout")).toBeLessThan(1_000);
+});
+
 test("an agent without the settings remembers no worker", async () => {
   const { redis, had } = await setup({ sticky_seconds: null });
   await had("w1", "a");

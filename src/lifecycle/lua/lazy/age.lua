@@ -1,10 +1,10 @@
 -- Ageing: with the agent's `priority_ageing_seconds`, work that waits goes as if its priority were one higher, again and
 -- again, up to 9. The delegation's own `priority` stays. Each new wait begins with it.
 
--- Begins to wait.
+-- Begins to wait. Whoever waits for its turn in its conversation has no ticket that could move up.
 function begin_ageing(ageing_ms)
   record.aged = nil
-  record.age_at = ageing_ms and record.priority < 9 and record.ready_at + ageing_ms or nil
+  record.age_at = ageing_ms and record.priority < 9 and not record.behind and record.ready_at + ageing_ms or nil
 end
 
 -- Moves the ticket up. After an outage of the broker this makes several steps at once. An error in the queue leaves the ticket

@@ -40,6 +40,7 @@ end
 function wait_in_line()
   record.behind = join_line()
   record.check_at = now + LIMITS.check_ms
+  record.aged, record.age_at = nil, nil
   save()
   schedule()
 end

@@ -8,13 +8,28 @@ function sticky_key() return base .. ':sticky:' .. (record.target or cmd.target)
 function keep_ticket(worker, ms)
   local sticky = sticky_key()
   local kept = redis.call('HGET', sticky, worker) or ''
-  if #kept > LIMITS.sticky_bytes or (kept == '' and redis.call('HLEN', sticky) >= LIMITS.sticky_workers) then return end
+  if #kept > LIMITS.sticky_bytes then return end
+  if kept == '' and redis.call('HLEN', sticky) >= LIMITS.sticky_workers and not forget_gone(sticky) then return end
   redis.call('HSET', sticky, worker, kept .. cmd.id .. ' ' .. digits(record.ticket) .. '\n')
   if redis.call('PTTL', sticky) < ms then redis.call('PEXPIRE', sticky, digits(ms)) end
   record.others_at = now + ms
   record.kept_for = worker
   show('kept_for', cjson.encode(worker))
   show('kept_until', quoted(iso(record.others_at)))
+end
+
+-- Workers that are gone do not fetch their tickets, which others then take. Of a few workers, forgets those whose last ticket
+-- is not kept any more; returns whether there was one.
+function forget_gone(sticky)
+  local some, forgotten = redis.call('HRANDFIELD', sticky, 10, 'WITHVALUES'), false
+  for i = 1, #some, 2 do
+    local id, ticket = string.match(some[i + 1], '(%S+) (%d+)\n$')
+    if not id or not redis.call('ZSCORE', queue() .. ':delayed', ticket_id(id, ticket)) then
+      redis.call('HDEL', sticky, some[i])
+      forgotten = true
+    end
+  end
+  return forgotten
 end
 
 -- Takes the first of the tickets that are kept for this worker and still in the queue; nil when there is none.
