@@ -81,7 +81,7 @@ export type {
 } from "./schema/agent.ts";
 export type { AnswersFilter, AnswerWay, SettledQuestion, SettledRequest } from "./schema/answered.ts";
 export type { AuditAction, AuditEntry, AuditFilter } from "./schema/audit.ts";
-export type { Budget, BudgetShown } from "./schema/budget.ts";
+export type { Budget, BudgetShown, PeriodBudgets, PeriodBudgetsShown } from "./schema/budget.ts";
 export type { Callback } from "./schema/callback.ts";
 export {
   type DelegateInput,

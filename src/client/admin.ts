@@ -11,6 +11,7 @@ import {
   workersSchema,
 } from "../schema/agent.ts";
 import { type AuditEntry, type AuditFilter, auditPageSchema } from "../schema/audit.ts";
+import type { PeriodBudgets } from "../schema/budget.ts";
 import { mergePatch } from "../schema/merge-patch.ts";
 import {
   type ListedSession,
@@ -216,9 +217,11 @@ export class Admin {
       expiresInSeconds?: number | undefined;
       /** The highest priority that it may delegate with, 0 to 9. */
       maxPriority?: number | undefined;
+      /** What its work may use by day and by month, UTC, with all that is delegated under it. */
+      budgets?: PeriodBudgets | undefined;
     } = {},
   ): Promise<NewToken> {
-    const { expiresInSeconds, maxPriority, signal } = options;
+    const { expiresInSeconds, maxPriority, budgets, signal } = options;
     return this.#http.request(newTokenSchema, {
       method: "POST",
       path: "/v1/tokens",
@@ -226,6 +229,7 @@ export class Admin {
         principal,
         ...(expiresInSeconds !== undefined && { expires_in_seconds: expiresInSeconds }),
         ...(maxPriority !== undefined && { max_priority: maxPriority }),
+        ...(budgets !== undefined && { budgets }),
       },
       signal,
     });

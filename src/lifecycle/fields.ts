@@ -70,6 +70,10 @@ export const FIELDS = {
     ...text(null),
     doc: "the principal that created the first of the delegations above it, if it is another than its own delegator",
   },
+  counted: {
+    ...number(0),
+    doc: "1: what it uses counts for the budgets of the root's delegator by day and month",
+  },
   children: { ...NUMBER, doc: "1: delegations were created under it" },
   keeps_children: { ...number(0), doc: "1: its children go on if it does not complete" },
   priority: { ...number(5), doc: "0 to 9; higher goes first" },

@@ -137,7 +137,10 @@ export interface ShardKeys {
   readonly children: (id: string) => string;
   /** HASH: the children that it waits for, each with its state when it ended, or nothing. */
   readonly awaits: (id: string) => string;
-  /** HASH: what each agent of the shard has used in a day (2026-11-28) or a month (2026-11), UTC; see lazy/usage.lua. */
+  /**
+   * HASH: what each agent of the shard, and what each delegator in this shard, has used in a day (2026-11-28) or a month
+   * (2026-11), UTC; see lazy/usage.lua.
+   */
   readonly spentIn: (period: string) => string;
   /** HASH: its children, each with what its tree had used when it was counted last; only under a budget. */
   readonly spent: (id: string) => string;

@@ -49,6 +49,29 @@ export const periodBudgetsSchema = z
 /** Budgets by day and month. */
 export type PeriodBudgets = z.output<typeof periodBudgetsSchema>;
 
+const periodBudgetShownSchema = z.strictObject({
+  /** What may be used. */
+  limit: periodBudgetSchema,
+  /** What was used since the period began. */
+  used: z.strictObject({
+    /** Input and output tokens together. */
+    tokens: z.int().min(0),
+    /** In the currency of the limit. */
+    cost: z.number().min(0),
+  }),
+  /** When the period ends, and nothing is used again. */
+  resets_at: instantSchema,
+});
+
+export const periodBudgetsShownSchema = z.strictObject({
+  /** Today, UTC. */
+  day: periodBudgetShownSchema.optional(),
+  /** This month of the calendar, UTC. */
+  month: periodBudgetShownSchema.optional(),
+});
+/** Budgets by day and month, with what was used. */
+export type PeriodBudgetsShown = z.output<typeof periodBudgetsShownSchema>;
+
 /** Whether it limits anything. */
 export const isLimiting = ({ currency: _, ...amounts }: Budget): boolean =>
   Object.values(amounts).some((amount) => amount !== undefined);

@@ -344,7 +344,7 @@ export const ERRORS = {
   budget_exhausted: row(
     "TRANSPORT",
     429,
-    "The budget of the agent for this day or month is used up",
+    "A budget for this day or month is used up",
     "Delegate again once details.resets_at has passed, or ask the operator for a larger budget.",
     true,
   ),

@@ -1,5 +1,6 @@
 /** The broker's status: version, time, its Redis. Limit: one gateway's view; counts and rates are metrics (`/metrics`). */
 import * as z from "zod";
+import { periodBudgetsShownSchema } from "./budget.ts";
 import { instantSchema, principalSchema } from "./values.ts";
 
 /** Below this much free space, doctor, status and log warn: a rewrite of the append-only file needs room for a second one. */
@@ -80,6 +81,8 @@ export const statusSchema = z.strictObject({
   now: instantSchema,
   /** The principal of the request's token. */
   principal: principalSchema,
+  /** What the caller's work may use by day and by month, and has used; absent if its token has no budgets. */
+  budgets: periodBudgetsShownSchema.optional(),
   /** For the operator and viewers; null for others. */
   redis: redisStatusSchema.nullable(),
   /** For the operator and viewers; null: the broker stores no files. */

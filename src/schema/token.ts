@@ -1,5 +1,6 @@
 /** Bearer tokens and their principals. Limit: the secret appears only in the response that creates it. */
 import * as z from "zod";
+import { periodBudgetsSchema } from "./budget.ts";
 import { instantSchema, principalSchema } from "./values.ts";
 
 /** The token to create. */
@@ -12,6 +13,11 @@ export const tokenRequestSchema = z.strictObject({
   expires_in_seconds: z.number().positive().max(315_360_000).optional(),
   /** The highest priority that it may delegate with, 0 to 9. Default: 9. */
   max_priority: z.int().min(0).max(9).optional(),
+  /**
+   * What the work that its principal delegates may use by `day` and by `month`, UTC, with all that agents delegate under it.
+   * When one is used up, new work is refused with `budget_exhausted`. Default: as much as it likes.
+   */
+  budgets: periodBudgetsSchema.optional(),
 });
 export type TokenRequest = z.output<typeof tokenRequestSchema>;
 
@@ -26,9 +32,13 @@ export const tokenSchema = z.strictObject({
   expires_at: instantSchema.nullable(),
   /** The highest priority that it may delegate with; absent: any. */
   max_priority: z.int().optional(),
+  /** What the work that its principal delegates may use by day and by month; absent: as much as it likes. */
+  budgets: periodBudgetsSchema.optional(),
 });
 /** A token, without its secret. */
 export type TokenInfo = z.infer<typeof tokenSchema>;
+/** What limits the work that is delegated with a token. */
+export type TokenLimits = Readonly<Pick<TokenInfo, "max_priority" | "budgets">>;
 /** A token with its secret. */
 export const newTokenSchema = tokenSchema.extend({
   /** The secret: send it as a bearer token. Shown only once. */

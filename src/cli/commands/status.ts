@@ -7,6 +7,7 @@ import { type Cli, connectToRead, examples, type GlobalOptions } from "../contex
 import type { CliHost } from "../host.ts";
 import { shortIds } from "../input/short-id.ts";
 import { oneLine, painter, print, printJson, withCommand } from "../show/output.ts";
+import { usedText } from "../show/period-budgets.ts";
 import { questionText } from "../show/questions.ts";
 import { sizeText } from "../show/size.ts";
 import { terminalWidth } from "../show/terminal-width.ts";
@@ -49,12 +50,14 @@ async function show(host: CliHost, url: string, overview: Overview): Promise<voi
       bold(label.padEnd(LABEL_WIDTH)) + paint(cutTo(withCommand(host, oneLine(text)), space)),
     );
   };
-  const { version, broker_id, started_at, gateways, principal, redis, agents, work, alarms } = overview;
+  const { version, broker_id, started_at, gateways, principal, budgets, redis, agents, work, alarms } =
+    overview;
   await row("broker", `${url}, version ${version}`);
   await row("id", broker_id);
   await row("started", `${ageText(started_at)} ago, ${localTime(started_at)}`);
   if (gateways) await row("gateways", gatewaysText(gateways), areReady(gateways) ? green : yellow);
   await row("you", principal);
+  if (budgets) await row("budgets", usedText(budgets));
   if (redis) await row("redis", redisText(redis), green);
   await row("agents", agentsText(agents));
   const oldest = work.waiting > 0 && work.oldest_seconds !== null;

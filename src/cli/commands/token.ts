@@ -1,12 +1,15 @@
 /** `errand token`: creates, lists and revokes tokens. */
 import type { Command } from "commander";
 import { Admin } from "../../client/admin.ts";
+import type { PeriodBudgets } from "../../schema/budget.ts";
 import type { TokenInfo } from "../../schema/token.ts";
 import { type Cli, connect, connectToRead, examples, type GlobalOptions } from "../context.ts";
 import { wholeBetween } from "../input/arguments.ts";
+import { periodBudget } from "../input/budget.ts";
 import { duration } from "../input/duration.ts";
 import { addTableOptions, ageColumn, type Column, printRows, type TableOptions } from "../show/list-table.ts";
 import { note, print, printJson } from "../show/output.ts";
+import { periodsText } from "../show/period-budgets.ts";
 import { localTime } from "../show/time.ts";
 
 export function addToken(program: Command, cli: Cli): void {
@@ -19,6 +22,16 @@ export function addToken(program: Command, cli: Cli): void {
   addRevoke(token, cli);
 }
 
+interface CreateOptions extends GlobalOptions {
+  readonly expires?: number;
+  readonly maxPriority?: number;
+  readonly budgetDay?: PeriodBudgets["day"];
+  readonly budgetMonth?: PeriodBudgets["month"];
+}
+
+const budgetsOf = ({ budgetDay: day, budgetMonth: month }: CreateOptions): PeriodBudgets | undefined =>
+  day || month ? { day, month } : undefined;
+
 function addCreate(token: Command, { host }: Cli): void {
   token
     .command("create")
@@ -26,20 +39,28 @@ function addCreate(token: Command, { host }: Cli): void {
     .argument("<principal>", "agent:<name>, caller:<name>, approver:<name> or viewer:<name>")
     .option("--expires <duration>", "how long it is valid (default: forever)", duration)
     .option("--max-priority <n>", "the highest priority that it may delegate with", wholeBetween(0, 9))
+    .option(
+      "--budget-day <amounts>",
+      "what its work may use in a day (UTC) before new work is refused, for example cost=20USD,tokens=2000000",
+      periodBudget,
+    )
+    .option("--budget-month <amounts>", "the same in a month of the calendar", periodBudget)
     .addHelpText(
       "after",
       examples(
         "ERRAND_TOKEN=$(errand token create agent:scout)",
         "errand token create caller:ci --expires 90d",
         "errand token create caller:batch --max-priority 3",
+        "errand token create caller:team --budget-day cost=20USD --budget-month cost=300USD",
       ),
     )
     .action(async (principal: string, _options: unknown, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { expires?: number; maxPriority?: number }>();
+      const options = command.optsWithGlobals<CreateOptions>();
       const admin = new Admin(await connect(host, options));
       const created = await admin.createToken(principal, {
         expiresInSeconds: options.expires,
         maxPriority: options.maxPriority,
+        budgets: budgetsOf(options),
       });
       if (options.json) return printJson(host, created);
       await print(host, created.token);
@@ -54,6 +75,7 @@ const COLUMNS: readonly Column<TokenInfo>[] = [
   ageColumn("age", ({ created_at }) => created_at),
   { name: "expires", cell: ({ expires_at }) => (expires_at === null ? "never" : localTime(expires_at)) },
   { name: "max-priority", cell: ({ max_priority }) => String(max_priority ?? "-"), shown: "wide" },
+  { name: "budgets", cell: ({ budgets }) => periodsText(budgets) || "-", shown: "wide" },
 ];
 
 function addListTokens(token: Command, { host }: Cli): void {

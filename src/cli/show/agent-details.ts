@@ -1,9 +1,9 @@
 /** An agent as text for a person: its presence, its work and its limits. */
-import { costText } from "../../client/usage.ts";
 import { durationText, largestUnit, pausedWorkers } from "../../client/words.ts";
 import type { Agent } from "../../schema/agent.ts";
 import type { CliHost } from "../host.ts";
 import { oneLine, withCommand } from "./output.ts";
+import { limitText } from "./period-budgets.ts";
 import { wrapWidth } from "./terminal-width.ts";
 import { wrapRows } from "./text.ts";
 import { localTime } from "./time.ts";
@@ -33,9 +33,8 @@ export function agentDetails(host: CliHost, agent: Agent): string {
   const weights = Object.entries(agent.delegator_weights ?? {}).map(([who, weight]) => `${who}=${weight}`);
   if (weights.length > 0) rows.push(["weights", oneLine(weights.join(" "))]);
   for (const period of ["day", "month"] as const) {
-    const { tokens, ...cost } = agent.budgets?.[period] ?? {};
-    const amounts = [tokens && `${tokens.toLocaleString("en")} tokens`, costText(cost)].filter(Boolean);
-    if (amounts.length > 0) rows.push([`budget a ${period}`, amounts.join(", ")]);
+    const budget = agent.budgets?.[period];
+    if (budget) rows.push([`budget a ${period}`, limitText(budget)]);
   }
   const risks = agent.risks.map(({ action, risk }) => `${action}=${risk}`).join(" ");
   if (risks !== "") rows.push(["risks", oneLine(risks)]);

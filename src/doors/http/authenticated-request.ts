@@ -87,7 +87,7 @@ export class AuthenticatedRequest {
   }
 
   get principal(): Principal {
-    this.#principal ??= toPrincipal(this.identity.principal, this.identity.max_priority);
+    this.#principal ??= toPrincipal(this.identity.principal, this.identity);
     return this.#principal;
   }
 

@@ -2,7 +2,9 @@
 import type * as z from "zod";
 import type { Readable } from "../../lifecycle/fields.ts";
 import type { StoredDelegation } from "../../lifecycle/stored-delegation.ts";
+import type { PeriodBudgets } from "../../schema/budget.ts";
 import { ErrandError } from "../../schema/errors.ts";
+import type { TokenLimits } from "../../schema/token.ts";
 import { principalKindSchema } from "../../schema/values.ts";
 import type { AgentStore } from "../agents/store.ts";
 
@@ -13,13 +15,19 @@ export interface Principal {
   readonly name: string;
   /** The highest priority that its token may delegate with; absent: any. */
   readonly maxPriority?: number | undefined;
+  /** What its work may use by day and by month, because of its token; absent: as much as it likes. */
+  readonly budgets?: PeriodBudgets | undefined;
 }
 
-export function toPrincipal(text: string, maxPriority?: number): Principal {
+export function toPrincipal(
+  text: string,
+  { max_priority: maxPriority, budgets }: TokenLimits = {},
+): Principal {
   const [head, name = ""] = text.split(":");
   const kind = principalKindSchema.options.find((candidate) => candidate === head);
   if (!kind) throw new TypeError("not a principal");
-  return maxPriority === undefined ? { text, kind, name } : { text, kind, name, maxPriority };
+  const isLimited = maxPriority !== undefined || budgets !== undefined;
+  return isLimited ? { text, kind, name, maxPriority, budgets } : { text, kind, name };
 }
 
 /** The lower of two highest priorities; undefined: any. */

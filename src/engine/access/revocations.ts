@@ -7,6 +7,7 @@ import type { Bus } from "../../redis/bus.ts";
 import type { Redis } from "../../redis/connect.ts";
 import { keys } from "../../redis/keys.ts";
 import { NO_REPLICAS, type Replicas } from "../../redis/replicas.ts";
+import type { TokenLimits } from "../../schema/token.ts";
 import { LastMark } from "../../util/marked-cache.ts";
 import { MAX_TIMER_MS } from "../../util/timing.ts";
 
@@ -18,15 +19,13 @@ const MARK_CHECK_MS = 1_000;
 const IDS_PER_COMMAND = 500;
 
 /** The caller of a request. Requests of one token or session share one object. */
-export interface Identity {
+export interface Identity extends TokenLimits {
   readonly principal: string;
   /** Null for the configured operator token. */
   readonly token_id: string | null;
   /** Null for a request with the token itself. */
   readonly session_id: string | null;
   readonly expires_at: number | null;
-  /** The highest priority that the token may delegate with; absent: any. */
-  readonly max_priority?: number | undefined;
 }
 
 /** The caller with the configured operator token. */

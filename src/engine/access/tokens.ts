@@ -8,13 +8,15 @@ import { keys } from "../../redis/keys.ts";
 import { newMark, readMarkedField } from "../../redis/marked-read.ts";
 import { readLua, Script } from "../../redis/script.ts";
 import { randomId } from "../../redis/shards.ts";
+import { periodBudgetsSchema } from "../../schema/budget.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { LIMITS } from "../../schema/limits.ts";
-import type { TokenInfo, TokenRequest } from "../../schema/token.ts";
+import type { TokenInfo, TokenLimits, TokenRequest } from "../../schema/token.ts";
 import { toInstant } from "../../schema/values.ts";
 import { MarkedCache } from "../../util/marked-cache.ts";
 import { AUDIT_LUA, auditArgs } from "../upkeep/audit.ts";
 import { type Principal, toPrincipal } from "./access.ts";
+import { requireCurrencies } from "./currencies.ts";
 import {
   type Identity,
   type Lookup,
@@ -56,6 +58,7 @@ const storedSchema = z.object({
   created_at: z.number(),
   expires_at: z.number().nullable(),
   max_priority: z.int().optional(),
+  budgets: periodBudgetsSchema.optional(),
 });
 type Stored = z.infer<typeof storedSchema>;
 
@@ -66,8 +69,8 @@ interface CachedToken {
 }
 
 function toCached(token_id: string, json: string): CachedToken {
-  const { hash, principal, expires_at, max_priority } = storedSchema.parse(JSON.parse(json));
-  return { identity: { principal, token_id, session_id: null, expires_at, max_priority }, hash };
+  const { hash, principal, expires_at, max_priority, budgets } = storedSchema.parse(JSON.parse(json));
+  return { identity: { principal, token_id, session_id: null, expires_at, max_priority, budgets }, hash };
 }
 
 export class Tokens implements Lookup {
@@ -96,13 +99,22 @@ export class Tokens implements Lookup {
     const now = Date.now();
     const expires_at =
       request.expires_in_seconds === undefined ? null : now + Math.round(request.expires_in_seconds * 1000);
-    const { principal, max_priority } = request;
-    const stored: Stored = { hash: hashOf(token), principal, created_at: now, expires_at, max_priority };
+    const { principal, max_priority, budgets } = request;
+    requireCurrencies(budgets);
+    const stored: Stored = {
+      hash: hashOf(token),
+      principal,
+      created_at: now,
+      expires_at,
+      max_priority,
+      budgets,
+    };
     const made = describe(id, stored);
     const entry = auditArgs(by, "token.create", id, {
       principal: made.principal,
       expires_at: made.expires_at,
       max_priority,
+      budgets,
     });
     await this.#deleteExpired(now);
     const maximum = LIMITS.tokens.value;
@@ -193,15 +205,15 @@ export class Tokens implements Lookup {
     return found !== null && !hasPassed(found.identity.expires_at);
   }
 
-  /** The highest priority that the token with this id may delegate with; undefined: any. '' is the operator's. */
-  async maxPriorityOf(id: string): Promise<number | undefined> {
-    return id === "" ? undefined : (await this.#find(id))?.identity.max_priority;
+  /** What limits the work that the token with this id delegates. '' is the operator's. */
+  async limitsOf(id: string): Promise<TokenLimits> {
+    return (id === "" ? undefined : (await this.#find(id))?.identity) ?? {};
   }
 
-  /** The session with the limit of its token; one object for all its requests. */
-  #limited(session: Identity, { max_priority }: Identity): Identity {
-    if (max_priority === undefined) return session;
-    const known = this.#limitedSessions.get(session) ?? { ...session, max_priority };
+  /** The session with the limits of its token; one object for all its requests. */
+  #limited(session: Identity, { max_priority, budgets }: Identity): Identity {
+    if (max_priority === undefined && budgets === undefined) return session;
+    const known = this.#limitedSessions.get(session) ?? { ...session, max_priority, budgets };
     this.#limitedSessions.set(session, known);
     return known;
   }
@@ -245,5 +257,6 @@ function describe(id: string, stored: Stored): TokenInfo {
     created_at: toInstant(stored.created_at),
     expires_at: stored.expires_at === null ? null : toInstant(stored.expires_at),
     ...(stored.max_priority !== undefined && { max_priority: stored.max_priority }),
+    ...(stored.budgets !== undefined && { budgets: stored.budgets }),
   };
 }

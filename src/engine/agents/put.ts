@@ -10,11 +10,11 @@ import {
   agentRequestSchema,
   type Delivery,
 } from "../../schema/agent.ts";
-import { isKnownCurrency, UNKNOWN_CURRENCY } from "../../schema/currency.ts";
 import { ErrandError } from "../../schema/errors.ts";
 import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { mergePatch } from "../../schema/merge-patch.ts";
 import { type Principal, requireAgent } from "../access/access.ts";
+import { requireCurrencies } from "../access/currencies.ts";
 import type { Broker } from "../broker.ts";
 import { type AuditWriter, audit } from "../upkeep/audit.ts";
 import { type Conditions, requireConditions } from "./conditions.ts";
@@ -91,15 +91,6 @@ function checked(value: unknown): AgentRequest {
   throw invalidRequest(parsed.error, { where: "body", whole: "The agent" });
 }
 
-function requireCurrencies({ budgets }: AgentSpec): void {
-  for (const period of ["day", "month"] as const) {
-    if (isKnownCurrency(budgets?.[period]?.currency)) continue;
-    throw new ErrandError("invalid_request", `The currency of the budget by ${period} does not exist.`, {
-      details: { issues: [{ path: `budgets.${period}.currency`, reason: UNKNOWN_CURRENCY }] },
-    });
-  }
-}
-
 const operatorOnly = (what: string, setting: string): ErrandError =>
   new ErrandError("forbidden", `Only the operator may change ${what}.`, {
     recovery: `Change other settings with PATCH, or ask the operator to change \`${setting}\`.`,
@@ -132,7 +123,7 @@ async function changeAgent(
       if (!isDeepStrictEqual(spec.budgets, budgetsOf(current)))
         throw operatorOnly(`the budgets of agent '${name}'`, "budgets");
     }
-    requireCurrencies(spec);
+    requireCurrencies(spec.budgets);
     if (url !== undefined) broker.egress.requireCallable(url, "delivery.url");
     after = spec;
     return settings;

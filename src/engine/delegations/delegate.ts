@@ -20,7 +20,7 @@ import { type NamesFiles, nameFilesOf } from "../files/name-files.ts";
 import { unnameFiles } from "../files/upkeep.ts";
 import { type MakePushConfig, pushParams } from "../outbound/push-notifications/configs.ts";
 import { findByKey, reserve } from "./idempotency.ts";
-import { requireBudgetLeft } from "./period-budgets.ts";
+import { requireBudgetLeft, requireDelegatorsBudgetLeft } from "./period-budgets.ts";
 import { preview } from "./preview.ts";
 import { addChild, type Lineage, lineageOf, removeChild } from "./tree.ts";
 
@@ -125,6 +125,8 @@ export interface DelegateOptions {
   readonly keyName?: string | undefined;
   /** The failed delegation that it replaces. */
   readonly redriveOf?: string | undefined;
+  /** What it uses counts for the budgets of the root's delegator, whatever token it is delegated with. */
+  readonly isCounted?: boolean | undefined;
   /** When the target was created, ms: an agent that has its name since is refused. */
   readonly agentCreatedAt?: number | undefined;
   /** A push config that receives every event. */
@@ -279,6 +281,8 @@ export async function check(
   requireFuture(request, now);
   if (callback) broker.egress.requireCallable(callback.url, "callback.url");
   const lineage = await lineageOf(broker, principal, target, parent_id);
+  // Work under another's root counts for the other alone.
+  if (lineage.isOwnTree) await requireDelegatorsBudgetLeft(broker, principal);
   requireStartBeforeParentEnds(request, now, lineage);
   requireCurrency(request, lineage);
   return lineage;
@@ -290,12 +294,13 @@ async function create(
   principal: Principal,
   request: DelegateRequest,
   id: string,
-  { ancestors, latestEnd, rootDelegator, inherited }: Lineage,
+  { ancestors, latestEnd, rootDelegator, inherited, isOwnTree, isCounted }: Lineage,
   options: DelegateOptions,
 ): Promise<StoredDelegation | null> {
   const { parent_id, callback } = request;
   const priority = priorityOf(request, principal);
   const startedAt = performance.now();
+  const counts = isCounted || options.isCounted || (isOwnTree && principal.budgets !== undefined);
   if (parent_id !== undefined) await addChild(broker, parent_id, id);
   const message = await nameFilesOf(broker, principal, id, toMessage(request, id), { isNew: true });
   const json = JSON.stringify(message);
@@ -325,6 +330,7 @@ async function create(
       line: ancestors.some(([, above]) => above === request.target) ? 0 : undefined,
       keeps_children: request.children_on_failure === "keep" ? 1 : undefined,
       budget: newBudget(request.budget, request.on_budget === "ask", inherited),
+      counted: counts ? 1 : undefined,
       start_within_ms: milliseconds(request.start_within_seconds),
       redrive_of: options.redriveOf,
       agent_created_at: options.agentCreatedAt,

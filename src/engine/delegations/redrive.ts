@@ -31,7 +31,7 @@ export async function redrive(broker: Submits, principal: Principal, id: string)
 /** {@link redrive} without the permission check. */
 export async function redriveRecord(
   broker: Submits,
-  principal: Pick<Principal, "text">,
+  principal: Principal,
   failed: StoredDelegation,
 ): Promise<StoredDelegation> {
   const newId = broker.shards.newDelegationId(failed.get("target"));
@@ -84,8 +84,12 @@ export async function redriveRecord(
     (failed.get("deadline_at") - (failed.get("not_before_at") ?? failed.get("created_at"))) / 1000;
   const request = { ...asked, ttl_seconds };
   const traceparent = failed.get("traceparent") ?? undefined;
-  const made = await submit(broker, toPrincipal(failed.get("delegator")), request, id, {
+  const delegator = failed.get("delegator");
+  const budgets = principal.text === delegator ? principal.budgets : undefined;
+  const made = await submit(broker, toPrincipal(delegator, { budgets }), request, id, {
     redriveOf: failed.id,
+    // A part that lost its parent is in no tree of its root's delegator.
+    isCounted: failed.get("counted") === 1 && parent_id === null,
     traceparent,
     ...(auto_approve && { agentCreatedAt: agent?.created_at }),
   });

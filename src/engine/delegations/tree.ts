@@ -23,6 +23,10 @@ export interface Lineage {
   readonly latestEnd: number | undefined;
   /** The budget above it that it counts for; undefined: there is none. */
   readonly inherited: Inherited | undefined;
+  /** Whether its tree is the principal's own: it is the root, or under a root of the principal. */
+  readonly isOwnTree: boolean;
+  /** Whether what its parent uses counts for the budgets of the root's delegator. */
+  readonly isCounted: boolean;
 }
 
 /** Where a new delegation belongs; throws for a parent that is unknown or finished, for loops, and beyond the depth. */
@@ -36,6 +40,7 @@ export async function lineageOf(
   let latestEnd: number | undefined;
   let rootDelegator: string | null = null;
   let inherited: Inherited | undefined;
+  let isCounted = false;
   if (parentId !== undefined) {
     const parent = await read(broker, principal, parentId);
     // The delegator of the root may read it, by `tree_reads`, and no more.
@@ -45,6 +50,7 @@ export async function lineageOf(
     latestEnd = parent.get("deadline_at");
     rootDelegator = await rootDelegatorUnder(broker, parent);
     inherited = inheritedFrom(parentId, parent.get("budget"));
+    isCounted = parent.get("counted") === 1;
   }
   if (ancestors.length >= LIMITS.tree_depth.value) {
     throw new ErrandError(
@@ -66,7 +72,8 @@ export async function lineageOf(
       },
     );
   }
-  return { ancestors, latestEnd, rootDelegator, inherited };
+  const isOwnTree = rootDelegator === null || rootDelegator === principal.text;
+  return { ancestors, latestEnd, rootDelegator, inherited, isOwnTree, isCounted };
 }
 
 /** The operator if it was an agent that is deleted: a new one of its name must not see what is delegated from now on. */

@@ -32,7 +32,7 @@ import { invalidRequest, readAs } from "../../schema/issues.ts";
 import { toInstant } from "../../schema/values.ts";
 import { calendarOf } from "../../util/calendar/ticks.ts";
 import { sleep } from "../../util/timing.ts";
-import { lowerPriority, toPrincipal } from "../access/access.ts";
+import { lowerPriority, type Principal, toPrincipal } from "../access/access.ts";
 import { warn } from "../after-move.ts";
 import type { Broker, Reads } from "../broker.ts";
 import { cancelIfLive } from "../delegations/cancel.ts";
@@ -165,8 +165,8 @@ export async function submitRun(
   { id, owner, token, settings }: StoredSchedule,
   key: string,
   at: number,
-  /** The highest priority that who runs it may delegate with; undefined: any. */
-  maxPriority?: number,
+  /** Who runs it by hand, and may delegate no more than otherwise. */
+  by?: Principal,
 ): Promise<string> {
   const parsed = readAs(delegateRequestSchema, settings.delegation);
   if (!parsed.success) throw invalidRequest(parsed.error, { whole: "The delegation", under: "delegation" });
@@ -174,8 +174,11 @@ export async function submitRun(
   const request = { ...parsed.data, metadata: { ...parsed.data.metadata, schedule } };
   try {
     const idempotencyKey = keyOf(id, key);
-    const most = lowerPriority(maxPriority, await broker.tokens.maxPriorityOf(token));
-    const principal = toPrincipal(owner, most);
+    const limits = await broker.tokens.limitsOf(token);
+    const principal = toPrincipal(owner, {
+      max_priority: lowerPriority(by?.maxPriority, limits.max_priority),
+      budgets: (by?.text === owner ? by.budgets : undefined) ?? limits.budgets,
+    });
     const { record } = await delegate(broker, principal, request, {
       idempotencyKey,
       body: schedule.id,

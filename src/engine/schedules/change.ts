@@ -171,8 +171,10 @@ export const patchSchedule = (
     const request = merged(before, delegation === undefined ? patch : { ...patch, delegation });
     requireCalendar(request, now);
     if (patch.delegation) {
-      const most = lowerPriority(principal.maxPriority, await broker.tokens.maxPriorityOf(schedule.token));
-      await check(broker, toPrincipal(schedule.owner, most), request.delegation);
+      const limits = await broker.tokens.limitsOf(schedule.token);
+      const max_priority = lowerPriority(principal.maxPriority, limits.max_priority);
+      const owner = toPrincipal(schedule.owner, { ...limits, max_priority });
+      await check(broker, owner, request.delegation);
     }
     const settings = settingsOf(request, delegation ?? before.delegation, now);
     const last = isSameCalendar(before, settings) ? schedule.last : now;
@@ -215,7 +217,7 @@ export async function runSchedule(
   if (idempotencyKey !== undefined) requireKey(idempotencyKey);
   const { schedule, now } = await findSchedule(broker, principal, id, "run it");
   const key = idempotencyKey === undefined ? randomId(ID_LENGTH) : derivedId(principal.text, idempotencyKey);
-  const delegation_id = await submitRun(broker, schedule, `run ${key}`, now, principal.maxPriority);
+  const delegation_id = await submitRun(broker, schedule, `run ${key}`, now, principal);
   const { store } = broker.schedules;
   for (;;) {
     const found = await store.find(id);

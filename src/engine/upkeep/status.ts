@@ -7,15 +7,26 @@ import type { FilesStatus, GatewayStatus, Status } from "../../schema/status.ts"
 import { toInstant } from "../../schema/values.ts";
 import type { Principal } from "../access/access.ts";
 import type { Broker } from "../broker.ts";
+import { budgetsShown } from "../delegations/period-budgets.ts";
 import { storedBytes } from "../files/own-files.ts";
 
 export async function status(
   broker: Pick<
     Broker,
-    "clock" | "dataDir" | "files" | "id" | "publicUrl" | "redis" | "redisSource" | "siblings" | "startedAt"
+    | "clock"
+    | "dataDir"
+    | "files"
+    | "id"
+    | "publicUrl"
+    | "redis"
+    | "redisSource"
+    | "shards"
+    | "siblings"
+    | "startedAt"
   >,
   principal: Principal,
 ): Promise<Omit<Status, "version">> {
+  const budgets = await budgetsShown(broker, principal);
   const { id, redis, redisSource, dataDir, clock, publicUrl, startedAt, siblings } = broker;
   const maySee = principal.kind === "operator" || principal.kind === "viewer";
   const settings = maySee ? { source: redisSource, ...(await serverStatus(redis)) } : null;
@@ -30,6 +41,7 @@ export async function status(
     started_at: toInstant(startedAt),
     now: toInstant(ms),
     principal: principal.text,
+    ...(budgets && { budgets }),
     redis: settings && {
       ...settings,
       latency_ms,

@@ -18,6 +18,7 @@ function create()
   record.has_result_schema = cmd.has_result_schema
   record.keeps_children = cmd.keeps_children
   record.budget = cmd.budget
+  record.counted = cmd.counted
   record.line = cmd.line
   if cmd.parent_id then
     record.parent_id = cmd.parent_id

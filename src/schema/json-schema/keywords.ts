@@ -70,7 +70,6 @@ const FORMS: Readonly<Record<string, Form>> = {
 const NO_PATTERN = "not supported, because a pattern can take unbounded time; check it in the agent";
 const ONLY_REF = "not supported; refer to subschemas by $ref and a JSON Pointer";
 const UNSUPPORTED = "not supported; use additionalProperties or items";
-const OLDER = "not part of JSON Schema 2020-12; use";
 
 const REFUSED: Readonly<Record<string, string>> = {
   pattern: NO_PATTERN,
@@ -83,8 +82,9 @@ const REFUSED: Readonly<Record<string, string>> = {
   $recursiveRef: ONLY_REF,
   $recursiveAnchor: ONLY_REF,
   $vocabulary: "not supported",
-  additionalItems: `${OLDER} prefixItems and items`,
-  dependencies: `${OLDER} dependentRequired or dependentSchemas`,
+  // Whole texts, because a bundler cannot drop a table with parts that it has to put together.
+  additionalItems: "not part of JSON Schema 2020-12; use prefixItems and items",
+  dependencies: "not part of JSON Schema 2020-12; use dependentRequired or dependentSchemas",
 };
 
 const lookUp = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>

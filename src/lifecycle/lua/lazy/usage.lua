@@ -51,19 +51,25 @@ function store_usage()
   count_periods()
 end
 
--- Adds the report to what its agent has used today and in this month, in the step that accepts it: the sums are exact. Limit:
--- an agent without budgets has no sums.
---   {errand:0}:spent:2026-11-28 → scout "1500", scout USD "0.02"
+-- Adds the report to what its agent and the delegator of its root have used today and in this month, in the step that accepts
+-- it: the sums are exact. A delegator has a sum in each shard, so that the step needs no other shard; readers add them up. Limit:
+-- there are no sums of an agent without budgets, nor of trees that were delegated with a token without budgets.
+--   {errand:0}:spent:2026-11-28 → scout "1500", scout USD "0.02", by:caller:alice "1500", by:caller:alice USD "0.02"
 function count_periods()
-  local added, agent = cmd.usage.added, record.target
+  local added = cmd.usage.added
   local tokens, cost = (added.input_tokens or 0) + (added.output_tokens or 0), added.cost or 0
-  if tokens == 0 and cost == 0 or not settings('adds_up').adds_up then return end
-  local priced = agent .. ' ' .. (cmd.usage.total.currency or '')
+  if tokens == 0 and cost == 0 then return end
+  if settings('adds_up').adds_up then add_up(record.target, tokens, cost) end
+  if record.counted then add_up('by:' .. (record.root_delegator or record.delegator), tokens, cost) end
+end
+
+function add_up(who, tokens, cost)
+  local priced = who .. ' ' .. (cmd.usage.total.currency or '')
   local day = string.sub(iso(now), 1, 10)
   for period, kept_ms in pairs({ [day] = LIMITS.spent_day_ms, [string.sub(day, 1, 7)] = LIMITS.spent_month_ms }) do
     local name = base .. ':spent:' .. period
-    local known = redis.call('HMGET', name, agent, priced)
-    redis.call('HSET', name, agent, digits(capped((tonumber(known[1] or '') or 0) + tokens)))
+    local known = redis.call('HMGET', name, who, priced)
+    redis.call('HSET', name, who, digits(capped((tonumber(known[1] or '') or 0) + tokens)))
     if cost > 0 then redis.call('HSET', name, priced, amount_text('cost', (tonumber(known[2] or '') or 0) + cost)) end
     redis.call('PEXPIRE', name, kept_ms)
   end
