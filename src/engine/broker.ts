@@ -150,6 +150,8 @@ export type Scans = BulkReads & Pick<Broker, "agents">;
 export interface PendingDeliveries {
   /** The children must be canceled, in this principal's name. */
   readonly cascade?: string | undefined;
+  /** Also what is under children that keep theirs, and under children that have ended. */
+  readonly cascade_all?: 1 | undefined;
   /** When the sweep takes the cascade over. */
   readonly claimed_until?: number | undefined;
   /** The fence of the lease that began to wait for children, which must learn of it. */
@@ -168,6 +170,8 @@ export interface PendingDeliveries {
 export interface Cascade {
   readonly by: string;
   readonly claim: number;
+  /** Also what is under children that keep theirs, and under children that have ended. */
+  readonly all: boolean;
 }
 
 /** Cancels the descendants of a canceled delegation. */

@@ -210,6 +210,10 @@ export const FIELDS = {
     doc: "1: it ended without its agent's reply, and the task at the agent's A2A server is still to be canceled",
   },
   cascade: { ...TEXT, doc: "the principal in whose name its children are to be canceled" },
+  cascade_all: {
+    ...NUMBER,
+    doc: "1: also what is under children that keep theirs, and under children that have ended",
+  },
   expecting: {
     ...number(0),
     doc: "the fence of the lease that began to wait, until the children are known to report their ends",

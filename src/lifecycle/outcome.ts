@@ -65,6 +65,8 @@ const ok = live.extend({
   awaits_until: z.number().optional(),
   /** Its children must be canceled, in the name of this principal. */
   cascade: z.string().optional(),
+  /** Also what is under children that keep theirs, and under children that have ended. */
+  cascade_all: z.literal(1).optional(),
   /** The children must be marked as expected; the fence of the lease that began to wait. */
   expecting: z.number().optional(),
   /** The parent that waits for its end. */
@@ -125,6 +127,7 @@ export const outcomeSchema = z.discriminatedUnion("kind", [
   live.extend({
     kind: z.literal("pending"),
     cascade: z.string().optional(),
+    cascade_all: z.literal(1).optional(),
     expecting: z.number().optional(),
     reports_to: z.string().optional(),
     spends_to: z.string().optional(),

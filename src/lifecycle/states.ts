@@ -532,13 +532,13 @@ export const MOVES = {
     doc: "It is no longer wanted; the holder of its lease is notified at once.",
   },
   cascade: {
-    from: ["canceled"],
+    from: TERMINAL_STATES,
     to: [],
-    by: ["delegator", "approver", "operator"],
+    by: ["delegator", "approver", "operator", "gateway"],
     lease: "none",
     requires: [],
     event: null,
-    doc: "A second cancel cancels the children, too, which the first one did not.",
+    doc: "A second cancel cancels the children, too, which the first one did not; and so does a budget above that is exceeded.",
   },
   adopt: {
     from: LIVE,

@@ -173,6 +173,62 @@ test("a denial fails the tree, and its repeat is the same answer", async () => {
   });
 });
 
+test("all that is under it is canceled: what a part keeps, and what a part that has ended left", async () => {
+  const { api, alice, lead, scout, leased, sweepAfter, budget } = await setup();
+  const root = (await alice.delegate("lead", { budget: { tokens: 10 } })).body.id;
+  const { lease_id } = await leased("lead");
+  const leaves: string[] = [];
+  for (const ends of [true, false]) {
+    const part = (await lead.delegate("scout", { parent_id: root, children_on_failure: "keep" })).body.id;
+    const work = await leased("scout");
+    leaves.push((await scout.delegate("smith", { parent_id: part })).body.id);
+    if (ends) await scout.reply(work.lease_id);
+  }
+  await lead.heartbeat(lease_id, { usage: { input_tokens: 11 } });
+  await until(async () => (await budget(root)).exceeded === true);
+  await sweepAfter(0);
+  await sweepAfter(31_000);
+  expect((await api.get(root)).body.error.code).toBe("budget_exceeded");
+  for (const id of leaves) await until(async () => (await api.get(id)).body.state === "canceled");
+});
+
+test("a budget goes on after its delegation has ended", async () => {
+  const { api, lead, scout, tree } = await setup();
+  const { root, middle, leaf } = await tree({ budget: { tokens: 100 } });
+  await lead.reply(root.lease);
+  await scout.reply(middle.lease);
+  await leaf.report({ input_tokens: 100 });
+  expect((await api.get(leaf.id)).body.state).toBe("working");
+  await leaf.report({ input_tokens: 101 });
+  await until(async () => (await api.get(leaf.id)).body.state === "canceled");
+  expect((await api.get(root.id)).body).toMatchObject({ state: "completed", budget: { exceeded: true } });
+});
+
+test("a heartbeat that begins after the notice is not held for long", async () => {
+  const { lead, tree, sweepAfter } = await setup();
+  const { root } = await tree({ budget: { tokens: 10 } });
+  await root.report({ input_tokens: 11 });
+  await sweepAfter(0);
+  const began = performance.now();
+  const { body } = await lead.heartbeat(root.lease, { wait_seconds: 20 });
+  expect(body.budget.exceeded).toBe(true);
+  expect(performance.now() - began).toBeLessThan(10_000);
+});
+
+test("an answer cannot set an amount to zero", async () => {
+  const { alice, tree, budget, sweepAfter } = await setup();
+  const { root } = await tree({ budget: { tokens: 10, cost: 5, currency: "USD" }, on_budget: "ask" });
+  await root.report({ input_tokens: 11 });
+  await sweepAfter(0);
+  await sweepAfter(31_000);
+  const { id } = (await alice.get(root.id)).body.interrupt;
+  const zero = await alice.answer(root.id, id, { decision: "approve", data: { tokens: 20, cost: 0 } });
+  expect([zero.status, zero.body.code]).toEqual([400, "invalid_request"]);
+  const little = await alice.answer(root.id, id, { decision: "approve", data: { tokens: 20, cost: 0.01 } });
+  expect(little.status).toBe(200);
+  expect((await budget(root.id)).limit).toEqual({ tokens: 20, cost: 0.01, currency: "USD" });
+});
+
 test("a redrive has the same budget, and begins at nothing", async () => {
   const { alice, tree, sweepAfter } = await setup();
   const { root } = await tree({ budget: { tokens: 10, seconds: 600 }, on_budget: "ask" });

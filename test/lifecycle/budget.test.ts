@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { newBudget } from "../../src/lifecycle/stored-budget.ts";
 import type { Budget } from "../../src/schema/budget.ts";
+import { LIMITS } from "../../src/schema/limits.ts";
 import type { UsageReport } from "../../src/schema/usage.ts";
 import { openLifecycle, type TestLifecycle } from "../support/lifecycle.ts";
 
@@ -9,13 +10,18 @@ const CHILDREN = ["dlg_0_a", "dlg_0_b"] as const;
 /** A delegation with this budget, and calls that read better. */
 async function budgeted(
   limit: Budget,
-  options: { readonly asks?: boolean; readonly max_attempts?: number } = {},
+  options: {
+    readonly asks?: boolean;
+    readonly max_attempts?: number;
+    readonly keeps_children?: 1;
+  } = {},
 ) {
   const lifecycle = await openLifecycle();
-  const { asks = false, max_attempts = 3 } = options;
+  const { asks = false, max_attempts = 3, keeps_children } = options;
   const id = await lifecycle.inState("submitted", {
     budget: newBudget(limit, asks, undefined),
     max_attempts,
+    keeps_children,
   });
   return { ...lifecycle, id, ...calls(lifecycle, id) };
 }
@@ -187,6 +193,83 @@ test("with on_budget ask, the broker asks, and an approval raises the budget", a
   await move("lease", id);
   await report({ input_tokens: 151 });
   expect(await due()).toMatchObject({ move: "overrun" });
+});
+
+test("the question allows only amounts that a budget can have, and proposes none else", async () => {
+  const limit = { tokens: 100, cost: 5, currency: "USD", seconds: 20_000_000, attempts: 900_000 };
+  const { id, move, due, shown, spend, clock } = await budgeted(limit, { asks: true });
+  await move("lease", id);
+  await spend("dlg_0_child", "0 0 900001");
+  await due();
+  clock.offset_ms = 31_000;
+  expect(await due()).toMatchObject({ move: "ask_budget" });
+  const { interrupt } = await shown();
+  const [{ action, schema }] = interrupt.requests;
+  expect(action.arguments).toEqual({ attempts: 1_000_000 });
+  expect(schema.properties).toEqual({
+    tokens: { type: "integer", minimum: 1, maximum: 1e12 },
+    cost: { type: "number", exclusiveMinimum: 0, maximum: 1e12 },
+    attempts: { type: "integer", minimum: 900_002, maximum: 1e6 },
+    seconds: { type: "number", minimum: expect.any(Number), maximum: 31_536_000 },
+  });
+  await move("answer", id, { interrupt_id: interrupt.id, raised: JSON.stringify(action.arguments) });
+  expect((await shown()).budget.limit).toEqual({ ...limit, attempts: 1_000_000 });
+});
+
+test("it fails when the question has no room in the delegation", async () => {
+  const { id, move, due, report, clock, writer, command } = await budgeted({ tokens: 10 }, { asks: true });
+  await move("lease", id);
+  const filled = LIMITS.delegation_bytes.value - 100;
+  expect((await writer.move({ ...(await command("message", id)), bytes: filled })).outcome.kind).toBe("ok");
+  await report({ input_tokens: 11 });
+  await due();
+  clock.offset_ms = 31_000;
+  expect(await due()).toMatchObject({ kind: "ok", move: "exceed", state: "failed" });
+});
+
+test("frequent reports do not keep the sweep from other deliveries", async () => {
+  const lifecycle = await openLifecycle();
+  const { move, clock } = lifecycle;
+  const id = await lifecycle.inState("working", {
+    parent_id: "dlg_0_parent",
+    budget: newBudget(undefined, false, { of: "dlg_0_root" }),
+  });
+  await move("follow_up", id, { spent: "0 0 1" });
+  const { spend } = calls(lifecycle, id);
+  await move("complete", id);
+  await spend("dlg_0_a", "1 0 0");
+  for (let n = 2; n < 5; n += 1) {
+    clock.offset_ms += 2_000;
+    await spend("dlg_0_a", `${n} 0 0`);
+  }
+  expect(await move("due", id)).toMatchObject({ kind: "pending", spent: "4 0 1" });
+});
+
+test.each(["complete", "cancel"] as const)(
+  "what is used after it ended (%s) counts, and stops its children",
+  async (end) => {
+    const { id, move, spend, shown } = await budgeted({ tokens: 10 });
+    await move("adopt", id);
+    await move("lease", id);
+    await move(end, id);
+    expect(await spend("dlg_0_child", "10 0 1")).not.toHaveProperty("cascade");
+    expect(await spend("dlg_0_child", "11 0 1")).toMatchObject({ cascade: "caller:alice", cascade_all: 1 });
+    expect((await shown()).budget).toMatchObject({ used: { tokens: 11 }, exceeded: true });
+    await move("follow_up", id, { cascaded: true });
+    expect(await spend("dlg_0_child", "12 0 1")).toMatchObject({ cascade_all: 1 });
+  },
+);
+
+test("a question for more that expires stops its children, also those that it keeps", async () => {
+  const { id, move, due, spend, clock } = await budgeted({ tokens: 10 }, { asks: true, keeps_children: 1 });
+  await move("adopt", id);
+  await move("lease", id);
+  await spend("dlg_0_child", "11 0 1");
+  await due();
+  clock.offset_ms = 31_000;
+  await due();
+  clock.offset_ms = 604_900_000;
+  expect(await due()).toMatchObject({ move: "expire", cascade: "caller:alice", cascade_all: 1 });
 });
 
 test("the time that the broker's question is open does not count", async () => {

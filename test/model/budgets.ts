@@ -24,10 +24,14 @@ export const usedBy = ({ usage, children }: Item): number =>
   usage.reduce((sum, { before, now }) => sum + before + now, 0) +
   children.reduce((sum, child) => sum + usedBy(child), 0);
 
-/** Notes that a budget is exceeded, after each step: only reports change what is used. */
+/** Notes that a budget is exceeded, after each step: only reports change what is used. It counts on after the end. */
 export function judgeBudget(item: Item, now: number): void {
   const { budget, lease, state } = item;
-  if (!budget || budget.isOver || isTerminal(state) || usedBy(item) <= budget.tokens) return;
+  if (!budget || budget.isOver || usedBy(item) <= budget.tokens) return;
+  if (isTerminal(state)) {
+    budget.isOver = true;
+    return;
+  }
   const stopAt = now + (lease ? GRACE : 0);
   Object.assign(budget, { isOver: true, overAt: now, stopAt });
 }

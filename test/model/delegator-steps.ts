@@ -163,9 +163,9 @@ const answer = step<{
     const chosen = (args.question.fitting ? open?.question : undefined) ?? picked;
     // Asked again after a failed attempt, it has the same id.
     const question = open !== null && open.question.id === chosen?.id ? open.question : chosen;
-    // All of it is a decision: mostly a denial, because approvals are likely anyway.
+    // It is rare, so most answers deny it.
     const isBudget = question?.shape === "budget";
-    const shape = isBudget && args.shape === "all" ? "deny" : args.shape;
+    const shape = isBudget && (args.shape === "all" || args.shape === "wrong") ? "deny" : args.shape;
     const each = Object.fromEntries((question?.requests ?? ["none"]).map((id) => [id, { text: "yes" }]));
     const given = shape === "all" ? { answers: each } : SHAPES[shape];
     const body = { interrupt_id: question?.id ?? "int_unknown", ...given };
@@ -267,7 +267,7 @@ export const delegations: fc.Arbitrary<Step> = fc
     parent: rarely(pick),
     context: fc.constantFrom(undefined, undefined, undefined, "c1", "c1", "c2"),
     byAgent: fc.boolean(),
-    budget: rarely(fc.record({ tokens: fc.constantFrom(2, 5, 20), asks: fc.boolean() })),
+    budget: rarely(fc.record({ tokens: fc.constantFrom(1, 2, 5), asks: fc.constantFrom(true, true, false) })),
   })
   .map(delegate);
 

@@ -468,8 +468,27 @@ export class Model {
   /** Notes which budgets are exceeded; true if there is one. */
   settleBudgets(): boolean {
     const counted = this.items.filter(({ budget }) => budget !== null);
-    for (const item of counted) judgeBudget(item, this.now);
+    for (const item of counted) {
+      judgeBudget(item, this.now);
+      if (isTerminal(item.state) && item.budget?.isOver) this.#cascadeToAll(item);
+    }
     return counted.length > 0;
+  }
+
+  /** Also through what ended in another way. */
+  #cascadeToAll(item: Item): void {
+    for (const child of lastFirst(item.children)) {
+      if (!isTerminal(child.state)) this.cancelBesides(child);
+      this.#cascadeToAll(child);
+    }
+  }
+
+  /** What follows from a step, besides; true if gateways do something about it. */
+  settle(): boolean {
+    const results = [this.settleBudgets(), this.settleEnds()];
+    // Those that were canceled may be over their budgets.
+    results.push(this.settleBudgets(), this.settleEnds());
+    return results.includes(true);
   }
 
   #sweepBudget(item: Item, name: "overrun" | "exceed" | "ask_budget"): void {

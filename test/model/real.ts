@@ -221,7 +221,7 @@ export class Real {
       if (item.state !== "awaiting_children") continue;
       await this.call(0, "operator", "POST", `/v1/delegations/${item.id}/cancel`, { cascade: true });
       model.cancel(item, true);
-      model.settleEnds();
+      model.settle();
       await this.settled();
     }
     for (const agent of model.agents) {
@@ -233,6 +233,7 @@ export class Real {
       for (const item of lastFirst(model.items)) {
         if (item.target === agent.name && !isTerminal(item.state)) model.cancelBesides(item);
       }
+      model.settleBudgets();
     }
     for (const item of model.items) {
       await this.check(item, model);

@@ -33,8 +33,7 @@ export const step =
       model.taken += 1;
       await run(model, real, args);
       // A gateway does so after it has answered.
-      const hasEnds = model.settleEnds();
-      if (model.settleBudgets() || hasEnds) await real.settled();
+      if (model.settle()) await real.settled();
     },
     toString: () => `${name}(${JSON.stringify(args)})`,
   });

@@ -29,12 +29,15 @@ export interface CancelOptions {
   readonly cascade?: boolean | undefined;
 }
 
-/** Makes the move only; the caller calls `afterMove`. */
+/**
+ * Makes the move only; the caller calls `afterMove`. `all`: also what is under children that keep theirs, and under what
+ * has ended.
+ */
 export async function cancelMove(
   broker: Pick<Broker, "writer">,
   by: string,
   id: string,
-  { reason, cascade }: CancelOptions,
+  { reason, cascade }: Omit<CancelOptions, "cascade"> & { readonly cascade?: boolean | "all" | undefined },
   read: boolean,
 ): Promise<Result> {
   const suffix = reason === undefined || reason === "" ? "" : `: ${reason}`;
@@ -42,15 +45,17 @@ export async function cancelMove(
   const result = await broker.writer.move({
     move: "cancel",
     id,
-    params: { cascade: cascade === false ? undefined : by, always: cascade },
+    params: { cascade: cascade === false ? undefined : by, always: cascade === true, all: cascade === "all" },
     event: { error, by: JSON.stringify(by) },
     fields: { error },
     read,
   });
   const { outcome } = result;
   // An earlier cancel without `cascade` may have left its children alone.
-  if (cascade === false || outcome.kind !== "state" || outcome.state !== "canceled") return result;
-  return broker.writer.move({ move: "cascade", id, params: { cascade: by, always: cascade }, read });
+  const goesOn = outcome.kind === "state" && (outcome.state === "canceled" || cascade === "all");
+  if (cascade === false || !goesOn) return result;
+  const params = { cascade: by, always: cascade === true, all: cascade === "all" };
+  return broker.writer.move({ move: "cascade", id, params, read });
 }
 
 /** Cancels in the name of `by`, whose permission the caller has checked. A second cancel can only reach the children. */

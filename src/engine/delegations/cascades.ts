@@ -32,6 +32,7 @@ return redis.call('SREM', KEYS[1], unpack(ARGV))`);
 
 interface Task {
   readonly by: string;
+  all: boolean;
   claim: number;
   /** By `performance.now()`. */
   claimedAt: number;
@@ -52,15 +53,15 @@ export class Cascades implements CascadeService {
   }
 
   /** Resolves when all descendants are canceled or left to the sweep. Joins a cascade that already runs here. */
-  run(id: string, { by, claim }: Cascade): Promise<void> {
+  run(id: string, { by, claim, all }: Cascade): Promise<void> {
     const claimedAt = performance.now();
     const known = this.#tasks.get(id);
     if (known) {
-      Object.assign(known, { claim, claimedAt });
+      Object.assign(known, { claim, claimedAt, all: known.all || all });
       return known.done;
     }
     if (this.#stopped || this.#tasks.size >= MAX_CASCADES) return Promise.resolve();
-    const task: Task = { by, claim, claimedAt, done: Promise.resolve() };
+    const task: Task = { by, all, claim, claimedAt, done: Promise.resolve() };
     this.#tasks.set(id, task);
     task.done = this.#run(id, task).finally(() => this.#tasks.delete(id));
     return task.done;
@@ -94,7 +95,7 @@ export class Cascades implements CascadeService {
       // A canceled delegation gets no new children, so the set only shrinks, and another gateway can continue.
       const children = await broker.bulk.srandmember(key, CHILDREN_AT_ONCE);
       if (children.length === 0) break;
-      await Promise.all(children.map((child) => this.#cancelChild(id, task.by, child, descendants)));
+      await Promise.all(children.map((child) => this.#cancelChild(id, task, child, descendants)));
       await doneScript.run(broker.redis, [key], children);
     }
     await broker.writer.move({ move: "follow_up", id, params: { cascaded: true } });
@@ -114,7 +115,12 @@ export class Cascades implements CascadeService {
     return true;
   }
 
-  async #cancelChild(parent: string, by: string, child: string, descendants: Promise<void>[]): Promise<void> {
+  async #cancelChild(
+    parent: string,
+    { by, all }: Task,
+    child: string,
+    descendants: Promise<void>[],
+  ): Promise<void> {
     const broker = this.#broker();
     const keys = broker.shards.ofId(child);
     if (!keys) return;
@@ -124,13 +130,17 @@ export class Cascades implements CascadeService {
       [TOMBSTONE_MS],
     );
     if (exists !== 1) return;
-    const options = { reason: `its parent ${parent} was canceled` };
+    const options = {
+      reason: `its parent ${parent} was canceled`,
+      cascade: all ? ("all" as const) : undefined,
+    };
     const { outcome } = await cancelMove(broker, by, child, options, false);
     if (outcome.kind === "state" || outcome.kind === "missing") return;
     if (outcome.kind !== "ok") throw refusal(outcome, child);
-    const { cascade, claimed_until } = outcome;
+    const { cascade, cascade_all, claimed_until } = outcome;
     // Not awaited here: it waits for a slot of its own, and this cascade still occupies one.
-    if (cascade !== undefined) descendants.push(broker.deliverPending(child, { cascade, claimed_until }));
+    if (cascade !== undefined)
+      descendants.push(broker.deliverPending(child, { cascade, cascade_all, claimed_until }));
     await afterMove(broker, child, { ...outcome, cascade: undefined });
   }
 }

@@ -36,6 +36,10 @@ const stateSchema = heartbeatSchema.shape.state;
 const isAfter = (entry: Entry | null, version: number): entry is Entry =>
   entry !== null && entry.seq > version;
 const isFollowUp = (entry: Entry): boolean => entry.status === "message";
+/** The longest hold beyond the budget: the caller may have missed the notice, and has little time left. */
+const OVER_HOLD_MS = 1_000;
+const isExceeded = (budget: string | undefined): boolean =>
+  budget !== undefined && budgetOf(budget, null).exceeded === true;
 const isOverBudget = (entry: Entry): boolean => entry.status === MOVES.overrun.status;
 
 /**
@@ -108,7 +112,10 @@ export async function heartbeat(
       waiting.stop();
     });
     const halfLease = ((first.lease_expires_at ?? first.now) - first.now) / 2;
-    const timer = setTimeout(waiting.stop, halfLease);
+    const timer = setTimeout(
+      waiting.stop,
+      isExceeded(first.budget) ? Math.min(halfLease, OVER_HOLD_MS) : halfLease,
+    );
     await waiting.done;
     clearTimeout(timer);
     end();

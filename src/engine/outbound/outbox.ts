@@ -22,6 +22,7 @@ export async function deliverPending(broker: Broker, id: string, pending: Pendin
     pending_events,
     calls_at,
     cascade,
+    cascade_all,
     claimed_until = 0,
   } = pending;
   const calls = async () => {
@@ -37,7 +38,9 @@ export async function deliverPending(broker: Broker, id: string, pending: Pendin
     expecting === undefined ? undefined : expectEnds(broker, id, expecting),
     toParent(),
     calls(),
-    cascade === undefined ? undefined : broker.cascades.run(id, { by: cascade, claim: claimed_until }),
+    cascade === undefined
+      ? undefined
+      : broker.cascades.run(id, { by: cascade, claim: claimed_until, all: cascade_all === 1 }),
   ]);
   for (const result of done)
     if (result.status === "rejected")

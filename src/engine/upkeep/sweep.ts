@@ -144,13 +144,15 @@ class ShardSweep {
       this.#broker.log[level]({ delegation_id: id, move: outcome.move, state: outcome.state }, "swept");
       await afterMove(this.#broker, id, outcome);
     } else if (outcome.kind === "pending") {
-      const { cascade, claimed_until, expecting, reports_to, spends_to, spent, ...rest } = outcome;
+      const { cascade, cascade_all, claimed_until, expecting, reports_to, spends_to, spent, ...rest } =
+        outcome;
       const { pending_events, calls_at } = rest;
       const isBetweenRecords = [expecting, reports_to, spends_to].some((one) => one !== undefined);
       if (cascade !== undefined || isBetweenRecords || pending_events)
         this.#broker.log.info({ delegation_id: id }, "pending deliveries taken over");
       // Not awaited: a cascade may take long, and other work is due.
-      if (cascade !== undefined) void this.#broker.deliverPending(id, { cascade, claimed_until });
+      if (cascade !== undefined)
+        void this.#broker.deliverPending(id, { cascade, cascade_all, claimed_until });
       if (isBetweenRecords || pending_events || calls_at !== undefined)
         this.#deliver(id, { expecting, reports_to, spends_to, spent, pending_events, calls_at });
     } else if (outcome.kind === "check") {

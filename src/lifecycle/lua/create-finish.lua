@@ -54,8 +54,10 @@ function finish()
   show('attempt', digits(record.attempt))
   if record.used then show('usage', record.used) end
   -- A cancel says itself whether it reaches them.
-  if record.children and record.state ~= 'completed' and move ~= 'cancel' then
-    cascade_to_children(record.delegator, failure == 'budget_exceeded')
+  if record.children and (failure == 'budget_exceeded' or record.budget and string.find(record.budget, '"exceeded":true', 1, true)) then
+    stop_tree()
+  elseif record.children and record.state ~= 'completed' and move ~= 'cancel' then
+    cascade_to_children(record.delegator)
   end
   if record.expected then
     record.reports = 1

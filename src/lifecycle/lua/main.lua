@@ -124,7 +124,7 @@ function change_own()
   elseif move == 'expect' then
     record.expected = 1
   elseif move == 'cancel' or move == 'cascade' then
-    cascade_to_children(cmd.cascade, cmd.always)
+    cascade_to_children(cmd.cascade, cmd.always, cmd.all)
   end
 end
 

@@ -55,7 +55,9 @@ end
 -- long; cjson encodes only the members that are rarely there.
 function success_json(tail)
   local rest = {}
-  if record.cascade then rest.cascade, rest.claimed_until = record.cascade, record.follow_at end
+  if record.cascade then
+    rest.cascade, rest.cascade_all, rest.claimed_until = record.cascade, record.cascade_all, record.follow_at
+  end
   rest.pending_events = pending_events()
   -- Only the move that makes it pending starts a delivery between records; the sweep repeats it.
   if finishes and record.reports then rest.reports_to = record.parent_id end

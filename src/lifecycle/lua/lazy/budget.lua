@@ -56,8 +56,9 @@ function count_spending(b)
   if b.currency then used.cost = tonumber(amount_text('cost', used.cost + cost)) end
   judge_budget(b)
   if b.of then
+    -- Frequent reports must not keep the sweep from what is pending already.
+    if not has_pending() then record.follow_at = now + LIMITS.follow_ms end
     record.spends = 1
-    record.follow_at = now + LIMITS.follow_ms
     cmd.spent_now = spent_text(b)
   end
   return true
@@ -94,11 +95,25 @@ end
 
 -- Notes that the sum exceeds the limit. A worker that has it gets some time.
 function judge_budget(b)
-  if not b.limit or b.exceeded or is_terminal(record.state) then return end
-  if #exceeded_amounts(b) == 0 then return end
+  if not b.limit or b.exceeded and not is_terminal(record.state) then return end
+  local names = exceeded_amounts(b)
+  -- Its own time ends with it; what else its parts use after it counts.
+  if is_terminal(record.state) and names[#names] == 'seconds' then names[#names] = nil end
+  if #names == 0 then return end
   b.exceeded = true
+  if is_terminal(record.state) then return stop_tree() end
   record.over_at = now
   record.stop_at = now + (record.lease_expires_at and LIMITS.budget_grace_ms or 0)
+end
+
+-- The most that a limit may be; schema/budget.ts has the same.
+function largest(name) return name == 'seconds' and 31536000 or name == 'attempts' and 1e6 or 1e12 end
+
+-- Cancels everything under it, whatever `children_on_failure` says.
+function stop_tree()
+  if not record.children then return end
+  record.cascade, record.cascade_all = cmd.cascade or record.delegator, 1
+  record.follow_at = now + LIMITS.follow_ms
 end
 
 function budgeted() return { 'tokens', 'cost', 'attempts', 'seconds' } end
@@ -144,16 +159,19 @@ function word_question()
     local limit, used = b.limit[name], used_amount(b, name)
     local more = limit
     repeat more = 2 * more until more > used
-    proposed[i] = quoted(name) .. ':' .. amount_text(name == 'tokens' and name or 'cost', math.min(more, 1e12))
+    proposed[i] = quoted(name) .. ':' .. amount_text(name == 'tokens' and name or 'cost', math.min(more, largest(name)))
     list[i] = name .. ' ' .. amount_text('cost', used) .. ' of ' .. amount_text('cost', limit) ..
       (name == 'cost' and ' ' .. b.limit.currency or '')
   end
   local properties = {}
   for _, name in ipairs(budgeted()) do
     if b.limit[name] then
-      local type = (name == 'tokens' or name == 'attempts') and 'integer' or 'number'
-      properties[#properties + 1] = quoted(name) .. ':{"type":"' .. type .. '","minimum":' ..
-        amount_text('cost', used_amount(b, name)) .. ',"maximum":1000000000000}'
+      local is_count, used = name == 'tokens' or name == 'attempts', used_amount(b, name)
+      -- No limit is 0.
+      local least = (used > 0 or is_count) and '"minimum":' .. amount_text(is_count and 'tokens' or 'cost', math.max(used, is_count and 1 or 0))
+        or '"exclusiveMinimum":0'
+      properties[#properties + 1] = quoted(name) .. ':{"type":"' .. (is_count and 'integer' or 'number') .. '",' .. least ..
+        ',"maximum":' .. digits(largest(name)) .. '}'
     end
   end
   local id = 'int_budget_' .. digits(record.version + 1)

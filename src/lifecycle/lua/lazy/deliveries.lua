@@ -5,7 +5,7 @@ function claim_pending()
   record.follow_at = now + LIMITS.follow_ms
   save()
   schedule()
-  return refusal_outcome({ kind = 'pending', cascade = record.cascade, claimed_until = record.follow_at,
+  return refusal_outcome({ kind = 'pending', cascade = record.cascade, cascade_all = record.cascade_all, claimed_until = record.follow_at,
     expecting = record.expecting, reports_to = record.reports and record.parent_id,
     spends_to = record.spends and record.parent_id, spent = record.spends and spent_text(read_budget()),
     pending_events = pending_events() })
@@ -20,7 +20,9 @@ function claim_calls()
 end
 
 -- `by`: the principal in whose name they are canceled. `always`: also if the delegation keeps its children.
-function cascade_to_children(by, always)
+-- `all`: also those of parts that keep theirs, and of parts that have ended.
+function cascade_to_children(by, always, all)
+  if all then return stop_tree() end
   if not by or not record.children or (record.keeps_children and not always) then return end
   record.cascade = by
   record.follow_at = now + LIMITS.follow_ms
@@ -28,7 +30,7 @@ end
 
 -- Removes the deliveries that the caller has made, or extends its claim.
 function record_delivered()
-  if cmd.cascaded then record.cascade = nil end
+  if cmd.cascaded then record.cascade, record.cascade_all = nil, nil end
   -- A later wait has a greater fence.
   if cmd.expected and cmd.expected == record.expecting then record.expecting = nil end
   if cmd.reported then record.reports = nil end

@@ -25,7 +25,13 @@ function choose_due_move()
   end
   move, failure = due, due_code
   if record.lease_expires_at then cmd.fence = record.fence end
-  if move == 'ask_budget' then word_question() end
+  if move == 'ask_budget' then
+    word_question()
+    -- Without room for the question, nobody can be asked.
+    if (record.bytes or 0) + #argv[3] > LIMITS.delegation_bytes then
+      move, failure, argv[3] = 'exceed', 'budget_exceeded', ''
+    end
+  end
 end
 
 -- As long as the wait so far, so checks become rarer.
