@@ -337,9 +337,10 @@ Its settings, in \`limits\`: \`errand agent put\`, \`new Admin().putAgent(name, 
 
 ${table(["limit", "default", "of what", "beyond it"], agentLimits())}
 
-Whose work is next also depends on [\`delegator_weights\` and \`priority_ageing_seconds\`](operations.md#whose-work-is-next).
-Two settings beside them, \`serial_by\` and \`sticky_seconds\`, are about
-[the work of one conversation](agent-protocol-details.md#one-at-a-time-in-a-conversation).
+Outside \`limits\`, \`delegator_weights\` and \`priority_ageing_seconds\` decide [whose work is
+next](operations.md#whose-work-is-next), \`serial_by\` and \`sticky_seconds\` keep [the work of a
+conversation](agent-protocol-details.md#one-at-a-time-in-a-conversation) in order, and \`budgets\` limits [what the agent may
+use](agent-protocol-details.md#budgets).
 
 ### What the bounds cost
 
